@@ -1,0 +1,75 @@
+//! The six kinds of message.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Content, Invocation, InvocationResult, Native, Stop, TurnId};
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Canister {
+    Supervisor(Supervisor),
+    User(User),
+    Document(Document),
+    Assistant(Assistant),
+    Invocation(Invocation),
+    Result(InvocationResult),
+}
+
+impl Canister {
+    /// The reply it is part of, if a model wrote it.
+    pub fn turn(&self) -> Option<TurnId> {
+        match self {
+            Self::Assistant(assistant) => Some(assistant.turn),
+            Self::Invocation(invocation) => Some(invocation.turn),
+            _ => None,
+        }
+    }
+}
+
+/// Instructions that stand above the conversation (a "system" message on most wires).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Supervisor {
+    pub text: String,
+}
+
+/// What the user said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct User {
+    pub content: Vec<Content>,
+}
+
+impl User {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Content::text(text)] }
+    }
+}
+
+/// Something the user handed over to be read: not words of theirs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    pub name: String,
+    pub mime: String,
+    pub content: Vec<Content>,
+}
+
+/// Words of a model. A reply has at least one of these, its first canister, even when it says nothing but calls: it
+/// carries the native form of the whole turn and why the turn ended. Text after a call is a further one (same turn).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assistant {
+    pub turn: TurnId,
+    pub content: Vec<Content>,
+    /// The whole reply as the provider wrote it; on the first canister of a turn only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Native>,
+    pub stop: Stop,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+}
+
+impl Assistant {
+    /// Its text pieces, joined as they stand.
+    pub fn words(&self) -> String {
+        self.content.iter().filter_map(Content::as_text).collect()
+    }
+}

@@ -1,0 +1,116 @@
+//! A model's call of a tool, its result, and what was decided about it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Arguments, Content, Digest, InvocationId, Seal, TurnId};
+
+/// A model asks for a tool to be run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Invocation {
+    pub turn: TurnId,
+    pub id: InvocationId,
+    /// The id as the server sent it, if it sent a usable one; echoed byte for byte to its maker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire_id: Option<String>,
+    /// The name as the model wrote it. Not a checked name: models invent tools, and the record must say which.
+    pub tool: String,
+    pub arguments: Arguments,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Seal>,
+}
+
+/// The one answer to an invocation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InvocationResult {
+    pub id: InvocationId,
+    pub content: Vec<Content>,
+    pub outcome: Outcome,
+    /// Set when the content was cut to its limit: where the full text is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<Artefact>,
+}
+
+impl InvocationResult {
+    pub fn new(id: InvocationId, outcome: Outcome, text: impl Into<String>) -> Self {
+        Self { id, content: vec![Content::text(text)], outcome, truncated: None }
+    }
+}
+
+/// How an invocation ended. Every one of them is an answer that the model reads and the audit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Success,
+    NoSuchTool,
+    /// The arguments were malformed or did not fit the schema; nothing ran.
+    Invalid,
+    /// A rule, the user, or the lack of anyone to ask; nothing ran.
+    Refused,
+    Timeout,
+    Unreachable,
+    /// The tool ran and said that it failed, or crashed.
+    Failed,
+    Cancelled,
+    /// It was started and never answered; nobody knows what it did.
+    Interrupted,
+}
+
+impl Outcome {
+    pub fn is_success(self) -> bool {
+        self == Self::Success
+    }
+
+    /// The word for it in records and logs.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::NoSuchTool => "no_such_tool",
+            Self::Invalid => "invalid",
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The full text of a result that was cut before the model saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artefact {
+    /// Bytes of the whole.
+    pub bytes: u64,
+    /// Bytes that were kept in the result.
+    pub kept: u64,
+    /// Where the whole is, if it could be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+}
+
+/// What was decided about an invocation before it ran. Here because journal, engine and gateway share it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    Allow {
+        /// What allowed it: a rule with its place, or `user`.
+        rule: String,
+    },
+    /// Allowed by the user with other arguments than the model's; these are what runs.
+    AllowEdited { arguments: Map<String, Value> },
+    Deny {
+        rule: String,
+        /// The user's word to the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    },
+    /// Allowed now and from now on, for this pattern.
+    Remember { pattern: String },
+}
+
+impl Decision {
+    pub fn allows(&self) -> bool {
+        !matches!(self, Self::Deny { .. })
+    }
+}

@@ -1,0 +1,29 @@
+//! The message model of converse, as inert data.
+//!
+//! Messages are **canisters** of six kinds; a [`Transcript`] is an append-only list of them that enforces the one law
+//! every provider insists on: each invocation is answered by exactly one result before anything else is said.
+//! Everything downstream (processors, loop, journal, renderers) can therefore stop checking.
+//!
+//! What this crate refuses to do: no IO, no clock, no randomness, no async, and no provider's name anywhere but inside
+//! a [`Maker`]. Two canisters with equal fields are equal; the time belongs to the journal entry that holds one.
+
+mod arguments;
+mod canister;
+mod content;
+mod declaration;
+mod ids;
+mod invocation;
+mod transcript;
+mod usage;
+
+pub use arguments::{Arguments, Malformed};
+pub use canister::{Assistant, Canister, Document, Supervisor, User};
+pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, Seal};
+pub use declaration::Declaration;
+pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};
+pub use invocation::{Artefact, Decision, Invocation, InvocationResult, Outcome};
+pub use transcript::{Transcript, TranscriptError};
+pub use usage::{Cost, Stop, Usage};
+
+/// The version of the serialised form of everything in this crate. Readers refuse a newer one untouched.
+pub const FORMAT: u32 = 1;

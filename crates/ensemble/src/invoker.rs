@@ -1,0 +1,91 @@
+//! The port for tool authors: a struct, one method. Everything around it (schema, permission, timeout, bound, panic)
+//! is the pipeline's work, not theirs.
+
+use std::time::Instant;
+
+use converse_canister::{Arguments, Content};
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Something that can be invoked. It is given arguments that fit its schema, defaults filled in.
+pub trait Invocable: Send + Sync {
+    fn invoke<'a>(
+        &'a self,
+        context: Context,
+        arguments: &'a Arguments,
+    ) -> BoxFuture<'a, Result<Answer, InvokeError>>;
+}
+
+/// What surrounds one invocation.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// `ensemble.invoker`.
+    pub invoker: String,
+    /// Set when the run is cancelled; a tool that does not look is abandoned after the grace.
+    pub cancel: CancellationToken,
+    /// When the pipeline will give up on it.
+    pub deadline: Instant,
+    pub host: Host,
+}
+
+/// What a tool may say to its host while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Word {
+    Progress { done: f64, total: Option<f64>, message: Option<String> },
+    Log { message: String },
+}
+
+/// The way to the host. Words are dropped when nobody listens or too many wait: a tool never blocks on talking.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    words: Option<mpsc::Sender<Word>>,
+}
+
+impl Host {
+    pub fn new(words: mpsc::Sender<Word>) -> Self {
+        Self { words: Some(words) }
+    }
+
+    pub fn say(&self, word: Word) {
+        if let Some(words) = &self.words {
+            // A full channel drops the word: progress is not worth waiting for.
+            let _ = words.try_send(word);
+        }
+    }
+}
+
+/// What came of it. `is_error` is the tool's own verdict: it ran and says that it failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub content: Vec<Content>,
+    pub is_error: bool,
+}
+
+impl Answer {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Content::text(text)], is_error: false }
+    }
+
+    /// A failure in words for the model.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { content: vec![Content::text(text)], is_error: true }
+    }
+
+    pub fn structured(value: serde_json::Value) -> Self {
+        Self { content: vec![Content::Structured { value }], is_error: false }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvokeError {
+    /// The arguments fit the schema and are still not usable (an unknown time zone).
+    #[error("{0}")]
+    Invalid(String),
+    /// What it needs cannot be reached. `sent` tells whether anything had been sent: if not, a retry is safe.
+    #[error("{message}")]
+    Unreachable { message: String, sent: bool },
+    #[error("{0}")]
+    Failed(String),
+}
