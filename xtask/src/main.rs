@@ -1,1 +1,46 @@
-fn main() {}
+//! Chores of the workspace, run as `cargo xtask CHORE`: what is generated, what is measured.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a chore is a program of its own: it reads its environment itself"
+)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore speaks to who runs it")]
+
+mod bench;
+mod child;
+mod codegen;
+mod figures;
+mod request;
+mod scenario;
+mod stub;
+
+use std::process::ExitCode;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+
+chores:
+  bench [--json] [--rounds N] [--binary PATH]   measure the program against curl; 1 if a gate fails
+  codegen                                       write the generated pages of docs/reference";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        // Before anything that needs memory: a measured child's peak cannot read below its parent's.
+        [child::HELPER, account, command @ ..] => return child::helper(account, command),
+        ["bench", options @ ..] => bench::run(options),
+        ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
+}

@@ -87,6 +87,19 @@ name!(
     word, word
 );
 
+impl ToolName {
+    /// The nearest valid name: other characters become `_`, a digit or `-` in front gets one, the rest is cut off.
+    pub fn cleaned(text: &str) -> Self {
+        let clean = text.chars().map(|c| if word(c) { c } else { '_' });
+        let start = if text.starts_with(|c: char| c.is_ascii_alphabetic() || !word(c) || c == '_') {
+            ""
+        } else {
+            "_"
+        };
+        Self(start.chars().chain(clean).take(64).collect())
+    }
+}
+
 impl InvocationId {
     /// The id of the `index`th invocation of a turn. Unique in a transcript because turns are.
     pub fn of(turn: TurnId, index: usize) -> Self {
@@ -117,6 +130,17 @@ mod tests {
         }
         assert!(ProviderName::new("openai-chat").is_ok());
         assert!(ProviderName::new("OpenAI").is_err());
+    }
+
+    #[test]
+    fn any_text_can_be_cleaned_into_a_tool_name() {
+        for (text, name) in
+            [("io__x", "io__x"), ("a.b/c", "a_b_c"), ("2x", "_2x"), ("", "_"), ("-", "_-"), ("é", "_")]
+        {
+            assert_eq!(ToolName::cleaned(text).as_str(), name);
+            assert!(ToolName::new(name).is_ok());
+        }
+        assert_eq!(ToolName::cleaned(&"9".repeat(99)).as_str().len(), 64);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Every canister reads back as it was written, and the written form of version 1 stays readable.
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers may panic")]
+
 use converse_canister::{
     Arguments, Artefact, Assistant, Canister, Content, Decision, Digest, Document, Invocation, InvocationId,
     InvocationResult, Maker, Native, Outcome, ProviderName, Seal, Stop, Supervisor, Transcript, TurnId, User,

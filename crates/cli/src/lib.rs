@@ -1,1 +1,97 @@
-//! (being written)
+//! The program. `main` takes a snapshot of the world, reads the command line, runs one command and turns whatever came
+//! of it into an exit code; nothing else in the workspace knows that there is a process.
+
+mod adapters;
+mod args;
+mod catalogue;
+mod commands;
+mod failure;
+#[cfg(feature = "test-fakes")]
+mod fakes;
+mod manners;
+mod model;
+mod names;
+mod render;
+mod settings;
+mod stdin;
+mod wiring;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command, Models};
+use crate::failure::{Failure, Kind};
+use crate::manners::Manners;
+use crate::render::output::{write_stderr, write_stdout};
+use crate::world::World;
+
+/// Runs the program; the exit codes are in `docs/reference/exit-codes.md`. Never 101: a panic is a failure like others.
+pub fn main() -> ExitCode {
+    // A tool that panics is a failed result; the default hook would print into the middle of everything.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    let code = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        let failure = Failure::new(Kind::Internal, "internal", "the program has a bug and stopped");
+        report(Some(&failure.hint("run it again with -v to see where, and report it")))
+    });
+    ExitCode::from(code)
+}
+
+fn run() -> u8 {
+    let world = match World::snapshot() {
+        Ok(world) => world,
+        Err(error) => {
+            let message = format!("the current directory cannot be used: {error}");
+            return report(Some(&Failure::usage("no-directory", message)));
+        }
+    };
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let manners = Manners::of(&cli, &world);
+    adapters::log::init(cli.verbose, manners.secrets.clone());
+    if let Command::Ask(args) = &cli.command {
+        return commands::ask::run(args, &manners, &world);
+    }
+    let failure = dispatch(&cli.command, &manners, &world).err();
+    report(failure.map(|failure| failure.redacted(|text| manners.redact(text))).as_ref())
+}
+
+fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), Failure> {
+    match command {
+        Command::Ask(_) => Ok(()),
+        Command::Ensembles(command) => commands::ensembles::run(command, manners, world),
+        Command::Models(Models::List { json }) => commands::models::list(*json, world),
+        Command::Completions { shell } => commands::completions::run(*shell),
+    }
+}
+
+/// Help and version are answers; the rest is a usage error.
+fn usage(error: &clap::Error) -> u8 {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        write_stderr(&text);
+        return Kind::Usage.exit_code();
+    }
+    report(write_stdout(&text).err().map(Failure::from).as_ref())
+}
+
+/// Tells a failure, unless it is one to be quiet about, and gives its exit code.
+pub(crate) fn report(failure: Option<&Failure>) -> u8 {
+    let Some(failure) = failure else { return 0 };
+    if failure.kind != Kind::Closed {
+        write_stderr(&failure.lines());
+    }
+    failure.kind.exit_code()
+}
+
+/// One thread: cheaper everywhere that was measured; what is heavy has threads of its own.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Kind::Internal, "runtime", error.to_string()))
+}

@@ -1,8 +1,53 @@
-//! (being written)
+//! Ensemble descriptors and settings: text → spanned tables → descriptors → plans, with every problem located.
+//!
+//! A *descriptor* is what somebody wrote, each value with its place; a *plan* is what the program is given. Between them
+//! stands [`resolve`], a pure function that collects all problems instead of stopping at the first. Nothing here acts on
+//! a plan, reads the environment (a snapshot is handed in) or holds a secret (plans name it: [`SecretRef`]).
+//!
+//! ```text
+//! load ── files ──▶ SourceMap + EnsembleDescriptor ── resolve (built-ins, environment, trust) ──▶ EnsemblePlan
+//!     ── file ───▶ SettingsPlan (limits, waits, rules, providers, presets)
+//! ```
+
+mod code;
+mod connection;
+mod diagnostic;
+mod document;
+mod ensemble;
+mod environment;
+mod escape;
+mod invoker;
+mod json;
+mod load;
+mod measure;
 mod plan;
+mod policy;
+mod resolve;
 mod rule;
+mod schema;
+mod settings;
+mod shipped;
+mod source;
+mod table;
+
+pub use code::{Code, codes_markdown};
+pub use connection::{ConnectionDescriptor, ToolsDescriptor, WayDescriptor};
+pub use diagnostic::{Checked, Diagnostic, Finding, Place, Severity};
+pub use ensemble::{EnsembleDescriptor, InvokerEntry, parse_ensemble};
+pub use environment::{Environment, UnsetVariable};
+pub use escape::escape;
+pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
+pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
 pub use plan::{
-    ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Origin, Policy, Scope,
+    ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Origin, Piece, Policy, Scope,
     SecretRef, ToolFilter,
 };
+pub use policy::PolicyDescriptor;
+pub use resolve::{Broken, BuiltinSpec, Given, Resolved, resolve};
 pub use rule::{BadPattern, Judgement, Permission, Rule, Subject, judge};
+pub use schema::{ArgumentsSchema, SchemaError, SchemaFault};
+pub use settings::{
+    Dialect, LimitsPlan, PresetPlan, ProviderPlan, SettingsPlan, TimeoutsPlan, parse_settings,
+};
+pub use shipped::shipped;
+pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};

@@ -3,6 +3,7 @@
 //! **Invariant:** nothing here is read from a file directly (no `Deserialize`) and nothing here acts. A secret is a
 //! [`SecretRef`], never a value. Schemas stay values: `check` compiles them all, a run compiles one at its first call.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,6 +49,9 @@ pub struct EnsemblePlan {
     pub defaults: Policy,
     pub invokers: Vec<InvokerPlan>,
     pub filter: ToolFilter,
+    /// What `[tools.NAME]` says of tools yet to be discovered, over `defaults`.
+    pub tools: BTreeMap<InvokerName, Policy>,
+    /// False for a project's ensemble that nobody has trusted: with a connection it must be left inert.
     pub trusted: bool,
     pub origin: Origin,
 }
@@ -72,15 +76,24 @@ pub enum InvokerKind {
 /// How a server is reached. (Started or contacted by the `mcp` crate, which is not there yet.)
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConnectionPlan {
-    Stdio { command: Vec<String>, environment: Vec<(String, SecretRef)>, cwd: Option<PathBuf> },
-    Http { url: String, headers: Vec<(String, SecretRef)> },
+    Stdio { command: Vec<SecretRef>, environment: Vec<(String, SecretRef)>, cwd: Option<PathBuf> },
+    Http { url: SecretRef, headers: Vec<(String, SecretRef)> },
 }
 
-/// A value that may be secret: written down, or the name of the variable that holds it. Read late, never logged.
+/// A value that may be secret: written down, or by the names of variables that hold it. Read late, never logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretRef {
     Literal(String),
     Environment(String),
+    /// Text with variables in it: `Bearer ${TOKEN}`.
+    Template(Vec<Piece>),
+}
+
+/// A part of a [`SecretRef::Template`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Text(String),
+    Variable { name: String, default: Option<String> },
 }
 
 /// Which discovered tools are kept: those that match any of `include` (all, if empty) and none of `exclude`.

@@ -39,18 +39,19 @@ pub enum Word {
 /// The way to the host. Words are dropped when nobody listens or too many wait: a tool never blocks on talking.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
-    words: Option<mpsc::Sender<Word>>,
+    words: Option<(usize, mpsc::Sender<(usize, Word)>)>,
 }
 
 impl Host {
-    pub fn new(words: mpsc::Sender<Word>) -> Self {
-        Self { words: Some(words) }
+    /// `index` tells the listener which of several invocations speaks.
+    pub fn new(index: usize, words: mpsc::Sender<(usize, Word)>) -> Self {
+        Self { words: Some((index, words)) }
     }
 
     pub fn say(&self, word: Word) {
-        if let Some(words) = &self.words {
+        if let Some((index, words)) = &self.words {
             // A full channel drops the word: progress is not worth waiting for.
-            let _ = words.try_send(word);
+            let _ = words.try_send((*index, word));
         }
     }
 }

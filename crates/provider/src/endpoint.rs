@@ -65,3 +65,29 @@ pub struct Quirks {
     /// `reasoning_effort` is understood.
     pub effort: bool,
 }
+
+impl Default for Quirks {
+    fn default() -> Self {
+        Self::OPENAI
+    }
+}
+
+impl Quirks {
+    /// OpenAI's own behaviour.
+    pub const OPENAI: Self = Self {
+        max_tokens_key: "max_completion_tokens",
+        stream_options: true,
+        replay_reasoning: None,
+        nine_char_ids: false,
+        effort: true,
+    };
+
+    /// For a server nothing is known about: the oldest keys, and nothing that might be refused.
+    pub const CAUTIOUS: Self = Self {
+        max_tokens_key: "max_tokens",
+        stream_options: false,
+        replay_reasoning: None,
+        nine_char_ids: false,
+        effort: false,
+    };
+}

@@ -1,0 +1,9 @@
+//! The ports of the inner crates, plugged into the real world.
+
+pub(crate) mod approver;
+pub(crate) mod http;
+pub(crate) mod journal;
+pub(crate) mod log;
+pub(crate) mod secrets;
+pub(crate) mod signals;
+pub(crate) mod understudy;

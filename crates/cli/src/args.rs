@@ -1,0 +1,244 @@
+//! The command line: clap types only, no decisions.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+/// Declared tools plus any model: conversations that can be scripted, audited, tested and trusted.
+#[derive(Debug, Parser)]
+#[command(name = "converse", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Say more on stderr (repeat for debug and trace logs)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Colour and styling
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+
+    /// No spinners, no styling: for screen readers and logs
+    #[arg(long, global = true)]
+    pub(crate) plain: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask one question; the answer streams to stdout
+    Ask(Box<Ask>),
+    /// The tools there are: list, show, check, call
+    #[command(subcommand)]
+    Ensembles(Ensembles),
+    /// The models there are
+    #[command(subcommand)]
+    Models(Models),
+    /// Print a completion script for a shell
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// The question; `-` alone reads it from stdin. Words and a file or pipe on stdin are joined by a blank line
+    pub(crate) prompt: Vec<String>,
+
+    /// The model, as provider/model; `understudy` needs no key and no network
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Instructions to the model, or @FILE
+    #[arg(short, long, value_name = "TEXT|@FILE")]
+    pub(crate) system: Option<String>,
+
+    /// A set of model, system text, ensembles and parameters kept in the configuration
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) tools: Tools,
+
+    /// Offer no tools at all
+    #[arg(long, conflicts_with = "ensemble")]
+    pub(crate) no_tools: bool,
+
+    /// Go on with the last session
+    #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"])]
+    pub(crate) continue_last: bool,
+
+    /// Go on with this session: its id, the beginning of it, or its name
+    #[arg(long, value_name = "ID", conflicts_with = "ephemeral")]
+    pub(crate) session: Option<String>,
+
+    /// Keep nothing on disk
+    #[arg(long)]
+    pub(crate) ephemeral: bool,
+
+    /// What stdout carries: the answer, one JSON object, or JSON records as things happen
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub(crate) output: Format,
+
+    /// Sampling temperature, if the model takes one
+    #[arg(long, value_name = "T", value_parser = temperature)]
+    pub(crate) temperature: Option<f64>,
+
+    /// Tokens the model may write in one reply
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_output_tokens: Option<u32>,
+
+    /// How hard a reasoning model shall think
+    #[arg(long, value_enum)]
+    pub(crate) effort: Option<EffortArg>,
+
+    /// Model calls in this turn [default: 25]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+
+    /// Invocations in this turn [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..))]
+    pub(crate) max_invocations: Option<u32>,
+
+    /// End after so many seconds, whatever is going on
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) deadline: Option<f64>,
+
+    /// Ask for whole replies instead of streams
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+
+    /// Show on stderr what the model thinks
+    #[arg(long)]
+    pub(crate) show_reasoning: bool,
+
+    /// Print the request that would be sent, without the key, and end
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Flags about tools, shared by `ask` and `ensembles`.
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    /// Use only this ensemble (repeatable)
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) ensemble: Vec<String>,
+
+    /// A directory of descriptors, trusted for this run (repeatable)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) ensembles: Vec<PathBuf>,
+
+    /// Run these tools without asking, e.g. 'weather.*' (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow: Vec<String>,
+
+    /// Ask before these tools run (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) ask: Vec<String>,
+
+    /// Never run these tools (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) deny: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EffortArg {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Ensembles {
+    /// Every ensemble that is found, with where it comes from; starts nothing
+    List {
+        #[command(flatten)]
+        tools: Tools,
+        #[arg(long)]
+        json: bool,
+    },
+    /// One ensemble: its tools, their arguments and permissions; starts nothing
+    Show {
+        name: String,
+        #[command(flatten)]
+        tools: Tools,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read all descriptors and report every problem; exit 3 if there is an error
+    Check {
+        /// Directories to check instead of those that would be used
+        #[arg(value_hint = ValueHint::DirPath)]
+        directories: Vec<PathBuf>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call one tool without a model
+    Call {
+        /// ensemble.invoker
+        tool: String,
+        /// key=value words, or one JSON object
+        arguments: Vec<String>,
+        #[command(flatten)]
+        tools: Tools,
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Models {
+    /// Every provider that is known, whether its key is set, and how its models are named
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=2.0).contains(&value) => Ok(value),
+        _ => Err("a number from 0 to 2 is needed".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 86_400.0 => Ok(value),
+        _ => Err("a number of seconds above 0, at most 86400, is needed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn clap_finds_no_contradiction() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,154 @@
+//! The ensembles of this run: found, read, resolved; and what the user must hear about them.
+
+use std::path::{Path, PathBuf};
+
+use converse_config::{
+    Broken, BuiltinSpec, Code, Diagnostic, EnsemblePlan, Environment, Finding, Given, Root, Scope, SourceMap,
+    load, resolve, shipped,
+};
+use converse_ensemble::{Builtin, builtins};
+
+use crate::failure::{Failure, Kind};
+use crate::names::nearest;
+use crate::world::World;
+
+/// The tools in this binary.
+pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
+    #[cfg(feature = "test-fakes")]
+    return builtins().iter().chain(crate::fakes::FAKES).collect();
+    #[cfg(not(feature = "test-fakes"))]
+    builtins().iter().collect()
+}
+
+/// Everything that was found.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    pub(crate) plans: Vec<EnsemblePlan>,
+    broken: Vec<Broken>,
+    diagnostics: Vec<Diagnostic>,
+    sources: SourceMap,
+}
+
+impl Catalogue {
+    /// Explicit directories, the project's `ensembles/`, the user's, and those in the binary.
+    pub(crate) fn find(world: &World, explicit: &[PathBuf]) -> Self {
+        Self::read(world, &roots(world, explicit), shipped(), false)
+    }
+
+    /// For `check`: every schema is compiled. Directories that are named stand alone.
+    pub(crate) fn check(world: &World, directories: &[PathBuf]) -> Self {
+        if directories.is_empty() {
+            return Self::read(world, &roots(world, &[]), shipped(), true);
+        }
+        let roots: Vec<Root> = directories.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
+        Self::read(world, &roots, &[], true)
+    }
+
+    fn read(world: &World, roots: &[Root], shipped: &[(&str, &str)], compile_schemas: bool) -> Self {
+        let builtins = all_builtins();
+        let specs: Vec<BuiltinSpec<'_>> = builtins
+            .iter()
+            .map(|builtin| BuiltinSpec { name: builtin.name, effects: builtin.effects })
+            .collect();
+        let environment = Environment::new(world.env.clone());
+        let loaded = load(roots, shipped);
+        let given =
+            Given { builtins: &specs, environment: &environment, project_trusted: false, compile_schemas };
+        let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+        let mut diagnostics = loaded.diagnostics;
+        diagnostics.extend(resolved.diagnostics);
+        diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
+        Self { plans: resolved.plans, broken: resolved.broken, diagnostics, sources: loaded.sources }
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
+    }
+
+    /// Each finding as a picture with its source line.
+    pub(crate) fn pictures(&self) -> Vec<String> {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.render(&self.sources)).collect()
+    }
+
+    /// The ensembles to use: those that are named, or all that are enabled. What is wrong in the user's own or an
+    /// explicit directory stops the run; what is wrong in a project is only told, unless it is named.
+    pub(crate) fn select(&self, named: Option<&[String]>) -> Result<Vec<&EnsemblePlan>, Failure> {
+        self.stop_for_own_errors()?;
+        let Some(named) = named else {
+            return Ok(self.plans.iter().filter(|plan| plan.enabled && !is_inert(plan)).collect());
+        };
+        named.iter().map(|name| self.named(name)).collect()
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Result<&EnsemblePlan, Failure> {
+        if let Some(broken) = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name)) {
+            return Err(self.invalid(|diagnostic| diagnostic.place.source() == broken.source));
+        }
+        if let Some(plan) = self.plans.iter().find(|plan| plan.name.as_str() == name) {
+            if is_inert(plan) {
+                let message = format!(
+                    "the ensemble `{name}` of {}:{} is not trusted",
+                    plan.origin.file, plan.origin.line
+                );
+                return Err(Failure::new(Kind::Configuration, "untrusted", message));
+            }
+            return Ok(plan);
+        }
+        let failure = Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`"));
+        Err(match nearest(name, self.plans.iter().map(|plan| plan.name.as_str())) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("`converse ensembles list` shows those there are"),
+        })
+    }
+
+    fn stop_for_own_errors(&self) -> Result<(), Failure> {
+        let own = |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) != Scope::Project;
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.is_error() && own(diagnostic)) {
+            return Err(self.invalid(own));
+        }
+        Ok(())
+    }
+
+    fn invalid(&self, concerns: impl Fn(&Diagnostic) -> bool) -> Failure {
+        let errors =
+            self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error() && concerns(diagnostic));
+        let pictures: Vec<String> = errors.map(|diagnostic| diagnostic.render(&self.sources)).collect();
+        let message = format!("{} error(s) in ensembles\n{}", pictures.len(), pictures.join("\n"));
+        Failure::new(Kind::Configuration, "ensembles", message.trim_end())
+            .hint("`converse ensembles check` reports every problem")
+    }
+}
+
+fn roots(world: &World, explicit: &[PathBuf]) -> Vec<Root> {
+    let mut roots: Vec<Root> = explicit.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
+    let project = world.cwd.join("ensembles");
+    if !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
+        roots.push(Root { scope: Scope::Project, dir: project, shown: "ensembles".to_owned() });
+    }
+    roots.extend(world.config_dir().map(|dir| root(Scope::User, world, &dir.join("ensembles"))));
+    roots
+}
+
+fn root(scope: Scope, world: &World, dir: &Path) -> Root {
+    Root { scope, dir: world.cwd.join(dir), shown: dir.display().to_string() }
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// It would start or contact something, and nobody has trusted it.
+fn is_inert(plan: &EnsemblePlan) -> bool {
+    plan.connection.is_some() && !plan.trusted
+}
+
+/// A project that holds the very descriptors of this binary (its own repository does) shadows nothing.
+fn is_copy_of_shipped(diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
+    let source = diagnostic.place.source();
+    let copy = || shipped().iter().any(|(_, text)| *text == sources.text(source));
+    diagnostic.code == Code::UntrustedShadow && copy()
+}

@@ -1,0 +1,6 @@
+//! One file for each command: settings in, an exit code out.
+
+pub(crate) mod ask;
+pub(crate) mod completions;
+pub(crate) mod ensembles;
+pub(crate) mod models;

@@ -1,0 +1,49 @@
+//! `converse models list`: who can be asked, and what is missing to ask them.
+
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::model::{self, Reach, UNDERSTUDY};
+use crate::render::output::write_stdout;
+use crate::render::safe::safe;
+use crate::settings::Files;
+use crate::world::World;
+
+pub(crate) fn list(as_json: bool, world: &World) -> Result<(), Failure> {
+    let (files, _) = Files::read(world).checked()?;
+    let all = model::all(&files, world)?;
+    if as_json {
+        let mut rows: Vec<Value> = all.iter().map(row).collect();
+        rows.push(
+            json!({ "provider": UNDERSTUDY, "dialect": "openai-chat", "base_url": null, "key_variables": [],
+            "key_set": true, "default_model": UNDERSTUDY }),
+        );
+        return Ok(write_stdout(&format!("{:#}\n", Value::Array(rows)))?);
+    }
+    let mut text = format!("{:<14} {:<26} {:<26} {}\n", "provider", "key", "default model", "base URL");
+    for reach in &all {
+        let key = match (&reach.key, reach.key_variables.first()) {
+            (Some(_), _) => "set".to_owned(),
+            (None, Some(variable)) => format!("{variable} is not set"),
+            (None, None) => "none needed".to_owned(),
+        };
+        let default = reach.default_model.as_deref().unwrap_or("–");
+        text.push_str(&format!("{:<14} {key:<26} {default:<26} {}\n", reach.provider, reach.base_url));
+    }
+    text.push_str(&format!(
+        "{UNDERSTUDY:<14} {:<26} {UNDERSTUDY:<26} in this program: no key, no network, no language model\n",
+        "none needed"
+    ));
+    Ok(write_stdout(&safe(&text))?)
+}
+
+fn row(reach: &Reach) -> Value {
+    json!({
+        "provider": reach.provider,
+        "dialect": reach.dialect.label(),
+        "base_url": reach.base_url,
+        "key_variables": reach.key_variables,
+        "key_set": reach.key.is_some() || reach.key_variables.is_empty(),
+        "default_model": reach.default_model,
+    })
+}

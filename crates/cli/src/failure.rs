@@ -1,0 +1,231 @@
+//! How a run fails: errors of all crates folded into few kinds. The kind alone decides the exit code; the code and the
+//! hints are made here, where the command line is known.
+
+use std::time::Duration;
+
+use converse_engine::{EngineError, ExchangeError, SinkError, Trouble, WireErrorKind};
+use converse_provider::{Refusal, RefusalClass};
+use converse_session::SessionError;
+use serde_json::{Value, json};
+
+use crate::render::safe::safe;
+
+/// What sort of failure it is; see the exit codes in `docs/reference/exit-codes.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Internal,
+    Usage,
+    Configuration,
+    ProviderRefused,
+    ProviderUnreachable,
+    ProviderNonsense,
+    Limit,
+    Unapproved,
+    Output,
+    Ensemble,
+    /// Nobody reads stdout any more: quiet.
+    Closed,
+    /// By a signal of this number.
+    Signal(u8),
+}
+
+impl Kind {
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Closed => 0,
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::Configuration => 3,
+            Self::ProviderRefused => 4,
+            Self::ProviderUnreachable => 5,
+            Self::ProviderNonsense => 6,
+            Self::Limit => 7,
+            Self::Unapproved => 8,
+            Self::Output => 9,
+            Self::Ensemble => 10,
+            Self::Signal(number) => 128 + number,
+        }
+    }
+}
+
+/// One failure, ready to be told.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    /// Stable, kebab-case.
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) hints: Vec<String>,
+    /// Facts for machines: `status`, `attempts`, `request_id`, `retry_after_s` …
+    pub(crate) facts: Vec<(&'static str, Value)>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, code, message: message.into(), hints: Vec::new(), facts: Vec::new() }
+    }
+
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, code, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    fn fact(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.facts.push((name, value.into()));
+        self
+    }
+
+    /// With every known secret taken out of its words.
+    pub(crate) fn redacted(self, redact: impl Fn(&str) -> String) -> Self {
+        let hints = self.hints.iter().map(|hint| redact(hint)).collect();
+        Self { message: redact(&self.message), hints, ..self }
+    }
+
+    /// `error[code]: …` and its hints, safe for a terminal.
+    pub(crate) fn lines(&self) -> String {
+        let mut text = format!("error[{}]: {}\n", self.code, safe(&self.message).replace('\n', "\n  "));
+        for hint in &self.hints {
+            text.push_str(&format!("  hint: {}\n", safe(hint)));
+        }
+        text
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let mut object = json!({ "code": self.code, "message": self.message, "hints": self.hints });
+        if let Some(object) = object.as_object_mut() {
+            object.extend(self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        }
+        object
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Exchange(error) => exchange(*error),
+            EngineError::Sink(error) => error.into(),
+            EngineError::Transcript(error) => Self::new(Kind::Internal, "internal", error.to_string()),
+        }
+    }
+}
+
+impl From<SinkError> for Failure {
+    fn from(error: SinkError) -> Self {
+        match error {
+            SinkError::Closed => Self::new(Kind::Closed, "output-closed", "the output is closed"),
+            SinkError::Output(reason) => {
+                Self::new(Kind::Output, "output-failed", format!("stdout could not be written: {reason}"))
+            }
+            SinkError::Save(reason) => {
+                Self::new(Kind::Output, "save-failed", format!("the session could not be saved: {reason}"))
+                    .hint("nothing that was not saved has been run; `--ephemeral` keeps nothing on disk")
+            }
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let failure = Self::new(Kind::Output, "session", error.to_string());
+        match error {
+            SessionError::NotFound { .. } | SessionError::Ambiguous { .. } => {
+                Self { kind: Kind::Usage, code: "no-such-session", ..failure }
+            }
+            SessionError::InUse { .. } => failure.hint("wait for the other run, or start a new session"),
+            _ => failure.hint("`--ephemeral` answers without a session"),
+        }
+    }
+}
+
+fn exchange(error: ExchangeError) -> Failure {
+    let attempts = error.attempts;
+    let kept = error.partial.is_some();
+    let asked = error.asked_to_wait;
+    let mut failure = match error.trouble {
+        Trouble::Sink(error) => return error.into(),
+        Trouble::Translate(error) => {
+            Failure::new(Kind::ProviderNonsense, "cannot-translate", error.to_string())
+        }
+        Trouble::Decode(error) => Failure::new(Kind::ProviderNonsense, "bad-response", error.to_string()),
+        Trouble::Refusal(refusal) => refused(&refusal),
+        Trouble::Wire(error) => match error.kind {
+            WireErrorKind::Request => Failure::new(Kind::Usage, "bad-request-target", error.message),
+            WireErrorKind::Certificate => Failure::new(Kind::ProviderUnreachable, "tls", error.message)
+                .hint("converse never goes on without a valid certificate"),
+            WireErrorKind::Connection => {
+                Failure::new(Kind::ProviderUnreachable, "unreachable", error.message)
+                    .hint("check the network and the base URL; `converse models list` shows it")
+            }
+        },
+        trouble @ Trouble::Silent { .. } => {
+            Failure::new(Kind::ProviderUnreachable, "silent", trouble.to_string())
+        }
+        trouble @ Trouble::CutShort => {
+            Failure::new(Kind::ProviderUnreachable, "cut-short", trouble.to_string())
+        }
+    };
+    if attempts > 1 {
+        failure.message =
+            format!("{}; {attempts} attempts, {} s of waiting", failure.message, seconds(error.waited));
+    }
+    if let Some(asked) = asked {
+        failure.message = format!("{}; the provider asks to wait {}", failure.message, long(asked));
+        failure = failure.fact("retry_after_s", asked.as_secs_f64());
+    }
+    if kept {
+        failure.code = "cut-short";
+        failure.hints = Vec::new();
+        failure = failure.hint("the text so far is kept; `--continue` goes on from it");
+    }
+    failure.fact("attempts", attempts)
+}
+
+fn refused(refusal: &Refusal) -> Failure {
+    let (kind, code) = match refusal.class {
+        RefusalClass::Auth => (Kind::ProviderRefused, "auth"),
+        RefusalClass::Quota => (Kind::ProviderRefused, "quota"),
+        RefusalClass::RateLimit => (Kind::ProviderUnreachable, "rate-limit"),
+        RefusalClass::Overload => (Kind::ProviderUnreachable, "overloaded"),
+        RefusalClass::ContextTooLong => (Kind::ProviderNonsense, "context-too-long"),
+        RefusalClass::BadRequest => (Kind::ProviderNonsense, "rejected"),
+        RefusalClass::Nonsense if refusal.status >= 500 => (Kind::ProviderUnreachable, "bad-gateway"),
+        RefusalClass::Nonsense => (Kind::ProviderNonsense, "bad-response"),
+    };
+    let status = refusal.status;
+    let mut failure =
+        Failure::new(kind, code, format!("the provider answered {status}: {}", refusal.message));
+    if let Some(id) = &refusal.request_id {
+        failure.message.push_str(&format!(" (request {id})"));
+        failure = failure.fact("request_id", id.as_str());
+    }
+    let hint = match (refusal.class, status) {
+        (RefusalClass::Auth, _) => {
+            Some("check the key: `converse models list` says which variable it is read from")
+        }
+        (RefusalClass::Quota, _) => Some("waiting does not help: look at the provider's billing page"),
+        (RefusalClass::ContextTooLong, _) => Some("start a new session, or use a model with a larger window"),
+        (_, 404) => Some("check the model's name and the base URL"),
+        (_, 413) => Some("the request is too large: fewer or smaller tool results and attachments"),
+        _ => None,
+    };
+    if let Some(hint) = hint {
+        failure = failure.hint(hint);
+    }
+    failure.fact("status", status)
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64())
+}
+
+fn long(duration: Duration) -> String {
+    match duration.as_secs() {
+        s if s >= 7200 => format!("{} h", s / 3600),
+        s if s >= 120 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}

@@ -1,0 +1,134 @@
+//! `-o json`: one object at the end, also after a failure.
+
+use std::sync::Mutex;
+
+use converse_canister::{Canister, Cost, Invocation, Outcome, Usage};
+use converse_engine::{Event, Sink, SinkError};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::render::output::write_stdout;
+use crate::render::{End, Renderer, result_text};
+
+#[derive(Default)]
+pub(crate) struct JsonRenderer {
+    state: Mutex<Run>,
+}
+
+/// What has been heard so far.
+#[derive(Default)]
+struct Run {
+    answer: String,
+    model: Option<String>,
+    usage: Usage,
+    cost: Option<Cost>,
+    invocations: Vec<Call>,
+}
+
+#[derive(Serialize)]
+struct Call {
+    id: String,
+    tool: String,
+    arguments: Value,
+    outcome: Option<&'static str>,
+    result: Option<String>,
+    milliseconds: Option<u64>,
+}
+
+/// The public object. Keys are only ever added.
+#[derive(Serialize)]
+struct Object<'a> {
+    answer: &'a str,
+    model: Option<&'a str>,
+    session: Option<&'a str>,
+    usage: Usage,
+    /// US dollars, if the provider says it.
+    cost: Option<f64>,
+    invocations: &'a [Call],
+    exit: u8,
+    reason: &'a str,
+    error: Option<Value>,
+}
+
+impl Run {
+    fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Requested { model, .. } => self.model = Some((*model).to_owned()),
+            Event::Appended(Canister::Assistant(assistant)) => self.say(&assistant.words()),
+            Event::Appended(Canister::Invocation(invocation)) => self.invocations.push(call(invocation)),
+            Event::Finished { invocation, elapsed, .. } => {
+                if let Some(call) = self.call(invocation.id.as_str()) {
+                    call.milliseconds = u64::try_from(elapsed.as_millis()).ok();
+                }
+            }
+            Event::Appended(Canister::Result(result)) => {
+                let (outcome, text) = (result.outcome, result_text(result));
+                if let Some(call) = self.call(result.id.as_str()) {
+                    call.outcome = Some(Outcome::label(outcome));
+                    call.result = Some(text);
+                }
+            }
+            Event::Used { usage, cost, .. } => {
+                self.usage += *usage;
+                if let Some(cost) = cost {
+                    self.cost = Some(Cost(self.cost.unwrap_or_default().0.saturating_add(cost.0)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, words: &str) {
+        let words = words.trim();
+        if !words.is_empty() {
+            self.answer.push_str(if self.answer.is_empty() { "" } else { "\n\n" });
+            self.answer.push_str(words);
+        }
+    }
+
+    fn call(&mut self, id: &str) -> Option<&mut Call> {
+        self.invocations.iter_mut().rev().find(|call| call.id == id)
+    }
+}
+
+fn call(invocation: &Invocation) -> Call {
+    let malformed = invocation.arguments.malformed.is_some();
+    let arguments = if malformed {
+        Value::String(invocation.arguments.raw.to_string())
+    } else {
+        Value::Object(invocation.arguments.object.clone())
+    };
+    let (id, tool) = (invocation.id.to_string(), invocation.tool.clone());
+    Call { id, tool, arguments, outcome: None, result: None, milliseconds: None }
+}
+
+pub(crate) fn dollars(cost: Cost) -> f64 {
+    cost.0 as f64 / 1e6
+}
+
+impl Sink for JsonRenderer {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        let mut run = self.state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        run.hear(event);
+        Ok(())
+    }
+}
+
+impl Renderer for JsonRenderer {
+    fn finish(&self, end: End<'_>) -> Result<(), SinkError> {
+        let run = self.state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        let object = Object {
+            answer: &run.answer,
+            model: run.model.as_deref(),
+            session: end.session,
+            usage: run.usage,
+            cost: run.cost.map(dollars),
+            invocations: &run.invocations,
+            exit: end.exit,
+            reason: end.reason,
+            error: end.failure.map(crate::failure::Failure::json),
+        };
+        let text = serde_json::to_string(&object).map_err(|error| SinkError::Output(error.to_string()))?;
+        write_stdout(&(text + "\n"))
+    }
+}

@@ -1,0 +1,182 @@
+//! `-o jsonl`: a record as each thing happens, and last always `done`.
+//!
+//! The records are types of their own, apart from the engine's events: scripts depend on them. Version 1; keys are only
+//! ever added. Described by `docs/reference/events.schema.json`, against which the tests check every record.
+
+use std::sync::Mutex;
+
+use converse_canister::{Arguments, Canister, Decision, Invocation, Usage};
+use converse_engine::{Event, Sink, SinkError};
+use converse_ensemble::Word;
+use converse_provider::Delta;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::render::json::dollars;
+use crate::render::output::write_stdout;
+use crate::render::{End, Renderer, result_text};
+
+#[derive(Default)]
+pub(crate) struct JsonlRenderer {
+    next: Mutex<u64>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u8,
+    seq: u64,
+    #[serde(flatten)]
+    record: Record<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+pub(crate) enum Record<'a> {
+    #[serde(rename = "session.started")]
+    SessionStarted {
+        session: Option<&'a str>,
+        model: &'a str,
+        ensembles: Vec<EnsembleRecord<'a>>,
+        errors: &'a [String],
+    },
+    #[serde(rename = "message.delta")]
+    MessageDelta { text: &'a str },
+    #[serde(rename = "reasoning.delta")]
+    ReasoningDelta { text: &'a str },
+    #[serde(rename = "message.completed")]
+    MessageCompleted { turn: u64, text: String },
+    #[serde(rename = "invocation.requested")]
+    InvocationRequested {
+        id: &'a str,
+        turn: u64,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
+        malformed: Option<String>,
+    },
+    #[serde(rename = "invocation.decided")]
+    InvocationDecided { id: &'a str, decision: &'static str, rule: Option<&'a str>, comment: Option<&'a str> },
+    #[serde(rename = "invocation.started")]
+    InvocationStarted { id: &'a str },
+    #[serde(rename = "invocation.progress")]
+    InvocationProgress { id: &'a str, done: Option<f64>, total: Option<f64>, message: Option<&'a str> },
+    #[serde(rename = "invocation.finished")]
+    InvocationFinished { id: &'a str, outcome: &'static str, text: String, truncated: bool },
+    #[serde(rename = "retry")]
+    Retry { reason: &'a str, attempt: u32, delay_ms: u64, discard: bool },
+    #[serde(rename = "usage")]
+    Usage {
+        model: &'a str,
+        #[serde(flatten)]
+        usage: Usage,
+        cost: Option<f64>,
+    },
+    #[serde(rename = "warning")]
+    Warning { message: &'a str },
+    #[serde(rename = "turn.committed")]
+    TurnCommitted { turn: u64 },
+    #[serde(rename = "done")]
+    Done { exit: u8, reason: &'a str, session: Option<&'a str>, error: Option<Value> },
+}
+
+#[derive(Serialize)]
+pub(crate) struct EnsembleRecord<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) tools: usize,
+}
+
+impl JsonlRenderer {
+    pub(crate) fn write(&self, record: Record<'_>) -> Result<(), SinkError> {
+        let mut next = self.next.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        let line = Line { v: 1, seq: *next, record };
+        let text = serde_json::to_string(&line).map_err(|error| SinkError::Output(error.to_string()))?;
+        *next += 1;
+        write_stdout(&(text + "\n"))
+    }
+
+    fn appended(&self, canister: &Canister) -> Result<(), SinkError> {
+        match canister {
+            Canister::Assistant(assistant) => {
+                let (turn, text) = (assistant.turn.0, assistant.words());
+                if text.is_empty() { Ok(()) } else { self.write(Record::MessageCompleted { turn, text }) }
+            }
+            Canister::Invocation(invocation) => self.write(requested(invocation)),
+            Canister::Result(result) => self.write(Record::InvocationFinished {
+                id: result.id.as_str(),
+                outcome: result.outcome.label(),
+                text: result_text(result),
+                truncated: result.truncated.is_some(),
+            }),
+            Canister::User(_) | Canister::Supervisor(_) | Canister::Document(_) => Ok(()),
+        }
+    }
+}
+
+fn requested(invocation: &Invocation) -> Record<'_> {
+    let Arguments { object, malformed, .. } = &invocation.arguments;
+    Record::InvocationRequested {
+        id: invocation.id.as_str(),
+        turn: invocation.turn.0,
+        tool: &invocation.tool,
+        arguments: object,
+        malformed: malformed.as_ref().map(ToString::to_string),
+    }
+}
+
+fn decided<'a>(id: &'a str, decision: &'a Decision) -> Record<'a> {
+    let (decision, rule, comment) = match decision {
+        Decision::Allow { rule } => ("allow", Some(rule.as_str()), None),
+        Decision::AllowEdited { .. } => ("allow_edited", None, None),
+        Decision::Deny { rule, comment } => ("deny", Some(rule.as_str()), comment.as_deref()),
+        Decision::Remember { pattern } => ("remember", Some(pattern.as_str()), None),
+    };
+    Record::InvocationDecided { id, decision, rule, comment }
+}
+
+impl Sink for JsonlRenderer {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        match event {
+            Event::Delta(Delta::Text(text)) => self.write(Record::MessageDelta { text }),
+            Event::Delta(Delta::Reasoning(text)) => self.write(Record::ReasoningDelta { text }),
+            Event::Appended(canister) => self.appended(canister),
+            Event::Decided { id, decision } => self.write(decided(id.as_str(), decision)),
+            Event::Started(invocations) => invocations.iter().try_for_each(|invocation| {
+                self.write(Record::InvocationStarted { id: invocation.id.as_str() })
+            }),
+            Event::Word { id, word } => {
+                let id = id.as_str();
+                self.write(match word {
+                    Word::Progress { done, total, message } => {
+                        let message = message.as_deref();
+                        Record::InvocationProgress { id, done: Some(*done), total: *total, message }
+                    }
+                    Word::Log { message } => {
+                        Record::InvocationProgress { id, done: None, total: None, message: Some(message) }
+                    }
+                })
+            }
+            Event::Restarted(restart) => self.write(Record::Retry {
+                reason: restart.reason,
+                attempt: restart.attempt,
+                delay_ms: u64::try_from(restart.delay.as_millis()).unwrap_or(u64::MAX),
+                discard: restart.discard,
+            }),
+            Event::Used { usage, cost, model } => {
+                self.write(Record::Usage { model, usage: *usage, cost: cost.map(dollars) })
+            }
+            Event::Warning(message) => self.write(Record::Warning { message }),
+            Event::Committed { turn } => self.write(Record::TurnCommitted { turn: turn.0 }),
+            Event::Delta(_)
+            | Event::Requested { .. }
+            | Event::Deciding(_)
+            | Event::Finished { .. }
+            | Event::Done(_) => Ok(()),
+        }
+    }
+}
+
+impl Renderer for JsonlRenderer {
+    fn finish(&self, end: End<'_>) -> Result<(), SinkError> {
+        let error = end.failure.map(crate::failure::Failure::json);
+        self.write(Record::Done { exit: end.exit, reason: end.reason, session: end.session, error })
+    }
+}

@@ -1,0 +1,40 @@
+//! What people and programs see: the answer on stdout, everything else on stderr.
+
+pub(crate) mod json;
+pub(crate) mod jsonl;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod safe;
+pub(crate) mod text;
+
+use converse_canister::{Content, InvocationResult};
+use converse_engine::{Sink, SinkError};
+
+use crate::failure::Failure;
+
+/// How a run ended, for the last word of a renderer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) exit: u8,
+    pub(crate) reason: &'a str,
+    pub(crate) failure: Option<&'a Failure>,
+    pub(crate) session: Option<&'a str>,
+}
+
+/// A sink that has a last word.
+pub(crate) trait Renderer: Sink {
+    fn finish(&self, end: End<'_>) -> Result<(), SinkError>;
+}
+
+/// A result in words: texts as they are, the rest described.
+pub(crate) fn result_text(result: &InvocationResult) -> String {
+    let pieces = result.content.iter().map(|content| match content {
+        Content::Text { text, .. } | Content::Reasoning { text, .. } => text.clone(),
+        Content::Structured { value } => value.to_string(),
+        Content::Blob { mime, name, .. } => {
+            format!("[{}{mime}]", name.as_ref().map_or(String::new(), |n| format!("{n}: ")))
+        }
+        Content::Resource { uri, .. } => format!("[{uri}]"),
+    });
+    pieces.collect::<Vec<_>>().join("\n")
+}

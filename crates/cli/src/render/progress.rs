@@ -1,0 +1,204 @@
+//! What goes on, on stderr: a spinner while a model thinks, a line for each invocation. On a terminal only, unless the
+//! user asked for more words (`-v`), which then are plain lines.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
+use converse_engine::{Event, Sink, SinkError};
+use converse_ensemble::Word;
+use converse_provider::Delta;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::render::output::write_stderr;
+use crate::render::result_text;
+use crate::render::safe::{safe, safe_line};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Nothing at all.
+    Silent,
+    /// Plain lines for invocations.
+    Lines,
+    /// Spinners that become lines.
+    Live { colour: bool },
+}
+
+pub(crate) struct Progress {
+    style: Style,
+    show_reasoning: bool,
+    bars: MultiProgress,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    thinking: Option<ProgressBar>,
+    running: HashMap<InvocationId, ProgressBar>,
+    /// The cursor stands after reasoning that has no newline yet.
+    mid_line: bool,
+}
+
+const TICK: Duration = Duration::from_millis(100);
+const ARGUMENTS_SHOWN: usize = 100;
+
+impl Progress {
+    pub(crate) fn new(style: Style, show_reasoning: bool) -> Self {
+        let target = match style {
+            Style::Live { .. } => ProgressDrawTarget::stderr(),
+            Style::Silent | Style::Lines => ProgressDrawTarget::hidden(),
+        };
+        let bars = MultiProgress::with_draw_target(target);
+        Self { style, show_reasoning, bars, state: Mutex::default() }
+    }
+
+    /// Takes the spinner away, because something else is about to be written.
+    pub(crate) fn hush(&self) {
+        let Ok(mut state) = self.state.lock() else { return };
+        if let Some(bar) = state.thinking.take() {
+            bar.finish_and_clear();
+        }
+        if std::mem::take(&mut state.mid_line) {
+            write_stderr("\n");
+        }
+    }
+
+    /// Runs something that talks on the terminal itself.
+    pub(crate) async fn suspended<T, F: Future<Output = T>>(&self, talk: impl FnOnce() -> F) -> T {
+        self.hush();
+        let _ = self.bars.clear();
+        talk().await
+    }
+
+    pub(crate) fn line(&self, text: &str) {
+        match self.style {
+            Style::Silent => {}
+            Style::Lines => write_stderr(&format!("{text}\n")),
+            Style::Live { .. } => {
+                self.hush();
+                self.bars.suspend(|| write_stderr(&format!("{text}\n")));
+            }
+        }
+    }
+
+    fn spinner(&self, message: String) -> Option<ProgressBar> {
+        let Style::Live { colour } = self.style else { return None };
+        let template =
+            if colour { "{spinner:.cyan} {msg} {elapsed:.dim}" } else { "{spinner} {msg} {elapsed}" };
+        let style = ProgressStyle::with_template(template).ok()?.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ");
+        let bar = self.bars.add(ProgressBar::new_spinner().with_style(style).with_message(message));
+        bar.enable_steady_tick(TICK);
+        Some(bar)
+    }
+
+    fn think(&self, model: &str) {
+        self.hush();
+        let bar = self.spinner(format!("asking {}", safe_line(model, 60)));
+        if let Ok(mut state) = self.state.lock() {
+            state.thinking = bar;
+        }
+    }
+
+    fn reason(&self, text: &str) {
+        if !self.show_reasoning || self.style == Style::Silent {
+            return;
+        }
+        if let Ok(mut state) = self.state.lock() {
+            if let Some(bar) = state.thinking.take() {
+                bar.finish_and_clear();
+            }
+            state.mid_line = !text.ends_with('\n');
+        }
+        let text = safe(text);
+        match self.style {
+            Style::Live { colour: true } => write_stderr(&format!("\x1b[2m{text}\x1b[0m")),
+            _ => write_stderr(&text),
+        }
+    }
+
+    fn start(&self, invocation: &Invocation) {
+        self.hush();
+        let Some(bar) = self.spinner(call(invocation)) else { return };
+        if let Ok(mut state) = self.state.lock() {
+            state.running.insert(invocation.id.clone(), bar);
+        }
+    }
+
+    fn word(&self, id: &InvocationId, word: &Word) {
+        let Ok(state) = self.state.lock() else { return };
+        let Some(bar) = state.running.get(id) else { return };
+        let told = match word {
+            Word::Progress { message: Some(message), .. } | Word::Log { message } => safe_line(message, 60),
+            Word::Progress { done, total: Some(total), .. } if *total > 0.0 => {
+                format!("{:.0} %", done / total * 100.0)
+            }
+            Word::Progress { done, .. } => format!("{done}"),
+        };
+        let message = bar.message();
+        let base = message.split(" · ").next().unwrap_or_default();
+        bar.set_message(format!("{base} · {told}"));
+    }
+
+    fn finish(&self, invocation: &Invocation, result: &InvocationResult, elapsed: Duration) {
+        let bar = self.state.lock().ok().and_then(|mut state| state.running.remove(&invocation.id));
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        let brief = safe_line(result_text(result).trim(), 60);
+        let (mark, colour) = if result.outcome.is_success() { ("✓", "32") } else { ("✗", "31") };
+        let mark = match self.style {
+            Style::Live { colour: true } => format!("\x1b[{colour}m{mark}\x1b[0m"),
+            _ => mark.to_owned(),
+        };
+        let outcome = if result.outcome == Outcome::Success { "" } else { result.outcome.label() };
+        let gap = if outcome.is_empty() { "" } else { ": " };
+        self.line(&format!("{mark} {} → {outcome}{gap}{brief} ({})", call(invocation), short(elapsed)));
+    }
+}
+
+/// `ensemble__invoker {arguments}`, short.
+fn call(invocation: &Invocation) -> String {
+    let arguments = safe_line(invocation.arguments.raw.trim(), ARGUMENTS_SHOWN);
+    format!("{} {arguments}", safe_line(&invocation.tool, 64)).trim_end().to_owned()
+}
+
+fn short(elapsed: Duration) -> String {
+    match elapsed.as_millis() {
+        ms if ms < 1000 => format!("{ms} ms"),
+        _ => format!("{:.1} s", elapsed.as_secs_f64()),
+    }
+}
+
+impl Sink for Progress {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        match event {
+            Event::Requested { model, .. } => self.think(model),
+            Event::Delta(Delta::Reasoning(text)) => self.reason(text),
+            Event::Delta(Delta::Text(_)) | Event::Deciding(_) | Event::Done(_) => self.hush(),
+            Event::Restarted(restart) => {
+                let wait = restart.delay.as_secs_f64();
+                self.line(&format!("… {}; trying again in {wait:.1} s", safe_line(restart.reason, 160)));
+            }
+            Event::Started(invocations) => invocations.iter().for_each(|invocation| self.start(invocation)),
+            Event::Word { id, word } => self.word(id, word),
+            Event::Finished { invocation, result, elapsed } => self.finish(invocation, result, *elapsed),
+            Event::Appended(Canister::Result(result)) if nothing_ran(result) => {
+                self.line(&format!(
+                    "✗ {}: {}",
+                    result.outcome.label(),
+                    safe_line(result_text(result).trim(), 120)
+                ));
+            }
+            Event::Warning(text) => self.line(&format!("warning: {}", safe(text))),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Results of what was run are told by `Finished`; these have no other line.
+fn nothing_ran(result: &InvocationResult) -> bool {
+    matches!(result.outcome, Outcome::NoSuchTool | Outcome::Refused)
+}

@@ -1,0 +1,100 @@
+//! The answer as text on stdout, and nothing else there.
+
+use std::sync::{Arc, Mutex};
+
+use converse_canister::Canister;
+use converse_engine::{Event, Sink, SinkError};
+use converse_provider::Delta;
+
+use crate::render::output::write_stdout;
+use crate::render::progress::Progress;
+use crate::render::safe::safe;
+use crate::render::{End, Renderer};
+
+pub(crate) struct TextRenderer {
+    progress: Arc<Progress>,
+    /// A terminal can be told that what it shows is void; a pipe cannot.
+    terminal: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The current reply has shown words.
+    shown: bool,
+    /// What was written last did not end its line.
+    open_line: bool,
+    /// Something was written before this reply: words of two replies must not run together.
+    earlier: bool,
+    /// Newlines that came and wait for a word after them: an answer does not end in blank lines.
+    held: String,
+}
+
+impl TextRenderer {
+    pub(crate) fn new(progress: Arc<Progress>, terminal: bool) -> Self {
+        Self { progress, terminal, state: Mutex::default() }
+    }
+
+    fn with_state<T>(&self, act: impl FnOnce(&mut State) -> Result<T, SinkError>) -> Result<T, SinkError> {
+        let mut state = self.state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        act(&mut state)
+    }
+
+    fn words(&self, text: &str) -> Result<(), SinkError> {
+        self.progress.hush();
+        self.with_state(|state| {
+            let mut text = std::mem::take(&mut state.held) + text;
+            let end = text.trim_end_matches(['\n', '\r']).len();
+            state.held = text.split_off(end);
+            if !state.shown {
+                text = text.trim_start_matches(['\n', '\r']).to_owned();
+            }
+            if text.is_empty() {
+                return Ok(());
+            }
+            if !state.shown && state.earlier {
+                text.insert_str(0, if state.open_line { "\n\n" } else { "\n" });
+            }
+            state.shown = true;
+            state.open_line = true;
+            write_stdout(&safe(&text))
+        })
+    }
+
+    fn end_reply(&self) -> Result<(), SinkError> {
+        self.with_state(|state| {
+            state.earlier |= state.shown;
+            state.shown = false;
+            state.held.clear();
+            Ok(())
+        })
+    }
+
+    fn take_back(&self) -> Result<(), SinkError> {
+        self.with_state(|state| {
+            let void = state.shown;
+            *state = State { earlier: state.earlier, ..State::default() };
+            if void && self.terminal { write_stdout("\n[stream cut, asking again]\n") } else { Ok(()) }
+        })
+    }
+}
+
+impl Sink for TextRenderer {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        match event {
+            Event::Delta(Delta::Text(text)) => self.words(text),
+            Event::Restarted(restart) if restart.discard => self.take_back(),
+            Event::Appended(Canister::Assistant(_)) => self.end_reply(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Renderer for TextRenderer {
+    fn finish(&self, _: End<'_>) -> Result<(), SinkError> {
+        self.progress.hush();
+        self.with_state(
+            |state| if std::mem::take(&mut state.open_line) { write_stdout("\n") } else { Ok(()) },
+        )
+    }
+}

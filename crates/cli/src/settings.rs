@@ -1,0 +1,198 @@
+//! What this run shall do: flags over environment over project over user over what is built in. Pure but for reading
+//! the two settings files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use converse_config::{
+    Diagnostic, LimitsPlan, Permission, PresetPlan, Rule, Scope, SettingsPlan, SourceMap, TimeoutsPlan,
+    load_settings,
+};
+use converse_engine::{Limits, RetryPolicy, Timeouts};
+use converse_provider::{Controls, Effort};
+
+use crate::args::{Ask, EffortArg, Tools};
+use crate::failure::{Failure, Kind};
+use crate::model::{self, Model};
+use crate::names::nearest;
+use crate::world::World;
+
+/// The settings files, merged, and what was found wrong in them.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) plan: SettingsPlan,
+    sources: SourceMap,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Files {
+    pub(crate) fn read(world: &World) -> Self {
+        let mut sources = SourceMap::new();
+        let mut diagnostics = Vec::new();
+        let mut read = |path: &Path, shown: &str, scope| {
+            let checked = load_settings(&mut sources, path, shown, scope);
+            diagnostics.extend(checked.diagnostics);
+            checked.value.unwrap_or_default()
+        };
+        let user = world.config_dir().map(|dir| dir.join("config.toml"));
+        let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
+        let project = read(&world.cwd.join("converse.toml"), "converse.toml", Scope::Project);
+        Self { plan: user.under(project), sources, diagnostics }
+    }
+
+    /// A settings file with an error in it stops the run: half of somebody's rules is not what they wrote.
+    pub(crate) fn checked(self) -> Result<(SettingsPlan, Vec<String>), Failure> {
+        let pictures = |wanted: bool| {
+            let chosen = self.diagnostics.iter().filter(move |diagnostic| diagnostic.is_error() == wanted);
+            chosen.map(|diagnostic| diagnostic.render(&self.sources)).collect::<Vec<_>>()
+        };
+        let (errors, warnings) = (pictures(true), pictures(false));
+        if errors.is_empty() {
+            return Ok((self.plan, warnings));
+        }
+        let message = format!("the settings have {} error(s)\n{}", errors.len(), errors.join("\n"));
+        Err(Failure::new(Kind::Configuration, "settings", message.trim_end()))
+    }
+}
+
+/// Everything that one `ask` needs to know.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) model: Model,
+    pub(crate) system: Option<String>,
+    pub(crate) controls: Controls,
+    pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) rules: Vec<Rule>,
+    /// `None`: all that are enabled.
+    pub(crate) ensembles: Option<Vec<String>>,
+    pub(crate) ephemeral: bool,
+}
+
+impl Settings {
+    /// `session_model` is what a continued session used last: it stands between environment and files.
+    pub(crate) fn resolve(
+        args: &Ask,
+        files: &SettingsPlan,
+        session_model: Option<&str>,
+        world: &World,
+    ) -> Result<Self, Failure> {
+        let preset = args.preset.as_deref().map(|name| preset(files, name)).transpose()?.unwrap_or_default();
+        let named = args.model.as_deref().or(preset.model.as_deref()).or(world.var("CONVERSE_MODEL"));
+        let named = named.or(session_model).or(files.model.as_deref());
+        let system = match args.system.as_deref() {
+            Some(text) => Some(system_text(text, world)?),
+            None => preset.system.clone().or_else(|| files.system.clone()),
+        };
+        let ensembles = match args.tools.ensemble.as_slice() {
+            [] => preset.ensembles.clone(),
+            named => Some(named.to_vec()),
+        };
+        Ok(Self {
+            model: model::choose(named, files, world)?,
+            system,
+            controls: controls(args, &preset),
+            limits: limits(args, files),
+            timeouts: timeouts(&files.timeouts),
+            connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
+            retry: retry(&files.timeouts),
+            rules: rules(&args.tools, files)?,
+            ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
+            ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
+        })
+    }
+}
+
+fn preset(files: &SettingsPlan, name: &str) -> Result<PresetPlan, Failure> {
+    files.presets.get(name).cloned().ok_or_else(|| {
+        let failure = Failure::usage("unknown-preset", format!("there is no preset `{name}`"));
+        match nearest(name, files.presets.keys().map(String::as_str)) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("presets are tables `[presets.NAME]` of a settings file"),
+        }
+    })
+}
+
+/// `@FILE` is the file's text.
+fn system_text(text: &str, world: &World) -> Result<String, Failure> {
+    const MOST: u64 = 1024 * 1024;
+    let Some(file) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let path = world.cwd.join(file);
+    let failed = |reason: String| Failure::usage("system-file", format!("`{file}` cannot be used: {reason}"));
+    let metadata = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?;
+    if !metadata.is_file() || metadata.len() > MOST {
+        return Err(failed("a text file of at most 1 MiB is needed".to_owned()));
+    }
+    std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))
+}
+
+fn controls(args: &Ask, preset: &PresetPlan) -> Controls {
+    Controls {
+        stream: !args.no_stream,
+        temperature: args.temperature.or(preset.temperature),
+        max_output_tokens: args.max_output_tokens.or(preset.max_output_tokens),
+        effort: args.effort.map(|effort| match effort {
+            EffortArg::None => Effort::None,
+            EffortArg::Minimal => Effort::Minimal,
+            EffortArg::Low => Effort::Low,
+            EffortArg::Medium => Effort::Medium,
+            EffortArg::High => Effort::High,
+            EffortArg::Max => Effort::Max,
+        }),
+        ..Controls::default()
+    }
+}
+
+/// Flags win over files; a project's bounds win over everything.
+fn limits(args: &Ask, files: &SettingsPlan) -> Limits {
+    let default = Limits::default();
+    let deadline = args.deadline.map(Duration::from_secs_f64);
+    let wanted = LimitsPlan {
+        max_iterations: args.max_iterations.or(files.limits.max_iterations).or(Some(default.iterations)),
+        max_invocations: args.max_invocations.or(files.limits.max_invocations).or(Some(default.invocations)),
+        deadline: deadline.or(files.limits.deadline),
+    };
+    let bounded = wanted.bounded_by(files.bounds);
+    Limits {
+        iterations: bounded.max_iterations.unwrap_or(default.iterations),
+        invocations: bounded.max_invocations.unwrap_or(default.invocations),
+        deadline: bounded.deadline,
+    }
+}
+
+fn timeouts(files: &TimeoutsPlan) -> Timeouts {
+    let default = Timeouts::default();
+    Timeouts {
+        first_byte: files.first_byte.unwrap_or(default.first_byte),
+        stream_idle: files.stream_idle.unwrap_or(default.stream_idle),
+        stream_content: files.stream_content.unwrap_or(default.stream_content),
+    }
+}
+
+fn retry(files: &TimeoutsPlan) -> RetryPolicy {
+    let default = RetryPolicy::default();
+    RetryPolicy {
+        retries: files.max_retries.unwrap_or(default.retries),
+        first: files.retry_first.unwrap_or(default.first),
+        cap: files.retry_cap.unwrap_or(default.cap),
+        total: files.retry_total.unwrap_or(default.total),
+    }
+}
+
+/// The rules of the files and of the flags; the strictest that matches wins.
+pub(crate) fn rules(tools: &Tools, files: &SettingsPlan) -> Result<Vec<Rule>, Failure> {
+    let mut rules = files.rules.clone();
+    for (patterns, permission, flag) in [
+        (&tools.allow, Permission::Allow, "--allow"),
+        (&tools.ask, Permission::Ask, "--ask"),
+        (&tools.deny, Permission::Deny, "--deny"),
+    ] {
+        for pattern in patterns {
+            let rule = Rule::new(pattern.as_str(), permission, flag);
+            rules.push(rule.map_err(|error| Failure::usage("bad-pattern", format!("{flag}: {error}")))?);
+        }
+    }
+    Ok(rules)
+}

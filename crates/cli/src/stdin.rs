@@ -1,0 +1,150 @@
+//! Standard input as (part of) the prompt.
+//!
+//! With words on the command line, a file or a pipe on stdin is added to them; a pipe that stays silent for a second
+//! counts as empty, since CI systems leave idle pipes open. `-` alone means stdin *is* the prompt and is awaited.
+
+use std::io::Read as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Kind};
+use crate::world::Input;
+
+const MAX_BYTES: usize = 10 * 1024 * 1024;
+const FIRST_BYTE: Duration = Duration::from_secs(1);
+/// A pipe that has begun to speak and falls silent for this long is taken to be stuck.
+const SILENCE: Duration = Duration::from_secs(120);
+
+/// The whole prompt, and a remark for `-v`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub(crate) text: String,
+    pub(crate) remark: Option<&'static str>,
+}
+
+pub(crate) fn prompt(words: &[String], input: Input, deadline: Option<Instant>) -> Result<Prompt, Failure> {
+    let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
+    let words = if dash { String::new() } else { words.join(" ") };
+    // Without words stdin is all there is, so it is awaited.
+    let patience = (!words.trim().is_empty()).then_some(FIRST_BYTE);
+    let read = match input {
+        Input::Data => read(patience, deadline)?,
+        Input::Terminal if dash => read(None, deadline)?,
+        Input::Terminal | Input::Nothing => Read::default(),
+    };
+    join(&words, read)
+}
+
+#[derive(Debug, Default)]
+struct Read {
+    bytes: Vec<u8>,
+    silent: bool,
+}
+
+fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
+    let silent = read.silent.then_some("stdin is open but silent; it was taken as empty");
+    let (piped, damaged) = match String::from_utf8(read.bytes) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            (text, Some("stdin is not UTF-8; what could not be read was replaced"))
+        }
+    };
+    let text = match (words.trim().is_empty(), piped.trim().is_empty()) {
+        (true, true) => return Err(nothing_asked()),
+        (true, false) => piped,
+        (false, true) => words.to_owned(),
+        (false, false) => format!("{words}\n\n{piped}"),
+    };
+    Ok(Prompt { text, remark: silent.or(damaged) })
+}
+
+fn nothing_asked() -> Failure {
+    Failure::usage("no-prompt", "there is no question: no words and nothing on stdin")
+        .hint("converse ask \"What is 15% of 2500?\"")
+        .hint("echo \"a question\" | converse ask -")
+}
+
+/// Reads to the end on a thread of its own, so that waiting has limits. `patience` is for the first byte only.
+fn read(patience: Option<Duration>, deadline: Option<Instant>) -> Result<Read, Failure> {
+    let pieces = pieces();
+    let mut bytes = Vec::new();
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let limit = if bytes.is_empty() { patience } else { Some(SILENCE) };
+        let wait = [left, limit].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        match next(&pieces, wait) {
+            Ok(Ok(piece)) => bytes.extend(piece),
+            Ok(Err(error)) => return Err(Failure::usage("stdin", format!("stdin cannot be read: {error}"))),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Read { bytes, silent: false }),
+            Err(RecvTimeoutError::Timeout) if left.is_some_and(|left| left <= wait) => {
+                return Err(Failure::new(
+                    Kind::Limit,
+                    "deadline",
+                    "the deadline passed while waiting for stdin",
+                ));
+            }
+            Err(RecvTimeoutError::Timeout) if bytes.is_empty() => return Ok(Read { bytes, silent: true }),
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(Failure::usage("stdin-stuck", "stdin fell silent before its end"));
+            }
+        }
+        if bytes.len() > MAX_BYTES {
+            return Err(Failure::usage("stdin-too-long", format!("stdin is longer than {MAX_BYTES} bytes")));
+        }
+    }
+}
+
+fn next<T>(pieces: &Receiver<T>, wait: Duration) -> Result<T, RecvTimeoutError> {
+    if wait == Duration::MAX {
+        return pieces.recv().map_err(|_| RecvTimeoutError::Disconnected);
+    }
+    pieces.recv_timeout(wait)
+}
+
+fn pieces() -> Receiver<std::io::Result<Vec<u8>>> {
+    let (sender, receiver) = sync_channel(4);
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut buffer = [0; 64 * 1024];
+        loop {
+            let piece = match stdin.read(&mut buffer) {
+                Ok(0) => return,
+                Ok(count) => Ok(buffer.get(..count).unwrap_or_default().to_vec()),
+                Err(error) => Err(error),
+            };
+            if sender.send(piece).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(words: &str, bytes: &[u8]) -> Result<Prompt, Failure> {
+        join(words, Read { bytes: bytes.to_vec(), silent: false })
+    }
+
+    #[test]
+    fn words_come_first_then_a_blank_line_then_stdin() {
+        assert_eq!(joined("explain", b"fn main() {}\n").unwrap().text, "explain\n\nfn main() {}\n");
+        assert_eq!(joined("", b"all of it").unwrap().text, "all of it");
+        assert_eq!(joined("just words", b" \n").unwrap().text, "just words");
+    }
+
+    #[test]
+    fn nothing_at_all_is_a_usage_error() {
+        let failure = joined(" ", b"").unwrap_err();
+        assert_eq!((failure.kind, failure.code), (Kind::Usage, "no-prompt"));
+    }
+
+    #[test]
+    fn other_encodings_are_read_with_a_remark() {
+        let prompt = joined("", b"\xcf\xf0\xe8\xe2\xe5\xf2").unwrap();
+        assert!(prompt.text.contains('\u{fffd}') && prompt.remark.is_some());
+    }
+}

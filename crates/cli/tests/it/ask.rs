@@ -1,0 +1,274 @@
+//! The main job, without a key and without a network, and how it behaves in a shell.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::body::{Dialect, text};
+use crate::env::{TestEnv, files, wait};
+use crate::provider::Provider;
+
+const QUESTION: &str = "What is 15% of 2500, and what time is it in Tokyo?";
+
+#[test]
+fn the_first_command_of_the_readme_answers() {
+    let env = TestEnv::new();
+    let ran = env.run(&["ask", QUESTION, "-o", "json"]).exits(0);
+    let object = ran.json();
+    let invocations = object["invocations"].as_array().unwrap();
+    let tools: Vec<&str> = invocations.iter().map(|i| i["tool"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["essentials__calculator", "essentials__current_datetime"]);
+    assert!(invocations.iter().all(|i| i["outcome"] == "success"));
+    let answer = object["answer"].as_str().unwrap();
+    assert!(answer.contains("375") && answer.contains("Tokyo"), "{answer}");
+
+    let ran = env.run(&["ask", QUESTION]).exits(0);
+    assert!(ran.stdout.contains("375"), "{ran:?}");
+    assert!(ran.stderr.contains("understudy"), "it says what it is: {ran:?}");
+    let time = jiff::Timestamp::now().in_tz("Asia/Tokyo").unwrap();
+    let hours = [time.clone(), time.checked_sub(jiff::Span::new().minutes(1)).unwrap()];
+    assert!(
+        hours.iter().any(|time| ran.stdout.contains(&time.strftime("%H:%M").to_string())),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn the_examples_of_the_seeds_work_in_russian() {
+    let env = TestEnv::new();
+    assert!(env.run(&["ask", "Посчитай 15% от 2500"]).exits(0).stdout.contains("375"));
+    let ran = env.run(&["ask", "Который сейчас час в Токио?"]).exits(0);
+    let time = jiff::Timestamp::now().in_tz("Asia/Tokyo").unwrap();
+    assert!(ran.stdout.contains(&time.strftime("%H:").to_string()), "{}", ran.stdout);
+}
+
+#[test]
+fn both_tools_run_in_parallel() {
+    let records = TestEnv::new().run(&["ask", QUESTION, "-o", "jsonl"]).exits(0).records();
+    let kinds: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
+    let last_start = kinds.iter().rposition(|kind| *kind == "invocation.started").unwrap();
+    let first_finish = kinds.iter().position(|kind| *kind == "invocation.finished").unwrap();
+    assert!(last_start < first_finish, "{kinds:?}");
+}
+
+#[test]
+fn the_explicit_form_and_the_shipped_files() {
+    let env = TestEnv::new();
+    env.write("work/notes.txt", "remember the milk\n");
+    let ran = env.run(&["ask", "@io.read_file path=notes.txt"]).exits(0);
+    assert!(ran.stdout.contains("remember the milk"), "{}", ran.stdout);
+    // Writing needs an approval: nobody is there to give it, so it is refused, told, and the run exits 8.
+    let refused = env.run(&["ask", "@io.write_file path=new.txt content=hello"]).exits(8);
+    assert!(!env.path("work/new.txt").exists(), "{refused:?}");
+    env.run(&["ask", "@io.write_file path=new.txt content=hello", "--allow", "io.write_file"]).exits(0);
+    assert_eq!(std::fs::read_to_string(env.path("work/new.txt")).unwrap(), "hello");
+}
+
+#[test]
+fn it_never_pretends() {
+    let ran = TestEnv::new().run(&["ask", "Write me a poem about the sea"]).exits(0);
+    assert!(ran.stdout.contains("understudy") && ran.stdout.contains("ANTHROPIC_API_KEY"), "{}", ran.stdout);
+}
+
+#[test]
+fn stdin_joins_the_words() {
+    let provider = Provider::chat([text("Seen."), text("Seen."), text("Seen.")]);
+    let env = provider.env(TestEnv::new());
+    let model = ["-m", provider.model()];
+    env.run_with_stdin(&["ask", "explain", "this", model[0], model[1]], b"fn main() {}\n").exits(0);
+    env.run_with_stdin(&["ask", "-", model[0], model[1]], b"all of it").exits(0);
+    env.run_with_stdin(&["ask", model[0], model[1]], b"no words at all").exits(0);
+    let asked: Vec<String> =
+        provider.requests().iter().map(|r| r["messages"][0]["content"].to_string()).collect();
+    assert!(asked[0].contains("explain this\\n\\nfn main() {}"), "{asked:?}");
+    assert!(asked[1].contains("all of it") && asked[2].contains("no words at all"), "{asked:?}");
+}
+
+#[test]
+fn nothing_asked_is_a_usage_error() {
+    let env = TestEnv::new();
+    let ran = env.run(&["ask"]).exits(2);
+    assert!(ran.stderr.contains("error[no-prompt]"), "{}", ran.stderr);
+    env.run_with_stdin(&["ask"], b"").exits(2);
+    env.run(&["ask", "x", "--no-such-flag"]).exits(2);
+    let ran = env.run::<&str>(&[]).exits(2);
+    assert!(ran.stderr.contains("ask"), "{}", ran.stderr);
+    let long = vec![b'x'; 10 * 1024 * 1024 + 1];
+    let ran = env.run_with_stdin(&["ask", "-"], &long).exits(2);
+    assert!(ran.stderr.contains("error[stdin-too-long]"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_idle_open_pipe_counts_as_empty() {
+    let env = TestEnv::new();
+    let mut child = env.command(["ask", "2+2", "-v"]).stdin(Stdio::piped()).spawn().unwrap();
+    let held_open = child.stdin.take();
+    let ran = wait(child).exits(0);
+    drop(held_open);
+    assert!(ran.stdout.contains('4') && ran.stderr.contains("stdin is open but silent"), "{ran:?}");
+}
+
+#[test]
+fn a_closed_stdin_is_nothing() {
+    assert!(TestEnv::new().shell(r#""$converse" ask "2+2" <&-"#).exits(0).stdout.contains('4'));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let env = TestEnv::new();
+    let ran = env.shell(r#"set -o pipefail; "$converse" ask "What is 15% of 2500? What is 2+2?" | head -1"#);
+    assert!([0, 141].contains(&ran.code), "{ran:?}");
+    assert!(
+        ran.stdout.lines().count() == 1 && !ran.stderr.contains("panicked") && !ran.stderr.contains("error"),
+        "{ran:?}"
+    );
+    let ran = env.shell(r#"set -o pipefail; "$converse" ask "2+2" | true"#);
+    assert!([0, 141].contains(&ran.code) && !ran.stderr.contains("error"), "{ran:?}");
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_nine() {
+    let env = TestEnv::new();
+    let ran = env.shell(r#""$converse" ask "2+2" > /dev/full"#).exits(9);
+    assert!(ran.stderr.contains("error[output-failed]"), "{}", ran.stderr);
+    env.shell(r#""$converse" ask "2+2" -o json > /dev/full"#).exits(9);
+    env.shell(r#""$converse" models list > /dev/full"#).exits(9);
+}
+
+#[test]
+fn without_a_home_it_keeps_nothing_and_says_so() {
+    let env = TestEnv::new().without("HOME");
+    let ran = env.run(&["ask", "2+2"]).exits(0);
+    assert!(ran.stdout.contains('4') && ran.stderr.contains("session"), "{ran:?}");
+    assert!(files(&env.path("work")).is_empty());
+    let env = TestEnv::new();
+    let env = env.var("XDG_DATA_HOME", "/proc/nowhere");
+    let ran = env.run(&["ask", "2+2"]).exits(0);
+    assert!(ran.stderr.contains("warning"), "{ran:?}");
+}
+
+#[test]
+fn a_dry_run_shows_the_request_without_the_key() {
+    for (dialect, host_key) in [(Dialect::Anthropic, "x-api-key"), (Dialect::Chat, "authorization")] {
+        let provider = Provider::new(dialect, Vec::<crate::provider::Line>::new());
+        let env = provider.env(TestEnv::new());
+        let ran = env.run(&["ask", "hello", "-m", provider.model(), "-s", "Be brief.", "--dry-run"]).exits(0);
+        let request = ran.json();
+        assert_eq!(request["method"], "POST");
+        assert_eq!(request["headers"][host_key], "[redacted]");
+        let body = request["body"].to_string();
+        assert!(
+            body.contains("hello") && body.contains("Be brief.") && body.contains("essentials__calculator"),
+            "{body}"
+        );
+        assert!(!ran.stdout.contains(crate::provider::KEY));
+        assert!(files(&env.path("home")).is_empty(), "nothing is kept");
+        provider.is_content();
+    }
+}
+
+#[test]
+fn a_whole_reply_is_shown_like_a_stream() {
+    let provider = Provider::chat([text("All at once.")]);
+    let ran =
+        provider.env(TestEnv::new()).run(&["ask", "hello", "-m", provider.model(), "--no-stream"]).exits(0);
+    assert_eq!(ran.stdout, "All at once.\n");
+}
+
+#[test]
+fn controls_reach_the_provider() {
+    let provider = Provider::chat([text("Ok.")]);
+    let env = provider.env(TestEnv::new());
+    let args = [
+        "ask",
+        "hello",
+        "-m",
+        provider.model(),
+        "--temperature",
+        "0.5",
+        "--max-output-tokens",
+        "77",
+        "--no-tools",
+    ];
+    env.run(&args).exits(0);
+    let request = &provider.requests()[0];
+    assert_eq!(request["temperature"], json!(0.5));
+    assert_eq!(request["max_completion_tokens"], json!(77));
+    assert!(request.get("tools").is_none() && request["stream"] == true, "{request}");
+    env.run(&["ask", "x", "--temperature", "9"]).exits(2);
+}
+
+#[test]
+fn words_of_a_model_cannot_act_on_a_terminal() {
+    let provider = Provider::chat([text("red \x1b[31m and \x1b]52;c;aGk=\x07 clip \u{202e}evil")]);
+    let ran = provider.env(TestEnv::new()).run(&["ask", "hello", "-m", provider.model()]).exits(0);
+    assert!(
+        ran.stdout.contains("\\x1b[31m") && !ran.stdout.contains('\x1b') && !ran.stdout.contains('\u{202e}'),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn presets_and_settings_are_used() {
+    let provider = Provider::chat([text("Arr."), text("Hm.")]);
+    let env = provider.env(TestEnv::new());
+    env.write(
+        "home/.config/converse/config.toml",
+        "model = \"openai-chat/from-settings\"\n[presets.pirate]\nsystem = \"Talk like a pirate.\"\nmodel = \"openai-chat/ship\"\n",
+    );
+    env.run(&["ask", "hello", "--preset", "pirate"]).exits(0);
+    env.run(&["ask", "hello"]).exits(0);
+    let requests = provider.requests();
+    assert_eq!(requests[0]["model"], "ship");
+    assert!(requests[0]["messages"][0].to_string().contains("pirate"));
+    assert_eq!(requests[1]["model"], "from-settings");
+    let ran = env.run(&["ask", "hello", "--preset", "pirat"]).exits(2);
+    assert!(ran.stderr.contains("did you mean `pirate`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_broken_settings_file_is_three_and_located() {
+    let env = TestEnv::new();
+    env.write("home/.config/converse/config.toml", "model = 5\n[timeouts]\nconnekt = 1\n");
+    let ran = env.run(&["ask", "2+2"]).exits(3);
+    assert!(
+        ran.stderr.contains("config.toml:1:9") && ran.stderr.contains("config.toml:3:1"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("did you mean `connect`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_project_may_only_tighten() {
+    let env = TestEnv::new();
+    env.write("work/converse.toml", "[permissions]\ndeny = [\"essentials.calculator\"]\n");
+    let ran = env.run(&["ask", "2+2", "-o", "json"]).exits(0);
+    assert_eq!(ran.json()["invocations"][0]["outcome"], "refused");
+    env.write("work/converse.toml", "[providers.openai]\nbase_url = \"http://127.0.0.1:1/v1\"\n");
+    let ran = env.run(&["ask", "2+2"]).exits(3);
+    assert!(ran.stderr.contains("project-scope") && ran.stderr.contains("converse.toml:"), "{}", ran.stderr);
+}
+
+#[test]
+fn version_help_and_completions() {
+    let env = TestEnv::new();
+    assert!(env.run(&["--version"]).exits(0).stdout.starts_with("converse 0."));
+    assert!(env.run(&["ask", "--help"]).exits(0).stdout.contains("--max-iterations"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(env.run(&["completions", shell]).exits(0).stdout.contains("ensembles"));
+    }
+    let models = env.run(&["models", "list", "--json"]).exits(0).json();
+    let anthropic = models.as_array().unwrap().iter().find(|row| row["provider"] == "anthropic").unwrap();
+    assert_eq!(anthropic["key_set"], false);
+    assert!(env.run(&["models", "list"]).exits(0).stdout.contains("understudy"));
+}
+
+#[test]
+fn a_flood_of_deltas_is_written_as_it_came() {
+    let long: &'static str = Box::leak("word ".repeat(5000).into_boxed_str());
+    let provider = Provider::chat([text(long)]);
+    let ran = provider.env(TestEnv::new()).run(&["ask", "hello", "-m", provider.model()]).exits(0);
+    assert_eq!(ran.stdout.trim_end(), long.trim_end());
+}

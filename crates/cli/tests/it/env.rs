@@ -1,0 +1,167 @@
+//! A place of its own for each test: an empty environment, a home, a working directory.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Nothing here may hang; a run that takes longer fails its test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct TestEnv {
+    dir: tempfile::TempDir,
+    vars: Vec<(String, String)>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code, or 128 + the signal.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
+    }
+
+    pub(crate) fn records(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl TestEnv {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["home", "work"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let home = dir.path().join("home").display().to_string();
+        let vars = vec![
+            ("HOME".to_owned(), home),
+            ("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()),
+            ("LANG".to_owned(), "C.UTF-8".to_owned()),
+        ];
+        Self { dir, vars }
+    }
+
+    /// With short waits, so that retries do not slow the tests.
+    pub(crate) fn hasty() -> Self {
+        let env = Self::new();
+        env.write("home/.config/converse/config.toml", "[timeouts]\nretry_first = 1\nretry_cap = 5\n");
+        env
+    }
+
+    pub(crate) fn var(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.vars.retain(|(known, _)| known != name);
+        self.vars.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.vars.retain(|(known, _)| known != name);
+        self
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.dir.path().join(relative)
+    }
+
+    /// Writes a file below the test's directory (`work/…`, `home/…`).
+    pub(crate) fn write(&self, relative: &str, text: &str) -> PathBuf {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_converse"));
+        command.args(args).env_clear().envs(self.vars.iter().cloned()).current_dir(self.path("work"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        wait(self.command(args).spawn().unwrap())
+    }
+
+    pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Ran {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // A run that ends early closes the pipe; that is not this helper's business.
+        let _ = pipe.write_all(stdin);
+        drop(pipe);
+        wait(child)
+    }
+
+    /// A shell line, for redirections; `$converse` is the binary.
+    pub(crate) fn shell(&self, line: &str) -> Ran {
+        let mut command = Command::new("bash");
+        command
+            .arg("-c")
+            .arg(line)
+            .env_clear()
+            .envs(self.vars.iter().cloned())
+            .current_dir(self.path("work"));
+        command.env("converse", env!("CARGO_BIN_EXE_converse"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        wait(command.spawn().unwrap())
+    }
+}
+
+pub(crate) fn wait(mut child: Child) -> Ran {
+    let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("the program hangs");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    use std::os::unix::process::ExitStatusExt as _;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
+    Ran { code, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+}
+
+fn drain(pipe: Option<impl std::io::Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.by_ref().read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Every regular file below a directory.
+pub(crate) fn files(below: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![below.to_path_buf()];
+    while let Some(dir) = waiting.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                waiting.push(entry.path());
+            } else if kind.is_file() {
+                found.push(entry.path());
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,89 @@
+//! The crate arrows of `docs/architecture.md`, held.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Who may depend on whom, within the workspace. An arrow that is not here is a decision to be made first.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("converse-canister", &[]),
+    ("converse-config", &["converse-canister"]),
+    ("converse-provider", &["converse-canister"]),
+    ("converse-session", &["converse-canister"]),
+    ("converse-understudy", &["converse-canister"]),
+    ("converse-ensemble", &["converse-canister", "converse-config"]),
+    ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
+    (
+        "converse",
+        &[
+            "converse-canister",
+            "converse-config",
+            "converse-engine",
+            "converse-ensemble",
+            "converse-provider",
+            "converse-session",
+            "converse-understudy",
+        ],
+    ),
+    ("xtask", &["converse-config"]),
+];
+
+/// Heavy or worldly crates, and the only ones of ours that may use them.
+const CONFINED: &[(&str, &[&str])] = &[
+    ("reqwest", &["converse"]),
+    ("rustls", &["converse"]),
+    ("clap", &["converse"]),
+    ("indicatif", &["converse"]),
+    ("jsonschema", &["converse-config"]),
+    ("tokio", &["converse", "converse-engine", "converse-ensemble"]),
+];
+
+fn metadata() -> Value {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Package → its ordinary (not development) dependencies.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages
+        .iter()
+        .map(|package| {
+            let ordinary = package["dependencies"].as_array().unwrap().iter().filter(|d| d["kind"].is_null());
+            (name(package), ordinary.map(name).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn crates_depend_only_as_the_architecture_says() {
+    let dependencies = dependencies();
+    let known: Vec<&String> = dependencies.keys().collect();
+    for (package, uses) in &dependencies {
+        let allowed = ARROWS.iter().find(|(name, _)| name == package);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{package} is not in the table of arrows"));
+        for used in uses.iter().filter(|used| known.contains(used)) {
+            assert!(allowed.contains(&used.as_str()), "{package} may not depend on {used}");
+        }
+    }
+    assert_eq!(known.len(), ARROWS.len(), "{known:?}");
+}
+
+#[test]
+fn heavy_crates_stay_where_they_belong() {
+    for (package, uses) in dependencies() {
+        for (heavy, allowed) in CONFINED {
+            let confined = !uses.iter().any(|used| used == heavy) || allowed.contains(&package.as_str());
+            assert!(confined, "{package} may not use {heavy}");
+        }
+    }
+}

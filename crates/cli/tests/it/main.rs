@@ -1,0 +1,22 @@
+//! The program as a stranger uses it: the real binary, a home of its own, a provider on loopback that checks every
+//! request. One test binary, so that linking is paid for once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+#![allow(clippy::disallowed_methods, reason = "tests are outside the program")]
+
+mod body;
+mod check;
+mod env;
+mod http;
+mod provider;
+
+mod ask;
+mod cassettes;
+mod ensembles;
+mod failures;
+mod layering;
+mod loops;
+mod records;
+mod sessions;
+mod signals;
+mod terminal;

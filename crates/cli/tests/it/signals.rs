@@ -1,0 +1,76 @@
+//! Real signals, while a tool sleeps and while a provider is silent.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::body::{calls, text};
+use crate::env::{Ran, TestEnv, wait};
+use crate::provider::{Line, Provider};
+
+const SLEEPER: &str = "[ensemble]\nname = \"fakes\"\ndescription = \"x\"\n[[invokers]]\nname = \"sleep\"\ndescription = \"x\"\nbuiltin = \"test_sleep\"\narguments = { type = \"object\", properties = {} }\n";
+
+fn send(signal: &str, child: &Child) {
+    let status =
+        std::process::Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
+    assert!(status.unwrap().success());
+}
+
+/// Starts a run, waits for a record, sends the signal, and gives back the end and the records.
+fn interrupt(env: &TestEnv, args: &[&str], wait_for: &str, signal: &str) -> (Ran, Vec<Value>) {
+    let mut child = env.command(args).spawn().unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut records: Vec<Value> = Vec::new();
+    let mut line = String::new();
+    while !records.last().is_some_and(|record| record["type"] == wait_for) {
+        line.clear();
+        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before {wait_for}: {records:?}");
+        records.push(serde_json::from_str(&line).unwrap());
+    }
+    let began = Instant::now();
+    send(signal, &child);
+    records.extend(reader.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
+    let ran = wait(child);
+    assert!(began.elapsed().as_secs() < 10, "it took too long to stop");
+    (ran, records)
+}
+
+#[test]
+fn a_signal_while_a_tool_sleeps() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131)] {
+        let provider =
+            Provider::chat([Line::from(calls([("fakes__sleep", json!({}))])), text("I am back.").into()]);
+        let env = provider.env(TestEnv::new());
+        env.write("fakes/fakes.toml", SLEEPER);
+        let fakes = env.path("fakes").display().to_string();
+        let args = ["ask", "go", "-m", provider.model(), "--ensembles", &fakes, "-o", "jsonl"];
+        let (ran, records) = interrupt(&env, &args, "invocation.started", signal);
+        ran.exits(code);
+        let finished = records.iter().find(|record| record["type"] == "invocation.finished").unwrap();
+        assert_eq!(finished["outcome"], "cancelled");
+        let done = records.last().unwrap();
+        assert_eq!((&done["type"], &done["exit"]), (&json!("done"), &json!(code)));
+        // The conversation can go on: the provider accepts the history.
+        let ran =
+            env.run(&["ask", "-c", "still there?", "-m", provider.model(), "--ensembles", &fakes]).exits(0);
+        assert_eq!(ran.stdout, "I am back.\n");
+        provider.is_content();
+    }
+}
+
+#[test]
+fn a_signal_while_the_provider_is_silent() {
+    let stall = |answer: &mut crate::http::Answer| {
+        answer.cut_at = answer.body.windows(5).position(|window| window == b"three");
+        answer.stall = true;
+    };
+    let provider = Provider::chat([Line::Bent(text("one two three"), stall), text("Yes.").into()]);
+    let env = provider.env(TestEnv::new());
+    let args = ["ask", "go", "-m", provider.model(), "-o", "jsonl"];
+    let (ran, _) = interrupt(&env, &args, "message.delta", "INT");
+    ran.exits(130);
+    env.run(&["ask", "-c", "again?", "-m", provider.model()]).exits(0);
+    provider.is_content();
+}

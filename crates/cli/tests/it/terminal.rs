@@ -1,0 +1,127 @@
+//! On a terminal, through a real pseudo-terminal: the question before a tool runs, the lines on stderr, the answer.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
+
+use crate::body::{calls, text};
+use crate::env::{TestEnv, wait};
+use crate::provider::Provider;
+
+struct Terminal {
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    seen: String,
+    child: std::process::Child,
+}
+
+impl Terminal {
+    fn run(env: &TestEnv, args: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave: OwnedFd = OpenOptions::new().read(true).write(true).open(name).unwrap().into();
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        let child =
+            env.command(args).env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let keyboard = File::from(master);
+        let mut display = keyboard.try_clone().unwrap();
+        let (sender, screen) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = display.read(&mut buffer) {
+                if sender.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { keyboard, screen, seen: String::new(), child }
+    }
+
+    /// Everything shown so far, once it holds the words.
+    #[track_caller]
+    fn shows(&mut self, words: &str) -> &str {
+        let began = Instant::now();
+        while !self.seen.contains(words) {
+            assert!(began.elapsed() < Duration::from_secs(20), "no {words:?} in {:?}", self.seen);
+            if let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(50)) {
+                self.seen.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+        &self.seen
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn ends(self) -> i32 {
+        wait(self.child).code
+    }
+}
+
+fn asked(provider: &Provider) -> Terminal {
+    let env = provider.env(TestEnv::new());
+    let terminal = Terminal::run(&env, &["ask", "go", "-m", provider.model(), "--ephemeral"]);
+    // The directory must outlive the run.
+    std::mem::forget(env);
+    terminal
+}
+
+fn writes(path: &str) -> crate::body::Says {
+    calls([("io__write_file", json!({ "path": path, "content": "one\u{202e}\u{1b}[31m two" }))])
+}
+
+#[test]
+fn a_question_shows_everything_and_a_yes_runs_it() {
+    let provider = Provider::chat([writes("new.txt"), text("Written.")]);
+    let mut terminal = asked(&provider);
+    let question = terminal.shows("n WHY = no").to_owned();
+    for part in ["allow io.write_file?", "writes", "new.txt", "one", " two"] {
+        assert!(question.contains(part), "no {part:?} in {question:?}");
+    }
+    assert!(!question.contains('\u{202e}') && !question.contains("\u{1b}[31m two"), "{question:?}");
+    // What is unclear is asked again.
+    terminal.types("maybe\n");
+    terminal.types("y\n");
+    terminal.shows("Written.");
+    assert_eq!(terminal.ends(), 0);
+    provider.is_content();
+    let told = provider.requests()[1]["messages"].to_string();
+    assert!(told.contains("wrote"), "{told}");
+}
+
+#[test]
+fn a_no_is_told_to_the_model_with_its_reason() {
+    let provider = Provider::chat([writes("new.txt"), text("I will not.")]);
+    let mut terminal = asked(&provider);
+    terminal.shows("n WHY = no");
+    terminal.types("n not in this directory\n");
+    terminal.shows("I will not.");
+    assert_eq!(terminal.ends(), 0, "a refusal by the user is an answer");
+    provider.is_content();
+    let told = provider.requests()[1]["messages"].to_string();
+    assert!(told.contains("refused by the user: not in this directory"), "{told}");
+}
+
+#[test]
+fn invocations_have_their_line_and_the_answer_its_own() {
+    let provider = Provider::chat([
+        calls([("essentials__calculator", json!({ "expression": "6*7" }))]),
+        text("It is 42."),
+    ]);
+    let mut terminal = asked(&provider);
+    let screen = terminal.shows("It is 42.").to_owned();
+    assert!(
+        screen.contains("essentials__calculator") && screen.contains("6*7") && screen.contains('✓'),
+        "{screen:?}"
+    );
+    assert_eq!(terminal.ends(), 0);
+}

@@ -1,0 +1,159 @@
+//! `[connection]` and `[tools]`, as written: how a server is reached and what is kept of its tools.
+
+use globset::Glob;
+
+use crate::Code;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::escape::{bounded, escape, quoted};
+use crate::plan::SecretRef;
+use crate::policy::PolicyDescriptor;
+use crate::source::{Span, Spanned};
+use crate::table::Table;
+
+const TRANSPORTS: [(&str, Transport); 2] = [("stdio", Transport::Stdio), ("http", Transport::Http)];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Stdio,
+    Http,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionDescriptor {
+    pub span: Span,
+    pub way: WayDescriptor,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum WayDescriptor {
+    Stdio {
+        command: Vec<Spanned<SecretRef>>,
+        environment: Vec<(String, Spanned<SecretRef>)>,
+        cwd: Option<Spanned<String>>,
+    },
+    Http {
+        url: Spanned<SecretRef>,
+        headers: Vec<(String, Spanned<SecretRef>)>,
+    },
+}
+
+impl ConnectionDescriptor {
+    /// `None` when it is too broken to mean anything; the problems have been told.
+    pub(crate) fn read(table: Table<'_, '_>) -> Option<Self> {
+        let span = table.span;
+        for key in ["auth", "connect_timeout", "protocol"] {
+            table.unsupported(key, Severity::Warning, "it has no effect");
+        }
+        if !table.has("transport") {
+            table.missing("transport");
+        }
+        let way = match table.choice("transport", &TRANSPORTS).map(|transport| transport.value) {
+            Some(Transport::Stdio) => stdio(&table),
+            Some(Transport::Http) => http(&table),
+            // Which keys belong to it cannot be said.
+            None => return None,
+        };
+        table.finish();
+        way.map(|way| Self { span, way })
+    }
+}
+
+fn stdio(table: &Table<'_, '_>) -> Option<WayDescriptor> {
+    if !table.has("command") {
+        table.missing("command");
+    }
+    let environment = secrets(table, "environment");
+    let cwd = table.string("cwd");
+    let command = table.strings("command")?;
+    if command.value.first().is_none_or(|program| program.value.trim().is_empty()) {
+        table.problems.error(Code::BadValue, command.span, "`command` must name a program");
+        return None;
+    }
+    let command = command.value.into_iter().filter_map(|part| template(table, part)).collect();
+    Some(WayDescriptor::Stdio { command, environment, cwd })
+}
+
+fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
+    let headers = secrets(table, "headers");
+    let url = table.required_string("url")?;
+    let known = url.value.starts_with("http://") || url.value.starts_with("https://");
+    let open = url.value.starts_with("${") || url.value.starts_with("env:");
+    if !known && !open {
+        let message = format!("{} is not an http or https URL", quoted(&url.value));
+        table.problems.error(Code::BadValue, url.span, message);
+        return None;
+    }
+    template(table, url).map(|url| WayDescriptor::Http { url, headers })
+}
+
+fn secrets(table: &Table<'_, '_>, key: &'static str) -> Vec<(String, Spanned<SecretRef>)> {
+    let Some(inner) = table.table(key) else { return Vec::new() };
+    let mut secrets = Vec::new();
+    for (name, value) in inner.named() {
+        let span = table.problems.span(value.span());
+        let Some(text) = value.get_ref().as_str() else {
+            let message = format!("{} must be a string", quoted(&name.value));
+            table.problems.push(Diagnostic::error(Code::WrongType, span, message).discreet());
+            continue;
+        };
+        let sound = |c: char| c.is_ascii_graphic() && !matches!(c, '=' | ':');
+        if name.value.is_empty() || !name.value.chars().all(sound) {
+            let message = format!("{} cannot be the name of an entry of `{key}`", quoted(&name.value));
+            table.problems.error(Code::BadName, name.span, message);
+            continue;
+        }
+        if let Some(secret) = template(table, Spanned { value: text.to_owned(), span }) {
+            secrets.push((name.value, secret));
+        }
+    }
+    secrets
+}
+
+fn template(table: &Table<'_, '_>, text: Spanned<String>) -> Option<Spanned<SecretRef>> {
+    match SecretRef::parse(&text.value) {
+        Ok(value) => Some(Spanned { value, span: text.span }),
+        Err(message) => {
+            table.problems.push(Diagnostic::error(Code::BadTemplate, text.span, message).discreet());
+            None
+        }
+    }
+}
+
+/// `[tools]` with its `[tools.NAME]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolsDescriptor {
+    pub span: Span,
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    pub tools: Vec<(Spanned<String>, PolicyDescriptor)>,
+}
+
+impl ToolsDescriptor {
+    pub(crate) fn read(table: Table<'_, '_>) -> Self {
+        let span = table.span;
+        let include = patterns(&table, "include");
+        let exclude = patterns(&table, "exclude");
+        let mut tools = Vec::new();
+        for (name, tool) in table.named_tables() {
+            let policy = PolicyDescriptor::read(&tool);
+            tool.finish();
+            tools.push((name, policy));
+        }
+        table.finish_but(|value| value.is_table());
+        Self { span, include, exclude, tools }
+    }
+}
+
+fn patterns(table: &Table<'_, '_>, key: &'static str) -> Vec<String> {
+    let patterns = table.strings(key).map(|patterns| patterns.value).unwrap_or_default();
+    let good = |pattern: &Spanned<String>| match Glob::new(&pattern.value) {
+        Ok(_) => true,
+        Err(error) => {
+            let reason = bounded(&escape(&error.kind().to_string()), 200);
+            let message = format!("{} is not a pattern: {reason}", quoted(&pattern.value));
+            table.problems.error(Code::BadPattern, pattern.span, message);
+            false
+        }
+    };
+    patterns.into_iter().filter(good).map(|pattern| pattern.value).collect()
+}

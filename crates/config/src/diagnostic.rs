@@ -1,0 +1,285 @@
+//! A problem as a value: code, severity, message, place, hints. Colours and exit codes are others' business.
+//!
+//! Messages hold text from files only through `escape::quoted`; the picture below escapes the line it shows and the
+//! path, and moves the carets along with what grew.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::Code;
+use crate::escape::{bounded, escape};
+use crate::source::{SourceId, SourceMap, Span};
+
+/// Characters of a source line that are shown around the place.
+const SHOWN: usize = 120;
+/// Of these, how many before it.
+const SHOWN_BEFORE: usize = 60;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// What a diagnostic points at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Span(Span),
+    /// The file as a whole: it could not be read.
+    File(SourceId),
+}
+
+impl Place {
+    pub fn source(self) -> SourceId {
+        match self {
+            Self::Span(span) => span.source,
+            Self::File(source) => source,
+        }
+    }
+}
+
+impl From<Span> for Place {
+    fn from(span: Span) -> Self {
+        Self::Span(span)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    pub code: Code,
+    pub severity: Severity,
+    pub message: String,
+    pub place: Place,
+    /// Other places that belong to the matter, and what they are.
+    pub related: Vec<(Span, String)>,
+    pub hints: Vec<String>,
+    /// The line it points into may hold a secret and is not shown.
+    pub discreet: bool,
+}
+
+/// A diagnostic as other programs read it. The order of the keys in JSON is that of the fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub code: Code,
+    pub severity: Severity,
+    pub message: String,
+    pub file: String,
+    pub line: Option<usize>,
+    pub column: Option<usize>,
+    /// Several hints are joined by `; `.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    pub fn to_json(&self) -> Value {
+        json!({
+            "code": self.code.as_str(),
+            "severity": self.severity.as_str(),
+            "message": self.message,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+        })
+    }
+}
+
+impl Diagnostic {
+    pub fn error(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Error, place.into(), message.into())
+    }
+
+    pub fn warning(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Warning, place.into(), message.into())
+    }
+
+    fn new(code: Code, severity: Severity, place: Place, message: String) -> Self {
+        Self { code, severity, message, place, related: Vec::new(), hints: Vec::new(), discreet: false }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn related(mut self, span: Span, what: impl Into<String>) -> Self {
+        self.related.push((span, what.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn discreet(mut self) -> Self {
+        self.discreet = true;
+        self
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    pub fn finding(&self, sources: &SourceMap) -> Finding {
+        let position = match self.place {
+            Place::Span(span) => Some(sources.position(span)),
+            Place::File(_) => None,
+        };
+        Finding {
+            code: self.code,
+            severity: self.severity,
+            message: self.message.clone(),
+            file: escape(sources.path(self.place.source())),
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
+            hint: (!self.hints.is_empty()).then(|| self.hints.join("; ")),
+        }
+    }
+
+    /// The picture for people, several lines without colour, ended by a line end:
+    ///
+    /// ```text
+    /// error[unknown-key]: `timout` is not a key of [defaults]
+    ///  --> ensembles/io.toml:6:1
+    ///   |
+    /// 6 | timout = 30
+    ///   | ^^^^^^
+    ///   = hint: did you mean `timeout`?
+    /// ```
+    pub fn render(&self, sources: &SourceMap) -> String {
+        let finding = self.finding(sources);
+        let mut picture = format!("{}[{}]: {}\n", self.severity.as_str(), self.code, self.message);
+        let number = finding.line.map(|line| line.to_string()).unwrap_or_default();
+        let margin = " ".repeat(number.len());
+        match self.place {
+            Place::File(_) => picture.push_str(&format!("{margin}--> {}\n", finding.file)),
+            Place::Span(span) => {
+                let column = finding.column.unwrap_or(1);
+                // Writing into a String cannot fail.
+                let _ = writeln!(picture, "{margin}--> {}:{number}:{column}", finding.file);
+                if !self.discreet {
+                    Excerpt::of(sources, span).draw(&mut picture, &number);
+                }
+            }
+        }
+        for (span, what) in &self.related {
+            let (path, position) = (escape(sources.path(span.source)), sources.position(*span));
+            let _ =
+                writeln!(picture, "{margin} = note: {what}: {path}:{}:{}", position.line, position.column);
+        }
+        for hint in &self.hints {
+            let _ = writeln!(picture, "{margin} = hint: {hint}");
+        }
+        picture
+    }
+}
+
+/// A piece of a source line, fit for a terminal.
+struct Excerpt {
+    line: String,
+    /// Columns before the carets, and the carets.
+    before: usize,
+    marked: usize,
+}
+
+impl Excerpt {
+    fn draw(&self, picture: &mut String, number: &str) {
+        let margin = " ".repeat(number.len());
+        let (blanks, carets) = (" ".repeat(self.before), "^".repeat(self.marked));
+        let _ = writeln!(picture, "{margin} |\n{number} | {}\n{margin} | {blanks}{carets}", self.line);
+    }
+
+    fn of(sources: &SourceMap, span: Span) -> Self {
+        let (line, start) = sources.line_of(span);
+        let cut = |at: usize| line.floor_char_boundary(at.saturating_sub(start).min(line.len()));
+        let (from, to) = (cut(span.start), cut(span.end));
+        let (before, rest) = line.split_at_checked(from).unwrap_or((line, ""));
+        let (marked, after) = rest.split_at_checked(to.saturating_sub(from)).unwrap_or((rest, ""));
+        let skipped = before.chars().count().saturating_sub(SHOWN_BEFORE);
+        let mut before: String = before.chars().skip(skipped).collect();
+        if skipped > 0 {
+            before.insert(0, '…');
+        }
+        let before = spaces_for_tabs(&before);
+        let marked = spaces_for_tabs(&marked.chars().take(SHOWN).collect::<String>());
+        let line = format!("{before}{marked}{}", spaces_for_tabs(&bounded(after, SHOWN)));
+        Self { line, before: before.chars().count(), marked: marked.chars().count().max(1) }
+    }
+}
+
+/// Escaped, but a tab is one blank: `\u{9}` would be true and ugly.
+fn spaces_for_tabs(text: &str) -> String {
+    escape(&text.replace('\t', " "))
+}
+
+/// A value that may be partial, and everything that was found wrong on the way to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked<T> {
+    pub value: T,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Checked<T> {
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scope;
+
+    fn picture(text: &str, marked: &str) -> String {
+        let mut sources = SourceMap::new();
+        let source = sources.add("ensembles/io\u{1b}.toml", Scope::Project, text);
+        let start = text.find(marked).unwrap();
+        let span = Span { source, start, end: start + marked.len() };
+        Diagnostic::error(Code::UnknownKey, span, "`timout` is not a key of [defaults]")
+            .hint("did you mean `timeout`?")
+            .related(Span { source, start: 0, end: 1 }, "the table")
+            .render(&sources)
+    }
+
+    #[test]
+    fn a_picture_shows_the_place() {
+        assert_eq!(
+            picture("[defaults]\r\n\ttimout = \"время\"\r\n", "timout"),
+            "error[unknown-key]: `timout` is not a key of [defaults]\n \
+             --> ensembles/io\\u{1b}.toml:2:2\n  |\n2 |  timout = \"время\"\n  |  ^^^^^^\n  \
+             = note: the table: ensembles/io\\u{1b}.toml:1:1\n  = hint: did you mean `timeout`?\n"
+        );
+    }
+
+    #[test]
+    fn a_picture_holds_nothing_treacherous_and_nothing_long() {
+        let shown = picture("a = \"\u{202e}\u{1b}]0;x\u{7}\" # here", "# here");
+        assert!(shown.contains("1 | a = \"\\u{202e}\\u{1b}]0;x\\u{7}\" # here\n"), "{shown}");
+        let carets = shown.lines().find(|line| line.contains('^')).unwrap();
+        let line = shown.lines().find(|line| line.starts_with("1 |")).unwrap();
+        assert_eq!(carets.find('^'), line.find("# here"));
+        let long = format!("{} = here # {}", "k".repeat(5000), "c".repeat(5000));
+        assert!(picture(&long, "here").lines().all(|line| line.chars().count() < 220));
+    }
+
+    #[test]
+    fn the_keys_of_json_have_an_order() {
+        let mut sources = SourceMap::new();
+        let id = sources.add("x.toml", Scope::User, "");
+        let finding = Diagnostic::warning(Code::TooLarge, Place::File(id), "m").finding(&sources);
+        let text = finding.to_json().to_string();
+        assert_eq!(
+            text,
+            r#"{"code":"too-large","severity":"warning","message":"m","file":"x.toml","line":null,"column":null,"hint":null}"#
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! Text to a table of TOML that knows where everything stands, and the list of problems of one file.
+//!
+//! The parser recovers: after a mistake it goes on, so one run reports them all. What it made up to go on with is not
+//! complained about: a line with a syntax error yields no other problem, and a file with one lacks nothing.
+
+use std::cell::{Cell, RefCell};
+
+use toml::de::{DeTable, DeValue};
+
+use crate::Code;
+use crate::diagnostic::Diagnostic;
+use crate::escape::{bounded, escape};
+use crate::source::{SourceId, SourceMap, Span};
+
+/// Problems of one file that are listed; a file with more is another kind of file.
+const MAX_PROBLEMS: usize = 100;
+
+/// Errors of the parser that are looked at.
+const MAX_ERRORS: usize = 1_000;
+
+/// Collects what is wrong with one file. Shared by the readers of all its tables, hence the cells.
+pub(crate) struct Problems {
+    source: SourceId,
+    list: RefCell<Vec<Diagnostic>>,
+    more: Cell<usize>,
+    /// Byte ranges of the lines that are not TOML.
+    bad_lines: RefCell<Vec<(usize, usize)>>,
+}
+
+impl Problems {
+    pub(crate) fn of(source: SourceId) -> Self {
+        Self { source, list: RefCell::default(), more: Cell::new(0), bad_lines: RefCell::default() }
+    }
+
+    pub(crate) fn push(&self, diagnostic: Diagnostic) {
+        if let crate::Place::Span(span) = diagnostic.place
+            && self.bad_lines.borrow().iter().any(|(start, end)| (*start..=*end).contains(&span.start))
+        {
+            return;
+        }
+        self.list_or_count(diagnostic);
+    }
+
+    fn list_or_count(&self, diagnostic: Diagnostic) {
+        let mut list = self.list.borrow_mut();
+        if list.len() < MAX_PROBLEMS { list.push(diagnostic) } else { self.more.set(self.more.get() + 1) }
+    }
+
+    pub(crate) fn error(&self, code: Code, span: Span, message: impl Into<String>) {
+        self.push(Diagnostic::error(code, span, message));
+    }
+
+    pub(crate) fn span(&self, range: std::ops::Range<usize>) -> Span {
+        Span { source: self.source, start: range.start, end: range.end.max(range.start) }
+    }
+
+    /// Is it of no use to work out hints?
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.borrow().len() >= MAX_PROBLEMS
+    }
+
+    /// Was the text no TOML somewhere? Then what is missing may only have been lost.
+    pub(crate) fn lost_something(&self) -> bool {
+        !self.bad_lines.borrow().is_empty()
+    }
+
+    /// In the order of their places.
+    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        let mut list = self.list.into_inner();
+        list.sort_by_key(|diagnostic| match diagnostic.place {
+            crate::Place::Span(span) => span.start,
+            crate::Place::File(_) => 0,
+        });
+        if self.more.get() > 0 {
+            let message = format!("{} more problems in this file", self.more.get());
+            let place = crate::Place::File(self.source);
+            list.push(Diagnostic::error(Code::MoreProblems, place, message));
+        }
+        list
+    }
+}
+
+/// A parsed file.
+pub(crate) struct Document<'t> {
+    pub(crate) table: DeTable<'t>,
+}
+
+impl<'t> Document<'t> {
+    pub(crate) fn parse(sources: &'t SourceMap, id: SourceId, problems: &Problems) -> Self {
+        let text = sources.text(id);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        // A file may be nothing but mistakes, and each costs a look at its line.
+        problems.more.set(errors.len().saturating_sub(MAX_ERRORS));
+        for error in errors.into_iter().take(MAX_ERRORS) {
+            let span = problems.span(error.span().unwrap_or(0..0));
+            let code = if error.message() == "duplicate key" { Code::DuplicateKey } else { Code::Syntax };
+            let message = bounded(&escape(error.message()), 200);
+            let (line, start) = sources.line_of(span);
+            if code == Code::Syntax {
+                let mut bad = problems.bad_lines.borrow_mut();
+                // One mistake in a line is enough to find it; the others are mostly its echo.
+                if bad.iter().any(|known| *known == (start, start + line.len())) {
+                    continue;
+                }
+                bad.push((start, start + line.len()));
+            }
+            problems.list_or_count(Diagnostic::error(code, span, message));
+        }
+        Self { table: table.into_inner() }
+    }
+}
+
+impl Drop for Document<'_> {
+    /// Dotted keys nest thousands deep in a few kilobytes; taken apart one by one they need no stack.
+    fn drop(&mut self) {
+        let mut waiting: Vec<DeValue<'_>> = vec![DeValue::Table(std::mem::take(&mut self.table))];
+        while let Some(value) = waiting.pop() {
+            match value {
+                DeValue::Table(table) => {
+                    waiting.extend(table.into_iter().map(|(_, value)| value.into_inner()));
+                }
+                DeValue::Array(array) => waiting.extend(array.into_iter().map(toml::Spanned::into_inner)),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scope;
+
+    fn problems(text: &str) -> Vec<(Code, usize, usize)> {
+        let mut sources = SourceMap::new();
+        let id = sources.add("x.toml", Scope::User, text);
+        let problems = Problems::of(id);
+        Document::parse(&sources, id, &problems);
+        let list = problems.into_diagnostics();
+        let findings = list.iter().map(|diagnostic| diagnostic.finding(&sources));
+        findings.map(|f| (f.code, f.line.unwrap_or(0), f.column.unwrap_or(0))).collect()
+    }
+
+    #[test]
+    fn several_mistakes_are_found_in_one_pass() {
+        let found = problems("a = \nb = 1\nb = 2\nc = \"x\nd = 1 2\n[e\n[f]\n[f]\n");
+        let lines: Vec<_> = found.iter().map(|(_, line, _)| *line).collect();
+        assert_eq!(lines, [1, 3, 4, 5, 6, 8], "{found:?}");
+        assert_eq!(found[1].0, Code::DuplicateKey);
+    }
+
+    #[test]
+    fn a_file_full_of_mistakes_is_listed_in_part() {
+        for text in ["= 1\n".repeat(50_000), "a.b = 1\n".repeat(30_000)] {
+            let found = problems(&text);
+            assert_eq!(found.len(), MAX_PROBLEMS + 1);
+            assert_eq!(found[MAX_PROBLEMS].0, Code::MoreProblems);
+        }
+    }
+
+    #[test]
+    fn deep_nesting_needs_no_stack() {
+        let key = vec!["a"; 79].join(".");
+        let mut text = format!("[{key}]\n");
+        for _ in 0..78 {
+            text.push_str(&format!("{key} = {{ "));
+        }
+        text.push_str("x = 1");
+        text.push_str(&" }".repeat(78));
+        let thread = std::thread::Builder::new().stack_size(512 * 1024);
+        thread.spawn(move || problems(&text)).unwrap().join().unwrap();
+    }
+}

@@ -1,0 +1,148 @@
+//! The environment as data, and text that refers to it.
+//!
+//! `env:NAME` is the variable's value; `${NAME}` and `${NAME:-default}` stand inside other text. References are looked
+//! up once, when the value is needed: what a variable holds is never searched for further ones, and a plan never holds
+//! what a variable held.
+
+use std::collections::BTreeMap;
+
+use crate::escape::quoted;
+use crate::plan::{Piece, SecretRef};
+
+/// A snapshot of the environment's variables, handed in by whoever may read them.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+}
+
+impl Environment {
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { variables: variables.into_iter().collect() }
+    }
+
+    /// A variable that is set to nothing counts as set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+}
+
+/// Names only: the values may be secret.
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+/// A variable that is needed and not set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable `{name}` is not set")]
+pub struct UnsetVariable {
+    pub name: String,
+}
+
+impl SecretRef {
+    /// Reads the text of a descriptor.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if let Some(name) = text.strip_prefix("env:") {
+            return variable(name).map(Self::Environment);
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((inside, after)) = after.split_once('}') else {
+                return Err("a `${` is not closed".to_owned());
+            };
+            let (name, default) =
+                inside.split_once(":-").map_or((inside, None), |(name, default)| (name, Some(default)));
+            if default.is_some_and(|default| default.contains("${")) {
+                return Err("references are not nested".to_owned());
+            }
+            if !before.is_empty() {
+                pieces.push(Piece::Text(before.to_owned()));
+            }
+            pieces.push(Piece::Variable { name: variable(name)?, default: default.map(str::to_owned) });
+            rest = after;
+        }
+        if pieces.is_empty() {
+            return Ok(Self::Literal(text.to_owned()));
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        match pieces.as_slice() {
+            [Piece::Variable { name, default: None }] => Ok(Self::Environment(name.clone())),
+            _ => Ok(Self::Template(pieces)),
+        }
+    }
+
+    /// The value, with its references looked up. A default stands in for a variable that is unset or empty.
+    pub fn read(&self, environment: &Environment) -> Result<String, UnsetVariable> {
+        let get = |name: &str| environment.get(name).ok_or_else(|| UnsetVariable { name: name.to_owned() });
+        match self {
+            Self::Literal(text) => Ok(text.clone()),
+            Self::Environment(name) => get(name).map(str::to_owned),
+            Self::Template(pieces) => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => Ok(text.as_str()),
+                    Piece::Variable { name, default: Some(default) } => {
+                        Ok(environment.get(name).filter(|value| !value.is_empty()).unwrap_or(default))
+                    }
+                    Piece::Variable { name, default: None } => get(name),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.len() <= 256 && name.starts_with(|c| word(c) && !c.is_ascii_digit()) && name.chars().all(word) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("{} is not the name of a variable", quoted(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Environment::new([set("KEY", "s3cret"), set("EMPTY", ""), set("NEST", "${KEY}")])
+    }
+
+    #[test]
+    fn references_are_read_once() {
+        for (text, value) in [
+            ("plain $KEY {KEY}", "plain $KEY {KEY}"),
+            ("env:KEY", "s3cret"),
+            ("${KEY}", "s3cret"),
+            ("Bearer ${KEY}!", "Bearer s3cret!"),
+            ("${KEY}${KEY}", "s3crets3cret"),
+            ("${NONE:-x:-y}", "x:-y"),
+            ("${EMPTY:-x}", "x"),
+            ("a${EMPTY}b", "ab"),
+            ("${NEST}", "${KEY}"),
+            ("x env:KEY", "x env:KEY"),
+            ("", ""),
+        ] {
+            assert_eq!(SecretRef::parse(text).unwrap().read(&environment()).as_deref(), Ok(value), "{text}");
+        }
+        let unset = SecretRef::parse("a ${NONE}").unwrap().read(&environment());
+        assert_eq!(unset, Err(UnsetVariable { name: "NONE".into() }));
+    }
+
+    #[test]
+    fn what_is_no_reference_is_refused() {
+        for text in ["${", "a ${KEY", "${}", "${1X}", "${A B}", "env:", "env:A-B", "${A:-${B}}", "env:${A}"] {
+            assert!(SecretRef::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_values() {
+        assert!(!format!("{:?}", environment()).contains("s3cret"));
+    }
+}

@@ -1,0 +1,122 @@
+//! TOML to JSON, keeping the order of keys and remembering where things stood.
+//!
+//! What JSON cannot say is refused, not bent: `inf`, `nan`, integers beyond 64 bits. Dates become their text.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value};
+use toml::de::DeValue;
+
+use crate::Code;
+use crate::document::Problems;
+use crate::schema::escaped;
+use crate::source::Span;
+
+/// Levels that are converted.
+const MAX_DEPTH: usize = 64;
+/// Places that are remembered, and the longest pointer to one: enough for any schema that is taken.
+const MAX_PLACES: usize = 5_000;
+const MAX_POINTER: usize = 256;
+
+/// The places of the parts of one converted value, by JSON pointer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Conversion {
+    places: BTreeMap<String, Span>,
+}
+
+impl Conversion {
+    pub(crate) fn convert(&mut self, value: &DeValue<'_>, span: Span, problems: &Problems) -> Option<Value> {
+        self.value(value, span, problems, "", MAX_DEPTH)
+    }
+
+    /// Where the value at a pointer stands, or the nearest one around it that is known.
+    pub(crate) fn place(&self, pointer: &str) -> Option<Span> {
+        let mut pointer = pointer;
+        loop {
+            if let Some(span) = self.places.get(pointer) {
+                return Some(*span);
+            }
+            pointer = pointer.rsplit_once('/')?.0;
+        }
+    }
+
+    fn remember(&mut self, pointer: &str, span: Span) {
+        if self.places.len() < MAX_PLACES && pointer.len() <= MAX_POINTER {
+            self.places.insert(pointer.to_owned(), span);
+        }
+    }
+
+    fn value(
+        &mut self,
+        value: &DeValue<'_>,
+        span: Span,
+        problems: &Problems,
+        pointer: &str,
+        depth: usize,
+    ) -> Option<Value> {
+        self.remember(pointer, span);
+        let Some(depth) = depth.checked_sub(1) else {
+            problems.error(Code::TooMany, span, format!("nested deeper than {MAX_DEPTH} levels"));
+            return None;
+        };
+        match value {
+            DeValue::String(text) => Some(Value::String(text.to_string())),
+            DeValue::Boolean(value) => Some(Value::Bool(*value)),
+            DeValue::Datetime(datetime) => Some(Value::String(datetime.to_string())),
+            DeValue::Integer(_) | DeValue::Float(_) => {
+                let number = number(value);
+                if number.is_none() {
+                    problems.error(Code::OutOfRange, span, "this number cannot be written in JSON");
+                }
+                number.map(Value::Number)
+            }
+            DeValue::Array(items) => {
+                let convert = |(at, item): (usize, &toml::Spanned<DeValue<'_>>)| {
+                    if item.span().is_empty() {
+                        return None;
+                    }
+                    let pointer = longer(pointer, &at.to_string());
+                    self.value(item.get_ref(), problems.span(item.span()), problems, &pointer, depth)
+                };
+                // Not `collect::<Option<_>>`: the items after a bad one are looked at too.
+                let items: Vec<_> = items.iter().enumerate().map(convert).collect();
+                items.into_iter().collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+            DeValue::Table(table) => {
+                let mut map = Map::new();
+                let mut whole = true;
+                for (key, item) in table {
+                    let (name, span) = (key.get_ref(), problems.span(key.span()));
+                    if item.span().is_empty() {
+                        // Made up by the parser after a mistake.
+                        whole = false;
+                        continue;
+                    }
+                    let pointer = longer(pointer, &escaped(name));
+                    // A scalar is pointed at itself; a table by its key, since its own span is its header's.
+                    let span = if item.get_ref().is_table() { span } else { problems.span(item.span()) };
+                    match self.value(item.get_ref(), span, problems, &pointer, depth) {
+                        Some(value) => drop(map.insert(name.to_string(), value)),
+                        None => whole = false,
+                    }
+                }
+                whole.then_some(Value::Object(map))
+            }
+        }
+    }
+}
+
+/// Pointers that are too long to be remembered are not built further: they would cost more than the text.
+fn longer(pointer: &str, part: &str) -> String {
+    if pointer.len() > MAX_POINTER { pointer.to_owned() } else { format!("{pointer}/{part}") }
+}
+
+fn number(value: &DeValue<'_>) -> Option<Number> {
+    match value {
+        DeValue::Integer(integer) => {
+            i64::from_str_radix(integer.as_str(), integer.radix()).ok().map(Number::from)
+        }
+        DeValue::Float(float) => float.as_str().parse().ok().and_then(Number::from_f64),
+        _ => None,
+    }
+}

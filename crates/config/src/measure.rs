@@ -1,0 +1,97 @@
+//! Durations and sizes as people write them. A bare number is seconds, or bytes.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+const DURATIONS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+const SIZES: [(&str, f64); 7] = [
+    ("b", 1.0),
+    ("kb", 1e3),
+    ("mb", 1e6),
+    ("gb", 1e9),
+    ("kib", 1024.0),
+    ("mib", 1024.0 * 1024.0),
+    ("gib", 1024.0 * 1024.0 * 1024.0),
+];
+
+/// `None`: not a duration at all. `Some(Err)`: a text that cannot be read. What is too long for any use reads as the
+/// longest, so that the caller's range refuses it.
+pub(crate) fn duration(value: &DeValue<'_>) -> Option<Result<Duration, ()>> {
+    let seconds = number(value, &DURATIONS)?;
+    Some(seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)))
+}
+
+/// The same for bytes.
+pub(crate) fn size(value: &DeValue<'_>) -> Option<Result<usize, ()>> {
+    let bytes = number(value, &SIZES)?;
+    // The cast takes what is out of range to the nearest end, and no number to zero: both fall out of every range.
+    Some(bytes.map(|bytes| bytes as usize))
+}
+
+fn number(value: &DeValue<'_>, units: &[(&str, f64)]) -> Option<Result<f64, ()>> {
+    match value {
+        DeValue::Integer(integer) if integer.radix() == 10 => Some(integer.as_str().parse().map_err(|_| ())),
+        DeValue::Float(float) => Some(float.as_str().parse().map_err(|_| ())),
+        DeValue::String(text) => Some(with_unit(text, units).ok_or(())),
+        _ => None,
+    }
+}
+
+fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let unit = unit.trim().to_lowercase();
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> DeValue<'_> {
+        DeValue::parse(text).unwrap().into_inner()
+    }
+
+    #[test]
+    fn durations_are_seconds_or_have_a_unit() {
+        for (text, millis) in [
+            ("30", 30_000),
+            ("0.25", 250),
+            ("\"30s\"", 30_000),
+            ("\"5 m\"", 300_000),
+            ("\"500ms\"", 500),
+            ("\"1.5s\"", 1500),
+            ("\"2H\"", 7_200_000),
+            ("-3", 0),
+            ("nan", 0),
+        ] {
+            assert_eq!(duration(&value(text)), Some(Ok(Duration::from_millis(millis))), "{text}");
+        }
+        assert_eq!(duration(&value("99999999999999999999.0")), Some(Ok(Duration::MAX)));
+        assert_eq!(duration(&value("inf")), Some(Ok(Duration::MAX)));
+        for text in ["\"30\"", "\"\"", "\"s\"", "\"1.2.3s\"", "\"-3s\"", "\"30 seconds\"", "\"∞\""] {
+            assert_eq!(duration(&value(text)), Some(Err(())), "{text}");
+        }
+        assert_eq!(duration(&value("true")), None);
+        assert_eq!(duration(&value("0x10")), None);
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_have_a_unit() {
+        for (text, bytes) in [
+            ("1000", 1000),
+            ("\"64 KiB\"", 65_536),
+            ("\"64KB\"", 64_000),
+            ("\"1.5 MiB\"", 1_572_864),
+            ("\"7b\"", 7),
+        ] {
+            assert_eq!(size(&value(text)), Some(Ok(bytes)), "{text}");
+        }
+        assert_eq!(size(&value("-1")), Some(Ok(0)));
+        assert_eq!(size(&value("\"64 Kilo\"")), Some(Err(())));
+        assert_eq!(size(&value("[]")), None);
+    }
+}

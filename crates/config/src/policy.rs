@@ -1,0 +1,77 @@
+//! The keys that say how an invoker may be used, as written. The same keys stand in `[defaults]`, beside a `source`,
+//! under `[invoker]` and under `[tools.NAME]`; the nearest to the tool wins.
+
+use std::time::Duration;
+
+use crate::Severity;
+use crate::plan::{Effects, OnFailure, Policy};
+use crate::rule::Permission;
+use crate::source::Spanned;
+use crate::table::Table;
+
+/// Longest time one invocation may be given.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_RESULT: usize = 16 * 1024 * 1024;
+const MAX_RETRIES: u32 = 10;
+const MAX_INVOCATIONS: u32 = 10_000;
+
+pub(crate) const PERMISSIONS: [(&str, Permission); 3] =
+    [("allow", Permission::Allow), ("ask", Permission::Ask), ("deny", Permission::Deny)];
+const EFFECTS: [(&str, Effects); 4] = [
+    ("none", Effects::None),
+    ("read", Effects::Read),
+    ("write", Effects::Write),
+    ("external", Effects::External),
+];
+const ON_FAILURE: [(&str, OnFailure); 2] = [("report", OnFailure::Report), ("stop", OnFailure::Stop)];
+
+/// What was said; `None` is "not said".
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PolicyDescriptor {
+    pub timeout: Option<Spanned<Duration>>,
+    pub max_retries: Option<Spanned<u32>>,
+    pub permission: Option<Spanned<Permission>>,
+    pub effects: Option<Spanned<Effects>>,
+    pub idempotent: Option<Spanned<bool>>,
+    pub parallel: Option<Spanned<bool>>,
+    pub result_limit: Option<Spanned<usize>>,
+    pub on_failure: Option<Spanned<OnFailure>>,
+    pub max_invocations: Option<Spanned<u32>>,
+}
+
+impl PolicyDescriptor {
+    pub(crate) fn read(table: &Table<'_, '_>) -> Self {
+        for key in ["idle_timeout", "cache", "sandbox", "cost"] {
+            table.unsupported(key, Severity::Warning, "it has no effect");
+        }
+        Self {
+            timeout: table.duration("timeout", MAX_TIMEOUT),
+            max_retries: table.count("max_retries", 0..=MAX_RETRIES),
+            permission: table.choice("permission", &PERMISSIONS),
+            effects: table.choice("effects", &EFFECTS),
+            idempotent: table.boolean("idempotent"),
+            parallel: table.boolean("parallel"),
+            result_limit: table.size("result_limit", MAX_RESULT),
+            on_failure: table.choice("on_failure", &ON_FAILURE),
+            max_invocations: table.count("max_invocations", 1..=MAX_INVOCATIONS),
+        }
+    }
+
+    /// What this says, and what `base` says of the rest.
+    pub(crate) fn over(&self, base: &Policy) -> Policy {
+        fn said<T: Copy>(said: &Option<Spanned<T>>, base: T) -> T {
+            said.as_ref().map_or(base, |said| said.value)
+        }
+        Policy {
+            timeout: said(&self.timeout, base.timeout),
+            max_retries: said(&self.max_retries, base.max_retries),
+            permission: self.permission.as_ref().map(|said| said.value).or(base.permission),
+            effects: said(&self.effects, base.effects),
+            idempotent: said(&self.idempotent, base.idempotent),
+            parallel: said(&self.parallel, base.parallel),
+            result_limit: said(&self.result_limit, base.result_limit),
+            on_failure: said(&self.on_failure, base.on_failure),
+            max_invocations: self.max_invocations.as_ref().map(|said| said.value).or(base.max_invocations),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The schema of one invoker's arguments: is it one, and does it say what it means?
+
+use serde_json::{Value, json};
+
+use super::Resolver;
+use crate::Code;
+use crate::diagnostic::Diagnostic;
+use crate::escape::quoted;
+use crate::invoker::{ArgumentsDescriptor, InvokerDescriptor};
+use crate::schema::ArgumentsSchema;
+use crate::table::suggested;
+
+/// Names in `required` that are looked at, and properties that one of them is compared with.
+const MAX_REQUIRED: usize = 100;
+const MAX_SUGGESTED: usize = 200;
+
+impl Resolver<'_> {
+    /// `None` if it cannot be used. An invoker without `[arguments]` takes none.
+    pub(super) fn arguments(&mut self, invoker: &InvokerDescriptor) -> Option<Value> {
+        let Some(arguments) = &invoker.arguments else {
+            return Some(json!({ "type": "object", "properties": {} }));
+        };
+        let schema = &arguments.schema.value;
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            let message = "`[arguments]` must say `type = \"object\"`: arguments have names";
+            self.error(Code::BadSchema, arguments.place("/type"), message);
+            return None;
+        }
+        self.required(arguments);
+        if self.given.compile_schemas {
+            match ArgumentsSchema::compile(schema) {
+                Ok(compiled) => self.defaults_fit(arguments, &compiled)?,
+                Err(error) => {
+                    self.error(Code::BadSchema, arguments.place(&error.pointer), error.message);
+                    return None;
+                }
+            }
+        }
+        Some(schema.clone())
+    }
+
+    fn required(&mut self, arguments: &ArgumentsDescriptor) {
+        let schema = &arguments.schema.value;
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        for (at, name) in required.into_iter().flatten().enumerate().take(MAX_REQUIRED) {
+            let Some(name) = name.as_str() else { continue };
+            if properties.is_some_and(|properties| properties.contains_key(name)) {
+                continue;
+            }
+            let message = format!("{} is required and not among the `properties`", quoted(name));
+            let place = arguments.place(&format!("/required/{at}"));
+            let diagnostic = Diagnostic::warning(Code::RequiredUnknown, place, message);
+            let names = properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str));
+            self.diagnostics.push(suggested(diagnostic, name, names.take(MAX_SUGGESTED)));
+        }
+    }
+
+    fn defaults_fit(&mut self, arguments: &ArgumentsDescriptor, compiled: &ArgumentsSchema) -> Option<()> {
+        let faults = compiled.faults_of_defaults();
+        for fault in &faults {
+            // Of nested defaults the property is named: pointers into arguments are not pointers into the schema.
+            let property = fault.pointer.split('/').nth(1).unwrap_or_default();
+            let place = arguments.place(&format!("/properties/{property}/default"));
+            let message = format!("the default of {} does not fit: {}", quoted(property), fault.message);
+            self.error(Code::BadSchema, place, message);
+        }
+        faults.is_empty().then_some(())
+    }
+}

@@ -1,0 +1,102 @@
+//! The invokers of one ensemble: names, bindings to built-ins, effects, policies.
+
+use std::collections::HashMap;
+
+use converse_canister::InvokerName;
+
+use super::{BuiltinSpec, Resolver, text};
+use crate::Code;
+use crate::diagnostic::Diagnostic;
+use crate::ensemble::InvokerEntry;
+use crate::escape::quoted;
+use crate::invoker::InvokerDescriptor;
+use crate::plan::{Effects, InvokerKind, InvokerPlan, Policy};
+use crate::policy::PolicyDescriptor;
+use crate::source::Span;
+use crate::table::suggested;
+
+impl<'a> Resolver<'a> {
+    pub(super) fn invokers(&mut self) -> Vec<InvokerPlan> {
+        let descriptor = self.descriptor;
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        let mut plans = Vec::new();
+        for entry in &descriptor.invokers {
+            let Some(invoker) = &entry.invoker else { continue };
+            if let Some(name) = &invoker.name {
+                if let Some(first) = seen.get(name.value.as_str()) {
+                    let message = format!("the ensemble has another invoker named {}", quoted(&name.value));
+                    let diagnostic = Diagnostic::error(Code::DuplicateInvoker, name.span, message);
+                    self.diagnostics.push(diagnostic.related(*first, "the first"));
+                } else {
+                    seen.insert(&name.value, name.span);
+                }
+            }
+            plans.extend(self.invoker(entry, invoker));
+        }
+        plans
+    }
+
+    fn invoker(&mut self, entry: &InvokerEntry, invoker: &InvokerDescriptor) -> Option<InvokerPlan> {
+        let description = text(&invoker.description);
+        let arguments = self.arguments(invoker);
+        let name = invoker.name.as_ref().and_then(|name| {
+            InvokerName::new(name.value.as_str())
+                .map_err(|error| self.bad_name(name, error.kind, error.rule))
+                .ok()
+        });
+        let builtin = self.builtin(invoker)?;
+        let policy = self.policy(entry, invoker, builtin);
+        let origin = self.origin(invoker.span);
+        let kind = InvokerKind::Builtin(builtin.name.to_owned());
+        Some(InvokerPlan { name: name?, description, arguments: Some(arguments?), kind, policy, origin })
+    }
+
+    fn builtin(&mut self, invoker: &InvokerDescriptor) -> Option<BuiltinSpec<'a>> {
+        let wanted = invoker.builtin.as_ref()?;
+        let builtins = self.given.builtins;
+        let found = builtins.iter().find(|builtin| builtin.name == wanted.value);
+        if found.is_none() {
+            let message = format!("there is no built-in {}", quoted(&wanted.value));
+            let diagnostic = Diagnostic::error(Code::UnknownBuiltin, wanted.span, message);
+            let names = builtins.iter().map(|builtin| builtin.name);
+            self.diagnostics.push(suggested(diagnostic, &wanted.value, names));
+        }
+        found.copied()
+    }
+
+    fn policy(
+        &mut self,
+        entry: &InvokerEntry,
+        invoker: &InvokerDescriptor,
+        builtin: BuiltinSpec<'_>,
+    ) -> Policy {
+        let base = Policy { effects: builtin.effects, ..Policy::default() };
+        let mut policy = base;
+        for said in [&self.descriptor.defaults, &invoker.policy, &entry.overrides] {
+            self.effects(said, builtin);
+            policy = said.over(&policy);
+        }
+        policy
+    }
+
+    fn effects(&mut self, said: &PolicyDescriptor, builtin: BuiltinSpec<'_>) {
+        let Some(effects) = &said.effects else { return };
+        if effects.value < builtin.effects {
+            let message = format!(
+                "the built-in `{}` has the effects `{}`; a descriptor may raise that, never lower it",
+                builtin.name,
+                word(builtin.effects)
+            );
+            self.error(Code::EffectsLowered, effects.span, message);
+        }
+    }
+}
+
+fn word(effects: Effects) -> &'static str {
+    match effects {
+        Effects::None => "none",
+        Effects::Read => "read",
+        Effects::Write => "write",
+        Effects::External => "external",
+    }
+}

@@ -1,0 +1,268 @@
+//! Descriptors as written to plans as meant. Pure: files, environment, built-ins and trust are handed in.
+//!
+//! Every descriptor is looked at in full, also the broken and the replaced, so that one run tells everything. An
+//! ensemble with an error is left out whole: half an ensemble is not what anybody wrote. A broken ensemble still hides
+//! a farther one of its name, since falling back could mean falling back to looser permissions.
+
+mod arguments;
+mod invokers;
+mod selection;
+mod trust;
+
+use converse_canister::EnsembleName;
+use serde_json::{Map, Value};
+
+use crate::Code;
+use crate::connection::WayDescriptor;
+use crate::diagnostic::Diagnostic;
+use crate::ensemble::EnsembleDescriptor;
+use crate::environment::Environment;
+use crate::escape::quoted;
+use crate::plan::{
+    ConnectionPlan, Effects, EnsemblePlan, Origin, Piece, Policy, Scope, SecretRef, ToolFilter,
+};
+use crate::source::{SourceId, SourceMap, Span, Spanned};
+
+/// A tool in the binary, as far as descriptors are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltinSpec<'a> {
+    pub name: &'a str,
+    pub effects: Effects,
+}
+
+/// What descriptors are judged against.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    pub builtins: &'a [BuiltinSpec<'a>],
+    pub environment: &'a Environment,
+    /// Has the user trusted what the project's ensembles declare?
+    pub project_trusted: bool,
+    /// Compile every schema (`ensembles check`). A run does so at a tool's first call.
+    pub compile_schemas: bool,
+}
+
+/// What came of all descriptors.
+#[derive(Debug)]
+pub struct Resolved {
+    /// By name, one of each. Those with `enabled = false` are here too.
+    pub plans: Vec<EnsemblePlan>,
+    /// Left out because of errors.
+    pub broken: Vec<Broken>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// An ensemble that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// As written, if it could be read.
+    pub name: Option<String>,
+    pub scope: Scope,
+    pub source: SourceId,
+    /// As shown to people.
+    pub file: String,
+}
+
+pub fn resolve(sources: &SourceMap, descriptors: &[EnsembleDescriptor], given: &Given<'_>) -> Resolved {
+    let mut diagnostics = Vec::new();
+    let mut candidates = Vec::new();
+    for descriptor in descriptors {
+        let mut resolver = Resolver::new(sources, descriptor, given);
+        let plan = resolver.ensemble();
+        candidates.push(selection::Candidate { descriptor, plan, trusted: resolver.trusted });
+        diagnostics.append(&mut resolver.diagnostics);
+    }
+    selection::select(sources, candidates, diagnostics)
+}
+
+/// Works on one descriptor.
+struct Resolver<'a> {
+    sources: &'a SourceMap,
+    descriptor: &'a EnsembleDescriptor,
+    given: &'a Given<'a>,
+    scope: Scope,
+    trusted: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(sources: &'a SourceMap, descriptor: &'a EnsembleDescriptor, given: &'a Given<'a>) -> Self {
+        let scope = sources.scope(descriptor.source);
+        let trusted = scope != Scope::Project || given.project_trusted;
+        Self { sources, descriptor, given, scope, trusted, diagnostics: Vec::new() }
+    }
+
+    fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::error(code, span, message));
+    }
+
+    fn warning(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::warning(code, span, message));
+    }
+
+    /// `None` if there is any error in it.
+    fn ensemble(&mut self) -> Option<EnsemblePlan> {
+        let descriptor = self.descriptor;
+        let name = self.name();
+        let prefix = self.prefix();
+        self.parts();
+        let defaults = descriptor.defaults.over(&Policy::default());
+        let connection = self.connection();
+        let invokers = self.invokers();
+        let (filter, tools) = self.tools(&defaults);
+        let configuration = match descriptor.configuration.as_ref().map(|table| &table.value) {
+            Some(Value::Object(map)) => map.clone(),
+            _ => Map::new(),
+        };
+        let mut plan = EnsemblePlan {
+            name: name?,
+            description: text(&descriptor.description),
+            enabled: said(&descriptor.enabled, true),
+            required: said(&descriptor.required, false),
+            lazy: said(&descriptor.lazy, false),
+            prefix: prefix.ok()?,
+            connection,
+            configuration,
+            defaults,
+            invokers,
+            filter,
+            tools,
+            trusted: self.trusted,
+            origin: self.origin(descriptor.span),
+        };
+        self.distrust(&mut plan);
+        let broken = descriptor.broken || self.diagnostics.iter().any(Diagnostic::is_error);
+        (!broken).then_some(plan)
+    }
+
+    fn name(&mut self) -> Option<EnsembleName> {
+        let name = self.descriptor.name.as_ref()?;
+        let checked = EnsembleName::new(name.value.as_str());
+        checked.map_err(|error| self.bad_name(name, error.kind, error.rule)).ok()
+    }
+
+    fn bad_name(&mut self, name: &Spanned<String>, kind: &str, rule: &str) {
+        self.error(
+            Code::BadName,
+            name.span,
+            format!("{} is not a valid {kind}: {rule}", quoted(&name.value)),
+        );
+    }
+
+    fn prefix(&mut self) -> Result<Option<String>, ()> {
+        let Some(prefix) = self.descriptor.prefix.as_ref().filter(|prefix| !prefix.value.is_empty()) else {
+            return Ok(self.descriptor.prefix.as_ref().map(|prefix| prefix.value.clone()));
+        };
+        match EnsembleName::new(prefix.value.as_str()) {
+            Ok(_) => Ok(Some(prefix.value.clone())),
+            Err(error) => {
+                self.bad_name(prefix, "prefix", error.rule);
+                Err(())
+            }
+        }
+    }
+
+    /// Does it have what an ensemble needs, and nothing that excludes another part?
+    fn parts(&mut self) {
+        let descriptor = self.descriptor;
+        let (connection, first) = (descriptor.has_connection, descriptor.invokers.first());
+        match (connection, first) {
+            (Some(_), Some(entry)) => {
+                let message =
+                    "an ensemble with a `[connection]` has no `[[invokers]]`: a connection stands alone";
+                self.error(Code::MixedConnection, entry.span, message);
+            }
+            // With errors in the file the invokers may only have been lost.
+            (None, None) if !descriptor.broken => {
+                let message = "the ensemble has neither `[[invokers]]` nor a `[connection]`";
+                self.error(Code::EmptyEnsemble, descriptor.span, message);
+            }
+            _ => {}
+        }
+        if let (None, Some(tools)) = (connection, &descriptor.tools) {
+            let message =
+                "`[tools]` is for the tools of a `[connection]`; say it of an invoker in its `[[invokers]]`";
+            self.error(Code::ToolsWithoutConnection, tools.span, message);
+        }
+    }
+
+    fn connection(&mut self) -> Option<ConnectionPlan> {
+        let connection = self.descriptor.connection.as_ref()?;
+        let mut named = |list: &[(String, Spanned<SecretRef>)]| {
+            list.iter().map(|(name, secret)| (name.clone(), self.secret(secret))).collect::<Vec<_>>()
+        };
+        Some(match &connection.way {
+            WayDescriptor::Stdio { command, environment, cwd } => {
+                let environment = named(environment);
+                let command = command.iter().map(|part| self.secret(part)).collect();
+                let cwd = cwd.as_ref().map(|cwd| cwd.value.as_str().into());
+                ConnectionPlan::Stdio { command, environment, cwd }
+            }
+            WayDescriptor::Http { url, headers } => {
+                let headers = named(headers);
+                ConnectionPlan::Http { url: self.secret(url), headers }
+            }
+        })
+    }
+
+    /// The reference itself goes into the plan; here it is only looked whether it could be read.
+    fn secret(&mut self, secret: &Spanned<SecretRef>) -> SecretRef {
+        let names: Vec<&str> = match &secret.value {
+            SecretRef::Literal(_) => Vec::new(),
+            SecretRef::Environment(name) => vec![name],
+            SecretRef::Template(pieces) => pieces.iter().filter_map(Piece::required).collect(),
+        };
+        for name in names {
+            if self.given.environment.get(name).is_none() {
+                let message = format!("the environment variable `{name}` is not set");
+                // Beside a reference there may stand a secret in plain text.
+                self.diagnostics
+                    .push(Diagnostic::warning(Code::UnsetVariable, secret.span, message).discreet());
+            }
+        }
+        secret.value.clone()
+    }
+
+    fn tools(
+        &mut self,
+        defaults: &Policy,
+    ) -> (ToolFilter, std::collections::BTreeMap<converse_canister::InvokerName, Policy>) {
+        let Some(tools) = &self.descriptor.tools else { return Default::default() };
+        let mut policies = std::collections::BTreeMap::new();
+        for (name, policy) in &tools.tools {
+            match converse_canister::InvokerName::new(name.value.as_str()) {
+                Ok(checked) => drop(policies.insert(checked, policy.over(defaults))),
+                Err(error) => self.bad_name(name, error.kind, error.rule),
+            }
+        }
+        (ToolFilter { include: tools.include.clone(), exclude: tools.exclude.clone() }, policies)
+    }
+
+    fn origin(&self, span: Span) -> Origin {
+        Origin {
+            scope: self.scope,
+            file: self.sources.path(span.source).to_owned(),
+            line: self.sources.position(span).line,
+        }
+    }
+}
+
+impl Piece {
+    /// The variable that must be set.
+    fn required(&self) -> Option<&str> {
+        match self {
+            Self::Variable { name, default: None } => Some(name),
+            _ => None,
+        }
+    }
+}
+
+fn said<T: Copy>(said: &Option<Spanned<T>>, default: T) -> T {
+    said.as_ref().map_or(default, |said| said.value)
+}
+
+fn text(said: &Option<Spanned<String>>) -> String {
+    said.as_ref().map(|text| text.value.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Which of several ensembles of one name counts, and whether two tools would be shown by one name.
+//!
+//! The nearest scope wins; an untrusted project's ensemble never takes anything from another, neither its name nor the
+//! names of its tools.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Broken, Resolved};
+use crate::Code;
+use crate::diagnostic::Diagnostic;
+use crate::ensemble::EnsembleDescriptor;
+use crate::escape::quoted;
+use crate::plan::{EnsemblePlan, Scope};
+use crate::source::{SourceMap, Span};
+
+pub(super) struct Candidate<'a> {
+    pub(super) descriptor: &'a EnsembleDescriptor,
+    /// `None`: it has errors.
+    pub(super) plan: Option<EnsemblePlan>,
+    pub(super) trusted: bool,
+}
+
+impl Candidate<'_> {
+    fn place(&self) -> Span {
+        self.descriptor.name.as_ref().map_or(self.descriptor.span, |name| name.span)
+    }
+
+    fn broken(&self, sources: &SourceMap) -> Broken {
+        let source = self.descriptor.source;
+        let name = self.descriptor.name.as_ref().map(|name| name.value.clone());
+        Broken { name, scope: sources.scope(source), source, file: sources.path(source).to_owned() }
+    }
+
+    /// Who goes first when two want the same: the trusted before the untrusted, the nearer before the farther.
+    fn rank(&self, sources: &SourceMap) -> (bool, Scope) {
+        (self.trusted, sources.scope(self.descriptor.source))
+    }
+}
+
+pub(super) fn select(
+    sources: &SourceMap,
+    candidates: Vec<Candidate<'_>>,
+    diagnostics: Vec<Diagnostic>,
+) -> Resolved {
+    let mut resolved = Resolved { plans: Vec::new(), broken: Vec::new(), diagnostics };
+    let mut by_name: BTreeMap<String, Vec<Candidate<'_>>> = BTreeMap::new();
+    for candidate in candidates {
+        if candidate.plan.is_none() {
+            resolved.broken.push(candidate.broken(sources));
+        }
+        match &candidate.descriptor.name {
+            Some(name) => by_name.entry(name.value.clone()).or_default().push(candidate),
+            None => continue,
+        }
+    }
+    let mut chosen: Vec<_> =
+        by_name.into_values().filter_map(|namesakes| nearest(sources, namesakes, &mut resolved)).collect();
+    // Farther before nearer, untrusted last: of two that clash the later one yields.
+    chosen.sort_by_key(|candidate| (!candidate.trusted, sources.scope(candidate.descriptor.source)));
+    without_clashes(sources, chosen, &mut resolved);
+    resolved.plans.sort_by(|a, b| a.name.cmp(&b.name));
+    resolved
+}
+
+/// The one of several namesakes that counts.
+fn nearest<'a>(
+    sources: &SourceMap,
+    namesakes: Vec<Candidate<'a>>,
+    resolved: &mut Resolved,
+) -> Option<Candidate<'a>> {
+    let mut by_scope: BTreeMap<Scope, Candidate<'_>> = BTreeMap::new();
+    for candidate in namesakes {
+        let scope = sources.scope(candidate.descriptor.source);
+        if let Some(first) = by_scope.get(&scope) {
+            let name = candidate.descriptor.name.as_ref().map(|name| quoted(&name.value)).unwrap_or_default();
+            let message = format!("there is another ensemble named {name}");
+            let diagnostic = Diagnostic::error(Code::DuplicateEnsemble, candidate.place(), message);
+            resolved.diagnostics.push(diagnostic.related(first.place(), "the first"));
+            if candidate.plan.is_some() {
+                resolved.broken.push(candidate.broken(sources));
+            }
+        } else {
+            by_scope.insert(scope, candidate);
+        }
+    }
+    let mut candidates: Vec<_> = by_scope.into_values().collect();
+    candidates.sort_by_key(|candidate| candidate.rank(sources));
+    let winner = candidates.pop();
+    if winner.as_ref().is_some_and(|winner| winner.trusted) {
+        for loser in candidates.iter().filter(|loser| !loser.trusted) {
+            let message = "this project is not trusted: its ensemble does not replace the other of its name";
+            let mut diagnostic = Diagnostic::warning(Code::UntrustedShadow, loser.place(), message);
+            if let Some(winner) = &winner {
+                diagnostic = diagnostic.related(winner.place(), "the other");
+            }
+            resolved.diagnostics.push(diagnostic);
+        }
+    }
+    winner
+}
+
+/// Keeps those whose tools have names of their own.
+fn without_clashes(sources: &SourceMap, chosen: Vec<Candidate<'_>>, resolved: &mut Resolved) {
+    let mut taken: HashMap<(String, String), Span> = HashMap::new();
+    for mut candidate in chosen {
+        let Some(plan) = candidate.plan.take() else { continue };
+        if !plan.enabled {
+            resolved.plans.push(plan);
+            continue;
+        }
+        let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
+        let names = || plan.invokers.iter().map(|invoker| (prefix.clone(), invoker.name.to_string()));
+        if let Some((name, other)) = names().find_map(|name| taken.get(&name).map(|other| (name, *other))) {
+            let message = format!("models would be shown two tools by the name of {}", quoted(&name.1));
+            let place = candidate.descriptor.prefix.as_ref().map_or(candidate.place(), |prefix| prefix.span);
+            let diagnostic = Diagnostic::error(Code::NameClash, place, message);
+            resolved.diagnostics.push(diagnostic.related(other, "the other ensemble"));
+            resolved.broken.push(candidate.broken(sources));
+            continue;
+        }
+        let place = candidate.place();
+        taken.extend(names().map(|name| (name, place)));
+        resolved.plans.push(plan);
+    }
+}

@@ -1,0 +1,59 @@
+//! What is taken from a project's ensemble that nobody has trusted.
+//!
+//! It may be shown and it may tighten; it may not allow, start, connect or replace. Built-ins that only read are allowed
+//! without asking, and a `[configuration]` says where they read: so one that configures them is asked about each time,
+//! or a cloned repository could point a file reader at the home directory.
+
+use super::Resolver;
+use crate::Code;
+use crate::plan::{EnsemblePlan, Policy};
+use crate::rule::Permission;
+
+impl Resolver<'_> {
+    pub(super) fn distrust(&mut self, plan: &mut EnsemblePlan) {
+        if self.trusted {
+            return;
+        }
+        if let Some(span) = self.descriptor.has_connection {
+            let message = "this project is not trusted: nothing is started or connected for this ensemble";
+            self.warning(Code::UntrustedConnection, span, message);
+        }
+        self.warn_of_allowing();
+        for policy in policies(plan) {
+            if policy.permission == Some(Permission::Allow) {
+                policy.permission = Some(Permission::Ask);
+            }
+        }
+        if let Some(configuration) = &self.descriptor.configuration
+            && !plan.configuration.is_empty()
+        {
+            let message =
+                "this project is not trusted: it configures its invokers, so each call is asked for";
+            self.warning(Code::UntrustedConfiguration, configuration.span, message);
+            for policy in policies(plan) {
+                policy.permission.get_or_insert(Permission::Ask);
+            }
+        }
+    }
+
+    fn warn_of_allowing(&mut self) {
+        let descriptor = self.descriptor;
+        let of_entries = descriptor.invokers.iter().flat_map(|entry| {
+            [Some(&entry.overrides), entry.invoker.as_ref().map(|invoker| &invoker.policy)]
+                .into_iter()
+                .flatten()
+        });
+        let of_tools = descriptor.tools.iter().flat_map(|tools| tools.tools.iter().map(|(_, policy)| policy));
+        for policy in std::iter::once(&descriptor.defaults).chain(of_entries).chain(of_tools) {
+            if let Some(said) = policy.permission.as_ref().filter(|said| said.value == Permission::Allow) {
+                let message = "this project is not trusted: `allow` counts as `ask`";
+                self.warning(Code::UntrustedPermission, said.span, message);
+            }
+        }
+    }
+}
+
+fn policies(plan: &mut EnsemblePlan) -> impl Iterator<Item = &mut Policy> {
+    let invokers = plan.invokers.iter_mut().map(|invoker| &mut invoker.policy);
+    std::iter::once(&mut plan.defaults).chain(invokers).chain(plan.tools.values_mut())
+}

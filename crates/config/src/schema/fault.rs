@@ -1,0 +1,93 @@
+//! What is wrong with arguments, in words short enough for a model to learn from.
+//!
+//! Never echoes the value: it may be large, secret, or an attempt to speak to the reader.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use serde_json::Value;
+
+use crate::escape::{bounded, escape, quoted};
+
+const MAX_BYTES: usize = 300;
+
+/// One thing wrong with the arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaFault {
+    /// JSON pointer into the arguments; empty for the whole object.
+    pub pointer: String,
+    /// At most 300 bytes.
+    pub message: String,
+}
+
+impl SchemaFault {
+    pub(super) fn whole(message: String) -> Self {
+        Self { pointer: String::new(), message }
+    }
+}
+
+pub(super) fn of(error: &ValidationError<'_>) -> SchemaFault {
+    let pointer = bounded(&escape(error.instance_path().as_str()), MAX_BYTES);
+    SchemaFault { pointer, message: words(error) }
+}
+
+pub(super) fn words(error: &ValidationError<'_>) -> String {
+    bounded(&escape(&plain(error)), MAX_BYTES)
+}
+
+fn plain(error: &ValidationError<'_>) -> String {
+    match error.kind() {
+        Kind::Required { property } => {
+            let name = property.as_str().map_or_else(|| property.to_string(), str::to_owned);
+            format!("{} is missing", quoted(&name))
+        }
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let names: Vec<_> = unexpected.iter().take(5).map(|name| quoted(name)).collect();
+            format!("unknown: {}", names.join(", "))
+        }
+        Kind::Type { kind } => format!("must be {}, not {}", wanted(kind), found(error.instance())),
+        Kind::Enum { options } => match options.as_array() {
+            Some(options) => {
+                format!(
+                    "must be one of {}",
+                    options.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
+                )
+            }
+            None => "must be one of the listed values".to_owned(),
+        },
+        Kind::AnyOf { .. } => "fits none of the forms in `anyOf`".to_owned(),
+        Kind::OneOfNotValid { .. } => "fits none of the forms in `oneOf`".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "fits more than one of the forms in `oneOf`".to_owned(),
+        Kind::Minimum { limit } => format!("must be at least {limit}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
+        Kind::MinItems { limit } => format!("must have at least {limit} items"),
+        Kind::MaxItems { limit } => format!("must have at most {limit} items"),
+        Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
+        Kind::BacktrackLimitExceeded { .. } => "its pattern takes too long on this text".to_owned(),
+        Kind::FalseSchema => "is not allowed".to_owned(),
+        _ => error.masked().to_string(),
+    }
+}
+
+fn wanted(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+        }
+    }
+}
+
+fn found(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,124 @@
+//! The arguments of a tool as JSON Schema: compiled under a budget, checked with defaults filled in.
+//!
+//! Schemas come from descriptors and from other people's servers, so a schema is foreign input: it is weighed before it
+//! is compiled ([`weight`]), nothing in it is ever fetched, and a check whose work would explode is refused instead of
+//! begun. No timeout can do that: a thread inside a validator cannot be killed.
+//!
+//! The surprising part: recursive schemas are welcome, since most of them cost no more than the arguments are large. It
+//! is counted per depth of the arguments what they may cost at worst, and the arguments decide.
+
+mod defaults;
+mod fault;
+mod graph;
+mod weight;
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::{Map, Value};
+
+pub use fault::SchemaFault;
+pub(crate) use graph::escaped;
+use weight::Weight;
+
+/// Faults of one check that are reported; the rest would only repeat the lesson.
+const MAX_FAULTS: usize = 8;
+/// Backtracking steps of one pattern on one string. Patterns without look-around or back references need none: the
+/// engine hands them to a linear one. <https://docs.rs/fancy-regex> (checked 2026-11-20).
+const BACKTRACK_LIMIT: usize = 10_000;
+/// Bytes of one compiled pattern.
+const PATTERN_SIZE: usize = 1024 * 1024;
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SchemaError {
+    /// JSON pointer into the schema, empty for the whole.
+    pub pointer: String,
+    pub message: String,
+}
+
+impl SchemaError {
+    fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), message: message.into() }
+    }
+}
+
+/// A compiled schema for the arguments object of one tool.
+pub struct ArgumentsSchema {
+    schema: Value,
+    validator: Validator,
+    weight: Weight,
+}
+
+impl ArgumentsSchema {
+    /// Compiles a schema. Known drafts are honoured, any other `$schema` is read as 2020-12; nothing is fetched.
+    ///
+    /// Limits: 64 KiB, 5,000 values, 64 levels, 50,000 unrolled references; a `$ref` must stay inside the schema.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(SchemaError::new("", "the schema of arguments must say `type = \"object\"`"));
+        }
+        let weight = Weight::of(schema)?;
+        let draft = draft(schema);
+        let mut schema = schema.clone();
+        if let Some(root) = schema.as_object_mut() {
+            // The draft is chosen above, and an `$id` would only give local references a remote base.
+            for key in ["$schema", "$id", "id"] {
+                root.shift_remove(key);
+            }
+        }
+        let validator = build(&schema, draft)?;
+        Ok(Self { schema, validator, weight })
+    }
+
+    /// The arguments with the defaults of missing properties filled in (nested objects too), or at most 8 faults.
+    pub fn check(&self, arguments: &Map<String, Value>) -> Result<Map<String, Value>, Vec<SchemaFault>> {
+        let filled = Value::Object(defaults::filled(&self.schema, arguments));
+        if let Some(fault) = self.weight.too_much_for(&filled) {
+            return Err(vec![fault]);
+        }
+        let faults: Vec<_> =
+            self.validator.iter_errors(&filled).take(MAX_FAULTS).map(|error| fault::of(&error)).collect();
+        match filled {
+            Value::Object(filled) if faults.is_empty() => Ok(filled),
+            _ => Err(faults),
+        }
+    }
+
+    /// Faults that no arguments can avoid: a `default` that its own schema refuses.
+    pub fn faults_of_defaults(&self) -> Vec<SchemaFault> {
+        let faults = self.check(&Map::new()).err().unwrap_or_default();
+        // At the root itself only what is missing or too few is complained of, and that is not a default's fault.
+        faults.into_iter().filter(|fault| !fault.pointer.is_empty()).collect()
+    }
+}
+
+impl std::fmt::Debug for ArgumentsSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArgumentsSchema").finish_non_exhaustive()
+    }
+}
+
+fn draft(schema: &Value) -> Draft {
+    let uri = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+    match uri.trim_end_matches('#') {
+        "http://json-schema.org/draft-04/schema" => Draft::Draft4,
+        "http://json-schema.org/draft-06/schema" => Draft::Draft6,
+        "http://json-schema.org/draft-07/schema" => Draft::Draft7,
+        "https://json-schema.org/draft/2019-09/schema" => Draft::Draft201909,
+        _ => Draft::Draft202012,
+    }
+}
+
+fn build(schema: &Value, draft: Draft) -> Result<Validator, SchemaError> {
+    let bounded = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE);
+    let options = jsonschema::options().with_draft(draft).offline().with_pattern_options(bounded);
+    options.build(schema).map_err(|error| {
+        SchemaError::new(
+            error.instance_path().as_str(),
+            format!("not a valid schema: {}", fault::words(&error)),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

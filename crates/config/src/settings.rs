@@ -1,0 +1,361 @@
+//! Settings files: the user's `config.toml` and the project's `converse.toml`.
+//!
+//! A project may only tighten. Whatever could send a conversation elsewhere, allow a tool or change a wait is an error
+//! in its file, and its limits are upper bounds, kept apart in [`SettingsPlan::bounds`], so that nobody can mistake them
+//! for wishes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use converse_canister::ProviderName;
+
+use crate::Code;
+use crate::diagnostic::{Checked, Diagnostic};
+use crate::document::{Document, Problems};
+use crate::escape::quoted;
+use crate::plan::Scope;
+use crate::policy::PERMISSIONS;
+use crate::rule::{Permission, Rule};
+use crate::source::{SourceId, SourceMap, Spanned};
+use crate::table::Table;
+
+const MAX_DEADLINE: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_MILLIS: i64 = 3_600_000;
+
+/// What one settings file says, or several merged; `None` is "not said".
+#[derive(Debug, Clone, Default)]
+pub struct SettingsPlan {
+    /// `provider/model`.
+    pub model: Option<String>,
+    /// The system text.
+    pub system: Option<String>,
+    pub limits: LimitsPlan,
+    /// Limits that cannot be exceeded whatever else says: the project's.
+    pub bounds: LimitsPlan,
+    pub timeouts: TimeoutsPlan,
+    pub rules: Vec<Rule>,
+    pub providers: BTreeMap<ProviderName, ProviderPlan>,
+    pub presets: BTreeMap<String, PresetPlan>,
+    pub ephemeral: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitsPlan {
+    pub max_iterations: Option<u32>,
+    pub max_invocations: Option<u32>,
+    pub deadline: Option<Duration>,
+}
+
+/// Waits for a provider. Milliseconds in the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimeoutsPlan {
+    pub connect: Option<Duration>,
+    pub first_byte: Option<Duration>,
+    pub stream_idle: Option<Duration>,
+    pub stream_content: Option<Duration>,
+    pub retry_first: Option<Duration>,
+    pub retry_cap: Option<Duration>,
+    pub retry_total: Option<Duration>,
+    pub max_retries: Option<u32>,
+}
+
+/// The wire a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `anthropic`
+    Anthropic,
+    /// `openai-chat`
+    OpenAiChat,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderPlan {
+    pub base_url: Option<String>,
+    pub dialect: Option<Dialect>,
+    /// The name of the variable that holds the key.
+    pub key_env: Option<String>,
+    pub default_model: Option<String>,
+    /// It runs on this machine: it may be chosen without a key.
+    pub local: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PresetPlan {
+    pub model: Option<String>,
+    pub system: Option<String>,
+    /// `None`: all that are enabled.
+    pub ensembles: Option<Vec<String>>,
+    pub temperature: Option<f64>,
+    pub max_output_tokens: Option<u32>,
+}
+
+impl SettingsPlan {
+    /// These settings with a nearer file's over them. Rules add up (the strictest wins anyway), bounds tighten, and the
+    /// nearer file wins elsewhere.
+    #[must_use]
+    pub fn under(self, nearer: Self) -> Self {
+        let mut rules = self.rules;
+        rules.extend(nearer.rules);
+        let mut providers = self.providers;
+        providers.extend(nearer.providers);
+        let mut presets = self.presets;
+        presets.extend(nearer.presets);
+        Self {
+            model: nearer.model.or(self.model),
+            system: nearer.system.or(self.system),
+            limits: nearer.limits.or(self.limits),
+            bounds: nearer.bounds.bounded_by(self.bounds),
+            timeouts: nearer.timeouts.or(self.timeouts),
+            rules,
+            providers,
+            presets,
+            ephemeral: nearer.ephemeral.or(self.ephemeral),
+        }
+    }
+}
+
+impl LimitsPlan {
+    fn or(self, other: Self) -> Self {
+        Self {
+            max_iterations: self.max_iterations.or(other.max_iterations),
+            max_invocations: self.max_invocations.or(other.max_invocations),
+            deadline: self.deadline.or(other.deadline),
+        }
+    }
+
+    /// The lower of each, where either says something.
+    #[must_use]
+    pub fn bounded_by(self, bounds: Self) -> Self {
+        fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            }
+        }
+        Self {
+            max_iterations: lower(self.max_iterations, bounds.max_iterations),
+            max_invocations: lower(self.max_invocations, bounds.max_invocations),
+            deadline: lower(self.deadline, bounds.deadline),
+        }
+    }
+}
+
+impl TimeoutsPlan {
+    fn or(self, other: Self) -> Self {
+        Self {
+            connect: self.connect.or(other.connect),
+            first_byte: self.first_byte.or(other.first_byte),
+            stream_idle: self.stream_idle.or(other.stream_idle),
+            stream_content: self.stream_content.or(other.stream_content),
+            retry_first: self.retry_first.or(other.retry_first),
+            retry_cap: self.retry_cap.or(other.retry_cap),
+            retry_total: self.retry_total.or(other.retry_total),
+            max_retries: self.max_retries.or(other.max_retries),
+        }
+    }
+}
+
+/// Reads a settings file. Whose it is stands in the source map: [`Scope::Project`] may only tighten.
+pub fn parse_settings(sources: &SourceMap, id: SourceId) -> Checked<SettingsPlan> {
+    let problems = Problems::of(id);
+    let plan = {
+        let document = Document::parse(sources, id, &problems);
+        let file = Table::new(&document.table, problems.span(0..0), "a settings file", &problems);
+        let reader = Reader { sources, id, project: sources.scope(id) == Scope::Project, file: &file };
+        let plan = reader.plan();
+        file.finish();
+        plan
+    };
+    Checked { value: plan, diagnostics: problems.into_diagnostics() }
+}
+
+struct Reader<'r, 't, 's> {
+    sources: &'r SourceMap,
+    id: SourceId,
+    project: bool,
+    file: &'r Table<'t, 's>,
+}
+
+impl Reader<'_, '_, '_> {
+    fn plan(&self) -> SettingsPlan {
+        for (key, what) in [("providers", "name providers"), ("timeouts", "change how long is waited")] {
+            self.not_for_projects(self.file, key, what);
+        }
+        let limits = self.limits();
+        let (limits, bounds) =
+            if self.project { (LimitsPlan::default(), limits) } else { (limits, LimitsPlan::default()) };
+        let plan = SettingsPlan {
+            model: self.model(self.file, "model"),
+            system: self.file.string("system").map(|text| text.value),
+            limits,
+            bounds,
+            timeouts: self.timeouts(),
+            rules: self.rules(),
+            providers: self.providers(),
+            presets: self.presets(),
+            ephemeral: self.ephemeral(),
+        };
+        if self.project {
+            // Its errors have been told; nothing of them may reach anybody who goes on regardless.
+            return SettingsPlan { timeouts: TimeoutsPlan::default(), providers: BTreeMap::new(), ..plan };
+        }
+        plan
+    }
+
+    fn not_for_projects(&self, table: &Table<'_, '_>, key: &str, what: &str) {
+        if let Some(span) = table.key_span(key).filter(|_| self.project) {
+            let message = format!("a project cannot {what}: it may only tighten");
+            let diagnostic = Diagnostic::error(Code::ProjectScope, span, message);
+            table.problems.push(diagnostic.hint("say it in your own `config.toml`"));
+        }
+    }
+
+    fn model(&self, table: &Table<'_, '_>, key: &'static str) -> Option<String> {
+        let model = table.string(key)?;
+        if model.value.trim().is_empty()
+            || model.value.len() > 256
+            || model.value.chars().any(char::is_whitespace)
+        {
+            let message = format!("{} is not a model: write `provider/model`", quoted(&model.value));
+            table.problems.error(Code::BadValue, model.span, message);
+            return None;
+        }
+        Some(model.value)
+    }
+
+    fn limits(&self) -> LimitsPlan {
+        let Some(table) = self.file.table("limits") else { return LimitsPlan::default() };
+        let limits = LimitsPlan {
+            max_iterations: table.count("max_iterations", 1..=10_000).map(|number| number.value),
+            max_invocations: table.count("max_invocations", 0..=100_000).map(|number| number.value),
+            deadline: table.duration("deadline", MAX_DEADLINE).map(|duration| duration.value),
+        };
+        table.finish();
+        limits
+    }
+
+    fn timeouts(&self) -> TimeoutsPlan {
+        let Some(table) = self.file.table("timeouts") else { return TimeoutsPlan::default() };
+        let wait = |key| table.milliseconds(key, 1..=MAX_MILLIS).map(|duration| duration.value);
+        let timeouts = TimeoutsPlan {
+            connect: wait("connect"),
+            first_byte: wait("first_byte"),
+            stream_idle: wait("stream_idle"),
+            stream_content: wait("stream_content"),
+            retry_first: wait("retry_first"),
+            retry_cap: wait("retry_cap"),
+            retry_total: wait("retry_total"),
+            max_retries: table.count("max_retries", 0..=100).map(|number| number.value),
+        };
+        table.finish();
+        timeouts
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        let Some(table) = self.file.table("permissions") else { return Vec::new() };
+        self.not_for_projects(&table, "allow", "allow tools");
+        let mut rules = Vec::new();
+        for (key, permission) in PERMISSIONS {
+            let patterns = table.strings(key).map(|patterns| patterns.value).unwrap_or_default();
+            if self.project && permission == Permission::Allow {
+                continue;
+            }
+            rules.extend(patterns.into_iter().filter_map(|pattern| self.rule(&table, permission, pattern)));
+        }
+        table.finish();
+        rules
+    }
+
+    fn rule(&self, table: &Table<'_, '_>, permission: Permission, pattern: Spanned<String>) -> Option<Rule> {
+        let line = self.sources.position(pattern.span).line;
+        let source = format!("{}:{line}", self.sources.path(self.id));
+        match Rule::new(pattern.value.as_str(), permission, source) {
+            Ok(rule) => Some(rule),
+            Err(error) => {
+                let message = format!("{} is not a tool pattern: {}", quoted(&error.pattern), error.reason);
+                table.problems.error(Code::BadPattern, pattern.span, message);
+                None
+            }
+        }
+    }
+
+    fn providers(&self) -> BTreeMap<ProviderName, ProviderPlan> {
+        let mut providers = BTreeMap::new();
+        let Some(table) = self.file.table("providers") else { return providers };
+        for (name, entry) in table.named_tables() {
+            let plan = provider(&entry);
+            entry.finish();
+            match ProviderName::new(name.value.as_str()) {
+                Ok(checked) => drop(providers.insert(checked, plan)),
+                Err(error) => {
+                    let message =
+                        format!("{} is not a valid {}: {}", quoted(&name.value), error.kind, error.rule);
+                    table.problems.error(Code::BadName, name.span, message);
+                }
+            }
+        }
+        table.finish_but(|value| value.is_table());
+        providers
+    }
+
+    fn presets(&self) -> BTreeMap<String, PresetPlan> {
+        let mut presets = BTreeMap::new();
+        let Some(table) = self.file.table("presets") else { return presets };
+        for (name, entry) in table.named_tables() {
+            let ensembles = entry.strings("ensembles").map(|names| names.value);
+            let plan = PresetPlan {
+                model: self.model(&entry, "model"),
+                system: entry.string("system").map(|text| text.value),
+                ensembles: ensembles.map(|names| names.into_iter().map(|name| name.value).collect()),
+                temperature: entry.float("temperature", 0.0..=2.0).map(|number| number.value),
+                max_output_tokens: entry
+                    .count("max_output_tokens", 1..=10_000_000)
+                    .map(|number| number.value),
+            };
+            entry.finish();
+            presets.insert(name.value, plan);
+        }
+        table.finish_but(|value| value.is_table());
+        presets
+    }
+
+    fn ephemeral(&self) -> Option<bool> {
+        let table = self.file.table("session")?;
+        let ephemeral = table.boolean("ephemeral").map(|said| said.value);
+        table.finish();
+        ephemeral
+    }
+}
+
+fn provider(table: &Table<'_, '_>) -> ProviderPlan {
+    let base_url = table.string("base_url").filter(|url| {
+        let good = url.value.starts_with("http://") || url.value.starts_with("https://");
+        if !good {
+            let message = format!("{} is not an http or https URL", quoted(&url.value));
+            table.problems.error(Code::BadValue, url.span, message);
+        }
+        good
+    });
+    let key_env = table.string("key_env").filter(|name| {
+        let good = !name.value.is_empty()
+            && name.value.len() <= 256
+            && name.value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !good {
+            // What stands there may be the key itself, so it is not repeated.
+            let message = "`key_env` must be the name of the variable that holds the key, not the key";
+            table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).discreet());
+        }
+        good
+    });
+    let dialects = [("anthropic", Dialect::Anthropic), ("openai-chat", Dialect::OpenAiChat)];
+    ProviderPlan {
+        base_url: base_url.map(|url| url.value),
+        dialect: table.choice("dialect", &dialects).map(|dialect| dialect.value),
+        key_env: key_env.map(|name| name.value),
+        default_model: table.string("default_model").map(|model| model.value),
+        local: table.boolean("local").is_some_and(|local| local.value),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! The texts that descriptors and settings were read from, and places in them.
+//!
+//! A place is a range of bytes; line and column are worked out when somebody wants to read them. Texts are kept without
+//! their byte order mark, exactly as they were judged: whoever records a digest for trust takes it from here and not
+//! from the disk, where the file may have changed since.
+
+use crate::diagnostic::{Diagnostic, Place};
+use crate::{Code, Scope};
+
+/// Largest file that is read.
+pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(usize);
+
+/// Bytes `start..end` of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Span {
+    pub source: SourceId,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A value and the place where it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spanned<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+/// A place as people count: both from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// One text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// As shown to people; `builtin:…` for shipped ones.
+    pub path: String,
+    pub scope: Scope,
+    pub text: String,
+}
+
+/// All texts of one run.
+#[derive(Debug, Default)]
+pub struct SourceMap {
+    sources: Vec<Source>,
+}
+
+impl SourceMap {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn add(&mut self, path: impl Into<String>, scope: Scope, text: &str) -> SourceId {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        self.sources.push(Source { path: path.into(), scope, text: text.to_owned() });
+        SourceId(self.sources.len() - 1)
+    }
+
+    /// Takes in a file as it is on disk: at most 1 MiB of UTF-8. What is neither is a diagnostic with its place.
+    pub fn add_bytes(
+        &mut self,
+        path: impl Into<String>,
+        scope: Scope,
+        bytes: &[u8],
+    ) -> Result<SourceId, Diagnostic> {
+        if bytes.len() > MAX_FILE_BYTES {
+            let id = self.add(path, scope, "");
+            let message = format!("the file is larger than {MAX_FILE_BYTES} bytes");
+            return Err(Diagnostic::error(Code::TooLarge, Place::File(id), message));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(self.add(path, scope, text)),
+            Err(error) => {
+                let id = self.add(path, scope, &String::from_utf8_lossy(bytes));
+                // The text before the bad byte is unchanged but for the byte order mark.
+                let dropped = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+                let start = error.valid_up_to().saturating_sub(dropped);
+                let span = Span { source: id, start, end: start + 1 };
+                let message = "the file is not UTF-8 from here on";
+                let diagnostic = Diagnostic::error(Code::NotUtf8, Place::Span(span), message);
+                Err(diagnostic.hint("save it as UTF-8"))
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
+        self.sources.iter().enumerate().map(|(at, source)| (SourceId(at), source))
+    }
+
+    pub fn path(&self, id: SourceId) -> &str {
+        self.sources.get(id.0).map_or("", |source| &source.path)
+    }
+
+    pub fn text(&self, id: SourceId) -> &str {
+        self.sources.get(id.0).map_or("", |source| &source.text)
+    }
+
+    pub fn scope(&self, id: SourceId) -> Scope {
+        // A foreign id is nobody's word, so it gets the least trusted scope.
+        self.sources.get(id.0).map_or(Scope::Project, |source| source.scope)
+    }
+
+    /// Where a span begins.
+    pub fn position(&self, span: Span) -> Position {
+        let text = self.text(span.source);
+        let before = text.get(..text.floor_char_boundary(span.start)).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        Position { line: before.bytes().filter(|byte| *byte == b'\n').count() + 1, column }
+    }
+
+    /// The line a span begins in, without its end, and the byte of the text it starts at.
+    pub(crate) fn line_of(&self, span: Span) -> (&str, usize) {
+        let text = self.text(span.source);
+        let at = text.floor_char_boundary(span.start);
+        let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+        let line = text.get(start..).and_then(|rest| rest.split('\n').next()).unwrap_or_default();
+        (line.strip_suffix('\r').unwrap_or(line), start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_and_survive_any_line_end() {
+        let mut sources = SourceMap::new();
+        let id = sources.add("x.toml", Scope::User, "\u{feff}a = 1\r\nключ = 2\nb");
+        let at = |start| sources.position(Span { source: id, start, end: start + 1 });
+        assert_eq!(at(0), Position { line: 1, column: 1 });
+        assert_eq!(at(4), Position { line: 1, column: 5 });
+        assert_eq!(at(7), Position { line: 2, column: 1 });
+        assert_eq!(at(11), Position { line: 2, column: 3 });
+        assert_eq!(at(12), Position { line: 2, column: 3 }, "inside a character");
+        assert_eq!(at(20), Position { line: 3, column: 1 });
+        assert_eq!(at(9999), Position { line: 3, column: 2 });
+        assert_eq!(sources.line_of(Span { source: id, start: 1, end: 2 }), ("a = 1", 0));
+        assert_eq!(sources.line_of(Span { source: id, start: 20, end: 20 }), ("b", 20));
+    }
+
+    #[test]
+    fn what_is_no_text_is_said_with_its_place() {
+        let mut sources = SourceMap::new();
+        for bytes in [&b"a = 1\nb = \"\xff\""[..], b"\xef\xbb\xbfa = 1\nb = \"\xff\""] {
+            let problem = sources.add_bytes("x.toml", Scope::Project, bytes).unwrap_err();
+            let finding = problem.finding(&sources);
+            assert_eq!((finding.code, finding.line, finding.column), (Code::NotUtf8, Some(2), Some(6)));
+        }
+        let large = vec![b' '; MAX_FILE_BYTES + 1];
+        assert_eq!(sources.add_bytes("x.toml", Scope::User, &large).unwrap_err().code, Code::TooLarge);
+        assert!(sources.add_bytes("x.toml", Scope::User, &large[1..]).is_ok());
+    }
+}

@@ -1,0 +1,356 @@
+//! A reader of one TOML table: ask for the keys that may be there, then `finish` complains of the others.
+//!
+//! Getters never fail: what is wrong goes to the problems of the file, with its place, and the caller goes on with
+//! `None`. So the code that reads a table is also the list of its keys, and every mistake is found in one run.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde_json::Value;
+use toml::de::{DeString, DeTable, DeValue};
+
+use crate::diagnostic::Diagnostic;
+use crate::document::Problems;
+use crate::escape::quoted;
+use crate::json::Conversion;
+use crate::source::{Span, Spanned};
+use crate::{Code, measure};
+
+type Entry<'t, 's> = (&'t toml::Spanned<DeString<'s>>, &'t toml::Spanned<DeValue<'s>>);
+
+pub(crate) struct Table<'t, 's> {
+    entries: &'t DeTable<'s>,
+    /// Where it is named: the key in its header.
+    pub(crate) span: Span,
+    /// As messages call it: `[defaults]`.
+    name: String,
+    pub(crate) problems: &'t Problems,
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'t, 's> Table<'t, 's> {
+    pub(crate) fn new(
+        entries: &'t DeTable<'s>,
+        span: Span,
+        name: impl Into<String>,
+        problems: &'t Problems,
+    ) -> Self {
+        Self { entries, span, name: name.into(), problems, asked: RefCell::default() }
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    fn get(&self, key: &'static str) -> Option<Entry<'t, 's>> {
+        self.asked.borrow_mut().push(key);
+        // A value without text was made up by the parser after a mistake, which has been told.
+        self.entries.get_key_value(key).filter(|(_, value)| !value.span().is_empty())
+    }
+
+    /// Where the key itself stands, if it is there.
+    pub(crate) fn key_span(&self, key: &str) -> Option<Span> {
+        self.entries.get_key_value(key).map(|(key, _)| self.problems.span(key.span()))
+    }
+
+    /// Reads the value of a key with `read`, which gives the value or what it wanted instead.
+    fn read<T>(
+        &self,
+        key: &'static str,
+        wanted: &str,
+        read: impl FnOnce(&'t DeValue<'s>) -> Option<T>,
+    ) -> Option<Spanned<T>> {
+        let (_, value) = self.get(key)?;
+        let span = self.problems.span(value.span());
+        match read(value.get_ref()) {
+            Some(value) => Some(Spanned { value, span }),
+            None => {
+                self.wrong_type(key, wanted, value.get_ref(), span);
+                None
+            }
+        }
+    }
+
+    fn wrong_type(&self, key: &str, wanted: &str, found: &DeValue<'_>, span: Span) {
+        let message = format!("{} must be {wanted}, not {}", quoted(key), kind(found));
+        self.problems.error(Code::WrongType, span, message);
+    }
+
+    pub(crate) fn missing(&self, key: &str) {
+        if !self.problems.lost_something() {
+            let message = format!("`{key}` is missing in {}", self.name);
+            self.problems.error(Code::MissingKey, self.span, message);
+        }
+    }
+
+    pub(crate) fn string(&self, key: &'static str) -> Option<Spanned<String>> {
+        self.read(key, "a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    pub(crate) fn required_string(&self, key: &'static str) -> Option<Spanned<String>> {
+        if !self.has(key) {
+            self.missing(key);
+        }
+        self.string(key)
+    }
+
+    /// `description`, without which a model has nothing to choose by: a warning, since the thing itself works.
+    pub(crate) fn described(&self, what: &str) -> Option<Spanned<String>> {
+        let description = self.string("description");
+        let empty =
+            description.as_ref().map_or(!self.has("description"), |text| text.value.trim().is_empty());
+        if empty && !self.problems.lost_something() {
+            let message = format!("the {what} has no `description`; models choose tools by it");
+            self.problems.push(Diagnostic::warning(Code::MissingDescription, self.span, message));
+        }
+        description
+    }
+
+    pub(crate) fn boolean(&self, key: &'static str) -> Option<Spanned<bool>> {
+        self.read(key, "true or false", DeValue::as_bool)
+    }
+
+    pub(crate) fn integer(&self, key: &'static str, range: RangeInclusive<i64>) -> Option<Spanned<i64>> {
+        let number = self.read(key, "an integer", |value| value.as_integer())?;
+        let value = i64::from_str_radix(number.value.as_str(), number.value.radix()).ok();
+        match value.filter(|value| range.contains(value)) {
+            Some(value) => Some(Spanned { value, span: number.span }),
+            None => {
+                let message = format!("`{key}` must be from {} to {}", range.start(), range.end());
+                self.problems.error(Code::OutOfRange, number.span, message);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn count(&self, key: &'static str, range: RangeInclusive<u32>) -> Option<Spanned<u32>> {
+        let number = self.integer(key, i64::from(*range.start())..=i64::from(*range.end()))?;
+        u32::try_from(number.value).ok().map(|value| Spanned { value, span: number.span })
+    }
+
+    pub(crate) fn float(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<Spanned<f64>> {
+        let number = self.read(key, "a number", |value| match value {
+            DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
+            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse::<f64>().ok(),
+            _ => None,
+        })?;
+        if range.contains(&number.value) {
+            return Some(number);
+        }
+        let message = format!("`{key}` must be from {} to {}", range.start(), range.end());
+        self.problems.error(Code::OutOfRange, number.span, message);
+        None
+    }
+
+    /// Seconds as an integer or float, or text such as `30s`, `5m`, `500ms`; more than nothing, at most `most`.
+    pub(crate) fn duration(&self, key: &'static str, most: Duration) -> Option<Spanned<Duration>> {
+        let wanted = "a duration: seconds, or a text like \"30s\", \"5m\", \"500ms\"";
+        let read = self.read(key, wanted, measure::duration)?;
+        self.measured(
+            key,
+            read,
+            |duration| !duration.is_zero() && *duration <= most,
+            || format!("`{key}` must be more than 0 and at most {} seconds", most.as_secs()),
+        )
+    }
+
+    pub(crate) fn milliseconds(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Option<Spanned<Duration>> {
+        let number = self.integer(key, range)?;
+        let value = Duration::from_millis(u64::try_from(number.value).ok()?);
+        Some(Spanned { value, span: number.span })
+    }
+
+    /// Bytes as an integer, or text such as `64 KiB`; at least one, at most `most`.
+    pub(crate) fn size(&self, key: &'static str, most: usize) -> Option<Spanned<usize>> {
+        let wanted = "a size: bytes, or a text like \"64 KiB\"";
+        let read = self.read(key, wanted, measure::size)?;
+        self.measured(
+            key,
+            read,
+            |size| (1..=most).contains(size),
+            || format!("`{key}` must be from 1 to {most} bytes"),
+        )
+    }
+
+    fn measured<T>(
+        &self,
+        key: &str,
+        read: Spanned<Result<T, ()>>,
+        fits: impl FnOnce(&T) -> bool,
+        range: impl FnOnce() -> String,
+    ) -> Option<Spanned<T>> {
+        match read.value {
+            Ok(value) if fits(&value) => Some(Spanned { value, span: read.span }),
+            Ok(_) => {
+                self.problems.error(Code::OutOfRange, read.span, range());
+                None
+            }
+            Err(()) => {
+                let message = format!("the text of `{key}` has no number with a unit that is known here");
+                self.problems.error(Code::BadValue, read.span, message);
+                None
+            }
+        }
+    }
+
+    /// One of several words.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Option<Spanned<T>> {
+        let text = self.string(key)?;
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text.value) {
+            return Some(Spanned { value: *value, span: text.span });
+        }
+        let all: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let message = format!("{} is no value of `{key}`: {}", quoted(&text.value), all.join(", "));
+        let diagnostic = Diagnostic::error(Code::BadValue, text.span, message);
+        self.problems.push(suggested(diagnostic, &text.value, words.iter().map(|(word, _)| *word)));
+        None
+    }
+
+    pub(crate) fn strings(&self, key: &'static str) -> Option<Spanned<Vec<Spanned<String>>>> {
+        let array = self.read(key, "a list of strings", DeValue::as_array)?;
+        let mut strings = Vec::new();
+        for item in array.value.iter() {
+            let span = self.problems.span(item.span());
+            match item.get_ref().as_str() {
+                Some(text) => strings.push(Spanned { value: text.to_owned(), span }),
+                None => self.wrong_type(key, "a list of strings", item.get_ref(), span),
+            }
+        }
+        Some(Spanned { value: strings, span: array.span })
+    }
+
+    pub(crate) fn table(&self, key: &'static str) -> Option<Table<'t, 's>> {
+        let (name, _) = self.get(key)?;
+        let span = self.problems.span(name.span());
+        let entries = self.read(key, "a table", DeValue::as_table)?.value;
+        let name = match self.name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+            Some(outer) => format!("[{outer}.{key}]"),
+            None => format!("[{key}]"),
+        };
+        Some(Table::new(entries, span, name, self.problems))
+    }
+
+    /// `[[key]]`, each element.
+    pub(crate) fn tables(&self, key: &'static str) -> Vec<Table<'t, 's>> {
+        let Some(array) = self.read(key, "a list of tables", DeValue::as_array) else { return Vec::new() };
+        let mut tables = Vec::new();
+        for item in array.value.iter() {
+            let span = self.problems.span(item.span());
+            match item.get_ref().as_table() {
+                Some(entries) => tables.push(Table::new(entries, span, format!("[[{key}]]"), self.problems)),
+                None => self.wrong_type(key, "a list of tables", item.get_ref(), span),
+            }
+        }
+        tables
+    }
+
+    /// A table as JSON, with the places of its parts.
+    pub(crate) fn json_table(&self, key: &'static str) -> Option<(Spanned<Value>, Conversion)> {
+        let (name, value) = self.get(key)?;
+        let span = self.problems.span(name.span());
+        if value.get_ref().as_table().is_none() {
+            self.wrong_type(key, "a table", value.get_ref(), self.problems.span(value.span()));
+            return None;
+        }
+        let mut conversion = Conversion::default();
+        let value = conversion.convert(value.get_ref(), span, self.problems)?;
+        Some((Spanned { value, span }, conversion))
+    }
+
+    /// All entries, for tables whose keys are names: each name with its place, and its value.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (Spanned<String>, &'t toml::Spanned<DeValue<'s>>)> {
+        self.entries.iter().map(|(key, value)| {
+            let span = self.problems.span(key.span());
+            (Spanned { value: key.get_ref().to_string(), span }, value)
+        })
+    }
+
+    /// The entries whose value is a table and whose key was not asked for: `[tools.NAME]`.
+    pub(crate) fn named_tables(&self) -> Vec<(Spanned<String>, Table<'t, 's>)> {
+        let outer = self.name.trim_matches(['[', ']']).to_owned();
+        let mut tables = Vec::new();
+        for (name, value) in self.named() {
+            if self.asked.borrow().contains(&name.value.as_str()) {
+                continue;
+            }
+            if let Some(entries) = value.get_ref().as_table() {
+                let shown = format!("[{outer}.{}]", quoted(&name.value).trim_matches('`'));
+                tables.push((name.clone(), Table::new(entries, name.span, shown, self.problems)));
+            }
+        }
+        tables
+    }
+
+    /// The key is part of the format, and this version does nothing with it.
+    pub(crate) fn unsupported(&self, key: &'static str, severity: crate::Severity, consequence: &str) {
+        let Some((name, _)) = self.get(key) else { return };
+        let span = self.problems.span(name.span());
+        let message = format!("`{key}` is not supported by this version: {consequence}");
+        let mut diagnostic = Diagnostic::error(Code::NotYetSupported, span, message);
+        diagnostic.severity = severity;
+        self.problems.push(diagnostic);
+    }
+
+    /// Complains of the keys nobody asked for.
+    pub(crate) fn finish(self) {
+        self.finish_but(|_| false);
+    }
+
+    /// The same, for tables that also hold names of the user's choice.
+    pub(crate) fn finish_but(self, known: impl Fn(&DeValue<'_>) -> bool) {
+        let asked = self.asked.borrow();
+        for (key, value) in self.entries {
+            let name = key.get_ref();
+            if asked.contains(&name.as_ref()) || known(value.get_ref()) {
+                continue;
+            }
+            let message = format!("{} is not a key of {}", quoted(name), self.name);
+            let diagnostic = Diagnostic::error(Code::UnknownKey, self.problems.span(key.span()), message);
+            let full = self.problems.is_full();
+            let known = asked.iter().copied();
+            self.problems.push(if full { diagnostic } else { suggested(diagnostic, name, known) });
+        }
+    }
+}
+
+/// Adds "did you mean", if something like it exists.
+pub(crate) fn suggested<'n>(
+    diagnostic: Diagnostic,
+    found: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Diagnostic {
+    // A long text is no slip of the pen, and comparing it would cost.
+    if found.len() > 64 {
+        return diagnostic;
+    }
+    let found = found.to_lowercase();
+    let near = names
+        .map(|name| (strsim::damerau_levenshtein(&found, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 5)
+        .min();
+    match near {
+        Some((_, name)) => diagnostic.hint(format!("did you mean `{name}`?")),
+        None => diagnostic,
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

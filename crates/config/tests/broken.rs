@@ -1,0 +1,443 @@
+//! Broken files: each mistake has its code and is pointed at; none hides another; no text at all breaks the reader.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+
+use converse_config::{
+    BuiltinSpec, Effects, Environment, Given, Scope, SourceMap, load, parse_ensemble, parse_invoker,
+    parse_settings, resolve,
+};
+use proptest::prelude::*;
+
+const BUILTINS: [BuiltinSpec<'static>; 2] = [
+    BuiltinSpec { name: "calculator", effects: Effects::None },
+    BuiltinSpec { name: "read_file", effects: Effects::Read },
+];
+
+/// `code line:column` of everything found in an ensemble and the invoker file it names `i.toml`.
+fn check(ensemble: &str, invoker: &str) -> Vec<String> {
+    let loaded = load(&[], &[("e.toml", ensemble), ("sub/i.toml", invoker)]);
+    let environment = Environment::default();
+    let given = Given {
+        builtins: &BUILTINS,
+        environment: &environment,
+        project_trusted: false,
+        compile_schemas: true,
+    };
+    let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+    let all = loaded.diagnostics.iter().chain(&resolved.diagnostics);
+    all.map(|diagnostic| {
+        let finding = diagnostic.finding(&loaded.sources);
+        // Each can be drawn, too.
+        assert!(diagnostic.render(&loaded.sources).contains(finding.code.as_str()));
+        let at = finding.line.zip(finding.column).map(|(line, column)| format!(" {line}:{column}"));
+        let file = if finding.file.ends_with("i.toml") { " in i.toml" } else { "" };
+        format!("{}{}{file}", finding.code, at.unwrap_or_default())
+    })
+    .collect()
+}
+
+/// An ensemble that is right, with more lines after its `[ensemble]` (which ends in line 3).
+fn with_head(rest: &str) -> String {
+    format!("[ensemble]\nname = \"e\"\ndescription = \"d\"\n{rest}")
+}
+
+/// The same with an inline invoker that is right, from line 4; `rest` begins in line 8 and belongs to the invoker.
+fn with_invoker(rest: &str) -> String {
+    with_head(&format!(
+        "[[invokers]]\nname = \"calc\"\ndescription = \"d\"\nbuiltin = \"calculator\"\n{rest}"
+    ))
+}
+
+const GOOD_INVOKER: &str = "[invoker]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n";
+
+#[test]
+fn what_is_right_has_no_problems() {
+    assert_eq!(check(&with_invoker(""), ""), [""; 0]);
+    assert_eq!(
+        check(&with_head("[[invokers]]\nsource = \"sub/i.toml\"\ntimeout = \"5m\"\n"), GOOD_INVOKER),
+        [""; 0]
+    );
+}
+
+#[test]
+fn each_mistake_has_its_code_and_place() {
+    let connection = |rest: &str| with_head(&format!("[connection]\n{rest}"));
+    let stdio = |rest: &str| connection(&format!("transport = \"stdio\"\ncommand = [\"x\"]\n{rest}"));
+    let schema = |rest: &str| with_invoker(&format!("[invokers.arguments]\ntype = \"object\"\n{rest}"));
+    let table: Vec<(String, &str)> = vec![
+        // the text
+        (with_invoker("a = \n"), "syntax 8:5"),
+        (with_invoker("= 3\n"), "syntax 8:1"),
+        (with_invoker("parallel = true\nparallel = true\n"), "duplicate-key 9:1"),
+        (with_invoker("[ensemble]\n"), "duplicate-key 8:2"),
+        // keys
+        (with_invoker("timout = 3\n"), "unknown-key 8:1"),
+        (with_invoker("[default]\n"), "unknown-key 8:2"),
+        (with_invoker("[defaults]\n\"a\\u0007b\" = 1\n"), "unknown-key 9:1"),
+        (with_invoker("").replace("name = \"e\"", "enabeld = true\nname = \"e\""), "unknown-key 2:1"),
+        (
+            "[[invokers]]\nname = \"c\"\ndescription = \"d\"\nbuiltin = \"calculator\"\n".into(),
+            "missing-key 1:1",
+        ),
+        (with_invoker("").replace("name = \"e\"\n", ""), "missing-key 1:2"),
+        (with_invoker("").replace("builtin = \"calculator\"", ""), "missing-key 4:1"),
+        (with_invoker("").replace("name = \"calc\"\n", ""), "missing-key 4:1"),
+        // types
+        (with_invoker("timeout = true\n"), "wrong-type 8:11"),
+        (with_invoker("parallel = \"yes\"\n"), "wrong-type 8:12"),
+        (with_invoker("max_retries = 1.5\n"), "wrong-type 8:15"),
+        (with_invoker("").replace("name = \"e\"", "name = 7"), "wrong-type 2:8"),
+        (with_invoker("[configuration]\n").replace("[configuration]", "[[configuration]]"), "wrong-type 8:1"),
+        (with_head("").replace("[ensemble]", "invokers = 3\n[ensemble]"), "wrong-type 1:12"),
+        // values
+        (with_invoker("timeout = 0\n"), "out-of-range 8:11"),
+        (with_invoker("timeout = 601\n"), "out-of-range 8:11"),
+        (with_invoker("timeout = inf\n"), "out-of-range 8:11"),
+        (with_invoker("timeout = \"soon\"\n"), "bad-value 8:11"),
+        (with_invoker("max_retries = -1\n"), "out-of-range 8:15"),
+        (with_invoker("max_invocations = 99999999999999999999\n"), "out-of-range 8:19"),
+        (with_invoker("result_limit = \"1 GiB\"\n"), "out-of-range 8:16"),
+        (with_invoker("result_limit = \"1 giga\"\n"), "bad-value 8:16"),
+        (with_invoker("permission = \"alow\"\n"), "bad-value 8:14"),
+        (with_invoker("on_failure = \"panic\"\n"), "bad-value 8:14"),
+        (with_invoker("[configuration]\nx = [1, nan]\n"), "out-of-range 9:9"),
+        // names
+        (with_invoker("").replace("\"e\"", "\"a b\""), "bad-name 2:8"),
+        (with_invoker("").replace("\"calc\"", "\"ca lc\""), "bad-name 5:8"),
+        (with_invoker("").replace("name = \"e\"", "name = \"e\"\nprefix = \".\""), "bad-name 3:10"),
+        (
+            with_invoker("[[invokers]]\nname=\"calc\"\ndescription=\"d\"\nbuiltin=\"calculator\"\n"),
+            "duplicate-invoker 9:6",
+        ),
+        // built-ins
+        (with_invoker("").replace("\"calculator\"", "\"calculater\""), "unknown-builtin 7:11"),
+        (
+            with_invoker("effects = \"none\"\n").replace("\"calculator\"", "\"read_file\""),
+            "effects-lowered 8:11",
+        ),
+        (
+            with_invoker("[defaults]\neffects = \"none\"\n").replace("\"calculator\"", "\"read_file\""),
+            "effects-lowered 9:11",
+        ),
+        // what belongs together
+        (with_head(""), "empty-ensemble 1:2"),
+        (with_invoker("[connection]\ntransport = \"stdio\"\ncommand = [\"x\"]\n"), "mixed-connection 4:1"),
+        (with_invoker("[tools]\ninclude = [\"a\"]\n"), "tools-without-connection 8:2"),
+        // sources
+        (with_head("[[invokers]]\nsource = \"../x.toml\"\n"), "bad-source 5:10"),
+        (with_head("[[invokers]]\nsource = \"/etc/passwd\"\n"), "bad-source 5:10"),
+        (with_head("[[invokers]]\nsource = 'a\\b.toml'\n"), "bad-source 5:10"),
+        (with_head("[[invokers]]\nsource = \"\"\n"), "bad-source 5:10"),
+        (with_head("[[invokers]]\nsource = \"none.toml\"\n"), "unreadable 5:10"),
+        (with_head("[[invokers]]\nsource = \"sub/i.toml\"\nname = \"x\"\n"), "unknown-key 6:1"),
+        // schemas
+        (with_invoker("[invokers.arguments]\nproperties.a.type = \"string\"\n"), "bad-schema 8:11"),
+        (with_invoker("[invokers.arguments]\ntype = \"array\"\n"), "bad-schema 9:8"),
+        (schema("properties.a.type = \"strin\"\n"), "bad-schema 10:21"),
+        (schema("properties.a.pattern = \"(\"\n"), "bad-schema 10:24"),
+        (schema("properties.a.\"$ref\" = \"http://x/y\"\n"), "bad-schema 10:23"),
+        (schema("properties.a = { type = \"integer\", default = \"x\" }\n"), "bad-schema 10:46"),
+        (schema("required = [\"b\", \"a\"]\nproperties.b.type = \"string\"\n"), "required-unknown 10:18"),
+        // connections
+        (connection("command = [\"x\"]\n"), "missing-key 4:2"),
+        (connection("transport = \"sse\"\nurl = \"https://x\"\n"), "bad-value 5:13"),
+        (connection("transport = \"stdio\"\n"), "missing-key 4:2"),
+        (connection("transport = \"stdio\"\ncommand = []\n"), "bad-value 6:11"),
+        (connection("transport = \"stdio\"\ncommand = \"npx x\"\n"), "wrong-type 6:11"),
+        (connection("transport = \"stdio\"\ncommand = [\"x\", 1]\n"), "wrong-type 6:17"),
+        (connection("transport = \"http\"\nurl = \"ftp://x\"\n"), "bad-value 6:7"),
+        (connection("transport = \"http\"\nurl = \"https://x\"\nheaders = { A = 1 }\n"), "wrong-type 7:17"),
+        (
+            connection("transport = \"http\"\nurl = \"https://x\"\nheaders = { \"A:\" = \"1\" }\n"),
+            "bad-name 7:13",
+        ),
+        (stdio("environment = { A = \"env:B\" }\n"), "unset-variable 7:21"),
+        (stdio("environment = { A = \"x ${B} ${C:-d}\" }\n"), "unset-variable 7:21"),
+        (stdio("environment = { A = \"${A${B}}\" }\n"), "bad-template 7:21"),
+        (stdio("url = \"https://x\"\n"), "unknown-key 7:1"),
+        (stdio("[tools]\ninclude = [\"a[\"]\n"), "bad-pattern 8:12"),
+        (stdio("[tools.get]\nefects = \"read\"\n"), "unknown-key 8:1"),
+        (stdio("[tools.\"a b\"]\n"), "bad-name 7:8"),
+        (stdio("[tools]\ninclud = []\n"), "unknown-key 8:1"),
+        // later versions
+        (
+            with_invoker("[invokers.command]\nargv = [\"git\"]\n").replace("builtin = \"calculator\"", ""),
+            "not-yet-supported 8:11",
+        ),
+        (with_invoker("[invokers.http]\nurl = \"x\"\n"), "not-yet-supported 8:11"),
+        (with_invoker("cache = \"5m\"\n"), "not-yet-supported 8:1"),
+        (with_invoker("[[invokers.tests]]\narguments = {}\n"), "not-yet-supported 8:12"),
+        (stdio("protocol = \"auto\"\n"), "not-yet-supported 7:1"),
+        (stdio("[tools.get]\ncost = 0.008\n"), "not-yet-supported 8:1"),
+        // descriptions
+        (
+            with_invoker("").replace("name = \"e\"\ndescription = \"d\"\n", "name = \"e\"\n"),
+            "missing-description 1:2",
+        ),
+        (
+            with_invoker("")
+                .replace("name = \"calc\"\ndescription = \"d\"", "name = \"calc\"\ndescription = \" \""),
+            "missing-description 4:1",
+        ),
+    ];
+    assert!(table.len() >= 40);
+    let mut wrong = Vec::new();
+    for (text, expected) in table {
+        let found = check(&text, GOOD_INVOKER).join(" ");
+        if found != expected {
+            wrong.push(format!("{text}\n  expected {expected}\n  found    {found}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn mistakes_in_an_invokers_file_are_pointed_at_there() {
+    let ensemble = with_head("[[invokers]]\nsource = \"sub/i.toml\"\n");
+    for (invoker, expected) in [
+        ("", "missing-key 1:1 in i.toml"),
+        (&GOOD_INVOKER.replace("builtin", "buildin"), "missing-key 1:2 in i.toml unknown-key 4:1 in i.toml"),
+        (&format!("{GOOD_INVOKER}[argumens]\n"), "unknown-key 5:2 in i.toml"),
+        (&format!("{GOOD_INVOKER}timeout = 0\n"), "out-of-range 5:11 in i.toml"),
+        (&format!("{GOOD_INVOKER}effects = \"none\"\n"), "effects-lowered 5:11 in i.toml"),
+        (
+            &format!("{GOOD_INVOKER}[arguments]\ntype = \"object\"\n[arguments.properties.a]\ntype = 3\n"),
+            "bad-schema 8:8 in i.toml",
+        ),
+        (&format!("{GOOD_INVOKER}[command]\nargv = [\"x\"]\n"), "not-yet-supported 5:2 in i.toml"),
+        (
+            &format!("{GOOD_INVOKER}[[tests]]\nexpect.outcome = \"invalid\"\n"),
+            "not-yet-supported 5:3 in i.toml",
+        ),
+    ] {
+        assert_eq!(check(&ensemble, invoker).join(" "), expected, "{invoker}");
+    }
+}
+
+#[test]
+fn ten_mistakes_are_ten_findings_in_one_run() {
+    let text = "[ensemble]
+name = \"a b\"
+prefx = \"x\"
+enabled = \"yes\"
+description = \"d\"
+
+[defaults]
+timeout = 9000
+permission = \"maybe\"
+cache = \"5m\"
+
+[[invokers]]
+name = \"one\"
+description = \"d\"
+builtin = \"calculatr\"
+
+[[invokers]]
+name = \"two\"
+description = = \"d\"
+builtin = \"read_file\"
+effects = \"none\"
+
+[[invokers]]
+name = \"two\"
+description = \"d\"
+builtin = \"calculator\"
+arguments = { type = \"object\", properties.a.type = \"nothing\" }
+";
+    let mut found = check(text, "");
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "bad-name 2:8",
+            "bad-schema 27:52",
+            "bad-value 9:14",
+            "duplicate-invoker 24:8",
+            "effects-lowered 21:11",
+            "not-yet-supported 10:1",
+            "out-of-range 8:11",
+            "syntax 19:15",
+            "unknown-builtin 15:11",
+            "unknown-key 3:1",
+            "wrong-type 4:11",
+        ]
+    );
+}
+
+#[test]
+fn deep_nesting_is_refused_and_needs_no_stack() {
+    let key = vec!["a"; 79].join(".");
+    let deep = format!("{key} = {{ ").repeat(70) + "x = 1" + &" }".repeat(70);
+    for text in [
+        with_invoker(&format!("[configuration]\n{key} = 1\n")),
+        with_invoker(&format!("[configuration]\n{deep}\n")),
+        with_invoker(&format!("[invokers.arguments]\ntype = \"object\"\n{deep}\n")),
+        with_invoker(&format!(
+            "[invokers.arguments]\ntype = \"object\"\ndefault = {}1{}\n",
+            "[".repeat(70),
+            "]".repeat(70)
+        )),
+    ] {
+        let small = std::thread::Builder::new().stack_size(1024 * 1024);
+        let found = small.spawn(move || check(&text, "")).unwrap().join().unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("too-many "), "{found:?}");
+    }
+}
+
+#[test]
+fn slips_of_the_pen_are_recognised() {
+    for (text, hint) in [
+        (with_invoker("timout = 3\n"), "did you mean `timeout`?"),
+        (with_invoker("permission = \"Alow\"\n"), "did you mean `allow`?"),
+        (with_invoker("").replace("\"calculator\"", "\"Calculater\""), "did you mean `calculator`?"),
+        (with_head("[[invoker]]\n"), "did you mean `invokers`?"),
+    ] {
+        let loaded = load(&[], &[("e.toml", &text)]);
+        let environment = Environment::default();
+        let given = Given {
+            builtins: &BUILTINS,
+            environment: &environment,
+            project_trusted: true,
+            compile_schemas: true,
+        };
+        let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+        let hints: Vec<_> =
+            loaded.diagnostics.iter().chain(&resolved.diagnostics).flat_map(|d| d.hints.clone()).collect();
+        assert_eq!(hints, [hint], "{text}");
+    }
+}
+
+#[test]
+fn nothing_treacherous_is_repeated() {
+    let nasty = "\\u001b]0;x\\u0007\\u202e";
+    for text in [
+        with_invoker(&format!("\"{nasty}\" = 1\n")),
+        with_invoker(&format!("permission = \"{nasty}\"\n")),
+        with_invoker("").replace("\"calc\"", &format!("\"{nasty}\"")),
+        with_invoker(&format!("\u{202e}\u{1b}[2J = 1 # {}\n", "x".repeat(9000))),
+    ] {
+        let loaded = load(&[], &[("e\u{1b}.toml", &text)]);
+        let environment = Environment::default();
+        let given = Given {
+            builtins: &BUILTINS,
+            environment: &environment,
+            project_trusted: true,
+            compile_schemas: true,
+        };
+        let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+        let mut count = 0;
+        for diagnostic in loaded.diagnostics.iter().chain(&resolved.diagnostics) {
+            count += 1;
+            let shown = diagnostic.render(&loaded.sources)
+                + &diagnostic.finding(&loaded.sources).to_json().to_string();
+            let bad = shown
+                .chars()
+                .find(|c| *c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(c)));
+            assert_eq!(bad, None, "{shown}");
+            assert!(shown.len() < 2000, "{shown}");
+        }
+        assert!(count > 0, "{text}");
+    }
+}
+
+fn any_reader(text: &str) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("x.toml", Scope::Project, text);
+    let ensemble = parse_ensemble(&sources, id);
+    let invoker = parse_invoker(&sources, id);
+    let settings = parse_settings(&sources, id);
+    let environment = Environment::default();
+    let given = Given {
+        builtins: &BUILTINS,
+        environment: &environment,
+        project_trusted: false,
+        compile_schemas: true,
+    };
+    let resolved = resolve(&sources, &[ensemble.value], &given);
+    let lists = [ensemble.diagnostics, invoker.diagnostics, settings.diagnostics, resolved.diagnostics];
+    for diagnostic in lists.iter().flatten() {
+        let finding = diagnostic.finding(&sources);
+        assert!(finding.line.is_none_or(|line| line <= text.lines().count() + 1));
+        assert!(!diagnostic.render(&sources).contains('\u{1b}'));
+    }
+}
+
+/// Pieces of real files, so that random texts get past the first line.
+fn piece() -> impl Strategy<Value = String> {
+    let words = [
+        "[ensemble]\n",
+        "[[invokers]]\n",
+        "[defaults]\n",
+        "[connection]\n",
+        "[tools.x]\n",
+        "[invokers.arguments]\n",
+        "[arguments]\n",
+        "name = ",
+        "\"e\"\n",
+        "timeout = ",
+        "3\n",
+        "inf\n",
+        "[1, \"a\"]\n",
+        "{ a = 1 }\n",
+        "type = \"object\"\n",
+        "properties.a.\"$ref\" = \"#\"\n",
+        "source = \"x\"\n",
+        "builtin = \"read_file\"\n",
+        "\n",
+        "transport = \"http\"\n",
+        "url = \"${A:-${B}}\"\n",
+        "\"\"\"",
+        "'",
+        "[permissions]\nallow = [\"*\"]\n",
+        "1979-05-27\n",
+        "\u{202e}",
+        "\u{1b}",
+        "é",
+    ];
+    prop_oneof![4 => prop::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => ".{0,6}"]
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(text in "(.|\n){0,300}") {
+        any_reader(&text);
+    }
+
+    #[test]
+    fn any_heap_of_pieces_is_read_without_a_panic(pieces in prop::collection::vec(piece(), 0..40)) {
+        any_reader(&pieces.concat());
+    }
+
+    #[test]
+    fn a_right_file_cut_anywhere_is_read_without_a_panic(cut in 0usize..2000) {
+        for (_, text) in converse_config::shipped() {
+            any_reader(&text[..text.floor_char_boundary(cut.min(text.len()))]);
+        }
+    }
+}
+
+/// Large files of the worst kinds: no recursion on them, and no work that grows with their square.
+#[test]
+fn no_large_file_is_too_much() {
+    let fill = |line: &str| line.repeat(200_000 / line.len());
+    let numbered = |line: &str| (0..8_000).map(|at| line.replace('#', &at.to_string())).collect::<String>();
+    for text in [
+        fill("= \n"),
+        fill("[[invokers]]\n"),
+        numbered("key_#_that_is_not_known = 1\n"),
+        with_head(&numbered("[tools.x#]\n")),
+        with_invoker(&format!("[configuration]\nx = [{}]\n", fill("[[1]],"))),
+        with_invoker(&format!(
+            "[invokers.arguments]\ntype = \"object\"\nrequired = [{}]\n[invokers.arguments.properties]\n{}",
+            numbered("\"r#\","),
+            numbered("p# = {}\n")
+        )),
+        format!("a = \"{}\"\n", "\u{202e}".repeat(60_000)),
+        fill("["),
+        fill("a."),
+        fill("a = {"),
+    ] {
+        assert!(text.len() <= 1024 * 1024);
+        any_reader(&text);
+    }
+}

@@ -1,0 +1,69 @@
+//! Everything that happens, said once, with types. Borrowed: a sink that keeps something clones what it keeps.
+//!
+//! **Invariant:** not `Serialize`. The public JSONL records are types of their own with their own version.
+
+use std::time::Duration;
+
+use converse_canister::{
+    Canister, Cost, Decision, Declaration, Invocation, InvocationId, InvocationResult, TurnId, Usage,
+};
+use converse_ensemble::{Pending, Word};
+use converse_provider::Delta;
+
+use crate::Ending;
+
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A model is about to be called.
+    Requested {
+        turn: TurnId,
+        iteration: u32,
+        model: &'a str,
+        tools: &'a [Declaration],
+    },
+    /// A piece of a reply, for showing only.
+    Delta(&'a Delta),
+    /// The call failed in a way that may pass; it is made again after the delay.
+    Restarted(Restart<'a>),
+    /// A canister joins the transcript. When every sink has accepted it, it has.
+    Appended(&'a Canister),
+    /// Somebody is about to be asked.
+    Deciding(&'a [Pending]),
+    Decided {
+        id: &'a InvocationId,
+        decision: &'a Decision,
+    },
+    /// These are about to run, side by side; durable before they do.
+    Started(&'a [Invocation]),
+    Word {
+        id: &'a InvocationId,
+        word: &'a Word,
+    },
+    Finished {
+        invocation: &'a Invocation,
+        result: &'a InvocationResult,
+        elapsed: Duration,
+    },
+    Used {
+        usage: Usage,
+        cost: Option<Cost>,
+        model: &'a str,
+    },
+    Warning(&'a str),
+    /// A reply and all its results are durable.
+    Committed {
+        turn: TurnId,
+    },
+    Done(&'a Ending),
+}
+
+/// What a renderer needs to know about a retry.
+#[derive(Debug, Clone, Copy)]
+pub struct Restart<'a> {
+    pub reason: &'a str,
+    /// 1 for the first retry.
+    pub attempt: u32,
+    pub delay: Duration,
+    /// Text of this reply was shown already and must be taken back.
+    pub discard: bool,
+}

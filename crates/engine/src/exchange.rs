@@ -1,0 +1,270 @@
+//! One model call: translate → send → decode → retry.
+//!
+//! A reply counts only when it is whole. What was shown of one that broke off can be taken back where the output allows
+//! it ([`Engine::can_take_back`]); where it does not, the partial text is kept and the call fails, since a second answer
+//! after half of a first one would be worse than none.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use converse_canister::{Assistant, Canister, Content, Declaration, Stop, Transcript, TurnId};
+use converse_provider::{
+    DecodeError, Decoder, Delta, Prompt, Refusal, RefusalClass, Reply, ReplyError, ReplyOrigin, RetryAdvice,
+    TranslateError,
+};
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, timeout};
+
+use crate::ports::ByteStream;
+use crate::retry::{Next, Try, may_pass, next};
+use crate::{Engine, Event, Ports, Restart, SinkError, WireError, WireErrorKind};
+
+/// A model call that gave no whole reply, after all retries.
+#[derive(Debug, thiserror::Error)]
+#[error("{trouble}")]
+pub struct ExchangeError {
+    pub trouble: Trouble,
+    /// Tries that were made.
+    pub attempts: u32,
+    /// Time spent waiting between them.
+    pub waited: Duration,
+    /// The provider asked for a longer wait than the whole patience.
+    pub asked_to_wait: Option<Duration>,
+    /// What had come of the last try, if words of it were shown that cannot be taken back. It is in the transcript.
+    pub partial: Option<Canister>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error(transparent)]
+    Translate(#[from] TranslateError),
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    #[error("no {what} for {} s", .after.as_secs_f64())]
+    Silent { what: &'static str, after: Duration },
+    #[error("the response ended before the reply did")]
+    CutShort,
+    #[error(transparent)]
+    Refusal(#[from] Refusal),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+}
+
+impl Trouble {
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Wire(error) => error.kind == WireErrorKind::Connection,
+            Self::Silent { .. } | Self::CutShort => true,
+            Self::Refusal(refusal) => may_pass(refusal.class, refusal.status),
+            Self::Translate(_) | Self::Decode(_) | Self::Sink(_) => false,
+        }
+    }
+
+    fn advice(&self) -> RetryAdvice {
+        match self {
+            Self::Refusal(refusal) => refusal.retry,
+            _ => RetryAdvice::default(),
+        }
+    }
+}
+
+pub(crate) struct Exchange<'a> {
+    pub(crate) engine: &'a Engine<'a>,
+    pub(crate) ports: Ports<'a>,
+    pub(crate) transcript: &'a Transcript,
+    pub(crate) tools: &'a [Declaration],
+    pub(crate) turn: TurnId,
+}
+
+impl Exchange<'_> {
+    pub(crate) async fn run(&self) -> Result<Reply, ExchangeError> {
+        let mut attempts = 0;
+        let mut waited = Duration::ZERO;
+        loop {
+            attempts += 1;
+            let mut shown = String::new();
+            let trouble = match self.attempt(&mut shown).await {
+                Ok(reply) => return Ok(reply),
+                Err(trouble) => trouble,
+            };
+            let stuck = !shown.is_empty() && !self.engine.can_take_back;
+            let this = Try {
+                failed: attempts,
+                waited,
+                retryable: trouble.retryable() && !stuck,
+                advice: if stuck { RetryAdvice::default() } else { trouble.advice() },
+            };
+            let asked_to_wait = match next(&self.engine.retry, this, (self.ports.jitter)()) {
+                Next::Wait(delay) => {
+                    self.restart(&trouble, attempts, delay, !shown.is_empty()).map_err(|error| {
+                        ExchangeError {
+                            trouble: error.into(),
+                            attempts,
+                            waited,
+                            asked_to_wait: None,
+                            partial: None,
+                        }
+                    })?;
+                    tokio::time::sleep(delay).await;
+                    waited += delay;
+                    continue;
+                }
+                Next::TooLong(asked) => Some(asked),
+                Next::GiveUp => None,
+            };
+            let partial = (!shown.trim().is_empty()).then(|| self.cut(shown));
+            return Err(ExchangeError { trouble, attempts, waited, asked_to_wait, partial });
+        }
+    }
+
+    fn restart(
+        &self,
+        trouble: &Trouble,
+        attempt: u32,
+        delay: Duration,
+        discard: bool,
+    ) -> Result<(), SinkError> {
+        let reason = trouble.to_string();
+        self.ports.emit(&Event::Restarted(Restart { reason: &reason, attempt, delay, discard }))
+    }
+
+    /// Words that were shown and will not be completed.
+    fn cut(&self, words: String) -> Canister {
+        let content = vec![Content::text(words)];
+        Canister::Assistant(Assistant {
+            turn: self.turn,
+            content,
+            native: None,
+            stop: Stop::Cut,
+            response_id: None,
+        })
+    }
+
+    /// `shown` becomes the text that was shown of this try.
+    async fn attempt(&self, shown: &mut String) -> Result<Reply, Trouble> {
+        let engine = self.engine;
+        let prompt = Prompt {
+            model: &engine.model,
+            view: self.transcript.as_slice(),
+            tools: self.tools,
+            controls: &engine.controls,
+            blobs: engine.blobs,
+        };
+        let request = engine.processor.nativize(&prompt, &engine.endpoint)?;
+        let sent = self.ports.wire.send(request, &engine.endpoint.auth);
+        let first_byte = engine.timeouts.first_byte;
+        let response = timeout(first_byte, sent)
+            .await
+            .map_err(|_| Trouble::Silent { what: "response", after: first_byte })??;
+        let (head, body) = response.into_parts();
+        let origin =
+            ReplyOrigin { turn: self.turn, model: engine.model.clone(), endpoint: engine.endpoint.clone() };
+        self.read(engine.processor.normalize(&head, origin), body, shown).await
+    }
+
+    async fn read(
+        &self,
+        mut decoder: Box<dyn Decoder>,
+        mut body: ByteStream,
+        shown: &mut String,
+    ) -> Result<Reply, Trouble> {
+        let mut deltas = Vec::new();
+        let mut last_content = Instant::now();
+        let mut told = false;
+        let broken = loop {
+            if decoder.is_complete() {
+                break None;
+            }
+            let chunk = match self.next_chunk(&mut body, last_content).await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break None,
+                Err(trouble) => break Some(trouble),
+            };
+            let fed = decoder.feed(&chunk, &mut deltas);
+            if !deltas.is_empty() {
+                last_content = Instant::now();
+                told = true;
+            }
+            self.show(&mut deltas, shown)?;
+            if let Err(error) = fed {
+                break Some(error.into());
+            }
+        };
+        let reply = settle(decoder.finish(), broken)?;
+        if !told {
+            self.show(&mut whole(&reply), shown)?;
+        }
+        Ok(reply)
+    }
+
+    async fn next_chunk(
+        &self,
+        body: &mut ByteStream,
+        last_content: Instant,
+    ) -> Result<Option<Bytes>, Trouble> {
+        let timeouts = &self.engine.timeouts;
+        let content_left = timeouts.stream_content.saturating_sub(last_content.elapsed());
+        let (what, limit, after) = if content_left < timeouts.stream_idle {
+            ("content in the stream", content_left, timeouts.stream_content)
+        } else {
+            ("byte in the stream", timeouts.stream_idle, timeouts.stream_idle)
+        };
+        let next = timeout(limit, body.next()).await.map_err(|_| Trouble::Silent { what, after })?;
+        next.transpose().map_err(Trouble::from)
+    }
+
+    /// Emits what one piece of the body told; neighbouring texts are joined, so that they are written at once.
+    fn show(&self, deltas: &mut Vec<Delta>, shown: &mut String) -> Result<(), SinkError> {
+        let mut text = String::new();
+        for delta in deltas.drain(..) {
+            match delta {
+                Delta::Text(more) => text.push_str(&more),
+                delta => {
+                    self.show_text(&mut text, shown)?;
+                    self.ports.emit(&Event::Delta(&delta))?;
+                }
+            }
+        }
+        self.show_text(&mut text, shown)
+    }
+
+    fn show_text(&self, text: &mut String, shown: &mut String) -> Result<(), SinkError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        shown.push_str(text);
+        self.ports.emit(&Event::Delta(&Delta::Text(std::mem::take(text))))
+    }
+}
+
+/// What the decoder makes of the body, and what broke the connection, to one verdict.
+fn settle(finished: Result<Reply, ReplyError>, broken: Option<Trouble>) -> Result<Reply, Trouble> {
+    match (finished, broken) {
+        // Or: everything had come before the connection broke.
+        (Ok(reply), None | Some(Trouble::Wire(_) | Trouble::Silent { .. })) => Ok(reply),
+        (Ok(_), Some(trouble)) => Err(trouble),
+        // A body that never came is no nonsense of the provider's.
+        (Err(ReplyError::Refusal(refusal)), Some(trouble)) if refusal.class == RefusalClass::Nonsense => {
+            Err(trouble)
+        }
+        (Err(ReplyError::Refusal(refusal)), _) => Err(refusal.into()),
+        (Err(ReplyError::CutShort { .. }), broken) => Err(broken.unwrap_or(Trouble::CutShort)),
+        (Err(ReplyError::Decode(error)), broken) => Err(broken.unwrap_or_else(|| error.into())),
+    }
+}
+
+/// A reply that came in one piece, as the one piece it is.
+fn whole(reply: &Reply) -> Vec<Delta> {
+    let assistants = reply.canisters.iter().filter_map(|canister| match canister {
+        Canister::Assistant(assistant) => Some(assistant),
+        _ => None,
+    });
+    let delta = |content: &Content| match content {
+        Content::Text { text, .. } => Some(Delta::Text(text.clone())),
+        Content::Reasoning { text, .. } => Some(Delta::Reasoning(text.clone())),
+        _ => None,
+    };
+    assistants.flat_map(|assistant| &assistant.content).filter_map(delta).collect()
+}

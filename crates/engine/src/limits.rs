@@ -1,0 +1,48 @@
+//! What bounds a run.
+
+use std::time::Duration;
+
+/// Counted per turn of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls.
+    pub iterations: u32,
+    pub invocations: u32,
+    /// Wall clock of the whole run.
+    pub deadline: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { iterations: 25, invocations: 100, deadline: None }
+    }
+}
+
+/// Which one was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Iterations(u32),
+    Invocations(u32),
+    Deadline,
+}
+
+/// How long a model call may stay silent. Connecting is bounded by the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the head of the response.
+    pub first_byte: Duration,
+    /// Between any two pieces of the body.
+    pub stream_idle: Duration,
+    /// Between two pieces that tell something: pings and comments do not count.
+    pub stream_content: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            first_byte: Duration::from_secs(120),
+            stream_idle: Duration::from_secs(120),
+            stream_content: Duration::from_secs(600),
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! The driver with a scripted wire, fake tools and a recording sink: what happens, in which order.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use converse_canister::{Arguments, Canister, Decision, Digest, NoBlobs, Outcome, Transcript, User};
+use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope, ToolFilter};
+use converse_engine::{
+    Approver, ByteStream, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Sink,
+    SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse,
+};
+use converse_ensemble::{
+    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, Pending, Roster,
+    Tool, Word,
+};
+use converse_provider::{AuthScheme, Controls, Dialect, processor, row};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+// ---- a wire that follows a script ----
+
+enum Reply {
+    Whole(Value),
+    Status(u16),
+    Broken(WireErrorKind),
+    /// The head comes, the body never does.
+    Silent,
+}
+
+struct Script(Mutex<VecDeque<Reply>>);
+
+impl Wire for Script {
+    fn send<'a>(
+        &'a self,
+        _: http::Request<Bytes>,
+        _: &'a AuthScheme,
+    ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
+        let reply = self.0.lock().unwrap().pop_front().expect("a request too many");
+        let response = |status: u16, body: ByteStream| {
+            let head = http::Response::builder().status(status).header("content-type", "application/json");
+            Ok(head.body(body).unwrap())
+        };
+        let once = |text: String| stream::iter([Ok(Bytes::from(text))]).boxed();
+        let sent = match reply {
+            Reply::Whole(body) => response(200, once(body.to_string())),
+            Reply::Status(status) => response(status, once(r#"{"error":{"message":"no"}}"#.to_owned())),
+            Reply::Broken(kind) => Err(WireError { kind, message: "broken".to_owned() }),
+            Reply::Silent => response(200, stream::pending().boxed()),
+        };
+        std::future::ready(sent).boxed()
+    }
+}
+
+fn says(text: &str) -> Reply {
+    Reply::Whole(
+        json!({ "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }] }),
+    )
+}
+
+fn calls(tools: &[&str]) -> Reply {
+    let calls: Vec<Value> = tools
+        .iter()
+        .enumerate()
+        .map(|(at, tool)| json!({ "id": format!("c{at}"), "type": "function", "function": { "name": format!("t__{tool}"), "arguments": "{}" } }))
+        .collect();
+    Reply::Whole(
+        json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }),
+    )
+}
+
+// ---- tools ----
+
+#[derive(Clone, Copy)]
+enum Behaviour {
+    Quick,
+    Slow,
+    Never,
+    Panics,
+    /// Fails twice, then works.
+    Flaky,
+    Talks,
+    /// Answers as soon as it is told to stop.
+    Obeys,
+}
+
+struct Fake {
+    behaviour: Behaviour,
+    tries: Mutex<u32>,
+}
+
+impl Invocable for Fake {
+    fn invoke<'a>(
+        &'a self,
+        context: Context,
+        _: &'a Arguments,
+    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+        async move {
+            match self.behaviour {
+                Behaviour::Quick => {}
+                Behaviour::Slow => tokio::time::sleep(Duration::from_secs(1)).await,
+                Behaviour::Obeys => context.cancel.cancelled().await,
+                Behaviour::Never => std::future::pending().await,
+                Behaviour::Panics => panic!("on purpose"),
+                Behaviour::Flaky => {
+                    let mut tries = self.tries.lock().unwrap();
+                    *tries += 1;
+                    if *tries < 3 {
+                        return Err(InvokeError::Failed(format!("try {tries}")));
+                    }
+                }
+                Behaviour::Talks => {
+                    context.host.say(Word::Log { message: "half way".to_owned() });
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+            Ok(Answer::text("done"))
+        }
+        .boxed()
+    }
+}
+
+struct Fakes(Policy);
+
+impl Connection for Fakes {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        use Behaviour::{Flaky, Never, Obeys, Panics, Quick, Slow, Talks};
+        let fakes = [
+            ("quick", Quick),
+            ("slow", Slow),
+            ("never", Never),
+            ("panics", Panics),
+            ("flaky", Flaky),
+            ("talks", Talks),
+            ("obeys", Obeys),
+        ];
+        let tools = fakes.map(|(name, behaviour)| {
+            let invocable = Arc::new(Fake { behaviour, tries: Mutex::new(0) });
+            let name = name.to_owned().try_into().unwrap();
+            ensemble.tool(&name, String::new(), json!({ "type": "object" }), self.0.clone(), true, invocable)
+        });
+        std::future::ready(Ok(tools.into())).boxed()
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
+struct Nowhere;
+
+impl Artefacts for Nowhere {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
+async fn roster(policy: Policy, rules: Vec<Rule>) -> Roster {
+    let plan = EnsemblePlan {
+        name: "t".to_owned().try_into().unwrap(),
+        description: String::new(),
+        enabled: true,
+        required: false,
+        lazy: false,
+        prefix: None,
+        connection: None,
+        configuration: serde_json::Map::new(),
+        defaults: policy.clone(),
+        invokers: Vec::new(),
+        filter: ToolFilter::default(),
+        tools: Default::default(),
+        trusted: true,
+        origin: Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 },
+    };
+    let (roster, failures) =
+        Roster::connect(vec![Ensemble::new(&plan, Box::new(Fakes(policy)))], rules, Arc::new(Nowhere)).await;
+    assert!(failures.is_empty());
+    roster
+}
+
+fn computing() -> Policy {
+    Policy { effects: converse_config::Effects::None, ..Policy::default() }
+}
+
+// ---- the rest of the world ----
+
+/// Notes each event in a word or two; may fail at one of them.
+#[derive(Default)]
+struct Notes {
+    lines: Mutex<Vec<String>>,
+    fail_at: Option<&'static str>,
+}
+
+impl Sink for Notes {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        let line = match event {
+            Event::Requested { iteration, .. } => format!("request {iteration}"),
+            Event::Delta(_) => return Ok(()),
+            Event::Restarted(restart) => format!("restart after {} ms", restart.delay.as_millis()),
+            Event::Appended(Canister::Assistant(assistant)) => format!("assistant {:?}", assistant.words()),
+            Event::Appended(Canister::Invocation(invocation)) => format!("invocation {}", invocation.tool),
+            Event::Appended(Canister::Result(result)) => {
+                format!("result {} {}", result.id, result.outcome.label())
+            }
+            Event::Appended(_) => "appended".to_owned(),
+            Event::Deciding(pending) => format!("deciding {}", pending.len()),
+            Event::Decided { decision, .. } => {
+                format!("decided {}", if decision.allows() { "yes" } else { "no" })
+            }
+            Event::Started(invocations) => format!("started {}", invocations.len()),
+            Event::Word { .. } => "word".to_owned(),
+            Event::Finished { elapsed: _, result, .. } => format!("finished {}", result.id),
+            Event::Used { .. } => "used".to_owned(),
+            Event::Warning(_) => "warning".to_owned(),
+            Event::Committed { turn } => format!("committed {}", turn.0),
+            Event::Done(_) => "done".to_owned(),
+        };
+        if self.fail_at.is_some_and(|at| line.starts_with(at)) {
+            return Err(SinkError::Save("disk full".to_owned()));
+        }
+        self.lines.lock().unwrap().push(line);
+        Ok(())
+    }
+}
+
+struct Says(Vec<Decision>);
+
+impl Approver for Says {
+    fn decide<'a>(&'a self, _: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        std::future::ready(self.0.clone()).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+struct Run {
+    ending: Result<Ending, EngineError>,
+    lines: Vec<String>,
+    transcript: Transcript,
+    requests_left: usize,
+}
+
+struct Setup {
+    script: Vec<Reply>,
+    policy: Policy,
+    rules: Vec<Rule>,
+    decisions: Vec<Decision>,
+    fail_at: Option<&'static str>,
+    deadline: Option<Duration>,
+    cancel_after: Option<Duration>,
+}
+
+fn setup(script: Vec<Reply>) -> Setup {
+    let (policy, rules, decisions) = (computing(), Vec::new(), Vec::new());
+    Setup { script, policy, rules, decisions, fail_at: None, deadline: None, cancel_after: None }
+}
+
+impl Setup {
+    async fn run(self) -> Run {
+        let roster = roster(self.policy, self.rules).await;
+        let script = Script(Mutex::new(self.script.into()));
+        let approver = Says(self.decisions);
+        let notes = Notes { fail_at: self.fail_at, ..Notes::default() };
+        let engine = Engine {
+            endpoint: row("openai-chat").unwrap().endpoint(None),
+            processor: processor(Dialect::OpenAiChat),
+            model: "m".to_owned(),
+            controls: Controls::default(),
+            roster: &roster,
+            blobs: &NoBlobs,
+            timeouts: Timeouts::default(),
+            retry: RetryPolicy::default(),
+            can_take_back: false,
+            deadline: self.deadline.map(|after| tokio::time::Instant::now() + after),
+        };
+        let cancel = CancellationToken::new();
+        if let Some(after) = self.cancel_after {
+            let cancel = cancel.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                cancel.cancel();
+            });
+        }
+        let mut conversation = Conversation::resume(Transcript::new(), Limits::default());
+        conversation.say(Canister::User(User::text("go"))).unwrap();
+        let ports = Ports { wire: &script, approver: &approver, sinks: &[&notes], jitter: &|| 1.0 };
+        let ending = converse(&mut conversation, &engine, ports, &cancel).await;
+        let requests_left = script.0.lock().unwrap().len();
+        Run {
+            ending,
+            lines: notes.lines.into_inner().unwrap(),
+            transcript: conversation.transcript().clone(),
+            requests_left,
+        }
+    }
+}
+
+fn outcomes(run: &Run) -> Vec<Outcome> {
+    let results = run.transcript.as_slice().iter();
+    results
+        .filter_map(|c| if let Canister::Result(result) = c { Some(result.outcome) } else { None })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_in_its_order() {
+    let run = setup(vec![calls(&["slow", "quick"]), says("Bye.")]).run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0 });
+    assert_eq!(
+        run.lines,
+        [
+            "request 1",
+            "assistant \"\"",
+            "invocation t__slow",
+            "invocation t__quick",
+            "used",
+            "decided yes",
+            "decided yes",
+            "started 2",
+            "finished inv_1_1",
+            "result inv_1_1 success",
+            "finished inv_1_0",
+            "result inv_1_0 success",
+            "committed 1",
+            "request 2",
+            "assistant \"Bye.\"",
+            "used",
+            "committed 2",
+            "done",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_tools_run_side_by_side() {
+    let began = tokio::time::Instant::now();
+    let run = setup(vec![calls(&["slow"; 20]), says("Bye.")]).run().await;
+    assert_eq!(outcomes(&run), [Outcome::Success; 20]);
+    assert_eq!(began.elapsed().as_secs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_that_may_not_run_beside_others_do_not() {
+    let began = tokio::time::Instant::now();
+    let policy = Policy { parallel: false, ..computing() };
+    let run = Setup { policy, ..setup(vec![calls(&["slow"; 3]), says("Bye.")]) }.run().await;
+    assert_eq!(outcomes(&run), [Outcome::Success; 3]);
+    assert_eq!(began.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_and_a_timeout_are_results_and_the_others_finish() {
+    let run = setup(vec![calls(&["panics", "never", "quick"]), says("Bye.")]).run().await;
+    assert!(run.ending.is_ok());
+    let mut labels: Vec<&str> = outcomes(&run).into_iter().map(Outcome::label).collect();
+    labels.sort_unstable();
+    assert_eq!(labels, ["failed", "success", "timeout"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_idempotent_tools_are_tried_again() {
+    let flaky = || setup(vec![calls(&["flaky"]), says("Bye.")]);
+    let retries = |idempotent| Policy { max_retries: 3, idempotent, ..computing() };
+    assert_eq!(outcomes(&Setup { policy: retries(true), ..flaky() }.run().await), [Outcome::Success]);
+    assert_eq!(outcomes(&Setup { policy: retries(false), ..flaky() }.run().await), [Outcome::Failed]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_says_is_passed_on() {
+    let run = setup(vec![calls(&["talks"]), says("Bye.")]).run().await;
+    assert!(run.lines.contains(&"word".to_owned()), "{:?}", run.lines);
+}
+
+#[tokio::test(start_paused = true)]
+async fn approvals() {
+    let ask = || vec![Rule::new("t.*", Permission::Ask, "test").unwrap()];
+    let both = || vec![calls(&["quick", "quick"]), says("Bye.")];
+    let yes = Decision::Allow { rule: "user".into() };
+    let no = Decision::Deny { rule: "user".into(), comment: Some("not now".into()) };
+
+    let run = Setup { rules: ask(), decisions: vec![yes.clone(), no], ..setup(both()) }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0 });
+    assert!(
+        run.lines.contains(&"deciding 2".to_owned()) && run.lines.contains(&"started 1".to_owned()),
+        "{:?}",
+        run.lines
+    );
+
+    // An approver that answers too little has not said yes to the rest.
+    let run = Setup { rules: ask(), decisions: vec![yes], ..setup(both()) }.run().await;
+    assert!(outcomes(&run).contains(&Outcome::Refused));
+
+    let run = Setup { rules: ask(), ..setup(both()) }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 2 });
+    assert_eq!(outcomes(&Setup { rules: ask(), ..setup(both()) }.run().await), [Outcome::Refused; 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_runs_that_could_not_be_saved() {
+    let run = Setup { fail_at: Some("started"), ..setup(vec![calls(&["quick"]), says("Bye.")]) }.run().await;
+    assert!(matches!(run.ending, Err(EngineError::Sink(SinkError::Save(_)))));
+    assert!(!run.lines.iter().any(|line| line.starts_with("finished")), "{:?}", run.lines);
+    let run = Setup { fail_at: Some("invocation"), ..setup(vec![calls(&["quick"])]) }.run().await;
+    assert!(!run.transcript.has_open(), "the state moved before the sink accepted it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_repeated_with_growing_patience() {
+    let script =
+        vec![Reply::Status(529), Reply::Broken(WireErrorKind::Connection), Reply::Silent, says("Bye.")];
+    let run = setup(script).run().await;
+    assert!(run.ending.is_ok());
+    let restarts: Vec<&String> = run.lines.iter().filter(|line| line.starts_with("restart")).collect();
+    assert_eq!(restarts, ["restart after 500 ms", "restart after 1000 ms", "restart after 2000 ms"]);
+    assert_eq!(
+        run.lines.iter().filter(|line| line.starts_with("request")).count(),
+        1,
+        "a retry is no iteration"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waiting_cannot_cure_ends_at_once() {
+    for reply in [Reply::Status(401), Reply::Broken(WireErrorKind::Certificate)] {
+        let run = setup(vec![reply, says("never asked")]).run().await;
+        let Err(EngineError::Exchange(error)) = run.ending else { panic!("{:?}", run.ending) };
+        assert!(matches!(error.trouble, Trouble::Refusal(_) | Trouble::Wire(_)));
+        assert_eq!((error.attempts, run.requests_left), (1, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_and_deadlines_answer_what_is_open() {
+    let never = || setup(vec![calls(&["never", "quick"])]);
+    let after = Some(Duration::from_secs(5));
+    let run = Setup { cancel_after: after, ..never() }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Cancelled);
+    assert!(!run.transcript.has_open());
+    let run = Setup { deadline: after, ..never() }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Limit(converse_engine::Limit::Deadline));
+    assert!(!run.transcript.has_open());
+    // A tool that notices first does not get the model asked again.
+    let run = Setup { cancel_after: after, ..setup(vec![calls(&["obeys"])]) }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Cancelled);
+    let run = Setup { cancel_after: after, ..setup(vec![Reply::Silent]) }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Cancelled);
+    assert_eq!(run.transcript.as_slice().len(), 1);
+}

@@ -1,0 +1,117 @@
+//! The evaluator on a thread of its own, with a big stack, a clock and a way to stop it.
+//!
+//! A blocking thread of the runtime would not do: its stack is small, and a stack overflow ends the whole process. Time
+//! is bounded twice. The evaluator asks its interrupt while it computes; and if it should ever forget to, the caller
+//! gives up and the thread keeps its place among the few that may run, so that forgotten ones cannot pile up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::program::{Lifted, Program};
+use super::rounding::{self, Computed, Rounding};
+
+/// After this the thread is left alone. Far more than a slow machine needs to notice an interrupt.
+const GIVE_UP: Duration = Duration::from_secs(10);
+/// Reserved, not used: debug builds of the evaluator need kilobytes for each level of an expression.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+const THREADS: usize = 4;
+
+pub(super) struct Cage {
+    places: Arc<Semaphore>,
+    patience: Duration,
+}
+
+impl Cage {
+    /// `patience` is what one calculation may take before it is interrupted.
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { places: Arc::new(Semaphore::new(THREADS)), patience }
+    }
+
+    /// Computes it, or says in words why not.
+    pub(super) async fn run(
+        &self,
+        program: Program,
+        rounding: Rounding,
+        cancel: &CancellationToken,
+    ) -> Result<Computed, String> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| error.to_string())?;
+        // Dropped with this future, so a calculation nobody waits for stops.
+        let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
+        let stopped = Arc::clone(&stop.0);
+        let (tell, answer) = oneshot::channel();
+        let patience = self.patience;
+        let work = move || {
+            let _place = place;
+            let _ = tell.send(evaluate(
+                &program,
+                rounding,
+                &Interrupt { start: Instant::now(), patience, stopped },
+            ));
+        };
+        let builder = thread::Builder::new().name("calculator".to_owned()).stack_size(STACK_BYTES);
+        builder.spawn(work).map_err(|error| format!("no thread for the calculation: {error}"))?;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err("the calculation was cancelled".to_owned()),
+            answer = tokio::time::timeout(GIVE_UP, answer) => match answer {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) => Err("the calculation crashed".to_owned()),
+                Err(_) => Err("the calculation could not be stopped and was left alone".to_owned()),
+            },
+        }
+    }
+}
+
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Interrupt {
+    start: Instant,
+    patience: Duration,
+    stopped: Arc<AtomicBool>,
+}
+
+impl fend_core::Interrupt for Interrupt {
+    fn should_interrupt(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.start.elapsed() >= self.patience
+    }
+}
+
+impl Interrupt {
+    fn explain(&self, error: String) -> String {
+        if error != "interrupted" {
+            return error;
+        }
+        format!("the calculation takes longer than {} ms and was stopped", self.patience.as_millis())
+    }
+}
+
+fn evaluate(program: &Program, rounding: Rounding, interrupt: &Interrupt) -> Result<Computed, String> {
+    const WHOLE: &str = "lifted_0";
+    let mut context = fend_core::Context::new();
+    context.disable_rng();
+    let mut run = |text: &str, echo: bool| {
+        context.set_echo_result(echo);
+        let result = fend_core::evaluate_with_interrupt(text, &mut context, interrupt);
+        result.map(|value| value.get_main_result().to_owned()).map_err(|error| interrupt.explain(error))
+    };
+    for Lifted { name, text, whole } in &program.lifted {
+        run(&format!("{name} = {text}"), false)?;
+        if let Some(whole) = whole {
+            let made = rounding::made_whole(name, *whole, &mut |text| run(text, true))?;
+            run(&format!("{name} = {made}"), false)?;
+        }
+    }
+    run(&format!("{WHOLE} = {}", program.last), false)?;
+    rounding::written(WHOLE, rounding, &mut |text| run(text, true))
+}

@@ -1,0 +1,193 @@
+//! The one directory the file tools may see.
+//!
+//! A path is never judged by its text: it is resolved below an open directory, by `openat2(RESOLVE_BENEATH)` where the
+//! kernel has it and step by step elsewhere (cap-std). What the text is used for is the way in: an absolute path is
+//! accepted if it begins, component by component, with the root in one of its two spellings.
+//!
+//! Nothing that could block or do something by being opened is opened: the kind is looked at first, the file is opened
+//! without waiting, and its kind is looked at again through the open file.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+use super::Trouble;
+use crate::InvokeError;
+use crate::builtin::arguments::shown;
+use crate::builtin::{BuildError, Settings};
+
+const MAX_PATH_BYTES: usize = 4096;
+
+pub(super) struct Jail {
+    /// As configured, made absolute.
+    root: PathBuf,
+    opened: OnceLock<Opened>,
+}
+
+pub(super) struct Opened {
+    pub(super) dir: Dir,
+    /// The root without symlinks.
+    pub(super) canonical: PathBuf,
+}
+
+/// A path somebody asked for, before it is resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asked(String);
+
+impl Asked {
+    pub(super) fn new(key: &str, path: &str) -> Result<Self, InvokeError> {
+        let invalid = |what: &str| Err(InvokeError::Invalid(format!("`{key}` {what}")));
+        if path.is_empty() {
+            return invalid("is empty");
+        }
+        if path.contains('\0') {
+            return invalid("has a NUL character in it");
+        }
+        if path.len() > MAX_PATH_BYTES {
+            return invalid(&format!("has {} bytes; a path has {MAX_PATH_BYTES} at most", path.len()));
+        }
+        Ok(Self(path.to_owned()))
+    }
+
+    /// As messages show it.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.0)
+    }
+
+    pub(super) fn ends_with_separator(&self) -> bool {
+        self.0.ends_with(std::path::is_separator)
+    }
+
+    pub(super) fn outside(&self) -> Trouble {
+        Trouble::Told(format!(
+            "`{}` leads outside of the workspace; only files under the workspace can be reached",
+            self.shown()
+        ))
+    }
+
+    /// What an error of the file system means to the one who asked.
+    pub(super) fn trouble(&self, doing: &str, error: &io::Error) -> Trouble {
+        use io::ErrorKind;
+        let path = self.shown();
+        // cap-std makes its own error, without a code of the system, when a path would leave the jail.
+        let told = match error.kind() {
+            ErrorKind::PermissionDenied if error.raw_os_error().is_none() => return self.outside(),
+            ErrorKind::PermissionDenied => format!("no permission to {doing} `{path}`"),
+            ErrorKind::NotFound => format!("`{path}` does not exist"),
+            ErrorKind::NotADirectory => format!("a part of `{path}` is not a directory"),
+            ErrorKind::InvalidFilename => format!("a name in `{path}` is too long"),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                format!("no space is left to {doing} `{path}`")
+            }
+            ErrorKind::ReadOnlyFilesystem => format!("`{path}` is on a read-only file system"),
+            _ => format!("cannot {doing} `{path}`: {error}"),
+        };
+        Trouble::Told(told)
+    }
+}
+
+impl Jail {
+    /// From `root` under `[configuration]`: relative to the workspace and inside it, or absolute. Opens nothing.
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Self, BuildError> {
+        let root = Path::new(settings.text("root")?.unwrap_or("."));
+        let bad = |reason: &str| BuildError { key: "root", reason: reason.to_owned() };
+        if root.as_os_str().is_empty() || root.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(bad("a directory is needed"));
+        }
+        if root.is_relative() && root.components().any(|part| part == Component::ParentDir) {
+            return Err(bad("a relative directory must stay inside the workspace"));
+        }
+        Ok(Self { root: settings.workspace.join(root), opened: OnceLock::new() })
+    }
+
+    /// The open root; opened at the first use, kept from then on.
+    pub(super) fn open(&self) -> Result<&Opened, Trouble> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let failed = |error: io::Error| {
+            Trouble::NoJail(format!(
+                "the root of the files `{}` cannot be opened: {error}",
+                shown(&self.root.to_string_lossy())
+            ))
+        };
+        let canonical = self.root.canonicalize().map_err(failed)?;
+        let dir = Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(failed)?;
+        Ok(self.opened.get_or_init(|| Opened { dir, canonical }))
+    }
+
+    /// The path below the root that is meant; it may still lead out, which the resolution finds.
+    pub(super) fn relative(&self, opened: &Opened, asked: &Asked) -> Result<PathBuf, Trouble> {
+        let path = Path::new(&asked.0);
+        let relative = if path.has_root() {
+            let inside = path.strip_prefix(&opened.canonical).or_else(|_| path.strip_prefix(&self.root));
+            inside.map_err(|_| asked.outside())?
+        } else {
+            path
+        };
+        if relative.components().any(|part| matches!(part, Component::Prefix(_))) {
+            return Err(asked.outside());
+        }
+        Ok(if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative.to_owned() })
+    }
+}
+
+impl Opened {
+    /// A regular file, open for reading.
+    pub(super) fn open_file(&self, path: &Path, asked: &Asked) -> Result<(File, Metadata), Trouble> {
+        let trouble = |error: io::Error| asked.trouble("read", &error);
+        must_be_regular(&self.dir.metadata(path).map_err(trouble)?, asked)?;
+        let mut options = OpenOptions::new();
+        options.read(true);
+        without_waiting(&mut options);
+        let file = self.dir.open_with(path, &options).map_err(trouble)?;
+        let metadata = file.metadata().map_err(trouble)?;
+        must_be_regular(&metadata, asked)?;
+        Ok((file, metadata))
+    }
+}
+
+pub(super) fn must_be_regular(metadata: &Metadata, asked: &Asked) -> Result<(), Trouble> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(Trouble::Told(format!("`{}` is {}, not a regular file", asked.shown(), kind(metadata.file_type()))))
+}
+
+/// A file type in words.
+pub(super) fn kind(kind: cap_std::fs::FileType) -> &'static str {
+    if kind.is_dir() {
+        return "a directory";
+    }
+    if kind.is_symlink() {
+        return "a symbolic link";
+    }
+    #[cfg(unix)]
+    {
+        use cap_std::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return "a named pipe";
+        }
+        if kind.is_socket() {
+            return "a socket";
+        }
+        if kind.is_block_device() || kind.is_char_device() {
+            return "a device";
+        }
+    }
+    if kind.is_file() { "a file" } else { "something else" }
+}
+
+/// Opening a named pipe would wait for its other end.
+#[cfg(unix)]
+fn without_waiting(options: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt;
+    use rustix::fs::OFlags;
+    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+}
+
+#[cfg(not(unix))]
+fn without_waiting(_: &mut OpenOptions) {}

@@ -1,0 +1,102 @@
+//! `read_file`, `write_file`, `list_directory`: files of the workspace and of nowhere else.
+//!
+//! The jail is one open directory ([`jail`]); every path is resolved below it by the kernel, so a symlink that changes
+//! under our feet leads nowhere else. Writing has a second guard ([`protected`]): places no tool may change, whatever
+//! the user allows. Only regular files are read or replaced. The work is done on blocking threads.
+
+mod encoding;
+mod jail;
+mod list;
+mod protected;
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use converse_canister::Arguments;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::{BuildError, Settings};
+use crate::{Answer, Context, Invocable, InvokeError};
+use jail::Jail;
+use list::Listing;
+use protected::Protected;
+use read::Reading;
+use write::Writing;
+
+/// The largest file that is read, or that an append may make.
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+pub(super) fn build_read(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
+    let jail = Arc::new(Jail::new(settings)?);
+    Ok(Arc::new(FileTool {
+        work: move |arguments: &Arguments| Ok(Reading::new(&jail, arguments)?.into_job()),
+    }))
+}
+
+pub(super) fn build_write(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
+    let jail = Arc::new(Jail::new(settings)?);
+    let protected = Arc::new(Protected::new(settings));
+    Ok(Arc::new(FileTool {
+        work: move |arguments: &Arguments| Ok(Writing::new(&jail, &protected, arguments)?.into_job()),
+    }))
+}
+
+pub(super) fn build_list(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
+    let jail = Arc::new(Jail::new(settings)?);
+    Ok(Arc::new(FileTool {
+        work: move |arguments: &Arguments| Ok(Listing::new(&jail, arguments)?.into_job()),
+    }))
+}
+
+/// What is done on a blocking thread once the arguments are read. It looks at the token now and then.
+type Job = Box<dyn FnOnce(&CancellationToken) -> Result<Answer, Trouble> + Send>;
+
+/// A file tool: arguments to a job, the job to a blocking thread.
+struct FileTool<W> {
+    work: W,
+}
+
+impl<W> Invocable for FileTool<W>
+where
+    W: Fn(&Arguments) -> Result<Job, InvokeError> + Send + Sync,
+{
+    fn invoke<'a>(
+        &'a self,
+        context: Context,
+        arguments: &'a Arguments,
+    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+        Box::pin(async move {
+            let job = (self.work)(arguments)?;
+            let done = tokio::task::spawn_blocking(move || job(&context.cancel)).await;
+            match done.map_err(|error| InvokeError::Failed(format!("the file tool crashed: {error}")))? {
+                Ok(answer) => Ok(answer),
+                Err(Trouble::Told(text)) => Ok(Answer::error(text)),
+                Err(Trouble::NoJail(message)) => Err(InvokeError::Unreachable { message, sent: false }),
+            }
+        })
+    }
+}
+
+/// Why a job came to nothing.
+#[derive(Debug)]
+enum Trouble {
+    /// An answer for the model.
+    Told(String),
+    /// The directory of the jail itself cannot be opened.
+    NoJail(String),
+}
+
+impl From<String> for Trouble {
+    fn from(text: String) -> Self {
+        Self::Told(text)
+    }
+}
+
+fn cancelled() -> Trouble {
+    Trouble::Told("cancelled before it was done".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

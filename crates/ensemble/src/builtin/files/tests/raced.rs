@@ -1,0 +1,84 @@
+//! A path that changes while it is used leads nowhere else.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+/// Swaps two names as fast as it can until told to stop.
+fn swap(a: &Path, b: &Path, stop: &AtomicBool) {
+    let spare = a.with_extension("spare");
+    while !stop.load(Ordering::Relaxed) {
+        for (from, to) in [(a, &*spare), (b, a), (&*spare, b)] {
+            fs::rename(from, to).unwrap();
+        }
+    }
+}
+
+/// Runs `work` while `jail/swapped` is now a directory inside, now a symlink to the directory outside.
+fn while_swapping(ground: &Ground, work: impl FnOnce()) {
+    let jail = ground.jail();
+    fs::create_dir(jail.join("swapped")).unwrap();
+    fs::write(jail.join("swapped/secret.txt"), "inside").unwrap();
+    symlink(ground.temp.path(), jail.join("bait")).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| swap(&jail.join("swapped"), &jail.join("bait"), &stop));
+        work();
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_directory_that_turns_into_a_symlink_lets_no_read_out() {
+    let ground = Ground::new();
+    let tool = ground.tool("read_file");
+    let (mut inside, mut refused) = (0, 0);
+    while_swapping(&ground, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let arguments = json!({ "path": "swapped/secret.txt" });
+        let arguments = converse_canister::Arguments::from_object(arguments.as_object().unwrap().clone());
+        for _ in 0..20_000 {
+            let context = crate::builtin::testing::context(tokio_util::sync::CancellationToken::new());
+            let answer = runtime.block_on(tool.invoke(context, &arguments)).unwrap();
+            match words(&answer) {
+                "inside" => inside += 1,
+                text => {
+                    assert!(answer.is_error && !text.contains("SECRET"), "{text}");
+                    refused += 1;
+                }
+            }
+        }
+    });
+    assert!(inside > 0 && refused > 0, "the race was run: {inside} inside, {refused} refused");
+}
+
+#[test]
+fn a_directory_that_turns_into_a_symlink_lets_no_write_out() {
+    let ground = Ground::new();
+    let tool = ground.tool("write_file");
+    while_swapping(&ground, || {
+        for _ in 0..1_500 {
+            let _ = told(&*tool, json!({ "path": "swapped/new.txt", "content": "x" }));
+        }
+    });
+    assert_eq!(names(ground.temp.path()), ["jail", "jail-evil", "secret.txt", "state"]);
+    assert_eq!(fs::read_to_string(ground.temp.path().join("secret.txt")).unwrap(), "SECRET");
+}
+
+#[test]
+fn a_directory_that_turns_into_a_protected_one_lets_no_write_in() {
+    let ground = Ground::new();
+    let jail = ground.jail();
+    let tool = ground.tool("write_file");
+    fs::create_dir(jail.join("plain")).unwrap();
+    symlink(".git", jail.join("alias")).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| swap(&jail.join("plain"), &jail.join("alias"), &stop));
+        for _ in 0..1_500 {
+            let _ = told(&*tool, json!({ "path": "plain/new.txt", "content": "x" }));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(names(&jail.join(".git")), ["config", "hooks"]);
+}

@@ -1,0 +1,249 @@
+//! Running one approved invocation: gate → run in a task of its own under its timeout → retry → bound → result.
+//!
+//! What came before (parse, schema, rules, approval, journal) is `Roster::judge`, the approver and the sinks; the order
+//! is the same for the loop, `ensembles call` and the gateway. Nothing here can fail: a timeout, a crash, a cancel and a
+//! refusal to connect are all results that the model reads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use converse_canister::{Artefact, Content, InvocationResult, Outcome};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::invoker::{Answer, Context, Host, InvokeError};
+use crate::roster::{Approved, Artefacts, Roster};
+
+/// How long a cancelled tool may go on to tidy up before it is dropped.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
+/// A failure of one try, in the words for the model.
+struct Failure {
+    outcome: Outcome,
+    text: String,
+    /// Nothing had been sent: trying again cannot do anything twice.
+    harmless: bool,
+}
+
+impl Roster {
+    /// Runs it and answers it. The wall clock of `timeout` covers all tries.
+    pub async fn invoke(
+        &self,
+        approved: &Approved,
+        host: Host,
+        cancel: CancellationToken,
+    ) -> InvocationResult {
+        let parallel = approved.tool.policy.parallel;
+        let _shared = if parallel { Some(self.gate.read().await) } else { None };
+        let _alone = if parallel { None } else { Some(self.gate.write().await) };
+        self.run(approved, host, cancel).await
+    }
+
+    async fn run(&self, approved: &Approved, host: Host, cancel: CancellationToken) -> InvocationResult {
+        let policy = &approved.tool.policy;
+        let deadline = Instant::now() + policy.timeout;
+        let mut tries_left = policy.max_retries;
+        loop {
+            match attempt(approved, &host, &cancel, deadline).await {
+                Ok(answer) => return self.bounded(approved, answer),
+                Err(failure) => {
+                    let again = tries_left > 0
+                        && (policy.idempotent || failure.harmless)
+                        && matches!(failure.outcome, Outcome::Failed | Outcome::Unreachable)
+                        && Instant::now() < deadline;
+                    if !again {
+                        return InvocationResult::new(
+                            approved.id.clone(),
+                            failure.outcome,
+                            bound_text(failure.text, policy.result_limit),
+                        );
+                    }
+                    tries_left -= 1;
+                }
+            }
+        }
+    }
+
+    fn bounded(&self, approved: &Approved, answer: Answer) -> InvocationResult {
+        let outcome = if answer.is_error { Outcome::Failed } else { Outcome::Success };
+        let (content, truncated) =
+            bound_content(answer.content, approved.tool.policy.result_limit, self.artefacts.as_ref());
+        InvocationResult { id: approved.id.clone(), content, outcome, truncated }
+    }
+}
+
+async fn attempt(
+    approved: &Approved,
+    host: &Host,
+    cancel: &CancellationToken,
+    deadline: Instant,
+) -> Result<Answer, Failure> {
+    let tool = Arc::clone(&approved.tool);
+    let arguments = approved.arguments.clone();
+    let context = Context {
+        invoker: tool.qualified.clone(),
+        cancel: cancel.child_token(),
+        deadline: deadline.into_std(),
+        host: host.clone(),
+    };
+    let own_cancel = context.cancel.clone();
+    // A task of its own, so that a panic is contained; and one that does not outlive its caller.
+    let task = tokio::spawn(async move { tool.invocable.invoke(context, &arguments).await });
+    let mut task = AbortOnDropHandle::new(task);
+    let failure = tokio::select! {
+        joined = &mut task => {
+            let answer = joined.map_or_else(|error| Err(crashed(error.is_panic())), |answer| answer.map_err(told));
+            // A tool that gives up because it was told to has not failed.
+            return if answer.is_err() && cancel.is_cancelled() { Err(cancelled()) } else { answer };
+        }
+        () = tokio::time::sleep_until(deadline) => Failure {
+            outcome: Outcome::Timeout,
+            text: format!("no answer within {} s; it was stopped", approved.tool.policy.timeout.as_secs_f64()),
+            harmless: false,
+        },
+        () = cancel.cancelled() => cancelled(),
+    };
+    own_cancel.cancel();
+    // Whatever it still says is too late to count.
+    let _ = timeout(CANCEL_GRACE, &mut task).await;
+    Err(failure)
+}
+
+fn cancelled() -> Failure {
+    let text = "cancelled before it had answered".to_owned();
+    Failure { outcome: Outcome::Cancelled, text, harmless: false }
+}
+
+fn crashed(panicked: bool) -> Failure {
+    let text = if panicked { "the tool crashed" } else { "the tool was stopped" };
+    Failure { outcome: Outcome::Failed, text: text.to_owned(), harmless: false }
+}
+
+fn told(error: InvokeError) -> Failure {
+    match error {
+        InvokeError::Invalid(text) => {
+            Failure { outcome: Outcome::Invalid, text: format!("invalid arguments: {text}"), harmless: true }
+        }
+        InvokeError::Unreachable { message, sent } => {
+            Failure { outcome: Outcome::Unreachable, text: message, harmless: !sent }
+        }
+        InvokeError::Failed(text) => Failure { outcome: Outcome::Failed, text, harmless: false },
+    }
+}
+
+/// Keeps the first `limit` bytes of all text and structure together; the whole goes to the artefacts, and the model is
+/// told. Pictures and sounds are blobs already and count by their reference only.
+fn bound_content(
+    content: Vec<Content>,
+    limit: usize,
+    artefacts: &dyn Artefacts,
+) -> (Vec<Content>, Option<Artefact>) {
+    let total: usize = content.iter().map(weight).sum();
+    if total <= limit {
+        return (content, None);
+    }
+    let whole: Vec<String> = content.iter().filter_map(written).collect();
+    let digest = artefacts.keep(whole.join("\n").as_bytes());
+    let mut kept_bytes = 0;
+    let mut kept = Vec::new();
+    let mut full = false;
+    for piece in content {
+        let Some(text) = written(&piece) else {
+            kept.push(piece);
+            continue;
+        };
+        if full {
+            continue;
+        }
+        let cut = text.floor_char_boundary(text.len().min(limit - kept_bytes));
+        kept_bytes += cut;
+        full = cut < text.len();
+        kept.push(if full { Content::text(&text[..cut]) } else { piece });
+    }
+    let place = digest.map_or_else(String::new, |digest| format!("; the whole is kept as artefact {digest}"));
+    kept.push(Content::text(format!("[truncated: kept {kept_bytes} of {total} bytes{place}]")));
+    (kept, Some(Artefact { bytes: total as u64, kept: kept_bytes as u64, digest }))
+}
+
+fn weight(content: &Content) -> usize {
+    written(content).map_or(0, |text| text.len())
+}
+
+fn written(content: &Content) -> Option<String> {
+    match content {
+        Content::Text { text, .. } | Content::Reasoning { text, .. } => Some(text.clone()),
+        Content::Structured { value } => Some(value.to_string()),
+        Content::Resource { uri, .. } => Some(uri.clone()),
+        Content::Blob { .. } => None,
+    }
+}
+
+fn bound_text(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push_str(" [truncated]");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use converse_canister::Digest;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Shelf(Mutex<Vec<Vec<u8>>>);
+
+    impl Artefacts for Shelf {
+        fn keep(&self, bytes: &[u8]) -> Option<Digest> {
+            self.0.lock().unwrap().push(bytes.to_vec());
+            Some(Digest([7; 32]))
+        }
+    }
+
+    fn bound(content: Vec<Content>, limit: usize) -> (Vec<Content>, Option<Artefact>, Vec<Vec<u8>>) {
+        let shelf = Shelf::default();
+        let (content, artefact) = bound_content(content, limit, &shelf);
+        (content, artefact, shelf.0.into_inner().unwrap())
+    }
+
+    #[test]
+    fn what_fits_is_untouched() {
+        let content = vec![Content::text("abc"), Content::Structured { value: serde_json::json!([1]) }];
+        assert_eq!(bound(content.clone(), 6), (content, None, vec![]));
+    }
+
+    #[test]
+    fn what_does_not_is_cut_at_a_character_told_and_kept_whole() {
+        let blob =
+            Content::Blob { mime: "image/png".into(), digest: Digest([0; 32]), name: None, seal: None };
+        let content = vec![Content::text("жжж"), blob.clone(), Content::text("tail")];
+        let (kept, artefact, shelf) = bound(content, 5);
+        assert_eq!(kept[..2], [Content::text("жж"), blob]);
+        let told = kept[2].as_text().unwrap();
+        assert!(
+            told.starts_with("[truncated: kept 4 of 10 bytes; the whole is kept as artefact 0707"),
+            "{told}"
+        );
+        assert_eq!(kept.len(), 3);
+        assert_eq!(artefact, Some(Artefact { bytes: 10, kept: 4, digest: Some(Digest([7; 32])) }));
+        assert_eq!(shelf, ["жжж\ntail".as_bytes()]);
+    }
+
+    #[test]
+    fn a_structure_that_is_cut_becomes_text() {
+        let value = serde_json::json!({ "long": "x".repeat(100) });
+        let (kept, ..) = bound(vec![Content::Structured { value }], 10);
+        assert_eq!(kept[0], Content::text("{\"long\":\"x"));
+    }
+
+    #[test]
+    fn an_error_text_is_bounded_too() {
+        assert_eq!(bound_text("ж".repeat(10), 5), "жж [truncated]");
+        assert_eq!(bound_text("short".into(), 5), "short");
+    }
+}

@@ -1,0 +1,92 @@
+//! One live tool: what is declared of it, what may be done with it, and the thing itself.
+
+use std::sync::{Arc, OnceLock};
+
+use converse_canister::{Declaration, EnsembleName, InvokerName};
+use converse_config::{ArgumentsSchema, Effects, Permission, Policy, SchemaError};
+
+use crate::Invocable;
+
+pub struct Tool {
+    pub declaration: Declaration,
+    /// `ensemble.invoker`, as people write it.
+    pub qualified: String,
+    pub policy: Policy,
+    /// Its own permission, when no rule speaks of it, and who says so.
+    pub own: (Permission, String),
+    pub invocable: Arc<dyn Invocable>,
+    /// Compiled at the first call: eager compilation doubles the start with a thousand tools.
+    schema: OnceLock<Result<ArgumentsSchema, SchemaError>>,
+}
+
+impl Tool {
+    pub fn new(
+        ensemble: &EnsembleName,
+        invoker: &InvokerName,
+        declaration: Declaration,
+        policy: Policy,
+        own: (Permission, String),
+        invocable: Arc<dyn Invocable>,
+    ) -> Self {
+        let qualified = format!("{ensemble}.{invoker}");
+        Self { declaration, qualified, policy, own, invocable, schema: OnceLock::new() }
+    }
+
+    pub fn schema(&self) -> &Result<ArgumentsSchema, SchemaError> {
+        self.schema.get_or_init(|| ArgumentsSchema::compile(&self.declaration.arguments))
+    }
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tool")
+            .field("qualified", &self.qualified)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tool's own permission: what its descriptor says, or the product's default. Annotations of servers play no part.
+/// `trusted` is false for a project's ensemble nobody has trusted: it may then tighten, never allow.
+pub fn own_permission(
+    policy: &Policy,
+    builtin: bool,
+    trusted: bool,
+    declared_in: &str,
+) -> (Permission, String) {
+    let own = match policy.permission {
+        Some(permission) => (permission, format!("permission of {declared_in}")),
+        None if builtin && policy.effects <= Effects::Read => {
+            (Permission::Allow, "default: built in, reads at most".to_owned())
+        }
+        None => (Permission::Ask, "default: it may change something".to_owned()),
+    };
+    match own {
+        (Permission::Allow, _) if !trusted && policy.permission.is_some() => {
+            (Permission::Ask, format!("{declared_in} is not trusted"))
+        }
+        own => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_allows_only_what_is_built_in_and_reads() {
+        let policy = |effects, permission| Policy { effects, permission, ..Policy::default() };
+        let own = |effects, permission, builtin, trusted| {
+            own_permission(&policy(effects, permission), builtin, trusted, "x.toml:1").0
+        };
+        use Permission::{Allow, Ask, Deny};
+        assert_eq!(own(Effects::None, None, true, true), Allow);
+        assert_eq!(own(Effects::Read, None, true, true), Allow);
+        assert_eq!(own(Effects::Write, None, true, true), Ask);
+        assert_eq!(own(Effects::Read, None, false, true), Ask, "a server's word is not enough");
+        assert_eq!(own(Effects::Write, Some(Allow), true, true), Allow);
+        assert_eq!(own(Effects::Write, Some(Allow), true, false), Ask);
+        assert_eq!(own(Effects::None, None, true, false), Allow, "untrusted built-ins still compute");
+        assert_eq!(own(Effects::None, Some(Deny), true, false), Deny);
+    }
+}

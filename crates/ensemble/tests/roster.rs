@@ -1,0 +1,184 @@
+//! The roster: what is offered, what is judged, in which order.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+
+use std::sync::Arc;
+
+use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
+use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope, ToolFilter};
+use converse_ensemble::{
+    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Host, Invocable, InvokeError, Roster,
+    Tool, Verdict,
+};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+/// Says the arguments it was given.
+struct Mirror;
+
+impl Invocable for Mirror {
+    fn invoke<'a>(
+        &'a self,
+        _: Context,
+        arguments: &'a Arguments,
+    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+        std::future::ready(Ok(Answer::structured(arguments.object.clone().into()))).boxed()
+    }
+}
+
+struct Given(Vec<&'static str>, Result<(), &'static str>);
+
+impl Connection for Given {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        let schema = json!({ "type": "object", "required": ["n"], "additionalProperties": false,
+            "properties": { "n": { "type": "integer", "minimum": 1 }, "unit": { "type": "string", "default": "m" } } });
+        let tool = |name: &&str| {
+            let name = (*name).to_owned().try_into().unwrap();
+            ensemble.tool(&name, String::new(), schema.clone(), Policy::default(), false, Arc::new(Mirror))
+        };
+        let outcome = match self.1 {
+            Ok(()) => Ok(self.0.iter().map(tool).collect()),
+            Err(reason) => {
+                Err(ConnectError { ensemble: ensemble.name.to_string(), reason: reason.to_owned() })
+            }
+        };
+        std::future::ready(outcome).boxed()
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
+struct Nowhere;
+
+impl Artefacts for Nowhere {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
+fn ensemble(
+    name: &str,
+    prefix: Option<&str>,
+    tools: &[&'static str],
+    state: Result<(), &'static str>,
+) -> Ensemble {
+    let plan = EnsemblePlan {
+        name: name.to_owned().try_into().unwrap(),
+        description: String::new(),
+        enabled: true,
+        required: false,
+        lazy: false,
+        prefix: prefix.map(str::to_owned),
+        connection: None,
+        configuration: serde_json::Map::new(),
+        defaults: Policy::default(),
+        invokers: Vec::new(),
+        filter: ToolFilter::default(),
+        tools: Default::default(),
+        trusted: true,
+        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+    };
+    Ensemble::new(&plan, Box::new(Given(tools.to_vec(), state)))
+}
+
+async fn roster(ensembles: Vec<Ensemble>, rules: &[(&str, Permission)]) -> (Roster, Vec<ConnectError>) {
+    let rules = rules.iter().map(|(pattern, permission)| Rule::new(*pattern, *permission, "test").unwrap());
+    Roster::connect(ensembles, rules.collect(), Arc::new(Nowhere)).await
+}
+
+fn invocation(tool: &str, arguments: &str) -> Invocation {
+    let (turn, arguments) = (TurnId(1), Arguments::parse(arguments));
+    Invocation {
+        turn,
+        id: InvocationId::of(turn, 0),
+        wire_id: None,
+        tool: tool.into(),
+        arguments,
+        seal: None,
+    }
+}
+
+fn names(roster: &Roster) -> Vec<String> {
+    roster.offer().declarations.iter().map(|declaration| declaration.name.to_string()).collect()
+}
+
+#[tokio::test]
+async fn tools_are_offered_in_one_order_and_a_failing_ensemble_harms_nobody() {
+    let ensembles = vec![
+        ensemble("zoo", None, &["b", "a"], Ok(())),
+        ensemble("down", None, &["x"], Err("no route")),
+        ensemble("bare", Some(""), &["search"], Ok(())),
+    ];
+    let (roster, failures) = roster(ensembles, &[]).await;
+    assert_eq!(names(&roster), ["search", "zoo__a", "zoo__b"]);
+    assert_eq!(failures[0].to_string(), "ensemble `down` could not be connected: no route");
+}
+
+#[tokio::test]
+async fn two_tools_of_one_name_are_both_left_out() {
+    let bare = |name| ensemble(name, Some(""), &["search", "other"], Ok(()));
+    let third = ensemble("three", None, &["x"], Ok(()));
+    let (roster, failures) = roster(vec![bare("one"), bare("two"), third], &[]).await;
+    assert_eq!(names(&roster), ["three__x"]);
+    assert_eq!(failures.len(), 4, "{failures:?}");
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_anybody_is_asked() {
+    let (roster, _) = roster(vec![ensemble("t", None, &["x"], Ok(()))], &[("t.*", Permission::Ask)]).await;
+    let answered = |tool: &str, arguments: &str| match roster.judge(&invocation(tool, arguments)) {
+        Verdict::Answered(denied) => denied.result,
+        verdict => panic!("{verdict:?}"),
+    };
+    let text = |result: &InvocationResult| result.content[0].as_text().unwrap().to_owned();
+    for (arguments, telling) in [
+        (r#"{"n": 0}"#, "/n"),
+        (r#"{"n": "5"}"#, "/n"),
+        (r#"{}"#, "n"),
+        (r#"{"n": 1, "extra": true}"#, "extra"),
+        (r#"{"n": 1, "n": 2}"#, "given twice"),
+        (r#"{"n": 1"#, "not valid JSON"),
+        (r#"{"n": 123456789012345678901234567890}"#, "cannot be held exactly"),
+    ] {
+        let result = answered("t__x", arguments);
+        assert_eq!(result.outcome, Outcome::Invalid, "{arguments}");
+        assert!(text(&result).contains(telling), "{arguments}: {}", text(&result));
+    }
+    // A near miss is never run: people's names for tools are not models'.
+    for unknown in ["t__y", "t.x", "T__x", "", "t__x "] {
+        assert_eq!(answered(unknown, "{}").outcome, Outcome::NoSuchTool, "{unknown:?}");
+    }
+    assert!(text(&answered("t__xx", "{}")).contains("t__x"));
+    assert!(text(&answered(&"t".repeat(10_000), "{}")).len() < 200);
+}
+
+#[tokio::test]
+async fn what_was_approved_is_what_runs() {
+    let (roster, _) = roster(vec![ensemble("t", None, &["x"], Ok(()))], &[("t.x", Permission::Allow)]).await;
+    let Verdict::Allowed(approved) = roster.judge(&invocation("t__x", r#"{"n": 3}"#)) else { panic!() };
+    assert_eq!(approved.rule, "t.x (test)");
+    let result = roster.invoke(&approved, Host::default(), CancellationToken::new()).await;
+    let told = serde_json::to_string(&result.content).unwrap();
+    assert!(told.contains(r#"{"n":3,"unit":"m"}"#), "the default is filled in before approval: {told}");
+}
+
+#[tokio::test]
+async fn the_rules_decide() {
+    let judged = async |rules: &[(&str, Permission)]| {
+        let (roster, _) = roster(vec![ensemble("t", None, &["x"], Ok(()))], rules).await;
+        match roster.judge(&invocation("t__x", r#"{"n": 1}"#)) {
+            Verdict::Allowed(_) => "allowed".to_owned(),
+            Verdict::Ask(pending) => format!("ask: {}", pending.rule()),
+            Verdict::Answered(denied) => {
+                format!("{}: {}", denied.result.outcome.label(), denied.rule.unwrap_or_default())
+            }
+        }
+    };
+    assert_eq!(judged(&[]).await, "ask: default: it may change something");
+    assert_eq!(judged(&[("t.*", Permission::Allow)]).await, "allowed");
+    assert_eq!(judged(&[("t.*", Permission::Allow), ("*", Permission::Deny)]).await, "refused: * (test)");
+}

@@ -1,0 +1,82 @@
+//! What Anthropic sends, as borrowed views of an event's text. Only what is used is named; the rest is passed over.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::loose::Loose;
+
+/// Any stream event; which fields it has depends on its kind.
+#[derive(Debug, Deserialize)]
+pub(super) struct StreamEvent<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) index: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) delta: Option<EventDelta<'a>>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) message: Option<Message<'a>>,
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// The delta of a block, or that of the message (`stop_reason`).
+#[derive(Debug, Deserialize)]
+pub(super) struct EventDelta<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) partial_json: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) signature: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) citation: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) stop_reason: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) stop_details: Option<&'a RawValue>,
+}
+
+/// A message: whole, or as `message_start` announces it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) model: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    pub(super) stop_reason: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) stop_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// A content block, as far as it is understood here.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireBlock<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) id: Loose<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+}

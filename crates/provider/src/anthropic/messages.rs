@@ -1,0 +1,191 @@
+//! Canisters as Anthropic messages.
+//!
+//! Users and assistants take turns strictly: what would be two messages of one role becomes one. The results of a turn
+//! stand together in the user message right after it, in the order of the invocations and before anything the user
+//! says, or the server refuses the request. No text block is ever blank and no message empty.
+//!
+//! A turn of this very model goes back as it came ([`super::replay`]); one from elsewhere is told in neutral words,
+//! without reasoning, whose signatures mean nothing here.
+
+use converse_canister::{Blobs, Canister, Content, Document, Stop};
+use serde_json::{Map, Value, json};
+
+use super::replay;
+use crate::grouping::{Call, Part, Passage, Turn, group};
+use crate::plain::{self, Instead};
+use crate::{Endpoint, Prompt, TranslateError};
+
+const PDF: &str = "application/pdf";
+
+pub(crate) struct Conversation {
+    pub(crate) system: Option<String>,
+    pub(crate) messages: Vec<Value>,
+    /// The names of the tools that its calls are of, each once, in order.
+    pub(crate) called: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Role {
+    User,
+    Assistant,
+}
+
+/// The messages of a prompt. The last one is the user's, unless the model paused and is to go on.
+pub(crate) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conversation, TranslateError> {
+    let grouped = group(prompt.view, endpoint, prompt.model);
+    let mut messages: Vec<(Role, Vec<Value>)> = Vec::new();
+    let mut called: Vec<String> = Vec::new();
+    let mut paused = false;
+    for passage in &grouped.passages {
+        match passage {
+            Passage::Said(said) => {
+                append(
+                    &mut messages,
+                    Role::User,
+                    said.iter().flat_map(|canister| said_blocks(canister, prompt.blobs)),
+                );
+            }
+            Passage::Turn(turn) => {
+                for call in turn.calls() {
+                    if !called.contains(&call.tool) {
+                        called.push(call.tool.clone());
+                    }
+                }
+                let blocks = replay::blocks(turn).unwrap_or_else(|| neutral_blocks(turn));
+                paused = *turn.stop == Stop::Paused;
+                append(&mut messages, Role::Assistant, blocks);
+                append(&mut messages, Role::User, turn.calls().map(|call| result_block(call, prompt.blobs)));
+            }
+        }
+    }
+    match messages.first() {
+        // The part before it was left out of the view; the first message must be the user's all the same.
+        Some((Role::Assistant, _)) => {
+            let note = text_block("(The conversation up to here is left out.)");
+            messages.insert(0, (Role::User, vec![note]));
+        }
+        Some((Role::User, _)) => {}
+        None => return Err(TranslateError::NothingToAnswer),
+    }
+    if !paused && matches!(messages.last(), Some((Role::Assistant, _))) {
+        return Err(TranslateError::NothingToAnswer);
+    }
+    let messages = messages.into_iter().map(|(role, content)| match role {
+        Role::User => json!({ "role": "user", "content": content }),
+        Role::Assistant => json!({ "role": "assistant", "content": content }),
+    });
+    Ok(Conversation { system: grouped.instructions, messages: messages.collect(), called })
+}
+
+fn append(messages: &mut Vec<(Role, Vec<Value>)>, role: Role, blocks: impl IntoIterator<Item = Value>) {
+    let mut blocks = blocks.into_iter().peekable();
+    if blocks.peek().is_none() {
+        return;
+    }
+    match messages.last_mut() {
+        Some((last, content)) if *last == role => content.extend(blocks),
+        _ => messages.push((role, blocks.collect())),
+    }
+}
+
+fn text_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn said_blocks(canister: &Canister, blobs: &dyn Blobs) -> Vec<Value> {
+    match canister {
+        Canister::User(user) => {
+            user.content.iter().filter_map(|content| block(content, None, blobs)).collect()
+        }
+        Canister::Document(document) => document_blocks(document, blobs),
+        _ => Vec::new(),
+    }
+}
+
+/// A document's text as one document block; its images and PDF files as blocks of their own.
+fn document_blocks(document: &Document, blobs: &dyn Blobs) -> Vec<Value> {
+    let title: String = document.name.chars().take(200).collect();
+    let is_blob = |content: &&Content| matches!(content, Content::Blob { .. });
+    let texts = document.content.iter().filter(|content| !is_blob(content));
+    let text = plain::joined(texts, blobs, Instead::NotShown);
+    let mut blocks = Vec::new();
+    if !text.is_empty() {
+        // The only media type of a text source; what it really is, the title tells.
+        let source = json!({ "type": "text", "media_type": "text/plain", "data": text });
+        blocks.push(titled(json!({ "type": "document", "source": source }), &title));
+    }
+    blocks
+        .extend(document.content.iter().filter(is_blob).filter_map(|blob| block(blob, Some(&title), blobs)));
+    blocks
+}
+
+fn titled(mut block: Value, title: &str) -> Value {
+    if let Value::Object(block) = &mut block
+        && !title.trim().is_empty()
+    {
+        block.insert("title".to_owned(), json!(title));
+    }
+    block
+}
+
+/// One piece of content as a block that a user message or a successful result may hold.
+fn block(content: &Content, title: Option<&str>, blobs: &dyn Blobs) -> Option<Value> {
+    let source = |(mime, data): (&str, String)| json!({ "type": "base64", "media_type": mime, "data": data });
+    if let Some(image) = plain::shown(content, blobs, &plain::IMAGES) {
+        return Some(json!({ "type": "image", "source": source(image) }));
+    }
+    if let Some(pdf) = plain::shown(content, blobs, &[PDF]) {
+        let name = match content {
+            Content::Blob { name: Some(name), .. } => Some(name.as_str()),
+            _ => title,
+        };
+        return Some(titled(json!({ "type": "document", "source": source(pdf) }), name.unwrap_or_default()));
+    }
+    plain::text(content, blobs, Instead::NotShown).map(|text| text_block(&text))
+}
+
+/// A turn in words that any model understands. Empty if it says nothing and calls nothing.
+fn neutral_blocks(turn: &Turn<'_>) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    for part in &turn.parts {
+        match part {
+            Part::Words(assistant) => {
+                let words = assistant.words();
+                if !words.trim().is_empty() {
+                    blocks.push(text_block(&words));
+                }
+            }
+            Part::Call(call) => blocks.push(json!({
+                "type": "tool_use",
+                "id": call.wire_id,
+                "name": call.tool,
+                "input": call.invocation.arguments.object,
+            })),
+        }
+    }
+    blocks
+}
+
+/// An empty result has no `content` at all; a failed one only text, and `is_error`.
+fn result_block(call: &Call<'_>, blobs: &dyn Blobs) -> Value {
+    let mut block = Map::new();
+    block.insert("type".into(), json!("tool_result"));
+    block.insert("tool_use_id".into(), json!(call.wire_id));
+    if !call.answer.outcome().is_success() {
+        block.insert("content".into(), json!(plain::failure(&call.answer, blobs)));
+        block.insert("is_error".into(), json!(true));
+        return Value::Object(block);
+    }
+    let contents = plain::contents(&call.answer);
+    if contents.iter().any(|content| matches!(content, Content::Blob { .. })) {
+        let blocks: Vec<Value> =
+            contents.iter().filter_map(|content| self::block(content, None, blobs)).collect();
+        block.insert("content".into(), Value::Array(blocks));
+    } else {
+        let text = plain::joined(contents.iter(), blobs, Instead::NotShown);
+        if !text.is_empty() {
+            block.insert("content".into(), json!(text));
+        }
+    }
+    Value::Object(block)
+}

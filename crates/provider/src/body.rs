@@ -1,0 +1,249 @@
+//! The one decoder: finds out what kind of body this is and feeds the dialect's assembly with it.
+//!
+//! An error status makes a refusal. A success is a stream if its head says so and its first character does not say
+//! otherwise (some servers answer a streaming request with a plain JSON error), else one JSON document; a page, an
+//! empty body or anything else is nonsense. Both ways of answering end in the same [`Assembly`], so they give the same
+//! reply.
+//!
+//! The surprising part: an error is kept until the end. Feeding goes on without effect, so that a caller who only asks
+//! `finish` gets the first thing that went wrong, however the body was cut.
+
+use serde_json::Value;
+
+use crate::head::Head;
+use crate::html;
+use crate::refusal;
+use crate::sse::{Event, EventReader};
+use crate::{DecodeError, Decoder, Delta, Refusal, Reply, ReplyError};
+
+/// The longest body that is read.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// What is kept of an error page.
+const MAX_PAGE: usize = 256 * 1024;
+
+/// Collects one reply of one dialect.
+pub(crate) trait Assembly: Send {
+    /// One event of a stream, never after [`Assembly::is_complete`].
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<Delta>) -> Result<(), Fault>;
+
+    /// The whole reply as one JSON object.
+    fn whole(&mut self, body: &str) -> Result<(), Fault>;
+
+    /// Has the last event of the stream come?
+    fn is_complete(&self) -> bool;
+
+    /// The reply, or what there is of it.
+    fn finish(self: Box<Self>, head: &Head) -> Result<Reply, ReplyError>;
+}
+
+/// Why an assembly cannot go on.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// This is no JSON of the wire's; `cut` if it only lacks its end.
+    Syntax { message: String, cut: bool },
+    /// JSON that breaks the wire's own order.
+    Malformed(String),
+    /// An error within a success.
+    Refused(Value),
+    /// The provider ended the reply with a word for failure and nothing else.
+    BrokenOff(String),
+    /// JSON that is not of this wire at all.
+    Nonsense,
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Syntax { message: error.to_string(), cut: error.is_eof() }
+    }
+}
+
+/// The data of an error event. Half of one is a cut like any other; words that are no JSON are the message.
+pub(crate) fn refused(data: &str) -> Fault {
+    match serde_json::from_str(data) {
+        Ok(value) => Fault::Refused(value),
+        Err(error) if error.is_eof() => error.into(),
+        Err(_) => Fault::Refused(Value::String(data.to_owned())),
+    }
+}
+
+enum Mode {
+    /// Said to be a stream; nothing but blanks has come.
+    Sniffing,
+    Stream(EventReader),
+    /// Kept whole until the end; at most this many bytes of it.
+    Kept {
+        bytes: Vec<u8>,
+        limit: usize,
+    },
+}
+
+pub(crate) struct BodyDecoder<A> {
+    head: Head,
+    mode: Mode,
+    assembly: Box<A>,
+    read: usize,
+    over: Option<ReplyError>,
+}
+
+impl<A: Assembly> BodyDecoder<A> {
+    pub(crate) fn new(head: Head, assembly: A) -> Self {
+        let mode = match (head.is_success(), head.event_stream) {
+            (true, true) => Mode::Sniffing,
+            (true, false) => Mode::Kept { bytes: Vec::new(), limit: MAX_BODY },
+            (false, _) => Mode::Kept { bytes: Vec::new(), limit: MAX_PAGE },
+        };
+        Self { head, mode, assembly: Box::new(assembly), read: 0, over: None }
+    }
+
+    fn take(&mut self, mut bytes: &[u8], out: &mut Vec<Delta>) -> Result<(), ReplyError> {
+        if matches!(self.mode, Mode::Sniffing) {
+            // A byte order mark and blanks may stand before anything.
+            let blank = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf);
+            let start = bytes.iter().position(|byte| !blank(byte)).unwrap_or(bytes.len());
+            bytes = bytes.get(start..).unwrap_or_default();
+            match bytes.first() {
+                None => return Ok(()),
+                Some(b'{' | b'[' | b'<') => self.mode = Mode::Kept { bytes: Vec::new(), limit: MAX_BODY },
+                Some(_) => self.mode = Mode::Stream(EventReader::new()),
+            }
+        }
+        match &mut self.mode {
+            Mode::Sniffing => Ok(()),
+            Mode::Stream(reader) => {
+                let (assembly, head, mut over) = (&mut self.assembly, &self.head, None);
+                let fed =
+                    reader.feed(bytes, &mut |event| tell(assembly.as_mut(), head, &event, out, &mut over));
+                over.map_or(Ok(()), Err)?;
+                fed.map_err(ReplyError::from)
+            }
+            Mode::Kept { bytes: kept, limit } => {
+                let room = limit.saturating_sub(kept.len());
+                kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                Ok(())
+            }
+        }
+    }
+
+    fn finish_kept(mut self, bytes: &[u8]) -> Result<Reply, ReplyError> {
+        if !self.head.is_success() {
+            return Err(refusal::from_body(&self.head, bytes).into());
+        }
+        let body = String::from_utf8_lossy(bytes);
+        let body = body.trim_start_matches('\u{feff}').trim();
+        if ["data:", "event:", ":"].iter().any(|field| body.starts_with(field)) {
+            return self.finish_stream(EventReader::new(), body.as_bytes());
+        }
+        if body.is_empty() || html::is_page(body) {
+            return Err(refusal::nonsense(&self.head, body).into());
+        }
+        if let Ok([error, ..]) = serde_json::from_str::<Vec<Value>>(body).as_deref() {
+            return Err(in_band(&self.head, error, body).into());
+        }
+        match self.assembly.whole(body) {
+            Ok(()) | Err(Fault::Syntax { cut: true, .. }) => self.assembly.finish(&self.head),
+            Err(Fault::Refused(value)) => Err(in_band(&self.head, &value, body).into()),
+            Err(Fault::BrokenOff(reason)) => Err(refusal::broken_off(&self.head, &reason).into()),
+            Err(Fault::Syntax { .. } | Fault::Malformed(_) | Fault::Nonsense) => {
+                Err(refusal::nonsense(&self.head, body).into())
+            }
+        }
+    }
+
+    fn finish_stream(mut self, mut reader: EventReader, rest: &[u8]) -> Result<Reply, ReplyError> {
+        let mut over = None;
+        let mut unseen = Vec::new();
+        let (assembly, head) = (&mut self.assembly, &self.head);
+        let mut each = |event: Event<'_>| tell(assembly.as_mut(), head, &event, &mut unseen, &mut over);
+        let fed = reader.feed(rest, &mut each).and_then(|()| reader.finish(&mut each));
+        if let Some(error) = over {
+            return Err(error);
+        }
+        fed?;
+        self.assembly.finish(&self.head)
+    }
+}
+
+/// An error that came with a success: a refusal if it says that it is one.
+fn in_band(head: &Head, value: &Value, body: &str) -> Refusal {
+    if value.get("error").is_some_and(|error| !error.is_null())
+        || value.get("type").is_some_and(|t| t == "error")
+    {
+        refusal::from_json(head, value)
+    } else {
+        refusal::nonsense(head, body)
+    }
+}
+
+/// Hands one event to the assembly and keeps what ends the reply in `over`.
+fn tell<A: Assembly>(
+    assembly: &mut A,
+    head: &Head,
+    event: &Event<'_>,
+    out: &mut Vec<Delta>,
+    over: &mut Option<ReplyError>,
+) -> Result<(), DecodeError> {
+    if over.is_some() || assembly.is_complete() {
+        return Ok(());
+    }
+    let malformed = match assembly.event(event, out) {
+        Ok(()) => return Ok(()),
+        // Half an event at the end of a body is a cut, not an error.
+        Err(Fault::Syntax { .. }) if event.tail => return Ok(()),
+        Err(Fault::Refused(value)) => {
+            *over = Some(refusal::from_json(head, &value).into());
+            return Ok(());
+        }
+        Err(Fault::BrokenOff(reason)) => {
+            *over = Some(refusal::broken_off(head, &reason).into());
+            return Ok(());
+        }
+        Err(Fault::Nonsense) => "an event of another wire".to_owned(),
+        Err(Fault::Syntax { message, .. } | Fault::Malformed(message)) => message,
+    };
+    let error = DecodeError::Malformed(malformed);
+    *over = Some(error.clone().into());
+    Err(error)
+}
+
+impl<A: Assembly> Decoder for BodyDecoder<A> {
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Delta>) -> Result<(), DecodeError> {
+        if self.is_complete() {
+            return Ok(());
+        }
+        let room = MAX_BODY - self.read;
+        let within = bytes.get(..room).unwrap_or(bytes);
+        self.read += within.len();
+        let mut taken = self.take(within, out);
+        if taken.is_ok() && within.len() < bytes.len() && !self.is_complete() && self.head.is_success() {
+            taken = Err(DecodeError::BodyTooLarge { limit: MAX_BODY }.into());
+        }
+        match taken {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let told = match &error {
+                    ReplyError::Decode(error) => Err(error.clone()),
+                    // A refusal is told at the end; the decoder says that nothing more is needed.
+                    ReplyError::Refusal(_) | ReplyError::CutShort { .. } => Ok(()),
+                };
+                self.over = Some(error);
+                told
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.over.is_some() || self.assembly.is_complete()
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Reply, ReplyError> {
+        if let Some(error) = self.over.take() {
+            return Err(error);
+        }
+        match std::mem::replace(&mut self.mode, Mode::Sniffing) {
+            // A stream that broke before its first event, or that never was one: nothing came, all the same.
+            Mode::Sniffing => self.assembly.finish(&self.head),
+            Mode::Stream(reader) => self.finish_stream(reader, &[]),
+            Mode::Kept { bytes, .. } => self.finish_kept(&bytes),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! From a flat list of canisters to what every wire has: what was said to the model, and the model's turns with the
+//! results of their invocations.
+//!
+//! A turn is found by its number, never by who stands next to whom: results may have come in any order, and a reply may
+//! speak before, between and after its invocations. Every invocation leaves here with an answer, because no provider
+//! takes a history without; one that has none (nothing should let that happen) is answered with the truth.
+//!
+//! A turn that was refused is left out altogether: providers ask for that, and its text may be empty.
+
+use std::collections::HashMap;
+
+use converse_canister::{
+    Assistant, Canister, Invocation, InvocationId, InvocationResult, Maker, Outcome, Stop, ToolName, TurnId,
+};
+use serde_json::Value;
+
+use crate::Endpoint;
+use crate::wire_ids::WireIds;
+
+/// A view as the model shall see it.
+#[derive(Debug)]
+pub(crate) struct Grouped<'a> {
+    /// All instructions, joined by blank lines.
+    pub(crate) instructions: Option<String>,
+    pub(crate) passages: Vec<Passage<'a>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Passage<'a> {
+    /// Users' words and documents that follow one another.
+    Said(Vec<&'a Canister>),
+    Turn(Turn<'a>),
+}
+
+/// One reply of a model.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    pub(crate) parts: Vec<Part<'a>>,
+    pub(crate) stop: &'a Stop,
+    /// Its native items, if this very endpoint and model made them.
+    pub(crate) native: Option<&'a [Value]>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Part<'a> {
+    Words(&'a Assistant),
+    Call(Call<'a>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) invocation: &'a Invocation,
+    pub(crate) answer: Answer<'a>,
+    pub(crate) wire_id: String,
+    /// A name that every wire takes: models invent tools, and a name is checked again on its way back.
+    pub(crate) tool: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Answer<'a> {
+    Result(&'a InvocationResult),
+    Missing,
+}
+
+impl Answer<'_> {
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Result(result) => result.outcome,
+            Self::Missing => Outcome::Interrupted,
+        }
+    }
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            Part::Words(_) => None,
+        })
+    }
+}
+
+/// Groups a view for one endpoint and model.
+pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) -> Grouped<'a> {
+    let maker = endpoint.maker(model);
+    let results: HashMap<&InvocationId, &InvocationResult> = view.iter().filter_map(result).collect();
+    let first_words = first_words(view);
+    let mut ids = WireIds::new(endpoint);
+    let mut instructions = Vec::new();
+    let mut passages: Vec<Passage<'a>> = Vec::new();
+    let mut places: HashMap<TurnId, usize> = HashMap::new();
+    for canister in view {
+        match canister {
+            Canister::Supervisor(supervisor) => instructions.push(supervisor.text.trim()),
+            Canister::User(_) | Canister::Document(_) => match passages.last_mut() {
+                Some(Passage::Said(said)) => said.push(canister),
+                _ => passages.push(Passage::Said(vec![canister])),
+            },
+            Canister::Assistant(_) | Canister::Invocation(_) => {
+                let Some(turn) = canister.turn() else { continue };
+                let first = first_words.get(&turn).copied();
+                if first.is_some_and(|first| matches!(first.stop, Stop::Refused { .. })) {
+                    continue;
+                }
+                let place = *places.entry(turn).or_insert_with(|| {
+                    passages.push(Passage::Turn(empty_turn(first, &maker)));
+                    passages.len() - 1
+                });
+                let made_by = first.and_then(|first| first.native.as_ref()).map(|native| &native.maker);
+                if let Some(Passage::Turn(turn)) = passages.get_mut(place) {
+                    turn.parts.extend(part(canister, &results, &mut ids, made_by));
+                }
+            }
+            Canister::Result(_) => {}
+        }
+    }
+    instructions.retain(|text| !text.is_empty());
+    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
+    Grouped { instructions, passages }
+}
+
+fn result(canister: &Canister) -> Option<(&InvocationId, &InvocationResult)> {
+    match canister {
+        Canister::Result(result) => Some((&result.id, result)),
+        _ => None,
+    }
+}
+
+fn first_words(view: &[Canister]) -> HashMap<TurnId, &Assistant> {
+    let mut first = HashMap::new();
+    for canister in view {
+        if let Canister::Assistant(assistant) = canister {
+            first.entry(assistant.turn).or_insert(assistant);
+        }
+    }
+    first
+}
+
+fn empty_turn<'a>(first: Option<&'a Assistant>, maker: &Maker) -> Turn<'a> {
+    let stop = first.map_or(&Stop::End, |first| &first.stop);
+    let native = first.and_then(|first| first.native.as_ref());
+    let native = native.filter(|native| native.maker == *maker && *stop != Stop::Cut);
+    Turn { parts: Vec::new(), stop, native: native.map(|native| native.items.as_slice()) }
+}
+
+fn part<'a>(
+    canister: &'a Canister,
+    results: &HashMap<&InvocationId, &'a InvocationResult>,
+    ids: &mut WireIds<'_>,
+    made_by: Option<&Maker>,
+) -> Option<Part<'a>> {
+    match canister {
+        Canister::Assistant(assistant) => Some(Part::Words(assistant)),
+        Canister::Invocation(invocation) => Some(Part::Call(Call {
+            invocation,
+            answer: results.get(&invocation.id).map_or(Answer::Missing, |result| Answer::Result(result)),
+            wire_id: ids.assign(invocation, made_by),
+            tool: ToolName::cleaned(&invocation.tool).to_string(),
+        })),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{Arguments, Supervisor, User};
+
+    use super::*;
+    use crate::rows::row;
+
+    fn words(turn: u64, stop: Stop) -> Canister {
+        let content = Vec::new();
+        Canister::Assistant(Assistant { turn: TurnId(turn), content, native: None, stop, response_id: None })
+    }
+
+    fn call(turn: u64, index: usize) -> Canister {
+        let turn = TurnId(turn);
+        Canister::Invocation(Invocation {
+            turn,
+            id: InvocationId::of(turn, index),
+            wire_id: None,
+            tool: "bad name".into(),
+            arguments: Arguments::parse(""),
+            seal: None,
+        })
+    }
+
+    fn answer(turn: u64, index: usize) -> Canister {
+        Canister::Result(InvocationResult::new(InvocationId::of(TurnId(turn), index), Outcome::Success, "ok"))
+    }
+
+    #[test]
+    fn a_turn_is_found_by_its_number() {
+        let user = || Canister::User(User::text("u"));
+        let system = |text: &str| Canister::Supervisor(Supervisor { text: text.into() });
+        let view = [
+            system("a"),
+            user(),
+            user(),
+            words(1, Stop::End),
+            call(1, 0),
+            words(1, Stop::End),
+            call(1, 1),
+            call(1, 2),
+            answer(1, 2),
+            answer(1, 0),
+            system("b"),
+            words(2, Stop::Refused { reason: None }),
+            user(),
+            words(3, Stop::Refused { reason: None }),
+            user(),
+        ];
+        let endpoint = row("openai").unwrap().endpoint(None);
+        let grouped = group(&view, &endpoint, "m");
+        assert_eq!(grouped.instructions.as_deref(), Some("a\n\nb"));
+        let [Passage::Said(before), Passage::Turn(turn), Passage::Said(after)] = grouped.passages.as_slice()
+        else {
+            panic!("{:?}", grouped.passages)
+        };
+        assert_eq!((before.len(), turn.parts.len(), after.len()), (2, 5, 2));
+        let calls: Vec<_> = turn.calls().map(|call| (call.wire_id.as_str(), call.answer.outcome())).collect();
+        let success = Outcome::Success;
+        assert_eq!(calls, [("inv_1_0", success), ("inv_1_1", Outcome::Interrupted), ("inv_1_2", success)]);
+        assert!(turn.calls().all(|call| call.tool == "bad_name"));
+    }
+}

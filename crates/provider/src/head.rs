@@ -1,0 +1,44 @@
+//! What a response's head says that outlives it: status, kind of body, request id, advice on trying again.
+
+use http::header::{CONTENT_TYPE, HeaderMap};
+use http::response::Parts;
+
+use crate::RetryAdvice;
+use crate::retry_after::advice;
+
+/// The headers in which providers name a request, the vendors' own first.
+/// Anthropic `request-id`, OpenAI `x-request-id`, OpenRouter `X-Generation-Id` (checked 2026-11-20).
+const REQUEST_IDS: [&str; 3] = ["request-id", "x-request-id", "x-generation-id"];
+
+/// The facts of a head that a decoder needs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) event_stream: bool,
+    pub(crate) request_id: Option<String>,
+    pub(crate) retry: RetryAdvice,
+}
+
+impl Head {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let kind = text(&parts.headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+        Self {
+            status: parts.status.as_u16(),
+            event_stream: kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"),
+            request_id: REQUEST_IDS
+                .iter()
+                .find_map(|name| text(&parts.headers, name))
+                .map(|id| id.chars().take(200).collect()),
+            retry: advice(&parts.headers),
+        }
+    }
+
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// A header that is text and not blank.
+pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty())
+}

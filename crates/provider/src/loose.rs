@@ -1,0 +1,201 @@
+//! Reading JSON from servers that do not agree on types.
+//!
+//! A field that should be a string is sometimes `null`, a number or missing; none of that may end a stream. [`Loose`]
+//! takes a string if it is one, borrowed from the event where it holds no escapes, and passes over anything else.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A string, or nothing if something else stood there.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Loose<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl<'a> Loose<'a> {
+    /// The string, if there is one and it is not empty.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    pub(crate) fn into_text(self) -> Option<Cow<'a, str>> {
+        self.0.filter(|text| !text.is_empty())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LooseVisitor).map(Loose)
+    }
+}
+
+struct LooseVisitor;
+
+impl<'de> Visitor<'de> for LooseVisitor {
+    type Value = Option<Cow<'de, str>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(text)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+}
+
+/// Reads JSON; where it holds half of a surrogate pair (a server that cuts its text between UTF-16 units), reads it
+/// again with U+FFFD in its place. `mended` is where that second text lives.
+pub(crate) fn read<'a, T: Deserialize<'a>>(
+    json: &'a str,
+    mended: &'a mut Option<String>,
+) -> Result<T, serde_json::Error> {
+    match serde_json::from_str(json) {
+        Ok(value) => Ok(value),
+        Err(error) => match mend(json) {
+            Some(text) => serde_json::from_str(mended.insert(text)),
+            None => Err(error),
+        },
+    }
+}
+
+/// The text with every escape of a lone surrogate replaced, if it has one.
+fn mend(json: &str) -> Option<String> {
+    let mut mended = String::new();
+    let (mut rest, mut changed) = (json, false);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        mended.push_str(before);
+        let length = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                changed = true;
+                mended.push_str("\\ufffd");
+                rest = escape.get(6..)?;
+                continue;
+            }
+            // The escaped character is one byte, or it is no JSON.
+            _ => 2,
+        };
+        mended.push_str(escape.get(..length)?);
+        rest = escape.get(length..)?;
+    }
+    mended.push_str(rest);
+    changed.then_some(mended)
+}
+
+/// The UTF-16 unit of a `\uXXXX` at the start.
+fn unit(text: &str) -> Option<u16> {
+    u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
+}
+
+/// A count, whatever else may stand there (`null`, a negative number, a string).
+pub(crate) fn count(raw: Option<&RawValue>) -> Option<u64> {
+    raw?.get().trim().parse().ok()
+}
+
+/// The value, if it is not nested beyond what serde_json reads.
+pub(crate) fn value(raw: Option<&RawValue>) -> Option<Value> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// A token count at a JSON pointer.
+pub(crate) fn tokens(usage: &Value, pointer: &str) -> Option<u64> {
+    usage.pointer(pointer)?.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow, default)]
+        a: Loose<'a>,
+        #[serde(borrow)]
+        n: Option<&'a RawValue>,
+    }
+
+    #[test]
+    fn a_string_is_taken_and_anything_else_passed_over() {
+        for (json, text) in [
+            (r#"{"a":"x"}"#, Some("x")),
+            (r#"{"a":"\n"}"#, Some("\n")),
+            (r#"{"a":""}"#, None),
+            (r#"{"a":null}"#, None),
+            (r#"{"a":[1,{"b":2}]}"#, None),
+            (r#"{"a":{"b":[3]}}"#, None),
+            (r#"{"a":-1.5}"#, None),
+            (r#"{"a":true}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(serde_json::from_str::<Row<'_>>(json).unwrap().a.text(), text, "{json}");
+        }
+        let row: Row<'_> = serde_json::from_str(r#"{"a":"plain"}"#).unwrap();
+        assert!(matches!(row.a.0, Some(Cow::Borrowed(_))), "no copy without need");
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced() {
+        for (json, text) in [
+            (r#"{"a":"x\ud83e"}"#, "x\u{fffd}"),
+            (r#"{"a":"\udd80\ud83e\udd80\uD83E\n"}"#, "\u{fffd}🦀\u{fffd}\n"),
+            (r#"{"a":"\\\\ud83e\ud83e\u0041"}"#, "\\\\ud83e\u{fffd}A"),
+        ] {
+            let mut room = None;
+            assert_eq!(read::<Row<'_>>(json, &mut room).unwrap().a.text(), Some(text), "{json}");
+        }
+        for json in [r#"{"a":"\ud83"#, r#"{"a":"\"#, r#"{"a":"\ué"}"#, "{"] {
+            assert!(read::<Row<'_>>(json, &mut None).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_count_is_a_whole_number() {
+        for (json, number) in [("7", Some(7)), ("null", None), ("-1", None), ("\"1\"", None), ("1.5", None)] {
+            let json = format!(r#"{{"n":{json}}}"#);
+            assert_eq!(count(serde_json::from_str::<Row<'_>>(&json).unwrap().n), number, "{json}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `<think>…</think>` at the very start of a reply's content: reasoning that the server's template did not take out.
+//!
+//! Only at the very start, blanks aside: further on it is what the model wishes to say. The tags may be cut anywhere
+//! between two chunks, so as much is held back as could still become one.
+
+const OPEN: &str = "<think>";
+const CLOSE: &str = "</think>";
+/// More than this before the first tag, and it is text: what is held back is looked at again with every chunk.
+const MAX_BLANKS: usize = 64;
+
+/// A stretch of content.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Stretch {
+    Text(String),
+    Reasoning(String),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum Place {
+    #[default]
+    Start,
+    Inside,
+    /// Right after the closing tag: blanks are layout.
+    After,
+    Text,
+}
+
+/// Splits content as it comes.
+#[derive(Debug, Default)]
+pub(super) struct ThinkSplitter {
+    place: Place,
+    held: String,
+}
+
+impl ThinkSplitter {
+    /// Takes the next piece of content.
+    pub(super) fn feed(&mut self, text: &str, mut out: impl FnMut(Stretch)) {
+        if self.place == Place::Text {
+            out(Stretch::Text(text.to_owned()));
+            return;
+        }
+        self.held.push_str(text);
+        self.advance(&mut out);
+    }
+
+    /// The content is over: what is held back is what it is.
+    pub(super) fn finish(&mut self, mut out: impl FnMut(Stretch)) {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return;
+        }
+        match self.place {
+            Place::Inside => out(Stretch::Reasoning(held)),
+            Place::Start | Place::Text => out(Stretch::Text(held)),
+            Place::After => {}
+        }
+    }
+
+    fn advance(&mut self, out: &mut impl FnMut(Stretch)) {
+        if self.place == Place::Start {
+            let start = self.held.trim_start();
+            if let Some(rest) = start.strip_prefix(OPEN) {
+                self.held = rest.to_owned();
+                self.place = Place::Inside;
+            } else if OPEN.starts_with(start) && self.held.len() <= MAX_BLANKS {
+                return;
+            } else {
+                self.place = Place::Text;
+            }
+        }
+        if self.place == Place::Inside {
+            if let Some((thought, rest)) = self.held.split_once(CLOSE) {
+                let (thought, rest) = (thought.to_owned(), rest.to_owned());
+                tell(Stretch::Reasoning(thought), out);
+                self.held = rest;
+                self.place = Place::After;
+            } else {
+                let keep = half_tag(&self.held);
+                let rest = self.held.split_off(self.held.len() - keep);
+                tell(Stretch::Reasoning(std::mem::replace(&mut self.held, rest)), out);
+                return;
+            }
+        }
+        if self.place == Place::After {
+            self.held = self.held.trim_start().to_owned();
+            if self.held.is_empty() {
+                return;
+            }
+            self.place = Place::Text;
+        }
+        tell(Stretch::Text(std::mem::take(&mut self.held)), out);
+    }
+}
+
+fn tell(stretch: Stretch, out: &mut impl FnMut(Stretch)) {
+    let (Stretch::Text(text) | Stretch::Reasoning(text)) = &stretch;
+    if !text.is_empty() {
+        out(stretch);
+    }
+}
+
+/// How many bytes at the end could be the beginning of the closing tag.
+fn half_tag(text: &str) -> usize {
+    (1..CLOSE.len())
+        .rev()
+        .find(|length| CLOSE.get(..*length).is_some_and(|half| text.ends_with(half)))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(chunks: &[&str]) -> (String, String) {
+        let (mut text, mut thought) = (String::new(), String::new());
+        let mut splitter = ThinkSplitter::default();
+        let mut out = |stretch| match stretch {
+            Stretch::Text(more) => text.push_str(&more),
+            Stretch::Reasoning(more) => thought.push_str(&more),
+        };
+        for chunk in chunks {
+            splitter.feed(chunk, &mut out);
+        }
+        splitter.finish(&mut out);
+        (thought, text)
+    }
+
+    #[test]
+    fn reasoning_is_taken_from_the_start_only() {
+        for (content, thought, text) in [
+            ("<think>hm</think>\n\nyes", "hm", "yes"),
+            ("\n <think>\nhm\n</think> yes </think>", "\nhm\n", "yes </think>"),
+            ("yes <think>no</think>", "", "yes <think>no</think>"),
+            ("<thin", "", "<thin"),
+            ("<thinking>", "", "<thinking>"),
+            ("<think>never </thin", "never </thin", ""),
+            ("<think></think>", "", ""),
+            ("  yes", "", "  yes"),
+            ("\n", "", "\n"),
+        ] {
+            let expected = (thought.to_owned(), text.to_owned());
+            assert_eq!(split(&[content]), expected, "{content}");
+            let letters: Vec<String> = content.chars().map(String::from).collect();
+            let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+            assert_eq!(split(&letters), expected, "{content} by letter");
+        }
+    }
+}

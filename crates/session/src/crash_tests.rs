@@ -1,0 +1,310 @@
+//! A conversation is saved and the process dies: at any byte, at any write, and again while mending.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use converse_canister::{
+    Arguments, Assistant, Canister, Cost, Decision, Invocation, InvocationId, InvocationResult, Maker,
+    Native, Outcome, ProviderName, Stop, TurnId, Usage, User,
+};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::lines::{Lines, Storage};
+use crate::repair::load;
+use crate::scan::scan;
+use crate::{Body, Entry, FORMAT, Header, Loaded, Repair, SessionError};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// A reply with these calls, which its native form names.
+fn reply(turn: u64, calls: &[usize]) -> Vec<Body> {
+    let turn = TurnId(turn);
+    let ids: Vec<_> = calls.iter().map(|index| InvocationId::of(turn, *index)).collect();
+    let maker = Maker {
+        provider: ProviderName::new("p").unwrap(),
+        dialect: "d".into(),
+        model: "m".into(),
+        endpoint: "e".into(),
+    };
+    let items = ids.iter().map(|id| json!({ "call": id })).collect();
+    let native = Some(Native { maker, items });
+    let said = vec![converse_canister::Content::text("let me see\n{")];
+    let first = Assistant { turn, content: said, native, stop: Stop::End, response_id: None };
+    let invocation = |id: &InvocationId| {
+        let arguments = Arguments::parse(r#"{"x":"ü\n"}"#);
+        let id = id.clone();
+        Canister::Invocation(Invocation { turn, id, wire_id: None, tool: "t".into(), arguments, seal: None })
+    };
+    let mut bodies = vec![Canister::Assistant(first).into()];
+    bodies.extend(ids.iter().map(|id| invocation(id).into()));
+    let usage = Usage { output: Some(2), ..Usage::default() };
+    bodies.push(Body::Used { usage, cost: Some(Cost(3)), model: "m".into() });
+    bodies
+}
+
+fn decided(turn: u64, index: usize) -> Body {
+    Body::Decided {
+        id: InvocationId::of(TurnId(turn), index),
+        decision: Decision::Allow { rule: "r".into() },
+    }
+}
+
+fn started(turn: u64, index: usize) -> Body {
+    Body::Started { id: InvocationId::of(TurnId(turn), index) }
+}
+
+fn result(turn: u64, index: usize) -> Body {
+    let id = InvocationId::of(TurnId(turn), index);
+    Canister::Result(InvocationResult::new(id, Outcome::Success, "done")).into()
+}
+
+fn story() -> Vec<Body> {
+    let header = Header { format: FORMAT, program: "p".into(), created: NOW };
+    let later = json!({ "type": "rewound", "to": 1 });
+    let user = |text: &str| Body::from(Canister::User(User::text(text)));
+    [
+        vec![
+            Body::Opened(header),
+            Body::Settings { settings: [("a".into(), 1.into())].into_iter().collect() },
+        ],
+        vec![user("hello")],
+        reply(1, &[0, 1, 2]),
+        vec![decided(1, 0), decided(1, 1), started(1, 1), started(1, 0), result(1, 0), result(1, 1)],
+        vec![decided(1, 2), started(1, 2), result(1, 2)],
+        vec![Body::Other(later.as_object().unwrap().clone())],
+        reply(2, &[]),
+        vec![user("more")],
+        reply(3, &[0]),
+        vec![decided(3, 0), started(3, 0), result(3, 0)],
+        reply(4, &[]),
+    ]
+    .concat()
+}
+
+fn line(seq: usize, body: Body) -> Vec<u8> {
+    Entry { seq: seq as u64, at: NOW, body }.to_line().unwrap()
+}
+
+fn written(story: Vec<Body>) -> Vec<u8> {
+    story.into_iter().enumerate().flat_map(|(index, body)| line(index + 1, body)).collect()
+}
+
+fn read(bytes: &[u8]) -> Result<Loaded, SessionError> {
+    load(scan(bytes, Path::new("j"))?, Path::new("j"))
+}
+
+/// What opening the session makes of the file.
+fn mended(bytes: &[u8]) -> Vec<u8> {
+    let loaded = read(bytes).unwrap();
+    let mut bytes = bytes[..loaded.length as usize].to_vec();
+    for (index, body) in loaded.amendments().into_iter().enumerate() {
+        bytes.extend(line(loaded.next_seq as usize + index, body));
+    }
+    bytes
+}
+
+/// What a provider would refuse is not in there, and nothing is claimed that did not happen.
+fn assert_lawful(loaded: &Loaded, all: &Loaded) {
+    let canisters = loaded.transcript.as_slice();
+    assert!(!loaded.transcript.has_open());
+    let invocations: HashSet<_> = canisters
+        .iter()
+        .filter_map(|canister| match canister {
+            Canister::Invocation(invocation) => Some(invocation.id.to_string()),
+            _ => None,
+        })
+        .collect();
+    for canister in canisters {
+        if let Canister::Assistant(Assistant { native: Some(native), .. }) = canister {
+            for item in &native.items {
+                assert!(
+                    invocations.contains(item["call"].as_str().unwrap()),
+                    "a native call without a canister"
+                );
+            }
+        }
+    }
+    let genuine = |canister: &&Canister| {
+        let made_up = [Outcome::Cancelled, Outcome::Interrupted];
+        !matches!(canister, Canister::Result(result) if made_up.contains(&result.outcome))
+    };
+    let plain = |canister: &Canister| match canister.clone() {
+        Canister::Assistant(assistant) => Canister::Assistant(Assistant { native: None, ..assistant }),
+        other => other,
+    };
+    let kept: Vec<_> = canisters.iter().filter(genuine).map(plain).collect();
+    let whole: Vec<_> = all.transcript.as_slice().iter().map(plain).collect();
+    assert!(whole.starts_with(&kept));
+}
+
+#[test]
+fn a_finished_story_needs_no_repair_and_keeps_its_native_forms() {
+    let loaded = read(&written(story())).unwrap();
+    assert_eq!(loaded.repairs, []);
+    assert!(loaded.amendments().is_empty());
+    assert_eq!((loaded.usage.output, loaded.cost, loaded.decisions.len()), (Some(8), Cost(12), 4));
+    assert_eq!(loaded.settings["a"], 1);
+    let natives = loaded.transcript.as_slice().iter();
+    let natives = natives.filter(|c| matches!(c, Canister::Assistant(a) if a.native.is_some()));
+    assert_eq!(natives.count(), 4);
+}
+
+#[test]
+fn cut_at_every_byte_the_story_is_lawful_and_mended_once() {
+    let whole = written(story());
+    let all = read(&whole).unwrap();
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for length in 0..whole.len() {
+        let cut = &whole[..length];
+        if length < header {
+            assert!(matches!(read(cut), Err(SessionError::Empty { .. })), "{length}");
+            continue;
+        }
+        let loaded = read(cut).unwrap();
+        assert_lawful(&loaded, &all);
+        let whole_lines = cut.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(loaded.next_seq as usize, whole_lines + 1, "{length}");
+        let again = read(&mended(cut)).unwrap();
+        assert_eq!(again.repairs, [], "{length}");
+        assert_eq!(again.transcript, loaded.transcript, "{length}");
+    }
+}
+
+#[test]
+fn cut_again_while_mending_it_is_lawful_still() {
+    let whole = written(story());
+    let all = read(&whole).unwrap();
+    let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    for end in ends {
+        let once = mended(&whole[..end]);
+        // A torn line is a torn line, however long: some cuts of each are enough.
+        for length in (end..once.len()).step_by(23) {
+            let loaded = read(&once[..length]).unwrap();
+            assert_lawful(&loaded, &all);
+            assert_eq!(read(&mended(&once[..length])).unwrap().repairs, [], "{end} {length}");
+        }
+    }
+}
+
+#[test]
+fn what_is_known_of_an_open_invocation_decides_its_result() {
+    let (mut before, mut repairs) = (story(), vec![]);
+    let at = before.iter().position(|body| *body == result(1, 0)).unwrap();
+    before.truncate(at);
+    let loaded = read(&written(before)).unwrap();
+    for (index, outcome) in [(0, Outcome::Interrupted), (1, Outcome::Interrupted), (2, Outcome::Cancelled)] {
+        let id = InvocationId::of(TurnId(1), index);
+        let found = loaded.transcript.as_slice().iter().any(|canister| {
+            matches!(canister, Canister::Result(result) if result.id == id && result.outcome == outcome)
+        });
+        assert!(found, "{id}");
+        let started = outcome == Outcome::Interrupted;
+        repairs.push(if started { Repair::Interrupted { id } } else { Repair::NotStarted { id } });
+    }
+    assert_eq!(loaded.repairs, repairs);
+}
+
+#[test]
+fn a_reply_without_its_end_loses_its_native_form_for_good() {
+    let mut cut = story();
+    let second_call = cut.iter().position(|body| matches!(body, Body::Used { .. })).unwrap() - 1;
+    cut.truncate(second_call);
+    let mended = mended(&written(cut));
+    let loaded = read(&mended).unwrap();
+    let native = loaded
+        .transcript
+        .as_slice()
+        .iter()
+        .any(|canister| matches!(canister, Canister::Assistant(assistant) if assistant.native.is_some()));
+    assert!(!native);
+    assert!(String::from_utf8(mended).unwrap().contains("\"type\":\"incomplete\",\"turn\":1"));
+}
+
+#[test]
+fn a_canister_against_the_law_is_damage() {
+    let mut broken = story();
+    broken.insert(3, result(1, 0));
+    match read(&written(broken)).unwrap_err() {
+        SessionError::Corrupt { line: 4, reason, .. } => {
+            assert!(reason.contains("no open invocation"), "{reason}")
+        }
+        other => panic!("{other}"),
+    }
+}
+
+proptest::proptest! {
+    /// Damage is told or harmless; whatever is handed out is lawful.
+    #[test]
+    fn a_changed_byte_makes_nothing_fall(at: proptest::sample::Index, byte: u8) {
+        let mut bytes = written(story());
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        match read(&bytes) {
+            Ok(loaded) => proptest::prop_assert!(!loaded.transcript.has_open()),
+            Err(error) => {
+                let io = matches!(error, SessionError::Io { .. });
+                proptest::prop_assert!(!io, "{}", error);
+            }
+        }
+    }
+}
+
+/// Takes `bite` bytes at a time, has no more room once in a while, and keeps every state the file was in.
+struct Tape {
+    bytes: Vec<u8>,
+    bite: usize,
+    calls: usize,
+    full_at: usize,
+    states: Vec<Vec<u8>>,
+}
+
+impl Storage for Tape {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.calls += 1;
+        if self.calls.is_multiple_of(self.full_at) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let taken = bytes.len().min(self.bite);
+        self.bytes.extend(&bytes[..taken]);
+        self.states.push(self.bytes.clone());
+        Ok(taken)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.bytes.truncate(length as usize);
+        self.states.push(self.bytes.clone());
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn killed_after_any_write_or_truncation_the_story_is_lawful() {
+    let all = read(&written(story())).unwrap();
+    for (bite, full_at) in [(usize::MAX, usize::MAX), (usize::MAX, 3), (200, 5), (97, 7), (13, 41)] {
+        let tape = Tape { bytes: vec![], bite, calls: 0, full_at, states: vec![] };
+        let mut lines = Lines::new(tape, 0, false);
+        for (index, body) in story().into_iter().enumerate() {
+            let line = line(index + 1, body);
+            let tries = (0..20).take_while(|_| lines.append(&line).is_err()).count();
+            assert!(tries < 20, "the disk never had room");
+        }
+        let tape = lines.into_storage();
+        assert_eq!(tape.bytes, written(story()));
+        for state in &tape.states {
+            match read(state) {
+                Ok(loaded) => {
+                    assert_lawful(&loaded, &all);
+                    assert_eq!(read(&mended(state)).unwrap().repairs, []);
+                }
+                Err(SessionError::Empty { .. }) => assert!(!state.contains(&b'\n')),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}

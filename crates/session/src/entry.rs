@@ -1,0 +1,298 @@
+//! One line of a journal.
+//!
+//! The surprising part: a line may nest deeper than serde_json reads by default. Arguments and results are read within
+//! its limit of 128 levels and then stand some levels deeper in a line; with the default limit such a line could be
+//! written and never read again. So the limit here is ours, wide enough for all that could be read elsewhere, and a
+//! line beyond it is not written at all.
+
+use converse_canister::{Canister, Cost, Decision, InvocationId, TurnId, Usage};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Levels of nesting in a line: serde_json's 128 and what a line adds around a value, with room to spare.
+const MAX_DEPTH: usize = 256;
+
+/// Bytes of a line, its newline included. A reply is at most 64 MiB on the wire, and stands twice in its canister.
+pub(crate) const MAX_LINE_BYTES: usize = 256 * 1024 * 1024;
+
+/// One line: its number, when it was written, what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// From 1, without gaps.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub body: Body,
+}
+
+/// What a line says. In JSON: `type` is the variant's name in snake case, its fields stand beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "most lines are canisters")]
+pub enum Body {
+    /// The first line, and only that.
+    Opened(Header),
+    /// A message joined the transcript.
+    Canister { canister: Canister },
+    /// An invocation was allowed or denied.
+    Decided { id: InvocationId, decision: Decision },
+    /// An invocation is about to run. Committed before it does, so a run without this line did not happen.
+    Started { id: InvocationId },
+    /// A reply is complete; what it took. Follows the canisters of every reply, and so says that none is missing.
+    Used {
+        usage: Usage,
+        /// `None`: the price is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
+        model: String,
+    },
+    /// How the conversation is led from here on: the model and other names and values of the caller.
+    Settings { settings: Map<String, Value> },
+    /// The reply was cut while it was being saved: its native form must not be replayed.
+    Incomplete { turn: TurnId },
+    /// For people.
+    Note { text: String },
+    /// Of a later version: the line as it was, without `seq` and `at`.
+    #[serde(skip)]
+    Other(Map<String, Value>),
+}
+
+const KNOWN: [&str; 8] =
+    ["opened", "canister", "decided", "started", "used", "settings", "incomplete", "note"];
+
+impl From<Canister> for Body {
+    fn from(canister: Canister) -> Self {
+        Self::Canister { canister }
+    }
+}
+
+/// The first line of a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    pub format: u32,
+    /// What wrote it, e.g. `converse 0.1.0`.
+    pub program: String,
+    pub created: Timestamp,
+}
+
+/// Why a line cannot be read, or would not be readable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLine {
+    #[error("not a journal entry: {0}")]
+    Json(String),
+    #[error("no usable `{0}`")]
+    Field(&'static str),
+    #[error("nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    #[error("longer than {MAX_LINE_BYTES} bytes")]
+    TooLong,
+}
+
+impl From<serde_json::Error> for BadLine {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error.to_string())
+    }
+}
+
+impl Entry {
+    /// The line, its newline included. Whatever this returns, [`Entry::from_line`] reads.
+    pub fn to_line(&self) -> Result<Vec<u8>, BadLine> {
+        #[derive(Serialize)]
+        struct Line<'a, T> {
+            seq: u64,
+            at: Timestamp,
+            #[serde(flatten)]
+            body: &'a T,
+        }
+        let (seq, at) = (self.seq, self.at);
+        let mut line = match &self.body {
+            Body::Other(body) => serde_json::to_vec(&Line { seq, at, body })?,
+            body => serde_json::to_vec(&Line { seq, at, body })?,
+        };
+        line.push(b'\n');
+        if line.len() > MAX_LINE_BYTES {
+            return Err(BadLine::TooLong);
+        }
+        if depth(&line) > MAX_DEPTH {
+            return Err(BadLine::TooDeep);
+        }
+        Ok(line)
+    }
+
+    /// Reads a line, with or without its newline.
+    pub fn from_line(line: &[u8]) -> Result<Self, BadLine> {
+        let mut fields = read_object(line)?;
+        let seq = fields.shift_remove("seq").and_then(|seq| seq.as_u64()).ok_or(BadLine::Field("seq"))?;
+        let at = fields.shift_remove("at").ok_or(BadLine::Field("at"))?;
+        let at = at.as_str().and_then(|at| at.parse().ok()).ok_or(BadLine::Field("at"))?;
+        let kind = fields.get("type").and_then(Value::as_str).ok_or(BadLine::Field("type"))?;
+        let body = if KNOWN.contains(&kind) {
+            serde_json::from_value(Value::Object(fields))?
+        } else {
+            Body::Other(fields)
+        };
+        Ok(Self { seq, at, body })
+    }
+}
+
+/// The format that a first line names, however little else of it this version understands.
+pub(crate) fn format_of(line: &[u8]) -> Option<u64> {
+    let fields = read_object(line).ok()?;
+    if fields.get("type")?.as_str()? != "opened" {
+        return None;
+    }
+    fields.get("format")?.as_u64()
+}
+
+fn read_object(line: &[u8]) -> Result<Map<String, Value>, BadLine> {
+    if depth(line) > MAX_DEPTH {
+        return Err(BadLine::TooDeep);
+    }
+    let mut reader = serde_json::Deserializer::from_slice(line);
+    reader.disable_recursion_limit();
+    let fields = Map::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(fields)
+}
+
+/// The deepest nesting of brackets outside strings.
+fn depth(json: &[u8]) -> usize {
+    let (mut now, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b'}' | b']' => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{Arguments, Content, InvocationResult, Outcome, User};
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(body: Body) -> Entry {
+        Entry { seq: 7, at: "2026-11-20T10:11:12.345Z".parse().unwrap(), body }
+    }
+
+    fn object(value: Value) -> Map<String, Value> {
+        let Value::Object(object) = value else { panic!("not an object") };
+        object
+    }
+
+    /// What version 1 wrote. If this test must change, the format version must too.
+    #[test]
+    fn format_1_reads_as_it_was() {
+        let at = "2026-11-20T10:11:12.345Z";
+        for (written, kind) in [
+            (json!({"type": "opened", "format": 1, "program": "converse 0.1.0", "created": at}), "Opened"),
+            (
+                json!({"type": "canister", "canister": {"role": "user", "content": [{"type": "text", "text": "hi"}]}}),
+                "Canister",
+            ),
+            (
+                json!({"type": "decided", "id": "inv_1_0", "decision": {"decision": "allow", "rule": "user"}}),
+                "Decided",
+            ),
+            (json!({"type": "started", "id": "inv_1_0"}), "Started"),
+            (json!({"type": "used", "usage": {"input": 3, "output": 5}, "cost": 12, "model": "m"}), "Used"),
+            (json!({"type": "settings", "settings": {"model": "openai/gpt-5"}}), "Settings"),
+            (json!({"type": "incomplete", "turn": 1}), "Incomplete"),
+            (json!({"type": "note", "text": "by hand"}), "Note"),
+        ] {
+            let mut line = object(json!({"seq": 7, "at": at}));
+            line.extend(object(written));
+            let line = Value::Object(line).to_string();
+            let entry = Entry::from_line(line.as_bytes()).unwrap();
+            assert!(format!("{:?}", entry.body).starts_with(kind), "{line}");
+            assert_eq!(String::from_utf8(entry.to_line().unwrap()).unwrap(), format!("{line}\n"));
+        }
+        assert_eq!(crate::FORMAT, 1);
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_kept_as_it_was() {
+        let line =
+            r#"{"seq":7,"at":"2026-11-20T10:11:12Z","type":"rewound","z":[1.50,null],"a":{"type":"x"}}"#;
+        let entry = Entry::from_line(line.as_bytes()).unwrap();
+        assert!(matches!(&entry.body, Body::Other(fields) if fields["type"] == "rewound"));
+        let again = entry.to_line().unwrap();
+        assert_eq!(String::from_utf8(again).unwrap(), line.replace("1.50", "1.5") + "\n");
+    }
+
+    #[test]
+    fn a_known_type_with_wrong_fields_is_no_unknown_type() {
+        for (line, problem) in [
+            ("", "EOF"),
+            ("[]", "not a journal entry"),
+            ("{\"seq\":1}x", "not a journal entry"),
+            ("{}", "`seq`"),
+            (r#"{"seq":-1,"at":"2026-11-20T10:11:12Z","type":"note","text":""}"#, "`seq`"),
+            (r#"{"seq":1,"type":"note","text":""}"#, "`at`"),
+            (r#"{"seq":1,"at":"yesterday","type":"note","text":""}"#, "`at`"),
+            (r#"{"seq":1,"at":"2026-11-20T10:11:12Z","text":""}"#, "`type`"),
+            (r#"{"seq":1,"at":"2026-11-20T10:11:12Z","type":"note"}"#, "missing field `text`"),
+            (
+                r#"{"seq":1,"at":"2026-11-20T10:11:12Z","type":"started","id":"a b"}"#,
+                "not a valid invocation id",
+            ),
+        ] {
+            let error = Entry::from_line(line.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(problem), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn whatever_was_read_elsewhere_can_be_written_and_read_again() {
+        let deepest = format!("{{\"a\":{}{}}}", "[".repeat(126), "]".repeat(126));
+        let arguments = Arguments::parse(&deepest);
+        assert_eq!(arguments.malformed, None);
+        let id = InvocationId::of(TurnId(1), 0);
+        let invocation = converse_canister::Invocation {
+            turn: TurnId(1),
+            id: id.clone(),
+            wire_id: None,
+            tool: "t".into(),
+            arguments,
+            seal: None,
+        };
+        let mut result = InvocationResult::new(id, Outcome::Success, "");
+        result.content = vec![Content::Structured { value: serde_json::from_str(&deepest).unwrap() }];
+        for canister in [Canister::Invocation(invocation), Canister::Result(result)] {
+            let entry = entry(Body::Canister { canister });
+            assert_eq!(Entry::from_line(&entry.to_line().unwrap()), Ok(entry));
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        let mut value = Value::Null;
+        for _ in 0..MAX_DEPTH {
+            value = json!([value]);
+        }
+        let canister = Canister::User(User { content: vec![Content::Structured { value }] });
+        assert_eq!(entry(Body::Canister { canister }).to_line(), Err(BadLine::TooDeep));
+        let bomb = [b"{\"seq\":".as_slice(), &b"[".repeat(1_000_000)].concat();
+        assert_eq!(Entry::from_line(&bomb), Err(BadLine::TooDeep));
+        assert_eq!(depth(br#"{"a":"[[[[","b\"{":[{}]}"#), 3);
+    }
+
+    #[test]
+    fn the_format_is_found_in_a_first_line_of_any_shape() {
+        assert_eq!(format_of(br#"{"type":"opened","format":9,"new":true}"#), Some(9));
+        for other in ["", "{", "[]", r#"{"type":"note","format":9}"#, r#"{"type":"opened","format":"9"}"#] {
+            assert_eq!(format_of(other.as_bytes()), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Files and directories for one pair of eyes.
+//!
+//! The mode given at creation is narrowed by the umask and never widened, and an existing file keeps its own; so the
+//! mode is looked at afterwards and set if it is another.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+const TEMPORARY: &str = ".tmp-";
+
+/// Makes the directory and those above it that are missing.
+pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    if fs::metadata(path)?.permissions().mode() & 0o7777 != 0o700 {
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn private_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.mode(0o600).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o7777 != 0o600 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// Names in a directory are durable once the directory is.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// The file has all of these bytes or is as it was before. Two writers at once must not share a `mark`.
+pub(crate) fn replace(dir: &Path, name: &str, mark: u64, bytes: &[u8]) -> io::Result<()> {
+    let temporary = dir.join(format!("{TEMPORARY}{mark}-{name}"));
+    let written = private_file(&temporary, OpenOptions::new().write(true).create(true).truncate(true))
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&temporary, dir.join(name)))
+        .and_then(|()| sync_dir(dir));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Removes what [`replace`] left when it was killed. Only for who holds the lock.
+pub(crate) fn sweep(dir: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replacement_that_fails_leaves_nothing_and_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("taken/by-a-directory")).unwrap();
+        replace(dir.path(), "taken", 0, b"new").unwrap_err();
+        assert!(dir.path().join("taken/by-a-directory").is_dir());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,235 @@
+//! Appends whole lines, or nothing.
+//!
+//! A disk that is full takes part of a line. What it took is cut off again at once; if even that fails, it is cut off
+//! before the next line is written, so two lines never run into each other. After a failed sync nobody knows what is on
+//! the disk (the kernel may drop the pages and report success the next time), so nothing is accepted any more.
+
+use std::fs::File;
+use std::io;
+
+/// What a journal needs of a file that is open for appending.
+pub(crate) trait Storage {
+    /// Appends some of the bytes and says how many.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Storage for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(self, bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Lines<S> {
+    storage: S,
+    /// Bytes of whole lines.
+    length: u64,
+    /// There may be more in the file than whole lines.
+    ragged: bool,
+    unsynced: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum LinesError {
+    Io(io::Error),
+    /// A sync failed earlier.
+    Unsynced,
+}
+
+impl From<io::Error> for LinesError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl<S: Storage> Lines<S> {
+    /// `length`: bytes of whole lines that are there already; what stands behind them is cut off.
+    pub(crate) fn new(storage: S, length: u64, ragged: bool) -> Self {
+        Self { storage, length, ragged, unsynced: false }
+    }
+
+    /// The line must bring its newline.
+    pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), LinesError> {
+        if self.unsynced {
+            return Err(LinesError::Unsynced);
+        }
+        self.trim()?;
+        self.ragged = true;
+        if let Err(error) = self.write_all(line) {
+            // The first error is the one to tell; if this fails too, the next append tries again.
+            let _ = self.trim();
+            return Err(error.into());
+        }
+        self.ragged = false;
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn sync(&mut self) -> Result<(), LinesError> {
+        if self.unsynced {
+            return Err(LinesError::Unsynced);
+        }
+        self.storage.sync().map_err(|error| {
+            self.unsynced = true;
+            error.into()
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_storage(self) -> S {
+        self.storage
+    }
+
+    /// Cuts off what is not a whole line.
+    fn trim(&mut self) -> io::Result<()> {
+        if self.ragged {
+            self.storage.truncate(self.length)?;
+            self.ragged = false;
+        }
+        Ok(())
+    }
+
+    /// One call, unless the system takes less than it was given.
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.storage.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(taken) => bytes = bytes.get(taken..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind::{Interrupted, Other, StorageFull};
+
+    use super::*;
+
+    /// A disk with room for `room` bytes that takes at most `bite` of them at once.
+    struct Disk {
+        bytes: Vec<u8>,
+        room: usize,
+        bite: usize,
+        writes: usize,
+        stuck: bool,
+        interrupted: bool,
+        dying: bool,
+    }
+
+    impl Disk {
+        fn new(room: usize) -> Self {
+            Self {
+                bytes: vec![],
+                room,
+                bite: 1000,
+                writes: 0,
+                stuck: false,
+                interrupted: false,
+                dying: false,
+            }
+        }
+    }
+
+    impl Storage for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.writes += 1;
+            if std::mem::take(&mut self.interrupted) {
+                return Err(Interrupted.into());
+            }
+            let taken = bytes.len().min(self.bite).min(self.room - self.bytes.len());
+            if taken == 0 {
+                return Err(StorageFull.into());
+            }
+            self.bytes.extend(&bytes[..taken]);
+            Ok(taken)
+        }
+
+        fn truncate(&mut self, length: u64) -> io::Result<()> {
+            if self.stuck {
+                return Err(Other.into());
+            }
+            self.bytes.truncate(length as usize);
+            Ok(())
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            if self.dying { Err(Other.into()) } else { Ok(()) }
+        }
+    }
+
+    fn kind(error: LinesError) -> Option<io::ErrorKind> {
+        match error {
+            LinesError::Io(error) => Some(error.kind()),
+            LinesError::Unsynced => None,
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_write() {
+        let mut lines = Lines::new(Disk::new(100), 0, false);
+        lines.append(b"one\n").unwrap();
+        lines.append(b"two\n").unwrap();
+        assert_eq!((lines.storage.bytes.as_slice(), lines.storage.writes), (b"one\ntwo\n".as_slice(), 2));
+    }
+
+    #[test]
+    fn small_bites_and_interruptions_are_no_errors() {
+        let mut lines = Lines::new(Disk { bite: 3, interrupted: true, ..Disk::new(100) }, 0, false);
+        lines.append(b"a long line\n").unwrap();
+        assert_eq!(lines.storage.bytes, b"a long line\n");
+    }
+
+    #[test]
+    fn at_every_fill_level_only_whole_lines_stay_and_room_makes_it_work_again() {
+        for room in 0..12 {
+            let mut lines = Lines::new(Disk::new(room), 0, false);
+            let first = lines.append(b"first\n");
+            let second = lines.append(b"other\n");
+            assert_eq!((first.is_ok(), second.is_ok()), (room >= 6, false), "{room}");
+            assert_eq!(second.map_err(kind), Err(Some(StorageFull)));
+            assert_eq!(lines.storage.bytes, if room >= 6 { b"first\n".as_slice() } else { b"" });
+            lines.storage.room = 100;
+            lines.append(b"later\n").unwrap();
+            assert!(lines.storage.bytes.ends_with(b"later\n"));
+            assert_eq!(lines.storage.bytes.len() % 6, 0);
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_cut_off_is_cut_off_before_the_next_line() {
+        let mut lines = Lines::new(Disk { stuck: true, ..Disk::new(8) }, 0, false);
+        lines.append(b"first\n").unwrap();
+        lines.append(b"other\n").unwrap_err();
+        assert_eq!(lines.storage.bytes, b"first\not");
+        lines.storage.room = 100;
+        assert_eq!(lines.append(b"later\n").map_err(kind), Err(Some(Other)));
+        lines.storage.stuck = false;
+        lines.append(b"later\n").unwrap();
+        assert_eq!(lines.storage.bytes, b"first\nlater\n");
+    }
+
+    #[test]
+    fn after_a_failed_sync_nothing_is_accepted() {
+        let mut lines = Lines::new(Disk { dying: true, ..Disk::new(100) }, 0, false);
+        lines.append(b"first\n").unwrap();
+        assert_eq!(lines.sync().map_err(kind), Err(Some(Other)));
+        lines.storage.dying = false;
+        assert_eq!(lines.sync().map_err(kind), Err(None));
+        assert_eq!(lines.append(b"x\n").map_err(kind), Err(None));
+        assert_eq!(lines.storage.bytes, b"first\n");
+    }
+}

@@ -1,0 +1,108 @@
+//! A session in one row of a list.
+
+use std::fs;
+use std::path::Path;
+
+use converse_canister::{Canister, Content};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::{Loaded, Metadata, journal};
+
+/// Characters of the first words.
+const WORDS: usize = 80;
+
+/// What a list shows of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    pub id: Uuid,
+    pub created: Timestamp,
+    /// When its journal was last written to.
+    pub updated: Timestamp,
+    /// The beginning of what the user said first, in one line of at most 80 characters.
+    pub words: String,
+    /// How many messages it holds.
+    pub canisters: usize,
+    pub metadata: Metadata,
+    /// Why it cannot be read; the rest is then what is known without reading.
+    pub problem: Option<String>,
+}
+
+impl Summary {
+    pub(crate) fn of(dir: &Path, id: Uuid) -> Self {
+        let from_id = id.get_timestamp().and_then(|time| {
+            let (seconds, nanos) = time.to_unix();
+            Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
+        });
+        let created = from_id.unwrap_or_default();
+        let mut summary = Self {
+            id,
+            created,
+            updated: updated(dir).unwrap_or(created),
+            words: String::new(),
+            canisters: 0,
+            metadata: Metadata::read(dir),
+            problem: None,
+        };
+        match journal::read(dir) {
+            Ok(loaded) => summary.take(&loaded),
+            Err(error) => summary.problem = Some(error.to_string()),
+        }
+        summary
+    }
+
+    fn take(&mut self, loaded: &Loaded) {
+        let canisters = loaded.transcript.as_slice();
+        self.created = loaded.header.created;
+        self.canisters = canisters.len();
+        self.words = canisters.iter().find_map(said).map(|text| in_one_line(&text)).unwrap_or_default();
+    }
+}
+
+/// When the journal was last written to, as the file system says.
+pub(crate) fn updated(dir: &Path) -> Option<Timestamp> {
+    let modified = fs::metadata(dir.join(journal::FILE)).ok()?.modified().ok()?;
+    Timestamp::try_from(modified).ok()
+}
+
+fn said(canister: &Canister) -> Option<String> {
+    let Canister::User(user) = canister else { return None };
+    let text: Vec<_> = user.content.iter().filter_map(Content::as_text).collect();
+    Some(text.join(" "))
+}
+
+fn in_one_line(text: &str) -> String {
+    let visible = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let mut line = String::new();
+    for word in visible {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > WORDS * 4 {
+            break;
+        }
+    }
+    match line.char_indices().nth(WORDS) {
+        Some(_) => line.chars().take(WORDS - 1).chain(['…']).collect(),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_one_short_line() {
+        for (text, line) in [
+            ("", String::new()),
+            (" a\n\n\tb\u{1b}[2Jc\u{7f} ", "a b [2Jc".to_owned()),
+            (&"x".repeat(80), "x".repeat(80)),
+            (&"я".repeat(81), "я".repeat(79) + "…"),
+            (&"ab ".repeat(1000), "ab ".repeat(26) + "a…"),
+        ] {
+            assert_eq!(in_one_line(text), line);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Sessions on a real file system.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may panic")]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, FileTimes};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use converse_canister::{
+    Arguments, Assistant, Blobs as _, Canister, Invocation, InvocationId, Outcome, Stop, TurnId, User,
+};
+use converse_session::{Body, Repair, Session, SessionError, Store, new_id};
+use jiff::Timestamp;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+fn now() -> Timestamp {
+    "2026-11-20T10:11:12.345Z".parse().unwrap()
+}
+
+fn id(dice: u8) -> Uuid {
+    new_id(now(), &[dice; 10])
+}
+
+fn store() -> (TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path().join("data/sessions"));
+    (dir, store)
+}
+
+fn say(session: &mut Session, text: &str) {
+    session.append(Canister::User(User::text(text)).into(), now()).unwrap();
+}
+
+fn ask(session: &mut Session) -> InvocationId {
+    let (turn, id) = (TurnId(1), InvocationId::of(TurnId(1), 0));
+    let assistant = Assistant { turn, content: vec![], native: None, stop: Stop::End, response_id: None };
+    let arguments = Arguments::parse("");
+    let invocation =
+        Invocation { turn, id: id.clone(), wire_id: None, tool: "t".into(), arguments, seal: None };
+    session.append(Canister::Assistant(assistant).into(), now()).unwrap();
+    session.append(Canister::Invocation(invocation).into(), now()).unwrap();
+    id
+}
+
+/// Every file below the directory with what is in it.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let (path, name) = entry.map(|e| (e.path(), e.file_name().into_string().unwrap())).unwrap();
+        if path.is_dir() {
+            all.extend(files(&path).into_iter().map(|(below, bytes)| (format!("{name}/{below}"), bytes)));
+        } else {
+            all.insert(name, fs::read(path).unwrap());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_session_goes_on_where_it_was() {
+    let (_dir, store) = store();
+    let mut session = store.create(id(1), "converse 0.1.0", now()).unwrap();
+    say(&mut session, "hello");
+    let picture = session.contents.put(b"picture").unwrap();
+    session.metadata.name = Some("greeting".into());
+    session.save_metadata().unwrap();
+    session.journal.commit().unwrap();
+    drop(session);
+
+    let mut session = store.open(id(1), now()).unwrap();
+    assert_eq!(session.loaded.repairs, []);
+    assert_eq!(session.loaded.transcript.as_slice(), [Canister::User(User::text("hello"))]);
+    assert_eq!(session.loaded.header.program, "converse 0.1.0");
+    assert_eq!(session.metadata.name.as_deref(), Some("greeting"));
+    assert_eq!(session.contents.bytes(&picture).as_deref(), Some(b"picture".as_slice()));
+    assert_eq!(session.append(Body::Note { text: "on".into() }, now()).unwrap(), 3);
+    let journal = fs::read_to_string(session.dir().join("journal.jsonl")).unwrap();
+    assert!(journal.starts_with(r#"{"seq":1,"at":"2026-11-20T10:11:12.345Z","type":"opened","format":1,"#));
+    assert_eq!(journal.lines().count(), 3);
+}
+
+#[test]
+fn what_a_crash_left_is_mended_once_and_nothing_is_lost() {
+    let (_dir, store) = store();
+    let mut session = store.create(id(1), "p", now()).unwrap();
+    say(&mut session, "hello");
+    let invocation = ask(&mut session);
+    session.append(Body::Started { id: invocation.clone() }, now()).unwrap();
+    let journal = session.dir().join("journal.jsonl");
+    drop(session);
+    let before = fs::read(&journal).unwrap();
+    fs::write(&journal, [before.as_slice(), b"{\"seq\":6,\"at\":\"20"].concat()).unwrap();
+    fs::write(journal.with_file_name(".tmp-0-metadata.toml"), "na").unwrap();
+
+    let seen = store.read(id(1)).unwrap();
+    assert_eq!(fs::read(&journal).unwrap().len(), before.len() + 17, "reading writes nothing");
+    let mut session = store.open(id(1), now()).unwrap();
+    let repairs = [Repair::TornLine { bytes: 17 }, Repair::Interrupted { id: invocation }];
+    assert_eq!((seen.repairs.as_slice(), session.loaded.repairs.as_slice()), (&repairs[..], &repairs[..]));
+    let last = session.loaded.transcript.as_slice().last().cloned();
+    assert!(matches!(last, Some(Canister::Result(result)) if result.outcome == Outcome::Interrupted));
+    say(&mut session, "go on");
+    drop(session);
+
+    let mended = fs::read(&journal).unwrap();
+    assert!(mended.starts_with(&before));
+    let names: Vec<_> = files(journal.parent().unwrap()).into_keys().collect();
+    assert_eq!(names, ["journal.jsonl", "lock", "torn-6"]);
+    assert_eq!(fs::read(journal.with_file_name("torn-6")).unwrap(), b"{\"seq\":6,\"at\":\"20");
+    let again = store.open(id(1), now()).unwrap();
+    assert_eq!(again.loaded.repairs, []);
+    assert_eq!(again.loaded.transcript.as_slice().len(), 5);
+    assert_eq!(fs::read(&journal).unwrap(), mended);
+}
+
+#[test]
+fn damage_and_later_formats_are_left_byte_for_byte() {
+    let (_dir, store) = store();
+    let mut session = store.create(id(1), "p", now()).unwrap();
+    for text in ["one", "two", "three"] {
+        say(&mut session, text);
+    }
+    let journal = session.dir().join("journal.jsonl");
+    drop(session);
+    let whole = fs::read_to_string(&journal).unwrap();
+    let flipped =
+        whole.replace("{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"two\"}", "{\0");
+    let lost: String =
+        whole.lines().enumerate().filter(|(n, _)| *n != 2).map(|(_, l)| format!("{l}\n")).collect();
+    let newer = whole.replacen("\"format\":1", "\"format\":2", 1);
+    for (damaged, expected) in
+        [(flipped, "damaged at line 3"), (lost, "`seq` is 4, not 3"), (newer, "format 2")]
+    {
+        assert_ne!(damaged, whole);
+        fs::write(&journal, format!("{damaged}torn")).unwrap();
+        let before = files(journal.parent().unwrap());
+        let error = store.open(id(1), now()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(store.read(id(1)).is_err());
+        assert_eq!(files(journal.parent().unwrap()), before);
+        let listed = store.list().unwrap();
+        assert!(listed.iter().all(|summary| summary.problem.as_ref().is_some_and(|p| p.contains(expected))));
+    }
+}
+
+#[test]
+fn a_second_writer_is_told_who_the_first_is() {
+    let (_dir, store) = store();
+    let first = store.create(id(1), "p", now()).unwrap();
+    let error = store.open(id(1), now()).unwrap_err();
+    let said = format!("session is in use by pid {} since 2026-11-20T10:11:12Z", std::process::id());
+    assert_eq!(error.to_string(), said);
+    assert!(matches!(store.delete(id(1)), Err(SessionError::InUse { .. })));
+    assert!(matches!(store.describe(id(1), |_| ()), Err(SessionError::InUse { .. })));
+    assert!(store.read(id(1)).is_ok());
+    drop(first);
+    let second = store.open(id(1), now()).unwrap();
+    let lock = File::open(second.dir().join("lock")).unwrap();
+    assert!(lock.try_lock().is_err());
+    drop(second);
+    lock.try_lock().unwrap();
+    assert_eq!(store.open(id(1), now()).unwrap_err().to_string(), "session is in use by another process");
+}
+
+#[test]
+fn the_latest_is_the_one_written_to_last() {
+    let (_dir, store) = store();
+    assert!(matches!(store.latest(), Err(SessionError::NotFound(_))));
+    assert_eq!(store.list().unwrap(), []);
+    let base = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    for (dice, age) in [(1, 50), (2, 10), (3, 30), (4, 10)] {
+        let mut session = store.create(id(dice), "p", now()).unwrap();
+        say(&mut session, &format!("words of\n{dice}"));
+        let journal = File::options().append(true).open(session.dir().join("journal.jsonl")).unwrap();
+        journal.set_times(FileTimes::new().set_modified(base - Duration::from_secs(age))).unwrap();
+    }
+    assert_eq!(store.latest().unwrap(), id(4), "the later id of two of the same time");
+    let order: Vec<_> = store.list().unwrap().into_iter().map(|summary| summary.id).collect();
+    assert_eq!(order, [id(4), id(2), id(3), id(1)]);
+
+    // Younger, but killed while being created: no journal, an empty one, half a line. None of them is gone on with.
+    for dice in [5, 6, 7] {
+        let dir = store.create(id(dice), "p", now()).unwrap().dir().to_owned();
+        match dice {
+            5 => fs::remove_file(dir.join("journal.jsonl")).unwrap(),
+            6 => fs::write(dir.join("journal.jsonl"), "").unwrap(),
+            _ => fs::write(dir.join("journal.jsonl"), "{\"seq\":1,").unwrap(),
+        }
+        assert!(matches!(store.open(id(dice), now()), Err(SessionError::Empty { .. })));
+    }
+    assert_eq!(store.latest().unwrap(), id(4));
+    let summary = store.list().unwrap().into_iter().find(|summary| summary.id == id(4)).unwrap();
+    assert_eq!((summary.words.as_str(), summary.canisters, summary.created), ("words of 4", 1, now()));
+    assert_eq!(summary.updated.as_second(), 1_700_000_000 - 10);
+}
+
+#[test]
+fn a_session_is_found_by_id_name_or_beginning() {
+    let (dir, store) = store();
+    for dice in [1, 2] {
+        store.create(id(dice), "p", now()).unwrap();
+    }
+    fs::create_dir(dir.path().join("data/sessions/not-a-session")).unwrap();
+    store.describe(id(1), |metadata| metadata.name = Some("tax".into())).unwrap();
+    let full = id(2).to_string();
+    let short = id(1).to_string()[..16].to_owned();
+    assert_eq!(store.resolve(&full).unwrap(), id(2));
+    assert_eq!(store.resolve("tax").unwrap(), id(1));
+    assert_eq!(store.resolve(&short).unwrap(), id(1));
+    let common = &full[..8];
+    assert!(matches!(store.resolve(common), Err(SessionError::Ambiguous { count: 2, .. })));
+    store.describe(id(2), |metadata| metadata.name = Some(short.clone())).unwrap();
+    assert_eq!(store.resolve(&short).unwrap(), id(2), "a name goes before a beginning");
+    for unknown in ["", "taxes", "not-a-session", "../x", &full.to_uppercase()] {
+        assert!(matches!(store.resolve(unknown), Err(SessionError::NotFound(_))), "{unknown:?}");
+    }
+    assert!(matches!(store.open(id(9), now()), Err(SessionError::NotFound(_))));
+    assert!(matches!(store.create(id(1), "p", now()), Err(SessionError::Io { .. })));
+}
+
+#[test]
+fn a_deleted_session_is_gone_and_takes_what_an_earlier_deletion_left() {
+    let (dir, store) = store();
+    for dice in [1, 2] {
+        store.create(id(dice), "p", now()).unwrap().contents.put(b"x").unwrap();
+    }
+    let left = dir.path().join("data/sessions/.deleted-x/content");
+    fs::create_dir_all(&left).unwrap();
+    store.delete(id(1)).unwrap();
+    assert!(!left.exists());
+    let ids: Vec<_> = store.list().unwrap().into_iter().map(|summary| summary.id).collect();
+    assert_eq!(ids, [id(2)]);
+    assert!(matches!(store.delete(id(1)), Err(SessionError::NotFound(_))));
+}
+
+#[test]
+fn ids_are_of_version_7_and_sort_by_time() {
+    let later = new_id(now() + jiff::Span::new().milliseconds(1), &[0; 10]);
+    assert_eq!(id(0xff).get_version_num(), 7);
+    assert!(id(0xff).to_string() < later.to_string());
+}
+
+#[test]
+fn twenty_writers_share_a_store() {
+    let (_dir, store) = store();
+    std::thread::scope(|scope| {
+        for dice in 0..20 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut session = store.create(id(dice), "p", now()).unwrap();
+                say(&mut session, "hello");
+            });
+        }
+    });
+    assert!(store.list().unwrap().iter().all(|summary| summary.problem.is_none() && summary.canisters == 1));
+    assert_eq!(store.list().unwrap().len(), 20);
+}

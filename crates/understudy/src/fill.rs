@@ -1,0 +1,353 @@
+//! A tool's schema and a clause into arguments. A required parameter that the clause does not fill refuses the tool.
+//!
+//! Certain kinds go first (sums, addresses, dates, places, paths), then numbers and choices, free text last with what is
+//! left. Optional parameters are filled on clear evidence only. Surprising: one clause may become several calls; "the
+//! time in Tokyo and London" fills a tool that takes one zone twice.
+
+use serde_json::{Map, Value};
+
+use crate::clauses::Clause;
+use crate::evidence::{Evidence, Kind, Role, Shape};
+use crate::remainder::{Found, Piece, named, related, remainder};
+use crate::tool::{Parameter, Tool, Wants};
+use crate::value::fitting;
+
+/// A tool made ready from a clause.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Filled {
+    /// One for each call.
+    pub(crate) arguments: Vec<Map<String, Value>>,
+    /// The pieces of the clause that became arguments for certain.
+    pub(crate) used: Vec<(usize, usize)>,
+    /// The pieces that were left over for free text.
+    pub(crate) loose: Vec<(usize, usize)>,
+    /// How well the evidence fits.
+    pub(crate) bonus: f32,
+    /// The evidence alone says what is wanted.
+    pub(crate) firm: bool,
+    /// The parameter that takes the text of the answer before.
+    pub(crate) carry: Option<String>,
+}
+
+pub(crate) fn fill(tool: &Tool, clause: &Clause) -> Option<Filled> {
+    let mut filling = Filling { tool, clause, filled: Filled::default(), arguments: Map::new() };
+    let order = |wants: Wants| match wants {
+        Wants::Query | Wants::Prose => 3,
+        Wants::Label => 2,
+        Wants::Number | Wants::Whole | Wants::Truth | Wants::Choice => 1,
+        _ => 0,
+    };
+    let mut parameters: Vec<&Parameter> = tool.parameters.iter().collect();
+    parameters.sort_by_key(|parameter| (order(parameter.wants), !parameter.required));
+    for parameter in parameters {
+        let done = match order(parameter.wants) {
+            0 => filling.certain(parameter),
+            1 => filling.small(parameter),
+            _ => filling.text(parameter),
+        };
+        if !done && parameter.required {
+            return None;
+        }
+    }
+    filling.finish()
+}
+
+struct Filling<'a> {
+    tool: &'a Tool,
+    clause: &'a Clause,
+    filled: Filled,
+    arguments: Map<String, Value>,
+}
+
+impl<'a> Filling<'a> {
+    fn free(&self, start: usize, end: usize) -> bool {
+        self.filled.used.iter().all(|(from, to)| end <= *from || *to <= start)
+    }
+
+    fn take(&mut self, parameter: &Parameter, value: Value, span: (usize, usize), bonus: f32) -> bool {
+        let value = if parameter.many { Value::Array(vec![value]) } else { value };
+        self.arguments.insert(parameter.name.clone(), value);
+        self.filled.used.push(span);
+        self.filled.bonus += bonus;
+        true
+    }
+
+    /// Kinds that are recognised by their form.
+    fn certain(&mut self, parameter: &Parameter) -> bool {
+        let role = role(parameter);
+        let mut best: Option<(f32, &Evidence, Value)> = None;
+        for one in self.clause.evidence.iter().filter(|one| self.free(one.start, one.end)) {
+            let Some((mut quality, value)) = self.fits(parameter, one) else { continue };
+            let Some(value) = fitting(&parameter.schema, parameter.kind(), &value) else { continue };
+            match self.suits(role, one) {
+                Some(more) => quality += more,
+                None => continue,
+            }
+            if best.as_ref().is_none_or(|(other, _, _)| quality > *other) {
+                best = Some((quality, one, value));
+            }
+        }
+        let Some((quality, one, value)) =
+            best.filter(|(quality, _, _)| parameter.required || *quality >= 1.0)
+        else {
+            return false;
+        };
+        self.filled.firm |= is_firm(&one.kind, quality) && parameter.required;
+        let span = (one.start, one.end);
+        self.take(parameter, value, span, quality);
+        if parameter.many {
+            self.more(parameter);
+        }
+        true
+    }
+
+    /// How well a side of "from … to …" suits a parameter, or none if it is the other one. Where two are merely "in" a
+    /// place, nobody knows which is which.
+    fn suits(&self, role: Option<Role>, one: &Evidence) -> Option<f32> {
+        let target = |other: &Evidence| {
+            other.role == Some(Role::To)
+                && std::mem::discriminant(&other.kind) == std::mem::discriminant(&one.kind)
+        };
+        match (role, one.role) {
+            (Some(Role::From), Some(Role::In)) => self.clause.evidence.iter().any(target).then_some(0.0),
+            (Some(Role::To), Some(Role::In)) => Some(0.3),
+            (Some(mine), Some(its)) => (mine == its).then_some(0.5),
+            _ => Some(0.0),
+        }
+    }
+
+    /// The rest of the evidence for a parameter that takes many.
+    fn more(&mut self, parameter: &Parameter) {
+        for one in &self.clause.evidence {
+            let value = self
+                .fits(parameter, one)
+                .and_then(|(_, value)| fitting(&parameter.schema, parameter.kind(), &value));
+            let Some(value) = value.filter(|_| self.free(one.start, one.end)) else { continue };
+            self.filled.used.push((one.start, one.end));
+            if let Some(Value::Array(values)) = self.arguments.get_mut(&parameter.name) {
+                values.push(value);
+            }
+        }
+    }
+
+    /// How well a piece of evidence suits a parameter, and the text it gives.
+    fn fits(&self, parameter: &Parameter, one: &Evidence) -> Option<(f32, String)> {
+        let text = || one.value.clone();
+        let described = |word: &str| parameter.description.to_lowercase().contains(word);
+        Some(match (parameter.wants, &one.kind) {
+            (Wants::Expression, Kind::Expression { strong }) => (if *strong { 4.0 } else { 1.0 }, text()),
+            (Wants::Expression, Kind::Conversion) if self.tool.knows_units() => (4.0, text()),
+            (Wants::Zone, Kind::Zone) => (2.0, text()),
+            (Wants::Zone, Kind::Place(zone)) => (2.0, zone.clone().unwrap_or_else(text)),
+            (Wants::Place, Kind::Place(_)) => (2.0, text()),
+            (Wants::Path, Kind::Path(Shape::Directory)) => (0.4, text()),
+            (Wants::Path | Wants::Directory, Kind::Path(shape)) => match (parameter.wants, shape) {
+                (Wants::Directory, Shape::File) => return None,
+                _ => (if self.asks_what_it_is(one) { 0.4 } else { 2.0 }, text()),
+            },
+            (Wants::Url, Kind::Url) => (2.5, text()),
+            (Wants::Email, Kind::Email) => (2.5, text()),
+            (Wants::Date, Kind::Date) => (2.0, text()),
+            (Wants::Clock, Kind::Clock) => (2.0, text()),
+            (Wants::Sql, Kind::Sql) => (3.0, text()),
+            (Wants::Sql, Kind::Quoted) => (0.8, text()),
+            (Wants::Language, Kind::Language(code)) => {
+                let coded = (described("code") || described("iso")) && !described("name");
+                (2.0, if coded { code.clone() } else { text() })
+            }
+            (Wants::Currency, Kind::Currency(code)) => (2.0, code.clone()),
+            (Wants::Path | Wants::Place | Wants::Expression, Kind::Quoted) => (0.7, text()),
+            _ => return None,
+        })
+    }
+
+    /// "What is Node.js?" names a thing and no file to open.
+    fn asks_what_it_is(&self, one: &Evidence) -> bool {
+        let rest = self.clause.words.iter().filter(|word| word.end <= one.start || word.start >= one.end);
+        let words: Vec<&str> = rest.map(|word| word.text.as_str()).collect();
+        matches!(
+            words.as_slice(),
+            ["what" | "who", "is" | "are"] | ["что", "такое"] | ["about"] | ["tell", "me", "about"]
+        )
+    }
+
+    fn small(&mut self, parameter: &Parameter) -> bool {
+        match parameter.wants {
+            Wants::Number | Wants::Whole => self.number(parameter),
+            Wants::Truth => self.truth(parameter),
+            _ => self.choice(parameter),
+        }
+    }
+
+    fn number(&mut self, parameter: &Parameter) -> bool {
+        let numbers = self
+            .clause
+            .evidence
+            .iter()
+            .filter(|one| one.kind == Kind::Number && self.free(one.start, one.end));
+        let mut found: Vec<(f32, Value, (usize, usize))> = Vec::new();
+        for one in numbers {
+            let near = self.beside(parameter, one);
+            if !parameter.required && !near {
+                continue;
+            }
+            if let Some(value) = fitting(&parameter.schema, parameter.kind(), &one.value) {
+                found.push((if near { 1.5 } else { 0.8 }, value, (one.start, one.end)));
+            }
+        }
+        let best = found.into_iter().reduce(|best, next| if next.0 > best.0 { next } else { best });
+        best.is_some_and(|(bonus, value, span)| self.take(parameter, value, span, bonus))
+    }
+
+    /// Whether the words next to a number speak of this parameter: "5 commits", "limit 5", "last 5".
+    fn beside(&self, parameter: &Parameter, one: &Evidence) -> bool {
+        let after = self.clause.words.iter().find(|word| word.start >= one.end);
+        let before: Vec<_> =
+            self.clause.words.iter().rev().filter(|word| word.end <= one.start).take(2).collect();
+        let described = crate::words::words(&parameter.description);
+        let own = |word: &str| parameter.words.iter().any(|mine| related(mine, word));
+        let counts = parameter.words.iter().any(|word| crate::lexicon::lexicon().means(word, "count"));
+        let last = before.iter().any(|word| crate::lexicon::lexicon().means(&word.text, "recent"));
+        let thing = after.is_some_and(|word| {
+            let said = described.iter().any(|mine| related(&mine.text, &word.text));
+            !crate::lexicon::lexicon().is_stop(&word.text) && (own(&word.text) || said)
+        });
+        thing || before.iter().any(|word| own(&word.text)) || (counts && last)
+    }
+
+    fn truth(&mut self, parameter: &Parameter) -> bool {
+        let own = crate::words::identifier_words(self.tool.own_name());
+        let mine = |word: &&String| {
+            !own.contains(word) && !crate::lexicon::lexicon().is_stop(word) && word.len() > 3
+        };
+        let names: Vec<&String> = parameter.words.iter().filter(mine).collect();
+        let hit = self.clause.words.iter().enumerate().find(|(_, word)| {
+            let similar = |name: &&String| {
+                related(name, &word.text) || (name.len() > 5 && word.text.starts_with(name.as_str()))
+            };
+            names.iter().any(similar) && self.free(word.start, word.end)
+        });
+        let Some((index, word)) = hit else { return false };
+        let before = index
+            .checked_sub(1)
+            .and_then(|at| self.clause.words.get(at))
+            .map_or("", |word| word.text.as_str());
+        let value = !["no", "not", "without", "non", "не", "без"].contains(&before);
+        self.take(parameter, Value::Bool(value), (word.start, word.end), 0.5)
+    }
+
+    fn choice(&mut self, parameter: &Parameter) -> bool {
+        let hit = crate::choice::choose(self.clause, self.tool, parameter)
+            .filter(|(_, span)| self.free(span.0, span.1));
+        hit.is_some_and(|(value, span)| self.take(parameter, value, span, 1.0))
+    }
+
+    fn text(&mut self, parameter: &Parameter) -> bool {
+        let long = parameter.wants == Wants::Prose;
+        if let Some(piece) = named(self.clause, &self.filled.used, self.tool, parameter, long) {
+            return self.take_text(parameter, &piece, 1.0, false);
+        }
+        let quoted =
+            self.clause.evidence.iter().find(|one| one.kind == Kind::Quoted && self.free(one.start, one.end));
+        if let Some(one) = quoted.filter(|_| parameter.required || parameter.wants == Wants::Query) {
+            let piece = Piece { text: one.value.clone(), start: one.start, end: one.end };
+            return self.take_text(parameter, &piece, 1.0, false);
+        }
+        if let Some(one) = self.slug(parameter) {
+            let piece = Piece { text: one.value.clone(), start: one.start, end: one.end };
+            return self.take_text(parameter, &piece, 1.5, false);
+        }
+        if !parameter.required || (parameter.wants == Wants::Label && !self.stands_alone(parameter)) {
+            return false;
+        }
+        match remainder(self.clause, &self.filled.used, self.tool, parameter.wants == Wants::Query) {
+            Found::Piece(piece) => self.take_text(parameter, &piece, 0.3, true),
+            Found::Reference if long => {
+                self.filled.carry = Some(parameter.name.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// `owner/name` for a repository.
+    fn slug(&self, parameter: &Parameter) -> Option<&Evidence> {
+        let repository =
+            parameter.words.iter().any(|word| crate::lexicon::lexicon().means(word, "repository"));
+        let evidence = self.clause.evidence.iter();
+        evidence
+            .filter(|_| repository)
+            .find(|one| matches!(one.kind, Kind::Path(_)) && self.free(one.start, one.end))
+    }
+
+    /// Free text may go to a label only if nothing else wants it and it is no identifier.
+    fn stands_alone(&self, parameter: &Parameter) -> bool {
+        let texts =
+            self.tool.parameters.iter().filter(|one| {
+                one.required && matches!(one.wants, Wants::Label | Wants::Prose | Wants::Query)
+            });
+        let opaque = ["id", "ids", "uuid", "hash", "sha", "token", "key", "owner", "repo", "repository"];
+        texts.count() == 1 && !parameter.words.iter().any(|word| opaque.contains(&word.as_str()))
+    }
+
+    fn take_text(&mut self, parameter: &Parameter, piece: &Piece, bonus: f32, loose: bool) -> bool {
+        let Some(value) = fitting(&parameter.schema, parameter.kind(), &piece.text) else { return false };
+        if loose {
+            self.filled.loose.push((piece.start, piece.end));
+        }
+        self.take(parameter, value, (piece.start, piece.end), bonus)
+    }
+
+    /// The calls: the one that was filled, and one more for each further value of its one certain parameter.
+    fn finish(mut self) -> Option<Filled> {
+        let mut calls = vec![self.arguments.clone()];
+        if let Some(parameter) = self.repeated() {
+            for one in &self.clause.evidence {
+                let value = self.fits(parameter, one).filter(|(quality, _)| *quality >= 1.0);
+                let value = value.and_then(|(_, value)| fitting(&parameter.schema, parameter.kind(), &value));
+                let Some(value) = value.filter(|_| self.free(one.start, one.end)) else { continue };
+                let mut arguments = self.arguments.clone();
+                arguments.insert(parameter.name.clone(), value);
+                calls.push(arguments);
+                self.filled.used.push((one.start, one.end));
+            }
+        }
+        self.filled.arguments = calls;
+        Some(self.filled)
+    }
+
+    /// The parameter for whose further values the tool is called again.
+    fn repeated(&self) -> Option<&'a Parameter> {
+        let kinds = [Wants::Expression, Wants::Zone, Wants::Place, Wants::Path, Wants::Directory, Wants::Url];
+        let mut certain = self
+            .tool
+            .parameters
+            .iter()
+            .filter(|one| kinds.contains(&one.wants) && self.arguments.contains_key(&one.name));
+        let only = certain.next().filter(|one| !one.many && role(one).is_none())?;
+        let text = self
+            .tool
+            .parameters
+            .iter()
+            .any(|one| one.required && matches!(one.wants, Wants::Prose | Wants::Label));
+        (certain.next().is_none() && !text).then_some(only)
+    }
+}
+
+fn is_firm(kind: &Kind, quality: f32) -> bool {
+    match kind {
+        Kind::Expression { strong } => *strong,
+        Kind::Conversion | Kind::Sql => true,
+        Kind::Path(_) | Kind::Url => quality >= 2.0,
+        _ => false,
+    }
+}
+
+/// Which side of "from … to …" a parameter's name is on.
+fn role(parameter: &Parameter) -> Option<Role> {
+    let has = |any: &[&str]| parameter.words.iter().any(|word| any.contains(&word.as_str()));
+    if has(&["source", "from", "src", "origin", "base", "start"]) {
+        return Some(Role::From);
+    }
+    has(&["target", "to", "dest", "destination", "into", "end"]).then_some(Role::To)
+}

@@ -1,0 +1,160 @@
+//! Which tool a clause means: the words they share, the evidence that fits the schema, and how much of the clause that
+//! explains.
+//!
+//! A clause must be explained and not just touched: "tell me a joke about time" shares "time" with a clock and is left
+//! alone because of the joke. And a tool that does something (deletes, sends, writes) is never taken for a clause that
+//! does not ask for such a deed. Below [`THRESHOLD`] nothing is invoked.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use crate::clauses::Clause;
+use crate::evidence::{Evidence, Kind};
+use crate::fill::{Filled, fill};
+use crate::lexicon::lexicon;
+use crate::tool::Wants;
+use crate::toolbox::{RANKED, Toolbox};
+use crate::words::Word;
+
+/// A tool that a clause means, with its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Match {
+    pub(crate) tool: usize,
+    pub(crate) filled: Filled,
+    pub(crate) score: f32,
+}
+
+const THRESHOLD: f32 = 2.0;
+/// Words that must be shared unless the evidence alone says what is wanted.
+const SHARED: f32 = 0.9;
+/// Tools that are tried in earnest for a clause.
+const CANDIDATES: usize = 12;
+const WEAK: f32 = 0.3;
+/// What remains of a score when the clause asks for a deed the tool does not speak of, or the tool does one unasked.
+const OTHER_DEED: f32 = 0.35;
+const UNASKED_DEED: f32 = 0.2;
+const IGNORED: f32 = 0.4;
+
+/// The best tool for a clause, if any is good enough.
+pub(crate) fn best(toolbox: &Toolbox, clause: &Clause) -> Option<Match> {
+    if clause.text.is_empty() || negated(clause) {
+        return None;
+    }
+    let having: Vec<HashMap<usize, f32>> = clause.words.iter().map(|word| shared(toolbox, word)).collect();
+    let mut matches: Vec<Match> = candidates(toolbox, clause, &having)
+        .into_iter()
+        .filter_map(|tool| judge(toolbox, clause, &having, tool))
+        .collect();
+    // Stable: of equals the one that was declared first.
+    matches.sort_by(|one, other| {
+        other.score.partial_cmp(&one.score).unwrap_or(Ordering::Equal).then(one.tool.cmp(&other.tool))
+    });
+    matches.into_iter().next()
+}
+
+fn shared(toolbox: &Toolbox, word: &Word) -> HashMap<usize, f32> {
+    if lexicon().is_stop(&word.text) {
+        return HashMap::new();
+    }
+    let mut having = toolbox.having(&word.text);
+    if lexicon().is_weak(&word.text) {
+        having.values_mut().for_each(|strength| *strength *= WEAK);
+    }
+    having
+}
+
+/// "Don't read it", «не читай»; but «не могли бы вы» is only polite.
+fn negated(clause: &Clause) -> bool {
+    let mut words = clause
+        .words
+        .iter()
+        .map(|word| word.text.as_str())
+        .filter(|word| !["please", "пожалуйста"].contains(word));
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let polite = second.starts_with("мог") || second.starts_with("подскаж");
+    (lexicon().is_negation(first) && !polite) || (first == "do" && second == "not")
+}
+
+/// Tools that share most words, and a few whose required argument is here.
+fn candidates(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>]) -> Vec<usize> {
+    let mut sums: HashMap<usize, f32> = HashMap::new();
+    for (tool, strength) in having.iter().flatten() {
+        *sums.entry(*tool).or_insert(0.0) += strength;
+    }
+    let mut ranked: Vec<(usize, f32)> = sums.into_iter().collect();
+    ranked.sort_by(|one, other| {
+        other.1.partial_cmp(&one.1).unwrap_or(Ordering::Equal).then(one.0.cmp(&other.0))
+    });
+    let mut found: Vec<usize> = ranked.into_iter().take(CANDIDATES).map(|(tool, _)| tool).collect();
+    let certain = [Wants::Expression, Wants::Path, Wants::Directory, Wants::Url, Wants::Sql];
+    if clause.evidence.is_empty() {
+        return found;
+    }
+    let wanting = toolbox.tools.iter().take(RANKED).enumerate().filter(|(_, tool)| {
+        tool.parameters.iter().any(|parameter| parameter.required && certain.contains(&parameter.wants))
+    });
+    for (tool, _) in wanting.take(CANDIDATES) {
+        if !found.contains(&tool) {
+            found.push(tool);
+        }
+    }
+    found
+}
+
+fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], tool: usize) -> Option<Match> {
+    let filled = fill(toolbox.tools.get(tool)?, clause)?;
+    let within = |spans: &[(usize, usize)], word: &Word| {
+        spans.iter().any(|(start, end)| *start <= word.start && word.end <= *end)
+    };
+    let (mut sum, mut content, mut covered) = (0.0, 0.0, 0.0);
+    let mut terms = HashSet::new();
+    for (word, having) in clause.words.iter().zip(having) {
+        let strength = having.get(&tool).copied().unwrap_or(0.0);
+        let loose = within(&filled.loose, word);
+        if within(&filled.used, word) && !loose {
+            // It is an argument; it may be a word of the tool's too ("closed issues").
+            content += 1.0;
+            covered += 1.0;
+            continue;
+        }
+        if !loose {
+            terms.extend(lexicon().concepts(&word.text));
+        }
+        if lexicon().is_stop(&word.text) || (strength == 0.0 && lexicon().is_weak(&word.text)) {
+            continue;
+        }
+        content += 1.0;
+        covered += if loose { 0.7 } else { f32::from(u8::from(strength > 0.0)) };
+        sum += if loose { 0.0 } else { strength };
+    }
+    if sum < SHARED && !filled.firm {
+        return None;
+    }
+    let coverage = if content > 0.0 { covered / content } else { 1.0 };
+    let score = (sum + filled.bonus)
+        * (0.3 + 0.7 * coverage)
+        * deeds(toolbox, &terms, tool)
+        * ignored(clause, &filled);
+    (score >= THRESHOLD).then_some(Match { tool, filled, score })
+}
+
+/// An address, a date or a time of day that the tool has no use for: something else was asked.
+fn ignored(clause: &Clause, filled: &Filled) -> f32 {
+    let telling =
+        |one: &&Evidence| matches!(one.kind, Kind::Url | Kind::Email | Kind::Date | Kind::Clock | Kind::Sql);
+    let taken = |one: &Evidence| filled.used.iter().any(|(start, end)| *start < one.end && one.start < *end);
+    if clause.evidence.iter().filter(telling).all(taken) { 1.0 } else { IGNORED }
+}
+
+fn deeds(toolbox: &Toolbox, terms: &HashSet<String>, tool: usize) -> f32 {
+    let asked = lexicon().actions(terms);
+    let all = toolbox.actions(tool, false);
+    let named = toolbox.actions(tool, true);
+    if !named.is_empty() && !named.iter().any(|deed| asked.contains(deed)) {
+        UNASKED_DEED
+    } else if !asked.is_empty() && !asked.iter().any(|deed| all.contains(deed)) {
+        OTHER_DEED
+    } else {
+        1.0
+    }
+}
