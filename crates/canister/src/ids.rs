@@ -34,7 +34,8 @@ macro_rules! name {
 
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
+                // Pads where a width is asked for, as a plain string does.
+                f.pad(&self.0)
             }
         }
 
@@ -141,6 +142,11 @@ mod tests {
             assert!(ToolName::new(name).is_ok());
         }
         assert_eq!(ToolName::cleaned(&"9".repeat(99)).as_str().len(), 64);
+    }
+
+    #[test]
+    fn names_pad_like_strings() {
+        assert_eq!(format!("[{:<5}]", EnsembleName::new("io").unwrap()), "[io   ]");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use converse_canister::{
     Arguments, Blobs, Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome,
-    TranscriptError,
+    TranscriptError, Usage,
 };
 use converse_ensemble::{Approved, Pending, Roster, Verdict};
 use converse_provider::{Controls, Endpoint, Processor, Reply};
@@ -119,6 +119,9 @@ impl Driver<'_> {
             Err(error) => {
                 if let Some(partial) = &error.partial {
                     self.append_reply(partial.clone())?;
+                    // Says that the reply has come as far as it will; what it took is not known.
+                    let (usage, model) = (Usage::default(), self.engine.model.as_str());
+                    self.ports.emit(&Event::Used { usage, cost: None, model })?;
                     self.commit()?;
                 }
                 Err(EngineError::Exchange(Box::new(error)))

@@ -165,6 +165,8 @@ impl Scan<'_> {
                 self.add(Kind::Date, text, start, end);
             } else if is_zone(text) {
                 self.add(Kind::Zone, text, start, end);
+            } else if text == "/" && index + 1 < all.len() {
+                // Between two things it divides; at the end it is the root.
             } else if let Some(shape) = tokens::path_shape(text) {
                 self.add(Kind::Path(shape), text, start, end);
             } else if let Some(shape) = self.named_path(token, before, all.get(index + 1)) {
@@ -351,6 +353,8 @@ mod tests {
             ("время в Париже", place("Europe/Paris"), "Paris"),
             ("time in Gotham", Kind::Place(None), "Gotham"),
             ("15% of 2500", Kind::Expression { strong: true }, "15% of 2500"),
+            ("what is (12 - 3) / 4", Kind::Expression { strong: true }, "(12 - 3) / 4"),
+            ("list the files in /", Kind::Path(Shape::Directory), "/"),
             ("convert 5 km to miles", Kind::Conversion, "5 km to miles"),
             ("5 км в милях", Kind::Conversion, "5 km to miles"),
             ("how many minutes are in 3 hours", Kind::Conversion, "3 hours to minutes"),

@@ -275,9 +275,10 @@ impl<'a> Filling<'a> {
         let repository =
             parameter.words.iter().any(|word| crate::lexicon::lexicon().means(word, "repository"));
         let evidence = self.clause.evidence.iter();
-        evidence
-            .filter(|_| repository)
-            .find(|one| matches!(one.kind, Kind::Path(_)) && self.free(one.start, one.end))
+        evidence.filter(|_| repository).find(|one| {
+            let pair = one.value.split('/').filter(|part| !part.is_empty()).count() == 2;
+            matches!(one.kind, Kind::Path(_)) && pair && self.free(one.start, one.end)
+        })
     }
 
     /// Free text may go to a label only if nothing else wants it and it is no identifier.

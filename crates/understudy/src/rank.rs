@@ -158,3 +158,50 @@ fn deeds(toolbox: &Toolbox, terms: &HashSet<String>, tool: usize) -> f32 {
         1.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::Tool;
+    use serde_json::json;
+
+    fn best_of(tools: &[(&str, &str)], clause: &str) -> Option<usize> {
+        let schema = json!({"required": ["path"], "properties": {"path": {"type": "string"}}});
+        let read = |(name, description): &(&str, &str)| {
+            Tool::read(&json!({"function": {"name": name, "description": description, "parameters": schema}}))
+        };
+        let toolbox = Toolbox::new(tools.iter().filter_map(read).collect());
+        best(&toolbox, &Clause::read(clause)).map(|found| found.tool)
+    }
+
+    #[test]
+    fn a_deed_is_done_by_a_tool_that_speaks_of_it_and_only_when_it_is_asked_for() {
+        let tools = [("x__page", "Shows a page"), ("x__delete_page", "Deletes a page")];
+        assert_eq!(best_of(&tools[..1], "show page notes.md"), Some(0));
+        assert_eq!(best_of(&tools[..1], "delete page notes.md"), None);
+        assert_eq!(best_of(&tools[..1], "удали page notes.md"), None);
+        assert_eq!(best_of(&tools[1..], "delete page notes.md"), Some(0));
+        assert_eq!(best_of(&tools[1..], "show page notes.md"), None);
+        assert_eq!(best_of(&tools, "delete page notes.md"), Some(1));
+        assert_eq!(best_of(&tools, "show page notes.md"), Some(0));
+    }
+
+    #[test]
+    fn a_refusal_to_have_it_done_is_obeyed() {
+        let tools = [("x__page", "Shows a page")];
+        for clause in [
+            "don't show page a.md",
+            "do not show page a.md",
+            "не показывай page a.md",
+            "Please never show page a.md",
+        ] {
+            assert_eq!(best_of(&tools, clause), None, "{clause}");
+        }
+        assert_eq!(best_of(&tools, "Не могли бы вы показать page a.md"), Some(0));
+    }
+
+    #[test]
+    fn of_equals_the_first_is_taken() {
+        assert_eq!(best_of(&[("a__page", "Shows"), ("b__page", "Shows")], "show page a.md"), Some(0));
+    }
+}

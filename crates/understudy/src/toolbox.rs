@@ -134,6 +134,8 @@ mod tests {
         assert!(tools.having("log")[&0] > tools.having("git")[&0]);
         assert!(tools.having("tags")[&1] > tools.having("commits")[&1]);
         assert!(tools.having("nothing").is_empty());
+        let tools = toolbox(&[("a__x", "shared alpha"), ("a__y", "shared beta")]);
+        assert!(tools.having("alpha")[&0] > tools.having("shared")[&0]);
     }
 
     #[test]

@@ -61,3 +61,17 @@ fn every_seen_prompt_is_routed_rightly() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(PAGE.contains(&format!("seen: {right} of {all}")), "the page must say `seen: {right} of {all}`");
 }
+
+/// What the router finds among prompts that it was not written beside. It may rise and must not fall.
+const HELD_OUT_RIGHT: usize = 62;
+
+#[test]
+fn the_share_of_held_out_prompts_is_the_stated_one() {
+    let (right, all, wrong) = share("held_out");
+    println!("held-out: {right} of {all}\n{}", wrong.join("\n"));
+    assert!(right >= HELD_OUT_RIGHT, "{}", wrong.join("\n"));
+    assert!(
+        PAGE.contains(&format!("held-out: {right} of {all}")),
+        "the page must say `held-out: {right} of {all}`"
+    );
+}

@@ -152,6 +152,18 @@ fn a_step_that_needs_the_one_before_waits_for_it() {
 }
 
 #[test]
+fn each_step_takes_the_answer_before_it() {
+    let body = ask("Read a.txt, then save it to b.txt, then read c.txt, then save it to d.txt");
+    let first = whole(&body);
+    let body = answered(body, &first, &["text a"]);
+    let second = whole(&body);
+    let body = answered(body, &second, &["saved", "text c"]);
+    let third = whole(&body);
+    let call = third.pointer("/choices/0/message/tool_calls/0/function/arguments").unwrap();
+    assert_eq!(call, r#"{"path":"d.txt","content":"text c"}"#);
+}
+
+#[test]
 fn a_step_after_a_failure_is_left_out_and_said() {
     let body = ask("Прочитай a.txt и сохрани это в b.txt");
     let first = whole(&body);

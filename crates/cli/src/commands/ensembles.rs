@@ -20,6 +20,7 @@ use crate::names::nearest;
 use crate::render::output::write_stdout;
 use crate::render::result_text;
 use crate::render::safe::{safe, safe_line};
+use crate::render::table::table;
 use crate::settings::{Files, rules};
 use crate::wiring::connect;
 use crate::world::World;
@@ -43,21 +44,17 @@ fn list(tools: &Tools, as_json: bool, manners: &Manners, world: &World) -> Resul
         let rows: Vec<Value> = catalogue.plans.iter().map(ensemble_row).collect();
         return Ok(write_stdout(&format!("{:#}\n", Value::Array(rows)))?);
     }
-    let mut text =
-        format!("{:<16} {:>5}  {:<9} {:<28} {}\n", "ensemble", "tools", "from", "file", "description");
-    for plan in &catalogue.plans {
-        let count = if plan.connection.is_some() { "?".to_owned() } else { plan.invokers.len().to_string() };
-        let place = format!("{}:{}", plan.origin.file, plan.origin.line);
-        let off = if plan.enabled { "" } else { " (not enabled)" };
-        text.push_str(&format!(
-            "{:<16} {count:>5}  {:<9} {:<28} {}{off}\n",
-            plan.name,
-            scope(plan.origin.scope),
-            safe_line(&place, 60),
-            safe_line(&plan.description, 80)
-        ));
-    }
-    Ok(write_stdout(&text)?)
+    let heading = ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = [heading].into_iter().chain(catalogue.plans.iter().map(cells)).collect();
+    Ok(write_stdout(&table(&rows))?)
+}
+
+fn cells(plan: &EnsemblePlan) -> Vec<String> {
+    let count = if plan.connection.is_some() { "?".to_owned() } else { plan.invokers.len().to_string() };
+    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
+    let off = if plan.enabled { "" } else { "(not enabled) " };
+    let description = format!("{off}{}", plan.description);
+    vec![plan.name.to_string(), count, scope(plan.origin.scope).to_owned(), place, description]
 }
 
 fn scope(scope: Scope) -> &'static str {

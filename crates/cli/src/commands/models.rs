@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::model::{self, Reach, UNDERSTUDY};
 use crate::render::output::write_stdout;
-use crate::render::safe::safe;
+use crate::render::table::table;
 use crate::settings::Files;
 use crate::world::World;
 
@@ -20,21 +20,24 @@ pub(crate) fn list(as_json: bool, world: &World) -> Result<(), Failure> {
         );
         return Ok(write_stdout(&format!("{:#}\n", Value::Array(rows)))?);
     }
-    let mut text = format!("{:<14} {:<26} {:<26} {}\n", "provider", "key", "default model", "base URL");
-    for reach in &all {
-        let key = match (&reach.key, reach.key_variables.first()) {
-            (Some(_), _) => "set".to_owned(),
-            (None, Some(variable)) => format!("{variable} is not set"),
-            (None, None) => "none needed".to_owned(),
-        };
-        let default = reach.default_model.as_deref().unwrap_or("–");
-        text.push_str(&format!("{:<14} {key:<26} {default:<26} {}\n", reach.provider, reach.base_url));
-    }
-    text.push_str(&format!(
-        "{UNDERSTUDY:<14} {:<26} {UNDERSTUDY:<26} in this program: no key, no network, no language model\n",
-        "none needed"
-    ));
-    Ok(write_stdout(&safe(&text))?)
+    let heading = ["provider", "key", "default model", "base URL"].map(str::to_owned).to_vec();
+    let last = [UNDERSTUDY, "none needed", UNDERSTUDY, "in this program: no network, no language model"];
+    let rows: Vec<Vec<String>> = [heading]
+        .into_iter()
+        .chain(all.iter().map(cells))
+        .chain([last.map(str::to_owned).to_vec()])
+        .collect();
+    Ok(write_stdout(&table(&rows))?)
+}
+
+fn cells(reach: &Reach) -> Vec<String> {
+    let key = match (&reach.key, reach.key_variables.first()) {
+        (Some(_), _) => "set".to_owned(),
+        (None, Some(variable)) => format!("{variable} is not set"),
+        (None, None) => "none needed".to_owned(),
+    };
+    let default = reach.default_model.clone().unwrap_or_else(|| "–".to_owned());
+    vec![reach.provider.to_string(), key, default, reach.base_url.clone()]
 }
 
 fn row(reach: &Reach) -> Value {

@@ -5,6 +5,7 @@ pub(crate) mod jsonl;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod safe;
+pub(crate) mod table;
 pub(crate) mod text;
 
 use converse_canister::{Content, InvocationResult};

@@ -174,6 +174,8 @@ fn what_cannot_be_calculated_is_said() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let long = calculated(json!({ "expression": "9".repeat(1_001) }));
+    assert_eq!(long, "error: the expression has 1001 bytes; at most 1000 are read");
 }
 
 /// Each of these once aborted the process, ran for hours or ran past the interrupt.

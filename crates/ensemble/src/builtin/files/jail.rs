@@ -135,19 +135,17 @@ impl Jail {
     }
 }
 
-impl Opened {
-    /// A regular file, open for reading.
-    pub(super) fn open_file(&self, path: &Path, asked: &Asked) -> Result<(File, Metadata), Trouble> {
-        let trouble = |error: io::Error| asked.trouble("read", &error);
-        must_be_regular(&self.dir.metadata(path).map_err(trouble)?, asked)?;
-        let mut options = OpenOptions::new();
-        options.read(true);
-        without_waiting(&mut options);
-        let file = self.dir.open_with(path, &options).map_err(trouble)?;
-        let metadata = file.metadata().map_err(trouble)?;
-        must_be_regular(&metadata, asked)?;
-        Ok((file, metadata))
-    }
+/// A regular file below `dir`, open for reading.
+pub(super) fn open_file(dir: &Dir, path: &Path, asked: &Asked) -> Result<(File, Metadata), Trouble> {
+    let trouble = |error: io::Error| asked.trouble("read", &error);
+    must_be_regular(&dir.metadata(path).map_err(trouble)?, asked)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    without_waiting(&mut options);
+    let file = dir.open_with(path, &options).map_err(trouble)?;
+    let metadata = file.metadata().map_err(trouble)?;
+    must_be_regular(&metadata, asked)?;
+    Ok((file, metadata))
 }
 
 pub(super) fn must_be_regular(metadata: &Metadata, asked: &Asked) -> Result<(), Trouble> {

@@ -70,7 +70,7 @@ where
         Box::pin(async move {
             let job = (self.work)(arguments)?;
             let done = tokio::task::spawn_blocking(move || job(&context.cancel)).await;
-            match done.map_err(|error| InvokeError::Failed(format!("the file tool crashed: {error}")))? {
+            match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
                 Ok(answer) => Ok(answer),
                 Err(Trouble::Told(text)) => Ok(Answer::error(text)),
                 Err(Trouble::NoJail(message)) => Err(InvokeError::Unreachable { message, sent: false }),

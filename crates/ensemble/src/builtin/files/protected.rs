@@ -60,6 +60,13 @@ pub(super) struct ProtectedNow {
 }
 
 impl ProtectedNow {
+    /// One place, known by its inode only.
+    #[cfg(all(test, unix))]
+    pub(super) fn by_identity(place: &Path) -> Self {
+        let identities = std::fs::metadata(place).ok().and_then(|metadata| identity_of_std(&metadata));
+        Self { paths: Vec::new(), identities: identities.into_iter().collect() }
+    }
+
     /// What of it forbids to write to a canonical, absolute path, if anything.
     pub(super) fn forbids_path(&self, path: &Path) -> Option<String> {
         let named = path.components().find_map(|part| protected_name(part.as_os_str()));

@@ -7,7 +7,7 @@ use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
-use super::jail::{Asked, Jail};
+use super::jail::{Asked, Jail, open_file};
 use super::{Job, MAX_FILE_BYTES, Trouble, cancelled};
 use crate::builtin::arguments::{count, required_text, text};
 use crate::{Answer, InvokeError};
@@ -45,33 +45,15 @@ impl Reading {
 
     fn run(&self, cancel: &CancellationToken) -> Result<Answer, Trouble> {
         let jail = self.jail.open()?;
-        let (mut file, metadata) = jail.open_file(&self.jail.relative(jail, &self.path)?, &self.path)?;
-        let path = self.path.shown();
-        let too_large = |bytes: u64| {
-            Trouble::Told(format!("`{path}` has {bytes} bytes or more; at most {MAX_FILE_BYTES} are read"))
-        };
+        let (file, metadata) = open_file(&jail.dir, &self.jail.relative(jail, &self.path)?, &self.path)?;
         if metadata.len() > MAX_FILE_BYTES {
-            return Err(too_large(metadata.len()));
+            return Err(too_large(&self.path, metadata.len()));
         }
-        let mut bytes = Vec::new();
-        // The size may be wrong (a file that grows, /proc), so the end of the file decides.
-        loop {
-            if cancel.is_cancelled() {
-                return Err(cancelled());
-            }
-            let read = file.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes);
-            let read = read.map_err(|error| self.path.trouble("read", &error))?;
-            if bytes.len() as u64 > MAX_FILE_BYTES {
-                return Err(too_large(bytes.len() as u64));
-            }
-            if read == 0 {
-                break;
-            }
-        }
+        let bytes = contents(file, &self.path, cancel)?;
         let text = self
             .encoding
             .decode(&bytes)
-            .map_err(|what| format!("`{path}` cannot be read as text: {what}"))?;
+            .map_err(|what| format!("`{}` cannot be read as text: {what}", self.path.shown()))?;
         Ok(Answer::text(self.slice(text)))
     }
 
@@ -100,5 +82,50 @@ impl Reading {
             _ => format!("lines {} to {}", self.offset + 1, self.offset + given),
         };
         slice + &format!("[{which}, of {all}]")
+    }
+}
+
+/// All of a file. Its size may be wrong (it grows, or is one of /proc), so what is read decides.
+pub(super) fn contents(
+    mut file: impl Read,
+    path: &Asked,
+    cancel: &CancellationToken,
+) -> Result<Vec<u8>, Trouble> {
+    let mut bytes = Vec::new();
+    loop {
+        if cancel.is_cancelled() {
+            return Err(cancelled());
+        }
+        let read = file.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes);
+        let read = read.map_err(|error| path.trouble("read", &error))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(too_large(path, bytes.len() as u64));
+        }
+        if read == 0 {
+            return Ok(bytes);
+        }
+    }
+}
+
+fn too_large(path: &Asked, bytes: u64) -> Trouble {
+    let path = path.shown();
+    Trouble::Told(format!("`{path}` has {bytes} bytes or more; at most {MAX_FILE_BYTES} are read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_end_is_given_up() {
+        let path = Asked::new("path", "endless").unwrap();
+        let trouble = contents(std::io::repeat(b'x'), &path, &CancellationToken::new()).unwrap_err();
+        assert!(
+            matches!(trouble, Trouble::Told(text) if text.contains("`endless` has 34603008 bytes or more"))
+        );
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let trouble = contents(std::io::repeat(b'x'), &path, &cancel).unwrap_err();
+        assert!(matches!(trouble, Trouble::Told(text) if text.contains("cancelled")));
     }
 }

@@ -6,7 +6,7 @@
 //! their content, and a reader sees the old text or the new.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,8 +16,9 @@ use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
-use super::jail::{Asked, Jail, Opened, must_be_regular};
+use super::jail::{Asked, Jail, Opened, must_be_regular, open_file};
 use super::protected::{Protected, ProtectedNow, identity};
+use super::read::contents;
 use super::{Job, MAX_FILE_BYTES, Trouble, cancelled};
 use crate::builtin::arguments::{flag, required_text, text};
 use crate::{Answer, InvokeError};
@@ -84,7 +85,8 @@ impl Writing {
         if cancel.is_cancelled() {
             return Err(cancelled());
         }
-        let before = if self.append && old.is_some() { self.content(&dir, &place.name)? } else { Vec::new() };
+        let before =
+            if self.append && old.is_some() { self.content(&dir, &place.name, cancel)? } else { Vec::new() };
         self.replace(&dir, &place.name, &before, old.as_ref())
             .map_err(|error| self.path.trouble("write", &error))?;
         let verb = if self.append { "appended" } else { "wrote" };
@@ -197,14 +199,10 @@ impl Writing {
         Ok(Some(old))
     }
 
-    fn content(&self, dir: &Dir, name: &OsStr) -> Result<Vec<u8>, Trouble> {
-        let trouble = |error: io::Error| self.path.trouble("read", &error);
-        let (file, _) = Opened { dir: dir.try_clone().map_err(trouble)?, canonical: PathBuf::new() }
-            .open_file(Path::new(name), &self.path)?;
-        let room = MAX_FILE_BYTES.saturating_sub(self.bytes.len() as u64);
-        let mut bytes = Vec::new();
-        file.take(room + 1).read_to_end(&mut bytes).map_err(trouble)?;
-        if bytes.len() as u64 > room {
+    fn content(&self, dir: &Dir, name: &OsStr, cancel: &CancellationToken) -> Result<Vec<u8>, Trouble> {
+        let (file, _) = open_file(dir, Path::new(name), &self.path)?;
+        let bytes = contents(file, &self.path, cancel)?;
+        if (bytes.len() + self.bytes.len()) as u64 > MAX_FILE_BYTES {
             let path = self.path.shown();
             return Err(format!("`{path}` would become larger than {MAX_FILE_BYTES} bytes").into());
         }
@@ -276,5 +274,54 @@ fn keep_owner(_: &cap_std::fs::File, _: &Metadata) {}
 fn sync_directory(dir: &Dir) {
     if let Ok(directory) = dir.try_clone() {
         let _ = directory.into_std_file().sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::Settings;
+    use crate::builtin::testing::{TempDir, fixed};
+
+    /// Something to write to `path` below `root`, with nothing protected.
+    fn writing(root: &Path, path: &str) -> Writing {
+        let configuration = serde_json::Map::new();
+        let clock = fixed("2026-11-20T12:00:00Z");
+        let settings = Settings { configuration: &configuration, workspace: root, protected: &[], clock };
+        let (jail, protected) = (Jail::new(&settings).unwrap(), Protected::new(&settings));
+        let arguments = json!({ "path": path, "content": "x" });
+        let arguments = Arguments::from_object(arguments.as_object().unwrap().clone());
+        Writing::new(&Arc::new(jail), &Arc::new(protected), &arguments).unwrap()
+    }
+
+    #[test]
+    fn a_rename_that_fails_leaves_no_temporary_file() {
+        let temp = TempDir::new();
+        std::fs::create_dir(temp.path().join("taken")).unwrap();
+        let writing = writing(temp.path(), "taken");
+        let dir = &writing.jail.open().unwrap().dir;
+        assert!(writing.replace(dir, OsStr::new("taken"), b"", None).is_err());
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
+
+    /// A bind mount gives a directory a second path that no symlink explains.
+    #[cfg(unix)]
+    #[test]
+    fn a_protected_directory_is_not_entered_whatever_its_path() {
+        let temp = TempDir::new();
+        std::fs::create_dir_all(temp.path().join("state/inner")).unwrap();
+        let protected = ProtectedNow::by_identity(&temp.path().join("state"));
+        for (path, free) in [("state/x", false), ("state/inner/x", false), ("x", true)] {
+            let writing = writing(temp.path(), path);
+            let opened = writing.jail.open().unwrap();
+            let place = writing.place(opened).unwrap();
+            assert_eq!(writing.enter(opened, &place, &protected).is_ok(), free, "{path}");
+        }
+        let root = ProtectedNow::by_identity(temp.path());
+        let writing = writing(temp.path(), "x");
+        let opened = writing.jail.open().unwrap();
+        assert!(writing.enter(opened, &writing.place(opened).unwrap(), &root).is_err());
     }
 }
