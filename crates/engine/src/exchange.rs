@@ -4,6 +4,7 @@
 //! it ([`Engine::can_take_back`]); where it does not, the partial text is kept and the call fails, since a second answer
 //! after half of a first one would be worse than none.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,12 +13,19 @@ use converse_provider::{
     DecodeError, Decoder, Delta, Prompt, Refusal, RefusalClass, Reply, ReplyError, ReplyOrigin, RetryAdvice,
     TranslateError,
 };
-use futures_util::StreamExt as _;
+use futures_util::stream::Fuse;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{Instant, timeout};
 
 use crate::ports::ByteStream;
 use crate::retry::{Next, Try, may_pass, next};
 use crate::{Engine, Event, Ports, Restart, SinkError, WireError, WireErrorKind};
+
+/// May be asked again after its end.
+type Body = Fuse<ByteStream>;
+
+/// Pieces of a body that are shown together, if they have come together.
+const MOST_AT_ONCE: usize = 256;
 
 /// A model call that gave no whole reply, after all retries.
 #[derive(Debug, thiserror::Error)]
@@ -161,13 +169,13 @@ impl Exchange<'_> {
         let (head, body) = response.into_parts();
         let origin =
             ReplyOrigin { turn: self.turn, model: engine.model.clone(), endpoint: engine.endpoint.clone() };
-        self.read(engine.processor.normalize(&head, origin), body, shown).await
+        self.read(engine.processor.normalize(&head, origin), body.fuse(), shown).await
     }
 
     async fn read(
         &self,
         mut decoder: Box<dyn Decoder>,
-        mut body: ByteStream,
+        mut body: Body,
         shown: &mut String,
     ) -> Result<Reply, Trouble> {
         let mut deltas = Vec::new();
@@ -177,19 +185,18 @@ impl Exchange<'_> {
             if decoder.is_complete() {
                 break None;
             }
-            let chunk = match self.next_chunk(&mut body, last_content).await {
-                Ok(Some(chunk)) => chunk,
+            let fed = match self.next_piece(&mut body, last_content).await {
+                Ok(Some(piece)) => feed_ready(decoder.as_mut(), piece, &mut body, &mut deltas).await,
                 Ok(None) => break None,
                 Err(trouble) => break Some(trouble),
             };
-            let fed = decoder.feed(&chunk, &mut deltas);
             if !deltas.is_empty() {
                 last_content = Instant::now();
                 told = true;
             }
             self.show(&mut deltas, shown)?;
-            if let Err(error) = fed {
-                break Some(error.into());
+            if let Err(trouble) = fed {
+                break Some(trouble);
             }
         };
         let reply = settle(decoder.finish(), broken)?;
@@ -199,11 +206,7 @@ impl Exchange<'_> {
         Ok(reply)
     }
 
-    async fn next_chunk(
-        &self,
-        body: &mut ByteStream,
-        last_content: Instant,
-    ) -> Result<Option<Bytes>, Trouble> {
+    async fn next_piece(&self, body: &mut Body, last_content: Instant) -> Result<Option<Bytes>, Trouble> {
         let timeouts = &self.engine.timeouts;
         let content_left = timeouts.stream_content.saturating_sub(last_content.elapsed());
         let (what, limit, after) = if content_left < timeouts.stream_idle {
@@ -237,6 +240,44 @@ impl Exchange<'_> {
         shown.push_str(text);
         self.ports.emit(&Event::Delta(&Delta::Text(std::mem::take(text))))
     }
+}
+
+/// Feeds a piece and whatever else has come already: servers send each event as a piece of its own, and showing them
+/// one by one would cost a system call each. A flood is cut into batches.
+async fn feed_ready(
+    decoder: &mut dyn Decoder,
+    first: Bytes,
+    body: &mut Body,
+    deltas: &mut Vec<Delta>,
+) -> Result<(), Trouble> {
+    decoder.feed(&first, deltas)?;
+    for _ in 1..MOST_AT_ONCE {
+        if decoder.is_complete() {
+            break;
+        }
+        // Nothing more yet, or nothing more at all: the stream will say so again.
+        let Some(Some(piece)) = ready(body).await else { break };
+        decoder.feed(&piece?, deltas)?;
+    }
+    Ok(())
+}
+
+/// The next piece, if it is there. The connection hands them over one at a time, so it is given one turn; the network is
+/// not waited for.
+async fn ready(body: &mut Body) -> Option<Option<Result<Bytes, WireError>>> {
+    if let Some(next) = body.next().now_or_never() {
+        return Some(next);
+    }
+    let mut turned = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut turned, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+    body.next().now_or_never()
 }
 
 /// What the decoder makes of the body, and what broke the connection, to one verdict.

@@ -29,6 +29,8 @@ enum Reply {
     Whole(Value),
     Status(u16),
     Broken(WireErrorKind),
+    /// A stream of so many words, all there at once, each event a piece of its own.
+    Flood(usize),
     /// The head comes, the body never does.
     Silent,
 }
@@ -51,6 +53,14 @@ impl Wire for Script {
             Reply::Whole(body) => response(200, once(body.to_string())),
             Reply::Status(status) => response(status, once(r#"{"error":{"message":"no"}}"#.to_owned())),
             Reply::Broken(kind) => Err(WireError { kind, message: "broken".to_owned() }),
+            Reply::Flood(words) => {
+                let event =
+                    |delta: Value| format!("data: {}\n\n", json!({ "choices": [{ "delta": delta }] }));
+                let words = (0..words).map(move |n| event(json!({ "content": format!("w{n} ") })));
+                let pieces = words.chain(["data: [DONE]\n\n".to_owned()]).map(|piece| Ok(Bytes::from(piece)));
+                let head = http::Response::builder().header("content-type", "text/event-stream");
+                Ok(head.body(stream::iter(pieces).boxed()).unwrap())
+            }
             Reply::Silent => response(200, stream::pending().boxed()),
         };
         std::future::ready(sent).boxed()
@@ -424,6 +434,15 @@ async fn a_call_is_repeated_with_growing_patience() {
         1,
         "a retry is no iteration"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_piece_of_a_flood_is_lost() {
+    let run = setup(vec![Reply::Flood(1000)]).run().await;
+    assert!(run.ending.is_ok());
+    let words: String = (0..1000).map(|n| format!("w{n} ")).collect();
+    let Some(Canister::Assistant(assistant)) = run.transcript.as_slice().last() else { panic!() };
+    assert_eq!(assistant.words(), words);
 }
 
 #[tokio::test(start_paused = true)]

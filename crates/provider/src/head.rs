@@ -7,7 +7,7 @@ use crate::RetryAdvice;
 use crate::retry_after::advice;
 
 /// The headers in which providers name a request, the vendors' own first.
-/// Anthropic `request-id`, OpenAI `x-request-id`, OpenRouter `X-Generation-Id` (checked 2026-11-20).
+/// Anthropic `request-id` (SDK 2.11.0), OpenAI `x-request-id` (SDK 3.52.0), OpenRouter `X-Generation-Id`.
 const REQUEST_IDS: [&str; 3] = ["request-id", "x-request-id", "x-generation-id"];
 
 /// The facts of a head that a decoder needs.

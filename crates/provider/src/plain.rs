@@ -68,7 +68,7 @@ pub(crate) fn shown<'a>(
     Some((mime, STANDARD.encode(&bytes)))
 }
 
-/// What the image models of all providers take (Anthropic's and OpenAI's vision pages, checked 2026-11-20).
+/// What image models commonly take: the four types that Anthropic's SDK (2.11.0) names.
 pub(crate) const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The content of an answer; a missing one has none.

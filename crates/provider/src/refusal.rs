@@ -4,8 +4,9 @@
 //! words only where providers have no code for it (a prompt that is too long, an empty purse). The message is the
 //! provider's own, found wherever that provider keeps it, and never tag soup.
 //!
-//! Error forms: <https://docs.anthropic.com/en/api/errors>, <https://platform.openai.com/docs/guides/error-codes>,
-//! <https://openrouter.ai/docs/api-reference/errors> (checked 2026-11-20).
+//! Error forms: <https://openrouter.ai/docs/api/reference/errors-and-debugging> (a copy read 2026-11-21),
+//! <https://platform.claude.com/docs/en/api/errors>, <https://platform.openai.com/docs/guides/error-codes>; what the
+//! others send is from recorded traffic and from reports.
 
 use serde_json::Value;
 

@@ -2,9 +2,10 @@
 //!
 //! There is no clock here: a date is compared with the response's own `Date` header, which also spares us the quarrel
 //! about whose clock is right. A date without a `Date` beside it is ignored, as is anything that makes no sense; a date
-//! in the past means "now". `retry-after-ms` (OpenAI's and Anthropic's SDKs read it) is finer and goes first.
+//! in the past means "now". `retry-after-ms` is finer and goes first; it and `x-should-retry` are what the SDKs of
+//! OpenAI (3.52.0), Anthropic (2.11.0) and Groq (1.7.0) read.
 //!
-//! <https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>, dates section 5.6.7 (checked 2026-11-20).
+//! <https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>, dates section 5.6.7.
 
 use std::time::Duration;
 

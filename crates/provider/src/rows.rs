@@ -3,6 +3,10 @@
 //! [`Endpoint`] of its own.
 //!
 //! The environment is not read here: the names are given, the program looks.
+//!
+//! How much of a row is known: "read 2026-11-21" means that a copy of that page (not the live one) was read then and
+//! says so; "SDK" names the vendor's own client of that day, whose source says so. A link alone is where to look, and
+//! what is under neither was not checked. No server was asked.
 
 use converse_canister::ProviderName;
 
@@ -58,10 +62,10 @@ impl ProviderRow {
     }
 }
 
-/// `OLLAMA_HOST` as Ollama's own client reads it: `host`, `host:port` or a URL, port 11434 if none is named (that of
-/// the scheme if one is), and the address that a server listens on for "everywhere" means this machine. The
-/// OpenAI-compatible endpoint is below `/v1`.
-/// <https://github.com/ollama/ollama/blob/main/envconfig/config.go> (checked 2026-11-20).
+/// `OLLAMA_HOST` as Ollama's own source reads it: `host`, `host:port` or a URL, port 11434 if none is named (that of
+/// the scheme if one is). Our own addition: the address that a server listens on for "everywhere" means this machine,
+/// since the same variable is set for the server. The OpenAI-compatible endpoint is below `/v1`.
+/// <https://github.com/ollama/ollama/blob/main/envconfig/config.go> (an older version of it read 2026-11-21).
 fn ollama_base_url(value: &str) -> String {
     let value = value.trim_matches(['"', '\'', ' ']);
     let (scheme, rest) = value.split_once("://").unwrap_or(("", value));
@@ -128,15 +132,19 @@ const OPENAI: ProviderRow = ProviderRow {
     key_env: &["OPENAI_API_KEY"],
     quirks: Quirks::OPENAI,
     models: &["gpt-", "chatgpt-", "o1", "o3", "o4"],
-    // Small, cheap, and takes function tools on this wire, which the newest generation does not everywhere.
+    // Small, cheap, and takes function tools on this wire, which the newest generation does not everywhere (seen in
+    // recorded refusals). OpenAI shuts it down on 2027-01-14 and names `gpt-6-luna` in its place.
+    // https://developers.openai.com/api/docs/deprecations (the date from reports of that page, read 2026-11-21)
     default_model: Some("gpt-4o-mini"),
     ..CLOUD
 };
 
-/// Above each row the vendor's page. Quirks lean to what is refused by nobody: a key that a server does not know costs a
-/// 400, one that is left out costs a token count. Mistral's and Ollama's were checked on 2026-11-20.
+/// Above each row the vendor's page and what is known from where (see the module's head). Quirks lean to what is
+/// refused by nobody: a key that a server does not know costs a 400, one that is left out costs a token count. A
+/// `…_BASE_URL` holds what `base_url` holds, path and all: the SDKs of Groq, Together and Fireworks read theirs without.
 const ROWS: &[ProviderRow] = &[
-    // https://docs.anthropic.com/en/api/overview
+    // https://platform.claude.com/docs/en/api/overview – SDK 2.11.0: base URL and variables; it sends the key as a
+    // bearer token, the API takes either header
     ProviderRow {
         name: "anthropic",
         dialect: Dialect::AnthropicMessages,
@@ -147,13 +155,19 @@ const ROWS: &[ProviderRow] = &[
         // None of them concerns this wire.
         quirks: Quirks::CAUTIOUS,
         models: &["claude-"],
-        default_model: Some("claude-sonnet-4-5"),
+        // Takes an effort and sampling parameters, and thinks only if asked. Its predecessor `claude-sonnet-4-5` is
+        // retired on 2026-11-30; Sonnet 5 and later think unasked and take no temperature but
+        // their own.
+        // https://platform.claude.com/docs/en/build-with-claude/effort, …/docs/en/models/sonnet-4-5/overview,
+        // …/docs/en/models/sonnet-5/overview (translations of these read 2026-11-21)
+        default_model: Some("claude-sonnet-4-6"),
     },
-    // https://platform.openai.com/docs/api-reference/chat
+    // https://platform.openai.com/docs/api-reference/chat – SDK 3.52.0: the keys of the request
     OPENAI,
     // The same wire, asked for by name: `openai` may come to mean the Responses API.
     ProviderRow { name: "openai-chat", models: &[], ..OPENAI },
-    // https://openrouter.ai/docs/api-reference/chat-completion – usage always comes, so `stream_options` is not sent
+    // https://openrouter.ai/docs/use-cases/usage-accounting – usage always comes and `stream_options` has no effect, so
+    // it is not sent (read 2026-11-21)
     ProviderRow {
         name: "openrouter",
         base_url: "https://openrouter.ai/api/v1",
@@ -163,7 +177,8 @@ const ROWS: &[ProviderRow] = &[
         default_model: Some("openai/gpt-4o-mini"),
         ..CLOUD
     },
-    // https://console.groq.com/docs/api-reference#chat-create
+    // https://console.groq.com/docs/api-reference#chat-create – SDK 1.7.0: base URL, key, `max_completion_tokens`, the
+    // effort, `stream_options` (in its type of a chunk) and the model
     ProviderRow {
         name: "groq",
         base_url: "https://api.groq.com/openai/v1",
@@ -173,7 +188,9 @@ const ROWS: &[ProviderRow] = &[
         default_model: Some("openai/gpt-oss-20b"),
         ..CLOUD
     },
-    // https://docs.mistral.ai/api/endpoint/chat – 422 for `stream_options` and `max_completion_tokens`
+    // https://docs.mistral.ai/api/endpoint/chat – SDK 3.7.0: base URL, key, `max_tokens`; it knows neither
+    // `stream_options` nor `max_completion_tokens`, and unknown keys get a 422:
+    // https://github.com/openai/openai-agents-python/issues/442 (read 2026-11-21)
     ProviderRow {
         name: "mistral",
         base_url: "https://api.mistral.ai/v1",
@@ -183,7 +200,9 @@ const ROWS: &[ProviderRow] = &[
         default_model: Some("mistral-small-latest"),
         ..CLOUD
     },
-    // https://api-docs.deepseek.com/api/create-chat-completion
+    // https://api-docs.deepseek.com/guides/thinking_mode – thinking is on unless it is turned off, and the effort is
+    // understood; https://api-docs.deepseek.com/zh-cn/quick_start/pricing – host and model, `deepseek-chat` is no longer
+    // among them (both read 2026-11-21)
     ProviderRow {
         name: "deepseek",
         base_url: "https://api.deepseek.com/v1",
@@ -191,13 +210,15 @@ const ROWS: &[ProviderRow] = &[
         key_env: &["DEEPSEEK_API_KEY"],
         quirks: Quirks {
             stream_options: true,
+            effort: true,
             replay_reasoning: Some("reasoning_content"),
             ..Quirks::CAUTIOUS
         },
-        default_model: Some("deepseek-chat"),
+        default_model: Some("deepseek-flash"),
         ..CLOUD
     },
-    // https://docs.x.ai/docs/api-reference#chat-completions
+    // https://docs.x.ai/api – base URL, key and bearer token (read 2026-11-21). Some models refuse an effort, which is
+    // sent only if asked for.
     ProviderRow {
         name: "xai",
         base_url: "https://api.x.ai/v1",
@@ -206,16 +227,19 @@ const ROWS: &[ProviderRow] = &[
         quirks: Quirks::OPENAI,
         ..CLOUD
     },
-    // https://docs.together.ai/reference/chat-completions-1
+    // https://docs.together.ai/docs/inference/openai-compatibility – base URL and key (read 2026-11-21); SDK 3.1.1:
+    // `max_tokens`, the effort. Some models report usage only if `stream_options` asks for it:
+    // https://github.com/vercel/ai/pull/17986 (read 2026-11-21)
     ProviderRow {
         name: "together",
-        base_url: "https://api.together.xyz/v1",
+        base_url: "https://api.together.ai/v1",
         base_url_env: &["TOGETHER_BASE_URL"],
         key_env: &["TOGETHER_API_KEY"],
         quirks: Quirks { effort: true, ..CLOUD.quirks },
         ..CLOUD
     },
-    // https://docs.fireworks.ai/api-reference/post-chatcompletions
+    // https://docs.fireworks.ai/tools-sdks/openai-compatibility – base URL (read 2026-11-21); SDK 1.2.30: key,
+    // `max_tokens`, the effort
     ProviderRow {
         name: "fireworks",
         base_url: "https://api.fireworks.ai/inference/v1",
@@ -224,7 +248,8 @@ const ROWS: &[ProviderRow] = &[
         quirks: Quirks { effort: true, ..CLOUD.quirks },
         ..CLOUD
     },
-    // https://huggingface.co/docs/inference-providers/tasks/chat-completion – a router: what is behind it differs
+    // https://huggingface.co/docs/inference-providers/tasks/chat-completion – a router: what is behind it differs. SDK
+    // 2.4.0: host, key, `max_tokens`, `stream_options`
     ProviderRow {
         name: "huggingface",
         base_url: "https://router.huggingface.co/v1",
@@ -232,7 +257,8 @@ const ROWS: &[ProviderRow] = &[
         key_env: &["HF_TOKEN"],
         ..CLOUD
     },
-    // https://docs.ollama.com/api/openai-compatibility
+    // https://docs.ollama.com/api/openai-compatibility – no key, `max_tokens`, `stream_options`, the effort (read
+    // 2026-11-21)
     ProviderRow {
         name: "ollama",
         base_url: "http://127.0.0.1:11434/v1",
@@ -247,14 +273,14 @@ const ROWS: &[ProviderRow] = &[
         base_url_env: &["LLAMACPP_BASE_URL"],
         ..LOCAL
     },
-    // https://lmstudio.ai/docs/app/api/endpoints/openai
+    // https://lmstudio.ai/docs/api/openai-api – base URL (read 2026-11-21)
     ProviderRow {
         name: "lmstudio",
         base_url: "http://127.0.0.1:1234/v1",
         base_url_env: &["LMSTUDIO_BASE_URL"],
         ..LOCAL
     },
-    // https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+    // https://docs.vllm.ai/en/v0.8.1/serving/openai_compatible_server.html – base URL (read 2026-11-21)
     ProviderRow {
         name: "vllm",
         base_url: "http://127.0.0.1:8000/v1",

@@ -1,9 +1,9 @@
 //! The root of a tool's schema, made acceptable to every wire.
 //!
 //! A tool's arguments are an object for all providers, and most answer 400 to a root that is anything else or that has
-//! `anyOf`, `oneOf`, `allOf` or `$ref` (Anthropic and OpenAI, checked 2026-11-20). What is below the root passes
-//! unchanged. Dropping a combinator only loosens what the *model* is told: the arguments are checked against the
-//! original schema before anything runs.
+//! `anyOf`, `oneOf`, `allOf` or `$ref` (as recorded refusals show). What is below the root passes unchanged. Dropping a
+//! combinator only loosens what the *model* is told: the arguments are checked against the original schema before
+//! anything runs.
 
 use converse_canister::Declaration;
 use serde_json::{Map, Value, json};

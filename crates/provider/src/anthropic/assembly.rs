@@ -5,7 +5,8 @@
 //! Pings and unknown events are passed over wherever they stand. What breaks this order so that words or arguments
 //! could end up in the wrong block is an error: a second `message_start`, a block begun twice, a delta for no block.
 //!
-//! <https://docs.anthropic.com/en/docs/build-with-claude/streaming> (checked 2026-11-20).
+//! The events are those of the SDK's types and of recorded streams, explained at
+//! <https://platform.claude.com/docs/en/build-with-claude/streaming>.
 
 use std::collections::HashMap;
 

@@ -4,7 +4,8 @@
 //! user sets one (we never send one unasked), which the newer one answers with 400, and it is the version that
 //! compatible servers know. Nothing of what is sent here differs between the two otherwise.
 //!
-//! <https://docs.anthropic.com/en/api/messages>, <https://docs.anthropic.com/en/api/versioning> (checked 2026-11-20).
+//! <https://platform.claude.com/docs/en/api/versioning> (a copy read 2026-11-21); the keys are those of the SDK's types
+//! (2.11.0), explained at <https://platform.claude.com/docs/en/api/messages>.
 
 mod assembly;
 mod block;
@@ -85,7 +86,8 @@ impl Processor for Anthropic {
 }
 
 /// `output_config.effort` knows low, medium, high, xhigh and max; no thinking at all is another key.
-/// <https://docs.anthropic.com/en/docs/build-with-claude/effort> (checked 2026-11-20).
+/// <https://platform.claude.com/docs/en/build-with-claude/effort> (a copy read 2026-11-21). Some models cannot be kept
+/// from thinking and refuse `disabled`.
 fn reasoning(effort: Effort) -> (&'static str, Value) {
     let word = match effort {
         Effort::None => return ("thinking", json!({"type": "disabled"})),

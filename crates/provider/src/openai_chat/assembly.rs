@@ -277,7 +277,7 @@ fn usage(wire: &Value) -> Usage {
 }
 
 /// OpenRouter says what a call cost, in credits, which are dollars.
-/// <https://openrouter.ai/docs/use-cases/usage-accounting> (checked 2026-11-20).
+/// <https://openrouter.ai/docs/use-cases/usage-accounting> (a copy read 2026-11-21).
 fn cost(wire: &Value) -> Option<Cost> {
     let dollars = wire.get("cost")?.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0)?;
     Some(Cost((dollars * 1e6).round() as u64))

@@ -4,7 +4,7 @@
 //! the last: neighbouring `reasoning.text` fragments of one index become one entry again. Every other kind stays as it
 //! came, since nobody knows how its fragments join.
 //!
-//! <https://openrouter.ai/docs/use-cases/reasoning-tokens> (checked 2026-11-20).
+//! The fragments are as in recorded streams; <https://openrouter.ai/docs/use-cases/reasoning-tokens>.
 
 use serde_json::{Map, Value};
 

@@ -169,8 +169,9 @@ fn call(call: &Call<'_>) -> Value {
 
 /// What the server wants back of its reasoning. DeepSeek answers 400 to a turn with calls that lacks the key, even an
 /// empty one and even if another model wrote the turn.
-/// <https://api-docs.deepseek.com/guides/thinking_mode>,
-/// <https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks> (checked 2026-11-20).
+/// <https://api-docs.deepseek.com/guides/thinking_mode>, the empty one:
+/// <https://github.com/deepseek-ai/deepseek-harness/discussions/739> (a copy read 2026-11-21);
+/// <https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks>.
 fn reasoning(turn: &Turn<'_>, endpoint: &Endpoint, calls: bool) -> Option<(&'static str, Value)> {
     let key = endpoint.quirks.replay_reasoning?;
     let native = turn.native.unwrap_or_default().iter().find_map(|item| item.get(key)).cloned();

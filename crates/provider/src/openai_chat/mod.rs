@@ -5,7 +5,7 @@
 //! accepted at once, whoever sends it. A request holds nothing that was not asked for: strict servers refuse unknown
 //! keys, so a turn is rebuilt from `role`, `content` and `tool_calls` alone.
 //!
-//! <https://platform.openai.com/docs/api-reference/chat> (checked 2026-11-20).
+//! The wire is that of the SDK's types (3.52.0), explained at <https://platform.openai.com/docs/api-reference/chat>.
 
 mod assembly;
 mod calls;

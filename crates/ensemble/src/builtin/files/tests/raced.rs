@@ -14,6 +14,15 @@ fn swap(a: &Path, b: &Path, stop: &AtomicBool) {
     }
 }
 
+/// Ends the swapping also when the test fails, or its thread would be waited for in vain.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `work` while `jail/swapped` is now a directory inside, now a symlink to the directory outside.
 fn while_swapping(ground: &Ground, work: impl FnOnce()) {
     let jail = ground.jail();
@@ -23,8 +32,8 @@ fn while_swapping(ground: &Ground, work: impl FnOnce()) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| swap(&jail.join("swapped"), &jail.join("bait"), &stop));
+        let _stop = Stop(&stop);
         work();
-        stop.store(true, Ordering::Relaxed);
     });
 }
 
@@ -75,10 +84,10 @@ fn a_directory_that_turns_into_a_protected_one_lets_no_write_in() {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| swap(&jail.join("plain"), &jail.join("alias"), &stop));
+        let _stop = Stop(&stop);
         for _ in 0..1_500 {
             let _ = told(&*tool, json!({ "path": "plain/new.txt", "content": "x" }));
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(names(&jail.join(".git")), ["config", "hooks"]);
 }
