@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use converse_canister::{
     Arguments, Blobs, Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome,
-    TranscriptError, Usage,
+    TranscriptError, TurnId, Usage,
 };
-use converse_ensemble::{Approved, Pending, Roster, Verdict};
+use converse_ensemble::{Approved, Halt, Pending, Roster, Verdict};
 use converse_provider::{Controls, Endpoint, Processor, Reply};
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Conversation, Ending, Step};
-use crate::exchange::{Exchange, ExchangeError};
+use crate::exchange::{Exchange, ExchangeError, Shown};
 use crate::invocations::{Batch, Finished};
 use crate::{Event, Limit, Ports, RetryPolicy, SinkError, Timeouts};
 
@@ -107,26 +107,34 @@ impl Driver<'_> {
             tools: &offer.declarations,
             turn,
         };
-        let replied = tokio::select! {
-            replied = exchange.run() => replied,
+        let mut shown = Shown::default();
+        let outcome = tokio::select! {
+            replied = exchange.run(&mut shown) => replied.map_err(Some),
             ending = halted(self.engine, self.cancel) => {
                 self.conversation.end(ending);
-                return Ok(());
+                Err(None)
             }
         };
-        match replied {
+        match outcome {
             Ok(reply) => self.take(reply),
             Err(error) => {
-                if let Some(partial) = &error.partial {
-                    self.append_reply(partial.clone())?;
-                    // Says that the reply has come as far as it will; what it took is not known.
-                    let (usage, model) = (Usage::default(), self.engine.model.as_str());
-                    self.ports.emit(&Event::Used { usage, cost: None, model })?;
-                    self.commit()?;
-                }
-                Err(EngineError::Exchange(Box::new(error)))
+                let kept = self.keep(shown, turn)?;
+                error.map_or(Ok(()), |error| {
+                    Err(EngineError::Exchange(Box::new(ExchangeError { kept, ..error })))
+                })
             }
         }
+    }
+
+    /// Words that were shown stay in the conversation, marked as cut.
+    fn keep(&mut self, shown: Shown, turn: TurnId) -> Result<bool, EngineError> {
+        let Some(cut) = shown.cut(turn) else { return Ok(false) };
+        self.append_reply(cut)?;
+        // Says that the reply has come as far as it will; what it took is not known.
+        let (usage, model) = (Usage::default(), self.engine.model.as_str());
+        self.ports.emit(&Event::Used { usage, cost: None, model })?;
+        self.commit()?;
+        Ok(true)
     }
 
     fn take(&mut self, reply: Reply) -> Result<(), EngineError> {
@@ -251,7 +259,8 @@ impl Driver<'_> {
     async fn invoke(&mut self, invocations: &[Invocation]) -> Result<(), EngineError> {
         let Self { conversation, engine, ports, cancel, approved } = self;
         let approved = std::mem::take(approved);
-        let batch = Batch { roster: engine.roster, ports: *ports, cancel: cancel.child_token() };
+        let batch = Batch { roster: engine.roster, ports: *ports, halt: Halt::below(cancel) };
+        let halt = batch.halt.clone();
         let mut stopped = None;
         let on_finished = |invocation: &Invocation, finished: Finished| {
             let Finished { result, elapsed } = finished;
@@ -259,6 +268,7 @@ impl Driver<'_> {
             let stops = approved.get(&result.id).is_some_and(Approved::stops_on_failure);
             if stops && !result.outcome.is_success() {
                 stopped.get_or_insert(Ending::Stopped(result.id.clone()));
+                halt.hold.cancel();
             }
             // On disk as it arrives, whatever becomes of its neighbours.
             append_result(conversation, *ports, result)
@@ -271,7 +281,7 @@ impl Driver<'_> {
                 halted = halted(engine, cancel) => {
                     // Running tools are told, get their grace, and are answered as cancelled.
                     ending = Some(halted);
-                    batch.cancel.cancel();
+                    batch.halt.now.cancel();
                     run.await?;
                 }
             }

@@ -38,8 +38,8 @@ pub struct ExchangeError {
     pub waited: Duration,
     /// The provider asked for a longer wait than the whole patience.
     pub asked_to_wait: Option<Duration>,
-    /// What had come of the last try, if words of it were shown that cannot be taken back. It is in the transcript.
-    pub partial: Option<Canister>,
+    /// Words of the last try had been shown, and are in the transcript.
+    pub kept: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +78,31 @@ impl Trouble {
     }
 }
 
+/// What the user has seen of a reply that is not whole yet.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    text: String,
+    /// Anything at all, reasoning included.
+    any: bool,
+}
+
+impl Shown {
+    /// Words that will not be completed, as a reply of their own; `None` if there were none.
+    pub(crate) fn cut(self, turn: TurnId) -> Option<Canister> {
+        if self.text.trim().is_empty() {
+            return None;
+        }
+        let content = vec![Content::text(self.text)];
+        Some(Canister::Assistant(Assistant {
+            turn,
+            content,
+            native: None,
+            stop: Stop::Cut,
+            response_id: None,
+        }))
+    }
+}
+
 pub(crate) struct Exchange<'a> {
     pub(crate) engine: &'a Engine<'a>,
     pub(crate) ports: Ports<'a>,
@@ -87,71 +112,45 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    pub(crate) async fn run(&self) -> Result<Reply, ExchangeError> {
+    /// `shown` is what was shown of the last try, also when this future is dropped.
+    pub(crate) async fn run(&self, shown: &mut Shown) -> Result<Reply, ExchangeError> {
         let mut attempts = 0;
         let mut waited = Duration::ZERO;
         loop {
             attempts += 1;
-            let mut shown = String::new();
-            let trouble = match self.attempt(&mut shown).await {
+            *shown = Shown::default();
+            let trouble = match self.attempt(shown).await {
                 Ok(reply) => return Ok(reply),
                 Err(trouble) => trouble,
             };
-            let stuck = !shown.is_empty() && !self.engine.can_take_back;
+            let stuck = !shown.text.is_empty() && !self.engine.can_take_back;
             let this = Try {
                 failed: attempts,
                 waited,
                 retryable: trouble.retryable() && !stuck,
                 advice: if stuck { RetryAdvice::default() } else { trouble.advice() },
             };
-            let asked_to_wait = match next(&self.engine.retry, this, (self.ports.jitter)()) {
-                Next::Wait(delay) => {
-                    self.restart(&trouble, attempts, delay, !shown.is_empty()).map_err(|error| {
-                        ExchangeError {
-                            trouble: error.into(),
-                            attempts,
-                            waited,
-                            asked_to_wait: None,
-                            partial: None,
-                        }
-                    })?;
-                    tokio::time::sleep(delay).await;
-                    waited += delay;
-                    continue;
-                }
-                Next::TooLong(asked) => Some(asked),
-                Next::GiveUp => None,
+            let failed = |trouble, asked_to_wait| ExchangeError {
+                trouble,
+                attempts,
+                waited,
+                asked_to_wait,
+                kept: false,
             };
-            let partial = (!shown.trim().is_empty()).then(|| self.cut(shown));
-            return Err(ExchangeError { trouble, attempts, waited, asked_to_wait, partial });
+            let delay = match next(&self.engine.retry, this, (self.ports.jitter)()) {
+                Next::Wait(delay) => delay,
+                Next::TooLong(asked) => return Err(failed(trouble, Some(asked))),
+                Next::GiveUp => return Err(failed(trouble, None)),
+            };
+            let reason = trouble.to_string();
+            let restart = Restart { reason: &reason, attempt: attempts, delay, discard: shown.any };
+            self.ports.emit(&Event::Restarted(restart)).map_err(|error| failed(error.into(), None))?;
+            tokio::time::sleep(delay).await;
+            waited += delay;
         }
     }
 
-    fn restart(
-        &self,
-        trouble: &Trouble,
-        attempt: u32,
-        delay: Duration,
-        discard: bool,
-    ) -> Result<(), SinkError> {
-        let reason = trouble.to_string();
-        self.ports.emit(&Event::Restarted(Restart { reason: &reason, attempt, delay, discard }))
-    }
-
-    /// Words that were shown and will not be completed.
-    fn cut(&self, words: String) -> Canister {
-        let content = vec![Content::text(words)];
-        Canister::Assistant(Assistant {
-            turn: self.turn,
-            content,
-            native: None,
-            stop: Stop::Cut,
-            response_id: None,
-        })
-    }
-
-    /// `shown` becomes the text that was shown of this try.
-    async fn attempt(&self, shown: &mut String) -> Result<Reply, Trouble> {
+    async fn attempt(&self, shown: &mut Shown) -> Result<Reply, Trouble> {
         let engine = self.engine;
         let prompt = Prompt {
             model: &engine.model,
@@ -176,11 +175,10 @@ impl Exchange<'_> {
         &self,
         mut decoder: Box<dyn Decoder>,
         mut body: Body,
-        shown: &mut String,
+        shown: &mut Shown,
     ) -> Result<Reply, Trouble> {
         let mut deltas = Vec::new();
         let mut last_content = Instant::now();
-        let mut told = false;
         let broken = loop {
             if decoder.is_complete() {
                 break None;
@@ -192,7 +190,7 @@ impl Exchange<'_> {
             };
             if !deltas.is_empty() {
                 last_content = Instant::now();
-                told = true;
+                shown.any = true;
             }
             self.show(&mut deltas, shown)?;
             if let Err(trouble) = fed {
@@ -200,7 +198,7 @@ impl Exchange<'_> {
             }
         };
         let reply = settle(decoder.finish(), broken)?;
-        if !told {
+        if !shown.any {
             self.show(&mut whole(&reply), shown)?;
         }
         Ok(reply)
@@ -219,7 +217,7 @@ impl Exchange<'_> {
     }
 
     /// Emits what one piece of the body told; neighbouring texts are joined, so that they are written at once.
-    fn show(&self, deltas: &mut Vec<Delta>, shown: &mut String) -> Result<(), SinkError> {
+    fn show(&self, deltas: &mut Vec<Delta>, shown: &mut Shown) -> Result<(), SinkError> {
         let mut text = String::new();
         for delta in deltas.drain(..) {
             match delta {
@@ -233,11 +231,11 @@ impl Exchange<'_> {
         self.show_text(&mut text, shown)
     }
 
-    fn show_text(&self, text: &mut String, shown: &mut String) -> Result<(), SinkError> {
+    fn show_text(&self, text: &mut String, shown: &mut Shown) -> Result<(), SinkError> {
         if text.is_empty() {
             return Ok(());
         }
-        shown.push_str(text);
+        shown.text.push_str(text);
         self.ports.emit(&Event::Delta(&Delta::Text(std::mem::take(text))))
     }
 }

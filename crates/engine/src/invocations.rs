@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Invocation, InvocationId, InvocationResult};
-use converse_ensemble::{Approved, Host, Roster, Word};
+use converse_ensemble::{Approved, Halt, Host, Roster, Word};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use crate::{Event, Ports, SinkError};
 
@@ -25,12 +24,12 @@ pub(crate) struct Finished {
 pub(crate) struct Batch<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) ports: Ports<'a>,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) halt: Halt,
 }
 
 impl Batch<'_> {
     /// All are `Started` (and so durable) before any runs. Each has an entry in `approved`. A sink's error
-    /// cancels the rest; those get their results by the caller.
+    /// ends all at once: what had started is then for the journal to tell, as interrupted.
     pub(crate) async fn run<E: From<SinkError>>(
         &self,
         invocations: &[Invocation],
@@ -73,7 +72,7 @@ impl Batch<'_> {
     ) -> (usize, Finished) {
         let began = Instant::now();
         let host = Host::new(index, words);
-        let result = self.roster.invoke(approved, host, self.cancel.child_token()).await;
+        let result = self.roster.invoke(approved, host, &self.halt).await;
         (index, Finished { result, elapsed: began.elapsed() })
     }
 }

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_canister::{Arguments, Canister, Decision, Digest, NoBlobs, Outcome, Transcript, User};
-use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope, ToolFilter};
+use converse_canister::{
+    Arguments, Canister, Content, Decision, Digest, NoBlobs, Outcome, Stop, Transcript, User,
+};
+use converse_config::{EnsemblePlan, OnFailure, Origin, Permission, Policy, Rule, Scope, ToolFilter};
 use converse_engine::{
     Approver, ByteStream, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Sink,
     SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse,
@@ -31,6 +33,8 @@ enum Reply {
     Broken(WireErrorKind),
     /// A stream of so many words, all there at once, each event a piece of its own.
     Flood(usize),
+    /// So many words, and then nothing more.
+    Stalls(usize),
     /// The head comes, the body never does.
     Silent,
 }
@@ -53,13 +57,16 @@ impl Wire for Script {
             Reply::Whole(body) => response(200, once(body.to_string())),
             Reply::Status(status) => response(status, once(r#"{"error":{"message":"no"}}"#.to_owned())),
             Reply::Broken(kind) => Err(WireError { kind, message: "broken".to_owned() }),
-            Reply::Flood(words) => {
+            Reply::Flood(words) | Reply::Stalls(words) => {
+                let stalls = matches!(reply, Reply::Stalls(_));
                 let event =
                     |delta: Value| format!("data: {}\n\n", json!({ "choices": [{ "delta": delta }] }));
                 let words = (0..words).map(move |n| event(json!({ "content": format!("w{n} ") })));
-                let pieces = words.chain(["data: [DONE]\n\n".to_owned()]).map(|piece| Ok(Bytes::from(piece)));
+                let done = (!stalls).then(|| "data: [DONE]\n\n".to_owned());
+                let pieces = stream::iter(words.chain(done).map(|piece| Ok(Bytes::from(piece))));
                 let head = http::Response::builder().header("content-type", "text/event-stream");
-                Ok(head.body(stream::iter(pieces).boxed()).unwrap())
+                let body = if stalls { pieces.chain(stream::pending()).boxed() } else { pieces.boxed() };
+                Ok(head.body(body).unwrap())
             }
             Reply::Silent => response(200, stream::pending().boxed()),
         };
@@ -445,6 +452,33 @@ async fn no_piece_of_a_flood_is_lost() {
     assert_eq!(assistant.words(), words);
 }
 
+fn texts(run: &Run) -> Vec<String> {
+    let results = run.transcript.as_slice().iter();
+    let text = |content: &[Content]| content[0].as_text().unwrap().to_owned();
+    results
+        .filter_map(|c| if let Canister::Result(result) = c { Some(text(&result.content)) } else { None })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_its_turn_does_not_begin_after_the_end() {
+    let alone = Policy { parallel: false, ..computing() };
+    let script = vec![calls(&["never", "quick"])];
+    let cancel_after = Some(Duration::from_secs(1));
+    let run = Setup { policy: alone.clone(), cancel_after, ..setup(script) }.run().await;
+    assert_eq!(run.ending.as_ref().unwrap(), &Ending::Cancelled);
+    assert!(
+        texts(&run).contains(&"not run: the turn was ended before it began".to_owned()),
+        "{:?}",
+        texts(&run)
+    );
+
+    let policy = Policy { on_failure: OnFailure::Stop, ..alone };
+    let run = Setup { policy, ..setup(vec![calls(&["panics", "quick"])]) }.run().await;
+    assert!(matches!(run.ending, Ok(Ending::Stopped(_))));
+    assert_eq!(outcomes(&run), [Outcome::Failed, Outcome::Cancelled]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_waiting_cannot_cure_ends_at_once() {
     for reply in [Reply::Status(401), Reply::Broken(WireErrorKind::Certificate)] {
@@ -468,6 +502,10 @@ async fn cancelling_and_deadlines_answer_what_is_open() {
     // A tool that notices first does not get the model asked again.
     let run = Setup { cancel_after: after, ..setup(vec![calls(&["obeys"])]) }.run().await;
     assert_eq!(run.ending.unwrap(), Ending::Cancelled);
+    // Words that were shown stay.
+    let run = Setup { cancel_after: after, ..setup(vec![Reply::Stalls(2)]) }.run().await;
+    let Some(Canister::Assistant(cut)) = run.transcript.as_slice().last() else { panic!() };
+    assert_eq!((cut.words().as_str(), &cut.stop), ("w0 w1 ", &Stop::Cut));
     let run = Setup { cancel_after: after, ..setup(vec![Reply::Silent]) }.run().await;
     assert_eq!(run.ending.unwrap(), Ending::Cancelled);
     assert_eq!(run.transcript.as_slice().len(), 1);

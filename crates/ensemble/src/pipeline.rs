@@ -26,26 +26,48 @@ struct Failure {
     harmless: bool,
 }
 
+/// How running invocations are told to end. One value for all that run together.
+#[derive(Debug, Clone)]
+pub struct Halt {
+    /// What runs shall stop, and nothing more begins.
+    pub now: CancellationToken,
+    /// What waits for its turn shall not begin; what runs goes on.
+    pub hold: CancellationToken,
+}
+
+impl Halt {
+    /// Ended whenever `cancel` is.
+    pub fn below(cancel: &CancellationToken) -> Self {
+        let now = cancel.child_token();
+        Self { hold: now.child_token(), now }
+    }
+}
+
 impl Roster {
-    /// Runs it and answers it. The wall clock of `timeout` covers all tries.
-    pub async fn invoke(
-        &self,
-        approved: &Approved,
-        host: Host,
-        cancel: CancellationToken,
-    ) -> InvocationResult {
+    /// Runs it and answers it. The wall clock of `timeout` covers all tries, not the wait for its turn.
+    pub async fn invoke(&self, approved: &Approved, host: Host, halt: &Halt) -> InvocationResult {
         let parallel = approved.tool.policy.parallel;
-        let _shared = if parallel { Some(self.gate.read().await) } else { None };
-        let _alone = if parallel { None } else { Some(self.gate.write().await) };
-        self.run(approved, host, cancel).await
+        let turn = async {
+            let shared = if parallel { Some(self.gate.read().await) } else { None };
+            let alone = if parallel { None } else { Some(self.gate.write().await) };
+            (shared, alone)
+        };
+        tokio::select! {
+            biased;
+            () = halt.hold.cancelled() => {
+                let text = "not run: the turn was ended before it began";
+                InvocationResult::new(approved.id.clone(), Outcome::Cancelled, text)
+            }
+            _turn = turn => self.run(approved, host, &halt.now).await,
+        }
     }
 
-    async fn run(&self, approved: &Approved, host: Host, cancel: CancellationToken) -> InvocationResult {
+    async fn run(&self, approved: &Approved, host: Host, cancel: &CancellationToken) -> InvocationResult {
         let policy = &approved.tool.policy;
         let deadline = Instant::now() + policy.timeout;
         let mut tries_left = policy.max_retries;
         loop {
-            match attempt(approved, &host, &cancel, deadline).await {
+            match attempt(approved, &host, cancel, deadline).await {
                 Ok(answer) => return self.bounded(approved, answer),
                 Err(failure) => {
                     let again = tries_left > 0

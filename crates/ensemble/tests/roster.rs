@@ -7,8 +7,8 @@ use std::sync::Arc;
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
 use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope, ToolFilter};
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Host, Invocable, InvokeError, Roster,
-    Tool, Verdict,
+    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
+    Roster, Tool, Verdict,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -161,7 +161,7 @@ async fn what_was_approved_is_what_runs() {
     let (roster, _) = roster(vec![ensemble("t", None, &["x"], Ok(()))], &[("t.x", Permission::Allow)]).await;
     let Verdict::Allowed(approved) = roster.judge(&invocation("t__x", r#"{"n": 3}"#)) else { panic!() };
     assert_eq!(approved.rule, "t.x (test)");
-    let result = roster.invoke(&approved, Host::default(), CancellationToken::new()).await;
+    let result = roster.invoke(&approved, Host::default(), &Halt::below(&CancellationToken::new())).await;
     let told = serde_json::to_string(&result.content).unwrap();
     assert!(told.contains(r#"{"n":3,"unit":"m"}"#), "the default is filled in before approval: {told}");
 }
