@@ -69,8 +69,15 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 
+    /// Use only this ensemble (repeatable)
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) ensemble: Vec<String>,
+
     #[command(flatten)]
-    pub(crate) tools: Tools,
+    pub(crate) places: Places,
+
+    #[command(flatten)]
+    pub(crate) rules: Rules,
 
     /// Offer no tools at all
     #[arg(long, conflicts_with = "ensemble")]
@@ -129,17 +136,17 @@ pub(crate) struct Ask {
     pub(crate) dry_run: bool,
 }
 
-/// Flags about tools, shared by `ask` and `ensembles`.
+/// Where ensembles are looked for.
 #[derive(Debug, Args)]
-pub(crate) struct Tools {
-    /// Use only this ensemble (repeatable)
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) ensemble: Vec<String>,
-
+pub(crate) struct Places {
     /// A directory of descriptors, trusted for this run (repeatable)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) ensembles: Vec<PathBuf>,
+}
 
+/// What tools may do in this run.
+#[derive(Debug, Args)]
+pub(crate) struct Rules {
     /// Run these tools without asking, e.g. 'weather.*' (repeatable)
     #[arg(long, value_name = "PATTERN")]
     pub(crate) allow: Vec<String>,
@@ -175,7 +182,7 @@ pub(crate) enum Ensembles {
     /// Every ensemble that is found, with where it comes from; starts nothing
     List {
         #[command(flatten)]
-        tools: Tools,
+        places: Places,
         #[arg(long)]
         json: bool,
     },
@@ -183,7 +190,9 @@ pub(crate) enum Ensembles {
     Show {
         name: String,
         #[command(flatten)]
-        tools: Tools,
+        places: Places,
+        #[command(flatten)]
+        rules: Rules,
         #[arg(long)]
         json: bool,
     },
@@ -202,7 +211,9 @@ pub(crate) enum Ensembles {
         /// key=value words, or one JSON object
         arguments: Vec<String>,
         #[command(flatten)]
-        tools: Tools,
+        places: Places,
+        #[command(flatten)]
+        rules: Rules,
         #[arg(long)]
         json: bool,
     },

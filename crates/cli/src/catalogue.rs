@@ -9,7 +9,7 @@ use converse_config::{
 use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
-use crate::names::nearest;
+use crate::settings::can_be_looked_for;
 use crate::world::World;
 
 /// The tools in this binary.
@@ -69,6 +69,19 @@ impl Catalogue {
         self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
     }
 
+    /// Each finding in one line: where it is and what.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let place = |finding: &Finding| match (finding.line, finding.column) {
+            (Some(line), Some(column)) => format!("{}:{line}:{column}", finding.file),
+            _ => finding.file.clone(),
+        };
+        let line = |finding: Finding| {
+            let (severity, code) = (finding.severity.as_str(), finding.code.as_str());
+            format!("{}: {severity}[{code}]: {}", place(&finding), finding.message)
+        };
+        self.findings().into_iter().map(line).collect()
+    }
+
     /// Each finding as a picture with its source line.
     pub(crate) fn pictures(&self) -> Vec<String> {
         self.diagnostics.iter().map(|diagnostic| diagnostic.render(&self.sources)).collect()
@@ -98,14 +111,16 @@ impl Catalogue {
             }
             return Ok(plan);
         }
-        let failure = Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`"));
-        Err(match nearest(name, self.plans.iter().map(|plan| plan.name.as_str())) {
-            Some(near) => failure.hint(format!("did you mean `{near}`?")),
-            None => failure.hint("`converse ensembles list` shows those there are"),
-        })
+        let names = self.plans.iter().map(|plan| plan.name.as_str());
+        Err(Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`")).did_you_mean(
+            name,
+            names,
+            "`converse ensembles list` shows those there are",
+        ))
     }
 
-    fn stop_for_own_errors(&self) -> Result<(), Failure> {
+    /// Errors in what the user wrote or named end a run; a project's do not.
+    pub(crate) fn stop_for_own_errors(&self) -> Result<(), Failure> {
         let own = |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) != Scope::Project;
         if self.diagnostics.iter().any(|diagnostic| diagnostic.is_error() && own(diagnostic)) {
             return Err(self.invalid(own));
@@ -129,7 +144,8 @@ fn roots(world: &World, explicit: &[PathBuf]) -> Vec<Root> {
     if !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
         roots.push(Root { scope: Scope::Project, dir: project, shown: "ensembles".to_owned() });
     }
-    roots.extend(world.config_dir().map(|dir| root(Scope::User, world, &dir.join("ensembles"))));
+    let user = world.config_dir().map(|dir| dir.join("ensembles")).filter(|dir| can_be_looked_for(dir));
+    roots.extend(user.map(|dir| root(Scope::User, world, &dir)));
     roots
 }
 

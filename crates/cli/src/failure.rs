@@ -8,6 +8,7 @@ use converse_provider::{Refusal, RefusalClass};
 use converse_session::SessionError;
 use serde_json::{Value, json};
 
+use crate::names::nearest;
 use crate::render::safe::safe;
 
 /// What sort of failure it is; see the exit codes in `docs/reference/exit-codes.md`.
@@ -58,11 +59,13 @@ pub(crate) struct Failure {
     pub(crate) hints: Vec<String>,
     /// Facts for machines: `status`, `attempts`, `request_id`, `retry_after_s` …
     pub(crate) facts: Vec<(&'static str, Value)>,
+    /// What came before it is worth going on from.
+    pub(crate) resumable: bool,
 }
 
 impl Failure {
     pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, message: message.into(), hints: Vec::new(), facts: Vec::new() }
+        Self { kind, code, message: message.into(), hints: Vec::new(), facts: Vec::new(), resumable: false }
     }
 
     pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {
@@ -72,6 +75,23 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// "Did you mean", if a known name is near; else where to look.
+    pub(crate) fn did_you_mean<'n>(
+        self,
+        asked: &str,
+        names: impl Iterator<Item = &'n str>,
+        otherwise: &str,
+    ) -> Self {
+        match nearest(asked, names) {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => self.hint(otherwise),
+        }
+    }
+
+    pub(crate) fn resumable(self) -> Self {
+        Self { resumable: true, ..self }
     }
 
     fn fact(mut self, name: &'static str, value: impl Into<Value>) -> Self {
@@ -132,18 +152,21 @@ impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let failure = Self::new(Kind::Output, "session", error.to_string());
         match error {
-            SessionError::NotFound { .. } | SessionError::Ambiguous { .. } => {
+            SessionError::NotFound(asked) if asked == "latest" => {
+                Self::usage("no-such-session", "there is no session to continue")
+            }
+            SessionError::NotFound(_) | SessionError::Ambiguous { .. } => {
                 Self { kind: Kind::Usage, code: "no-such-session", ..failure }
             }
             SessionError::InUse { .. } => failure.hint("wait for the other run, or start a new session"),
-            _ => failure.hint("`--ephemeral` answers without a session"),
+            _ => failure.hint("without `-c` or `--session` a new session begins"),
         }
     }
 }
 
 fn exchange(error: ExchangeError) -> Failure {
     let attempts = error.attempts;
-    let kept = error.partial.is_some();
+    let kept = error.kept;
     let asked = error.asked_to_wait;
     let mut failure = match error.trouble {
         Trouble::Sink(error) => return error.into(),
@@ -154,8 +177,8 @@ fn exchange(error: ExchangeError) -> Failure {
         Trouble::Refusal(refusal) => refused(&refusal),
         Trouble::Wire(error) => match error.kind {
             WireErrorKind::Request => Failure::new(Kind::Usage, "bad-request-target", error.message),
-            WireErrorKind::Certificate => Failure::new(Kind::ProviderUnreachable, "tls", error.message)
-                .hint("converse never goes on without a valid certificate"),
+            WireErrorKind::Tls => Failure::new(Kind::ProviderUnreachable, "tls", error.message)
+                .hint("converse never goes on without a certificate that it can trust"),
             WireErrorKind::Connection => {
                 Failure::new(Kind::ProviderUnreachable, "unreachable", error.message)
                     .hint("check the network and the base URL; `converse models list` shows it")
@@ -179,7 +202,7 @@ fn exchange(error: ExchangeError) -> Failure {
     if kept {
         failure.code = "cut-short";
         failure.hints = Vec::new();
-        failure = failure.hint("the text so far is kept; `--continue` goes on from it");
+        failure.resumable = true;
     }
     failure.fact("attempts", attempts)
 }

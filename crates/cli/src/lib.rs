@@ -17,12 +17,13 @@ mod stdin;
 mod wiring;
 mod world;
 
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Cli, Command, Models};
+use crate::args::{Cli, Command, Format, Models};
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 use crate::render::output::{write_stderr, write_stdout};
@@ -47,17 +48,17 @@ fn run() -> u8 {
             return report(Some(&Failure::usage("no-directory", message)));
         }
     };
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(&world.words) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, &world.words),
     };
     let manners = Manners::of(&cli, &world);
-    adapters::log::init(cli.verbose, manners.secrets.clone());
+    adapters::log::init(cli.verbose, manners.redactor.clone());
     if let Command::Ask(args) = &cli.command {
         return commands::ask::run(args, &manners, &world);
     }
     let failure = dispatch(&cli.command, &manners, &world).err();
-    report(failure.map(|failure| failure.redacted(|text| manners.redact(text))).as_ref())
+    report(failure.map(|failure| failure.redacted(|text| manners.redactor.clean(text))).as_ref())
 }
 
 fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), Failure> {
@@ -69,14 +70,31 @@ fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), F
     }
 }
 
-/// Help and version are answers; the rest is a usage error.
-fn usage(error: &clap::Error) -> u8 {
+/// Help and version are answers; the rest is a usage error like any other.
+fn usage(error: &clap::Error, words: &[OsString]) -> u8 {
     let text = error.render().to_string();
-    if error.use_stderr() {
-        write_stderr(&text);
-        return Kind::Usage.exit_code();
+    if !error.use_stderr() {
+        return report(write_stdout(&text).err().map(Failure::from).as_ref());
     }
-    report(write_stdout(&text).err().map(Failure::from).as_ref())
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or("this is no command").trim_start_matches("error: ").to_owned();
+    let hints = lines.map(str::to_owned).collect();
+    let failure = Failure { hints, ..Failure::usage("usage", message) };
+    commands::ask::refuse(wanted_format(words), &failure);
+    report(Some(&failure))
+}
+
+/// What stdout was to carry, as far as it can be told from a command line that was not understood.
+fn wanted_format(words: &[OsString]) -> Format {
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let value = words.iter().zip(words.iter().skip(1)).find(|(flag, _)| matches!(**flag, "-o" | "--output"));
+    let joined =
+        words.iter().find_map(|word| word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")));
+    match value.map(|(_, value)| *value).or(joined) {
+        Some("json") => Format::Json,
+        Some("jsonl") => Format::Jsonl,
+        _ => Format::Text,
+    }
 }
 
 /// Tells a failure, unless it is one to be quiet about, and gives its exit code.

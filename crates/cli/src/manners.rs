@@ -1,80 +1,136 @@
-//! How loud and how colourful this run is.
+//! How loud and how colourful this run is, and what it may never say.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::adapters::secrets::Secret;
+use crate::adapters::secrets::{Redactor, Secret};
 use crate::args::{Cli, Color, Command, Format};
 use crate::render::output::write_stderr;
 use crate::render::progress::{Progress, Style};
+use crate::render::safe::safe;
 use crate::world::{Input, World};
 
 pub(crate) struct Manners {
-    pub(crate) quiet: bool,
-    pub(crate) verbose: u8,
+    quiet: bool,
+    pub(crate) verbose: bool,
     /// Somebody is there who can answer a question.
     pub(crate) can_ask: bool,
     pub(crate) progress: Arc<Progress>,
-    /// Taken out of everything that is said about a failure.
-    pub(crate) secrets: Vec<Secret>,
+    pub(crate) redactor: Redactor,
+    /// What was warned of, for output that has a record of it.
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Manners {
     pub(crate) fn of(cli: &Cli, world: &World) -> Self {
-        let (format, show_reasoning) = match &cli.command {
+        let (format, reasoning) = match &cli.command {
             Command::Ask(ask) => (ask.output, ask.show_reasoning),
             _ => (Format::Text, false),
         };
-        let style = style(cli, format, world);
+        let redactor = Redactor::default();
+        redactor.learn(keys(world));
         Self {
             quiet: cli.quiet,
-            verbose: cli.verbose,
+            verbose: cli.verbose > 0,
             can_ask: world.stdin == Input::Terminal && world.stderr_tty,
-            progress: Arc::new(Progress::new(style, show_reasoning)),
-            secrets: keys(world),
+            progress: Arc::new(Progress::new(style(cli, format, reasoning, world), redactor.clone())),
+            redactor,
+            warnings: Mutex::default(),
         }
     }
 
     pub(crate) fn warn(&self, text: &str) {
-        if !self.quiet {
-            self.progress.hush();
-            write_stderr(&self.redact(&format!("{}\n", text.trim_end())));
-        }
+        let text = self.redactor.clean(text.trim_end());
+        self.note(&text);
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
     pub(crate) fn warn_all(&self, texts: impl IntoIterator<Item = String>) {
         texts.into_iter().for_each(|text| self.warn(&text));
     }
 
-    pub(crate) fn redact(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    /// For people only.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.progress.hush();
+            write_stderr(&format!("{}\n", safe(text)));
+        }
+    }
+
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Progress is for a terminal; with `-v` it is plain lines elsewhere too.
-fn style(cli: &Cli, format: Format, world: &World) -> Style {
+/// Progress moves on a terminal; with `-v` it is plain lines elsewhere too.
+fn style(cli: &Cli, format: Format, reasoning: bool, world: &World) -> Style {
     let dumb = world.var("TERM").is_none_or(|term| term == "dumb");
-    let live = world.stderr_tty && !dumb && !cli.plain && format == Format::Text;
-    match (cli.quiet, live) {
-        (true, _) => Style::Silent,
-        (false, true) => Style::Live { colour: colour(cli.color, world) },
-        (false, false) if cli.verbose > 0 || (world.stderr_tty && format == Format::Text) => Style::Lines,
-        (false, false) => Style::Silent,
+    let text = format == Format::Text;
+    let live = world.stderr_tty && !dumb && !cli.plain && text && !cli.quiet;
+    Style {
+        live,
+        lines: !cli.quiet && (live || cli.verbose > 0 || (world.stderr_tty && text)),
+        reasoning: reasoning && !cli.quiet,
+        colour: colour(cli, dumb, world),
     }
 }
 
 /// `--color`, then `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE`, then the terminal.
-fn colour(choice: Color, world: &World) -> bool {
-    match choice {
+fn colour(cli: &Cli, dumb: bool, world: &World) -> bool {
+    match cli.color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto if world.var("NO_COLOR").is_some() => false,
-        Color::Auto => world.stderr_tty || world.var("CLICOLOR_FORCE").is_some_and(|force| force != "0"),
+        Color::Auto if world.var("NO_COLOR").is_some() || cli.plain => false,
+        Color::Auto if world.var("CLICOLOR_FORCE").is_some_and(|force| force != "0") => true,
+        Color::Auto => world.stderr_tty && !dumb,
     }
 }
 
-/// Every variable that looks like a secret: what is in it is never printed, whoever says it.
+/// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
+/// learnt beside these, whatever their variables are called.
 fn keys(world: &World) -> Vec<Secret> {
     let telling = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
     let named = |name: &str| telling.iter().any(|end| name.ends_with(end));
     world.env.iter().filter(|(name, _)| named(name)).map(|(_, value)| Secret::new(value.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn styled(args: &[&str], env: &[(&str, &str)], tty: bool) -> Style {
+        let cli = Cli::try_parse_from([&["converse"], args].concat()).unwrap();
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let world = World {
+            words: vec![],
+            env,
+            cwd: "/".into(),
+            stdin: Input::Nothing,
+            stdout_tty: tty,
+            stderr_tty: tty,
+        };
+        style(&cli, Format::Text, false, &world)
+    }
+
+    #[test]
+    fn flags_beat_variables_beat_the_terminal() {
+        let xterm = ("TERM", "xterm");
+        let plain = |args: &[&str], env: &[(&str, &str)], tty| {
+            let Style { live, lines, colour, .. } = styled(args, env, tty);
+            (live, lines, colour)
+        };
+        assert_eq!(plain(&["ask", "x"], &[xterm], true), (true, true, true));
+        assert_eq!(plain(&["ask", "x"], &[xterm], false), (false, false, false));
+        assert_eq!(plain(&["ask", "x", "-v"], &[xterm], false), (false, true, false));
+        assert_eq!(plain(&["ask", "x"], &[xterm, ("NO_COLOR", "1")], true), (true, true, false));
+        assert_eq!(
+            plain(&["ask", "x", "--color", "always"], &[xterm, ("NO_COLOR", "1")], true),
+            (true, true, true)
+        );
+        assert_eq!(plain(&["ask", "x", "-v"], &[("CLICOLOR_FORCE", "1")], false), (false, true, true));
+        assert_eq!(plain(&["ask", "x"], &[("TERM", "dumb")], true), (false, true, false));
+        assert_eq!(plain(&["ask", "x", "--plain"], &[xterm], true), (false, true, false));
+        assert_eq!(plain(&["ask", "x", "-q"], &[xterm], true), (false, false, true));
+    }
 }

@@ -6,7 +6,6 @@ use converse_provider::{AuthScheme, Dialect, Endpoint, ProviderRow, Quirks, row,
 
 use crate::adapters::secrets::Secret;
 use crate::failure::{Failure, Kind};
-use crate::names::nearest;
 use crate::world::World;
 
 pub(crate) const UNDERSTUDY: &str = "understudy";
@@ -20,9 +19,20 @@ pub(crate) struct Model {
     pub(crate) name: String,
     pub(crate) endpoint: Endpoint,
     pub(crate) key: Option<Secret>,
+    /// The variable that should hold a key and does not.
+    missing_key: Option<String>,
 }
 
 impl Model {
+    /// Checked before anything is sent or kept.
+    pub(crate) fn require_key(&self) -> Result<(), Failure> {
+        let Some(variable) = &self.missing_key else { return Ok(()) };
+        let message = format!("no key for `{}`: {variable} is not set", self.endpoint.provider);
+        Err(Failure::new(Kind::ProviderRefused, "no-key", message)
+            .hint(format!("export {variable}=…"))
+            .hint("`-m understudy` answers without a key"))
+    }
+
     pub(crate) fn is_understudy(&self) -> bool {
         self.endpoint.provider.as_str() == UNDERSTUDY
     }
@@ -40,8 +50,8 @@ pub(crate) struct Reach {
     /// The variables a key is looked for in.
     pub(crate) key_variables: Vec<String>,
     pub(crate) key: Option<Secret>,
-    /// The base URL is the vendor's own: it will want a key.
-    vendor: bool,
+    /// It will want a key: the base URL is the vendor's own, or a variable is named for one.
+    wants_key: bool,
     local: bool,
 }
 
@@ -55,58 +65,73 @@ pub(crate) fn choose(named: Option<&str>, files: &SettingsPlan, world: &World) -
 
 /// `provider/model`, `provider:model`, a provider alone, or a well-known bare id.
 fn parse(id: &str, files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
-    if id == UNDERSTUDY || id.starts_with("understudy/") {
+    if id.split(['/', ':']).next() == Some(UNDERSTUDY) {
         return understudy();
     }
-    let (provider, name) = match id.split_once('/').or_else(|| id.split_once(':')) {
+    let (provider, name) = match id.split_once(['/', ':']) {
         Some((provider, name)) => (provider, Some(name).filter(|name| !name.is_empty())),
-        None if reach(id, files, world)?.is_some() => (id, None),
-        None => match row_for_bare_model(id) {
-            Some(row) => (row.name, Some(id)),
-            None => return Err(unknown(id, files)),
-        },
+        None => (id, None),
     };
-    let reach = reach(provider, files, world)?.ok_or_else(|| unknown(provider, files))?;
+    let (provider, name, reach) = match (reach(provider, files, world)?, row_for_bare_model(id)) {
+        (Some(reach), _) => (provider, name, reach),
+        (None, Some(row)) => {
+            (row.name, Some(id), from_row(row, files.providers.get(&provider_name(row.name)?), world))
+        }
+        (None, None) => return Err(unknown(provider, files)),
+    };
     let name = name.map(str::to_owned).or_else(|| reach.default_model.clone());
     let name = name
         .ok_or_else(|| Failure::usage("no-model", format!("`{provider}` needs a model: {provider}/NAME")))?;
-    usable(reach, name)
+    Ok(usable(reach, name))
 }
 
 /// The first provider whose key is set, a local server of the settings, or the understudy.
 fn automatic(files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
+    let mut nameless = None;
     for row in rows() {
         let reach = from_row(row, files.providers.get(&provider_name(row.name)?), world);
-        if let (Some(_), Some(name)) = (&reach.key, reach.default_model.clone()) {
-            return usable(reach, name);
+        match (&reach.key, reach.default_model.clone()) {
+            (Some(_), Some(name)) => return Ok(usable(reach, name)),
+            (Some(_), None) => nameless = nameless.or(Some(reach)),
+            (None, _) => {}
         }
     }
     for (name, plan) in files.providers.iter().filter(|(_, plan)| plan.local) {
         if let (Some(reach), Some(model)) = (reach(name.as_str(), files, world)?, plan.default_model.clone())
         {
-            return usable(reach, model);
+            return Ok(usable(reach, model));
         }
     }
-    understudy()
+    match nameless {
+        // Somebody who set a key does not want the understudy.
+        Some(reach) => Err(no_model(&reach.provider)),
+        None => understudy(),
+    }
 }
 
-fn usable(reach: Reach, name: String) -> Result<Model, Failure> {
-    let wants_key = reach.auth != AuthScheme::None && reach.vendor && !reach.local;
-    if wants_key && reach.key.is_none() {
-        let variable = reach.key_variables.first().map_or("a key", String::as_str);
-        let message = format!("no key for `{}`: {variable} is not set", reach.provider);
-        return Err(Failure::new(Kind::ProviderRefused, "no-key", message)
-            .hint(format!("export {variable}=…"))
-            .hint("`-m understudy` answers without a key"));
-    }
+fn no_model(provider: &ProviderName) -> Failure {
+    Failure::usage("no-model", format!("`{provider}` needs a model to be named"))
+        .hint(format!("-m {provider}/NAME"))
+}
+
+fn usable(reach: Reach, name: String) -> Model {
+    let wants_key = reach.auth != AuthScheme::None && reach.wants_key && !reach.local;
+    let variable = || reach.key_variables.first().cloned().unwrap_or_else(|| "its key".to_owned());
+    let missing_key = (wants_key && reach.key.is_none()).then(variable);
     let endpoint = Endpoint {
         provider: reach.provider,
         dialect: reach.dialect,
         base_url: reach.base_url,
-        auth: if reach.key.is_some() { reach.auth } else { AuthScheme::None },
+        // A request without a key is for servers that want none; a dry run shows where the key would go.
+        auth: if reach.key.is_some() || wants_key { reach.auth } else { AuthScheme::None },
         quirks: reach.quirks,
     };
-    Ok(Model { id: format!("{}/{name}", endpoint.provider), name, endpoint, key: reach.key })
+    Model { id: format!("{}/{name}", endpoint.provider), name, endpoint, key: reach.key, missing_key }
+}
+
+/// Every key that this run could use.
+pub(crate) fn keys(files: &SettingsPlan, world: &World) -> Result<Vec<Secret>, Failure> {
+    Ok(all(files, world)?.into_iter().filter_map(|reach| reach.key).collect())
 }
 
 /// `None` if nobody knows such a provider.
@@ -147,7 +172,7 @@ fn from_row(row: &'static ProviderRow, plan: Option<&ProviderPlan>, world: &Worl
         default_model: plan.and_then(|p| p.default_model.clone()).or(row.default_model.map(str::to_owned)),
         key: key(&key_variables, world),
         key_variables,
-        vendor: given.is_none(),
+        wants_key: given.is_none(),
         local: plan.is_some_and(|plan| plan.local),
     }
 }
@@ -166,8 +191,19 @@ fn from_settings(provider: ProviderName, plan: &ProviderPlan, world: &World) -> 
     let (default_model, key) = (plan.default_model.clone(), key(&key_variables, world));
     let quirks = Quirks::CAUTIOUS;
     // Somebody's own server: whether it wants a key is theirs to say, by naming a variable for it.
-    let (vendor, local) = (plan.key_env.is_some(), plan.local);
-    Ok(Reach { provider, dialect, base_url, auth, quirks, default_model, key_variables, key, vendor, local })
+    let (wants_key, local) = (plan.key_env.is_some(), plan.local);
+    Ok(Reach {
+        provider,
+        dialect,
+        base_url,
+        auth,
+        quirks,
+        default_model,
+        key_variables,
+        key,
+        wants_key,
+        local,
+    })
 }
 
 fn dialect(written: ConfigDialect) -> Dialect {
@@ -189,7 +225,8 @@ fn understudy() -> Result<Model, Failure> {
         auth: AuthScheme::None,
         quirks: Quirks::CAUTIOUS,
     };
-    Ok(Model { id: UNDERSTUDY.to_owned(), name: UNDERSTUDY.to_owned(), endpoint, key: None })
+    let (id, name) = (UNDERSTUDY.to_owned(), UNDERSTUDY.to_owned());
+    Ok(Model { id, name, endpoint, key: None, missing_key: None })
 }
 
 fn provider_name(name: &str) -> Result<ProviderName, Failure> {
@@ -197,16 +234,9 @@ fn provider_name(name: &str) -> Result<ProviderName, Failure> {
 }
 
 fn unknown(asked: &str, files: &SettingsPlan) -> Failure {
-    let known: Vec<&str> = rows()
-        .iter()
-        .map(|row| row.name)
-        .chain(files.providers.keys().map(ProviderName::as_str))
-        .chain([UNDERSTUDY])
-        .collect();
-    let failure = Failure::usage("unknown-model", format!("no provider is known for `{asked}`"));
-    let failure = match nearest(asked, known.iter().copied()) {
-        Some(near) => failure.hint(format!("did you mean `{near}`?")),
-        None => failure,
-    };
-    failure.hint("models are written provider/model; `converse models list` shows the providers")
+    let configured = files.providers.keys().map(ProviderName::as_str);
+    let known = rows().iter().map(|row| row.name).chain(configured).chain([UNDERSTUDY]);
+    Failure::usage("unknown-model", format!("no provider is known for `{asked}`"))
+        .did_you_mean(asked, known, "`converse models list` shows the providers")
+        .hint("models are written provider/model")
 }

@@ -1,6 +1,7 @@
 //! What this run shall do: flags over environment over project over user over what is built in. Pure but for reading
 //! the two settings files.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,10 +12,9 @@ use converse_config::{
 use converse_engine::{Limits, RetryPolicy, Timeouts};
 use converse_provider::{Controls, Effort};
 
-use crate::args::{Ask, EffortArg, Tools};
+use crate::args::{Ask, EffortArg, Rules};
 use crate::failure::{Failure, Kind};
 use crate::model::{self, Model};
-use crate::names::nearest;
 use crate::world::World;
 
 /// The settings files, merged, and what was found wrong in them.
@@ -23,13 +23,34 @@ pub(crate) struct Files {
     pub(crate) plan: SettingsPlan,
     sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
+    notes: Vec<String>,
+}
+
+/// False where even the question fails: a home that belongs to somebody else, or is no directory. A file that is there
+/// and cannot be read is another matter: it may hold rules.
+pub(crate) fn can_be_looked_for(path: &Path) -> bool {
+    let error = std::fs::symlink_metadata(path).err().map(|error| error.kind());
+    !matches!(error, Some(ErrorKind::PermissionDenied | ErrorKind::NotADirectory))
+}
+
+/// A project's file is a link to somewhere else: an error message could show its reader any file of the machine.
+fn leads_out(path: &Path, project: &Path) -> bool {
+    path.is_symlink() && path.canonicalize().map_or(true, |target| !target.starts_with(project))
 }
 
 impl Files {
     pub(crate) fn read(world: &World) -> Self {
         let mut sources = SourceMap::new();
-        let mut diagnostics = Vec::new();
+        let (mut diagnostics, mut notes) = (Vec::new(), Vec::new());
         let mut read = |path: &Path, shown: &str, scope| {
+            if !can_be_looked_for(path) {
+                notes.push(format!("warning: `{shown}` cannot be looked for; going on without it"));
+                return SettingsPlan::default();
+            }
+            if scope == Scope::Project && leads_out(path, &world.cwd) {
+                notes.push(format!("warning: `{shown}` leads out of the project and is not read"));
+                return SettingsPlan::default();
+            }
             let checked = load_settings(&mut sources, path, shown, scope);
             diagnostics.extend(checked.diagnostics);
             checked.value.unwrap_or_default()
@@ -37,7 +58,7 @@ impl Files {
         let user = world.config_dir().map(|dir| dir.join("config.toml"));
         let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
         let project = read(&world.cwd.join("converse.toml"), "converse.toml", Scope::Project);
-        Self { plan: user.under(project), sources, diagnostics }
+        Self { plan: user.under(project), sources, diagnostics, notes }
     }
 
     /// A settings file with an error in it stops the run: half of somebody's rules is not what they wrote.
@@ -46,8 +67,9 @@ impl Files {
             let chosen = self.diagnostics.iter().filter(move |diagnostic| diagnostic.is_error() == wanted);
             chosen.map(|diagnostic| diagnostic.render(&self.sources)).collect::<Vec<_>>()
         };
-        let (errors, warnings) = (pictures(true), pictures(false));
+        let errors = pictures(true);
         if errors.is_empty() {
+            let warnings = [self.notes.clone(), pictures(false)].concat();
             return Ok((self.plan, warnings));
         }
         let message = format!("the settings have {} error(s)\n{}", errors.len(), errors.join("\n"));
@@ -86,7 +108,7 @@ impl Settings {
             Some(text) => Some(system_text(text, world)?),
             None => preset.system.clone().or_else(|| files.system.clone()),
         };
-        let ensembles = match args.tools.ensemble.as_slice() {
+        let ensembles = match args.ensemble.as_slice() {
             [] => preset.ensembles.clone(),
             named => Some(named.to_vec()),
         };
@@ -98,7 +120,7 @@ impl Settings {
             timeouts: timeouts(&files.timeouts),
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
             retry: retry(&files.timeouts),
-            rules: rules(&args.tools, files)?,
+            rules: rules(&args.rules, files)?,
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
         })
@@ -107,11 +129,12 @@ impl Settings {
 
 fn preset(files: &SettingsPlan, name: &str) -> Result<PresetPlan, Failure> {
     files.presets.get(name).cloned().ok_or_else(|| {
-        let failure = Failure::usage("unknown-preset", format!("there is no preset `{name}`"));
-        match nearest(name, files.presets.keys().map(String::as_str)) {
-            Some(near) => failure.hint(format!("did you mean `{near}`?")),
-            None => failure.hint("presets are tables `[presets.NAME]` of a settings file"),
-        }
+        let names = files.presets.keys().map(String::as_str);
+        Failure::usage("unknown-preset", format!("there is no preset `{name}`")).did_you_mean(
+            name,
+            names,
+            "presets are tables `[presets.NAME]` of a settings file",
+        )
     })
 }
 
@@ -146,7 +169,7 @@ fn controls(args: &Ask, preset: &PresetPlan) -> Controls {
 }
 
 /// Flags win over files; a project's bounds win over everything.
-fn limits(args: &Ask, files: &SettingsPlan) -> Limits {
+pub(crate) fn limits(args: &Ask, files: &SettingsPlan) -> Limits {
     let default = Limits::default();
     let deadline = args.deadline.map(Duration::from_secs_f64);
     let wanted = LimitsPlan {
@@ -182,7 +205,7 @@ fn retry(files: &TimeoutsPlan) -> RetryPolicy {
 }
 
 /// The rules of the files and of the flags; the strictest that matches wins.
-pub(crate) fn rules(tools: &Tools, files: &SettingsPlan) -> Result<Vec<Rule>, Failure> {
+pub(crate) fn rules(tools: &Rules, files: &SettingsPlan) -> Result<Vec<Rule>, Failure> {
     let mut rules = files.rules.clone();
     for (patterns, permission, flag) in [
         (&tools.allow, Permission::Allow, "--allow"),

@@ -1,35 +1,45 @@
 //! Standard input as (part of) the prompt.
 //!
 //! With words on the command line, a file or a pipe on stdin is added to them; a pipe that stays silent for a second
-//! counts as empty, since CI systems leave idle pipes open. `-` alone means stdin *is* the prompt and is awaited.
+//! counts as empty, since CI systems leave idle pipes open. `-`, or no words at all, means that stdin *is* the prompt,
+//! and it is awaited until the deadline. A signal ends any waiting.
 
 use std::io::Read as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
+use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
 use crate::world::Input;
 
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 const FIRST_BYTE: Duration = Duration::from_secs(1);
-/// A pipe that has begun to speak and falls silent for this long is taken to be stuck.
-const SILENCE: Duration = Duration::from_secs(120);
+/// How often a wait looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(50);
 
-/// The whole prompt, and a remark for `-v`.
+/// The whole prompt, what must be said about it, and a remark for `-v`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Prompt {
     pub(crate) text: String,
+    pub(crate) warning: Option<&'static str>,
     pub(crate) remark: Option<&'static str>,
 }
 
-pub(crate) fn prompt(words: &[String], input: Input, deadline: Option<Instant>) -> Result<Prompt, Failure> {
+/// What bounds the reading.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+pub(crate) fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Result<Prompt, Failure> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { String::new() } else { words.join(" ") };
-    // Without words stdin is all there is, so it is awaited.
-    let patience = (!words.trim().is_empty()).then_some(FIRST_BYTE);
+    // Without words stdin is all there is, so it is awaited; a file does not keep anybody waiting.
+    let patience = (!words.trim().is_empty() && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
     let read = match input {
-        Input::Data => read(patience, deadline)?,
-        Input::Terminal if dash => read(None, deadline)?,
+        Input::Pipe | Input::File => read(patience, bounds)?,
+        Input::Terminal if dash => read(None, bounds)?,
         Input::Terminal | Input::Nothing => Read::default(),
     };
     join(&words, read)
@@ -43,11 +53,11 @@ struct Read {
 
 fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
     let silent = read.silent.then_some("stdin is open but silent; it was taken as empty");
-    let (piped, damaged) = match String::from_utf8(read.bytes) {
-        Ok(text) => (text, None),
+    let (piped, warning) = match String::from_utf8(read.bytes) {
+        Ok(text) => (text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text), None),
         Err(error) => {
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            (text, Some("stdin is not UTF-8; what could not be read was replaced"))
+            (text, Some("warning: stdin is not UTF-8; what could not be read was replaced"))
         }
     };
     let text = match (words.trim().is_empty(), piped.trim().is_empty()) {
@@ -56,7 +66,7 @@ fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
         (false, true) => words.to_owned(),
         (false, false) => format!("{words}\n\n{piped}"),
     };
-    Ok(Prompt { text, remark: silent.or(damaged) })
+    Ok(Prompt { text, warning, remark: silent })
 }
 
 fn nothing_asked() -> Failure {
@@ -66,40 +76,30 @@ fn nothing_asked() -> Failure {
 }
 
 /// Reads to the end on a thread of its own, so that waiting has limits. `patience` is for the first byte only.
-fn read(patience: Option<Duration>, deadline: Option<Instant>) -> Result<Read, Failure> {
+fn read(patience: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> {
     let pieces = pieces();
     let mut bytes = Vec::new();
     loop {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let limit = if bytes.is_empty() { patience } else { Some(SILENCE) };
-        let wait = [left, limit].into_iter().flatten().min().unwrap_or(Duration::MAX);
-        match next(&pieces, wait) {
+        match pieces.recv_timeout(LOOK) {
             Ok(Ok(piece)) => bytes.extend(piece),
             Ok(Err(error)) => return Err(Failure::usage("stdin", format!("stdin cannot be read: {error}"))),
             Err(RecvTimeoutError::Disconnected) => return Ok(Read { bytes, silent: false }),
-            Err(RecvTimeoutError::Timeout) if left.is_some_and(|left| left <= wait) => {
-                return Err(Failure::new(
-                    Kind::Limit,
-                    "deadline",
-                    "the deadline passed while waiting for stdin",
-                ));
-            }
-            Err(RecvTimeoutError::Timeout) if bytes.is_empty() => return Ok(Read { bytes, silent: true }),
-            Err(RecvTimeoutError::Timeout) => {
-                return Err(Failure::usage("stdin-stuck", "stdin fell silent before its end"));
-            }
+            Err(RecvTimeoutError::Timeout) => {}
         }
         if bytes.len() > MAX_BYTES {
             return Err(Failure::usage("stdin-too-long", format!("stdin is longer than {MAX_BYTES} bytes")));
         }
+        let past = |limit: Option<Instant>| limit.is_some_and(|limit| Instant::now() >= limit);
+        if bounds.interrupt.number().is_some() {
+            return Err(bounds.interrupt.failure());
+        }
+        if past(bounds.deadline) {
+            return Err(Failure::new(Kind::Limit, "deadline", "the deadline passed while waiting for stdin"));
+        }
+        if bytes.is_empty() && past(patience) {
+            return Ok(Read { bytes, silent: true });
+        }
     }
-}
-
-fn next<T>(pieces: &Receiver<T>, wait: Duration) -> Result<T, RecvTimeoutError> {
-    if wait == Duration::MAX {
-        return pieces.recv().map_err(|_| RecvTimeoutError::Disconnected);
-    }
-    pieces.recv_timeout(wait)
 }
 
 fn pieces() -> Receiver<std::io::Result<Vec<u8>>> {
@@ -145,6 +145,6 @@ mod tests {
     #[test]
     fn other_encodings_are_read_with_a_remark() {
         let prompt = joined("", b"\xcf\xf0\xe8\xe2\xe5\xf2").unwrap();
-        assert!(prompt.text.contains('\u{fffd}') && prompt.remark.is_some());
+        assert!(prompt.text.contains('\u{fffd}') && prompt.warning.is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! The world as it was when the program began: environment, directories, terminals. Read here, once, and nowhere else.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
@@ -12,6 +13,8 @@ use jiff::Timestamp;
 /// A snapshot; nothing below `main` asks the system again, except for the time.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
+    /// The command line, the program's name first.
+    pub(crate) words: Vec<OsString>,
     /// Variables whose names and values are UTF-8. Others cannot be named in configuration.
     pub(crate) env: BTreeMap<String, String>,
     /// Canonical where that is possible.
@@ -25,8 +28,9 @@ pub(crate) struct World {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Input {
     Terminal,
-    /// A file, a pipe or a socket: something that was handed over.
-    Data,
+    File,
+    /// A pipe or a socket: somebody may still write to it, or never.
+    Pipe,
     /// Closed, or a device such as /dev/null.
     Nothing,
 }
@@ -39,6 +43,7 @@ impl World {
             .collect();
         let cwd = std::env::current_dir()?;
         Ok(Self {
+            words: std::env::args_os().collect(),
             env,
             cwd: cwd.canonicalize().unwrap_or(cwd),
             stdin: input(),
@@ -69,7 +74,7 @@ impl World {
         Some(base.or_else(|| absolute("HOME").map(|home| home.join(below_home)))?.join("converse"))
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    pub(crate) fn now() -> Timestamp {
         Timestamp::now()
     }
 
@@ -78,13 +83,10 @@ impl World {
         f64::from(seed() >> 8) / f64::from(1u32 << 24)
     }
 
-    /// Sixteen bytes that no two runs share, for session ids.
-    pub(crate) fn random_bytes() -> [u8; 16] {
-        let mut bytes = [0; 16];
-        for chunk in bytes.chunks_exact_mut(4) {
-            chunk.copy_from_slice(&seed().to_le_bytes());
-        }
-        bytes
+    /// Bytes that no two runs share, for session ids.
+    pub(crate) fn random_bytes() -> [u8; 10] {
+        let mut seeds = [seed(), seed(), seed()].into_iter().flat_map(u32::to_le_bytes);
+        std::array::from_fn(|_| seeds.next().unwrap_or_default())
     }
 }
 
@@ -101,7 +103,8 @@ fn input() -> Input {
     }
     let metadata = stdin.as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata());
     match metadata.map(|metadata| metadata.file_type()) {
-        Ok(kind) if kind.is_file() || kind.is_fifo() || kind.is_socket() => Input::Data,
+        Ok(kind) if kind.is_file() => Input::File,
+        Ok(kind) if kind.is_fifo() || kind.is_socket() => Input::Pipe,
         _ => Input::Nothing,
     }
 }
@@ -112,7 +115,14 @@ mod tests {
 
     fn world(env: &[(&str, &str)]) -> World {
         let env = env.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        World { env, cwd: "/".into(), stdin: Input::Nothing, stdout_tty: false, stderr_tty: false }
+        World {
+            words: vec![],
+            env,
+            cwd: "/".into(),
+            stdin: Input::Nothing,
+            stdout_tty: false,
+            stderr_tty: false,
+        }
     }
 
     #[test]

@@ -49,7 +49,6 @@ pub enum Event<'a> {
         cost: Option<Cost>,
         model: &'a str,
     },
-    Warning(&'a str),
     /// A reply and all its results are durable.
     Committed {
         turn: TurnId,

@@ -28,22 +28,29 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// All are `Started` (and so durable) before any runs. Each has an entry in `approved`. A sink's error
-    /// ends all at once: what had started is then for the journal to tell, as interrupted.
+    /// Each is `Started` (and so durable) before it runs: those that run together at once, the others when their turn
+    /// has come. Each has an entry in `approved`. A sink's error ends all at once: what had started is then for the
+    /// journal to tell, as interrupted.
     pub(crate) async fn run<E: From<SinkError>>(
         &self,
         invocations: &[Invocation],
         approved: &HashMap<InvocationId, Approved>,
         mut on_finished: impl FnMut(&Invocation, Finished) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.ports.emit(&Event::Started(invocations))?;
         let (words_in, mut words) = mpsc::channel::<(usize, Word)>(WORDS);
-        let mut running: FuturesUnordered<_> = invocations
-            .iter()
-            .enumerate()
-            .filter_map(|(index, invocation)| approved.get(&invocation.id).map(|approved| (index, approved)))
-            .map(|(index, approved)| self.one(index, approved, words_in.clone()))
-            .collect();
+        let granted = invocations.iter().enumerate().filter_map(|(index, invocation)| {
+            let approved = approved.get(&invocation.id)?;
+            Some(Granted { index, invocation, approved })
+        });
+        let (together, alone): (Vec<_>, Vec<_>) = granted.partition(|granted| granted.approved.is_parallel());
+        if !together.is_empty() {
+            let started: Vec<Invocation> =
+                together.iter().map(|granted| granted.invocation.clone()).collect();
+            self.ports.emit(&Event::Started(&started))?;
+        }
+        let all = together.into_iter().chain(alone);
+        let mut running: FuturesUnordered<_> =
+            all.map(|granted| self.one(granted, words_in.clone())).collect();
         loop {
             tokio::select! {
                 biased;
@@ -54,25 +61,38 @@ impl Batch<'_> {
                 }
                 next = running.next() => match next {
                     None => return Ok(()),
-                    Some((index, finished)) => {
-                        if let Some(invocation) = invocations.get(index) {
-                            on_finished(invocation, finished)?;
-                        }
+                    Some(finished) => {
+                        let (invocation, finished) = finished?;
+                        on_finished(invocation, finished)?;
                     }
                 },
             }
         }
     }
 
-    async fn one(
+    async fn one<'i>(
         &self,
-        index: usize,
-        approved: &Approved,
+        granted: Granted<'i>,
         words: mpsc::Sender<(usize, Word)>,
-    ) -> (usize, Finished) {
+    ) -> Result<(&'i Invocation, Finished), SinkError> {
+        let Granted { index, invocation, approved } = granted;
+        let turn = match self.roster.turn(approved, &self.halt).await {
+            Ok(turn) => turn,
+            Err(result) => return Ok((invocation, Finished { result, elapsed: Duration::ZERO })),
+        };
+        if !approved.is_parallel() {
+            self.ports.emit(&Event::Started(std::slice::from_ref(invocation)))?;
+        }
         let began = Instant::now();
         let host = Host::new(index, words);
-        let result = self.roster.invoke(approved, host, &self.halt).await;
-        (index, Finished { result, elapsed: began.elapsed() })
+        let result = self.roster.invoke(approved, turn, host, &self.halt.now).await;
+        Ok((invocation, Finished { result, elapsed: began.elapsed() }))
     }
+}
+
+/// An invocation and the leave to run it.
+struct Granted<'i> {
+    index: usize,
+    invocation: &'i Invocation,
+    approved: &'i Approved,
 }

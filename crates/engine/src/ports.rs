@@ -33,7 +33,7 @@ pub enum WireErrorKind {
     /// Refused, reset, no such host, a timeout: may pass.
     Connection,
     /// A certificate or protocol that will be the same next time.
-    Certificate,
+    Tls,
     /// The request could not even be made (bad URL, no key).
     Request,
 }

@@ -233,7 +233,6 @@ impl Sink for Notes {
             Event::Word { .. } => "word".to_owned(),
             Event::Finished { elapsed: _, result, .. } => format!("finished {}", result.id),
             Event::Used { .. } => "used".to_owned(),
-            Event::Warning(_) => "warning".to_owned(),
             Event::Committed { turn } => format!("committed {}", turn.0),
             Event::Done(_) => "done".to_owned(),
         };
@@ -473,6 +472,9 @@ async fn what_waits_for_its_turn_does_not_begin_after_the_end() {
         texts(&run)
     );
 
+    assert!(run.lines.contains(&"started 1".to_owned()), "one began, the other never did: {:?}", run.lines);
+    assert_eq!(run.lines.iter().filter(|line| line.starts_with("started")).count(), 1);
+
     let policy = Policy { on_failure: OnFailure::Stop, ..alone };
     let run = Setup { policy, ..setup(vec![calls(&["panics", "quick"])]) }.run().await;
     assert!(matches!(run.ending, Ok(Ending::Stopped(_))));
@@ -481,7 +483,7 @@ async fn what_waits_for_its_turn_does_not_begin_after_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn what_waiting_cannot_cure_ends_at_once() {
-    for reply in [Reply::Status(401), Reply::Broken(WireErrorKind::Certificate)] {
+    for reply in [Reply::Status(401), Reply::Broken(WireErrorKind::Tls)] {
         let run = setup(vec![reply, says("never asked")]).run().await;
         let Err(EngineError::Exchange(error)) = run.ending else { panic!("{:?}", run.ending) };
         assert!(matches!(error.trouble, Trouble::Refusal(_) | Trouble::Wire(_)));

@@ -20,6 +20,6 @@ pub use builtin::{BuildError, Builtin, Clock, Settings, builtins};
 pub use ensemble::{BuiltinConnection, ConnectError, Connection, Ensemble, Surroundings};
 pub use invoker::{Answer, Context, Host, Invocable, InvokeError, Word};
 pub use naming::tool_name;
-pub use pipeline::Halt;
+pub use pipeline::{Halt, Turn};
 pub use roster::{Approved, Artefacts, Denied, Offer, Pending, Roster, Verdict};
 pub use tool::{Tool, own_permission};

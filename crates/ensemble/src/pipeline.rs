@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::{Artefact, Content, InvocationResult, Outcome};
+use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -43,23 +44,41 @@ impl Halt {
     }
 }
 
+/// The right to run now: beside others, or alone. Others wait while it is held.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    _shared: Option<RwLockReadGuard<'a, ()>>,
+    _alone: Option<RwLockWriteGuard<'a, ()>>,
+}
+
 impl Roster {
-    /// Runs it and answers it. The wall clock of `timeout` covers all tries, not the wait for its turn.
-    pub async fn invoke(&self, approved: &Approved, host: Host, halt: &Halt) -> InvocationResult {
-        let parallel = approved.tool.policy.parallel;
+    /// Waits until it may run. An answer instead means that it will not.
+    pub async fn turn(&self, approved: &Approved, halt: &Halt) -> Result<Turn<'_>, InvocationResult> {
         let turn = async {
+            let parallel = approved.is_parallel();
             let shared = if parallel { Some(self.gate.read().await) } else { None };
             let alone = if parallel { None } else { Some(self.gate.write().await) };
-            (shared, alone)
+            Turn { _shared: shared, _alone: alone }
         };
         tokio::select! {
             biased;
             () = halt.hold.cancelled() => {
                 let text = "not run: the turn was ended before it began";
-                InvocationResult::new(approved.id.clone(), Outcome::Cancelled, text)
+                Err(InvocationResult::new(approved.id.clone(), Outcome::Cancelled, text))
             }
-            _turn = turn => self.run(approved, host, &halt.now).await,
+            turn = turn => Ok(turn),
         }
+    }
+
+    /// Runs it and answers it. The wall clock of `timeout` covers all tries.
+    pub async fn invoke(
+        &self,
+        approved: &Approved,
+        _turn: Turn<'_>,
+        host: Host,
+        cancel: &CancellationToken,
+    ) -> InvocationResult {
+        self.run(approved, host, cancel).await
     }
 
     async fn run(&self, approved: &Approved, host: Host, cancel: &CancellationToken) -> InvocationResult {

@@ -82,6 +82,11 @@ impl Approved {
         &self.id
     }
 
+    /// May it run beside others?
+    pub fn is_parallel(&self) -> bool {
+        self.tool.policy.parallel
+    }
+
     pub fn stops_on_failure(&self) -> bool {
         self.tool.policy.on_failure == OnFailure::Stop
     }

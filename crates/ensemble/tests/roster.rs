@@ -161,7 +161,9 @@ async fn what_was_approved_is_what_runs() {
     let (roster, _) = roster(vec![ensemble("t", None, &["x"], Ok(()))], &[("t.x", Permission::Allow)]).await;
     let Verdict::Allowed(approved) = roster.judge(&invocation("t__x", r#"{"n": 3}"#)) else { panic!() };
     assert_eq!(approved.rule, "t.x (test)");
-    let result = roster.invoke(&approved, Host::default(), &Halt::below(&CancellationToken::new())).await;
+    let halt = Halt::below(&CancellationToken::new());
+    let turn = roster.turn(&approved, &halt).await.unwrap();
+    let result = roster.invoke(&approved, turn, Host::default(), &halt.now).await;
     let told = serde_json::to_string(&result.content).unwrap();
     assert!(told.contains(r#"{"n":3,"unit":"m"}"#), "the default is filled in before approval: {told}");
 }

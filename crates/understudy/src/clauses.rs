@@ -121,6 +121,10 @@ fn parts(sentence: &str, looks: &dyn Fn(&str) -> bool, found: &mut Vec<String>) 
         }
         let left = sentence.get(from..start).unwrap_or_default();
         let right = sentence.get(end..).unwrap_or_default();
+        // "When it is noon in Tokyo, what …" is one question.
+        if comma && words(front(left, 64)).first().is_some_and(|word| is_condition(&word.text)) {
+            continue;
+        }
         let first = words(front(right, 64)).first().map(|word| word.text.clone()).unwrap_or_default();
         // "…, when it is noon in Tokyo" belongs to what is before it.
         let begins = lexicon().is_starter(&first)
@@ -133,6 +137,10 @@ fn parts(sentence: &str, looks: &dyn Fn(&str) -> bool, found: &mut Vec<String>) 
         }
     }
     found.push(rest.trim().to_owned());
+}
+
+fn is_condition(word: &str) -> bool {
+    ["when", "if", "once", "unless", "когда", "если"].contains(&word)
 }
 
 const CONJUNCTIONS: [&str; 10] = ["and", "then", "also", "plus", "и", "а", "затем", "потом", "также", "еще"];

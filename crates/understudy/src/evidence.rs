@@ -4,10 +4,11 @@
 //! of a date no sum. Only numbers may lie within another find, for a tool that wants the operands and not the sum.
 
 use crate::expression::expressions;
+use crate::folders::{is_bare_folder, named_path};
 use crate::lexicon::{Catalogue, lexicon};
 use crate::numbers::{number_at, number_words};
 use crate::places::{is_zone, places, unknown_place};
-use crate::tokens::{self, Token};
+use crate::tokens;
 use crate::words::{Word, is_cyrillic, lower, words};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +78,8 @@ pub(crate) fn evidence(clause: &str) -> Vec<Evidence> {
             .iter()
             .any(|word| word.start >= sum.start && word.end <= sum.end && word.text.len() > 30);
         if !code {
-            scan.add(Kind::Expression { strong: sum.strong }, sum.text, sum.start, sum.end);
+            let strong = sum.strong || scan.asks_no_more_than(sum.start, sum.end);
+            scan.add(Kind::Expression { strong }, sum.text, sum.start, sum.end);
         }
     }
     scan.numbers();
@@ -101,6 +103,31 @@ impl Scan<'_> {
             let role = self.role(start);
             self.found.push(Evidence { kind, value: value.into(), start, end, role });
         }
+    }
+
+    /// "What is 10/4" can only mean the quotient, «10-15 человек» is a range.
+    fn asks_no_more_than(&self, start: usize, end: usize) -> bool {
+        let asking = [
+            "what",
+            "s",
+            "is",
+            "are",
+            "how",
+            "much",
+            "the",
+            "please",
+            "and",
+            "сколько",
+            "будет",
+            "чему",
+            "равно",
+            "это",
+            "пожалуйста",
+            "и",
+            "а",
+        ];
+        let mut around = self.words.iter().filter(|word| word.end <= start || end <= word.start);
+        around.all(|word| asking.contains(&word.text.as_str()))
     }
 
     /// The last word before this place, if no more than an article or a noun of its kind stands between.
@@ -169,38 +196,12 @@ impl Scan<'_> {
                 // Between two things it divides; at the end it is the root.
             } else if let Some(shape) = tokens::path_shape(text) {
                 self.add(Kind::Path(shape), text, start, end);
-            } else if let Some(shape) = self.named_path(token, before, all.get(index + 1)) {
+            } else if let Some(shape) = named_path(self.clause, token, before, all.get(index + 1)) {
                 self.add(Kind::Path(shape), text, start, end);
+            } else if is_bare_folder(self.clause, &self.words, token) {
+                self.add(Kind::Path(Shape::Directory), text, start, end);
             }
         }
-    }
-
-    /// "the folder docs", "the docs folder", «в папке src»: a bare name beside the word for what it is.
-    fn named_path(&self, token: &Token<'_>, before: &str, after: Option<&Token<'_>>) -> Option<Shape> {
-        let shape_of = |word: &str| {
-            let word = lower(word);
-            if lexicon().means(&word, "directory") {
-                Some(Shape::Directory)
-            } else if word == "file" || word.starts_with("файл") {
-                Some(Shape::File)
-            } else {
-                None
-            }
-        };
-        let word = lower(token.text);
-        let common =
-            lexicon().is_stop(&word) || !lexicon().concepts(&word).is_empty() || lexicon().is_weak(&word);
-        let named = token.text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
-            && token.text.starts_with(|c: char| c.is_ascii_alphabetic());
-        let plain = ["current", "working", "home", "root", "same", "parent", "whole", "tree"]
-            .contains(&word.as_str());
-        let foreign = self.clause.chars().any(is_cyrillic);
-        if !named || plain || (common && !foreign) {
-            return None;
-        }
-        let followed = after.and_then(|next| shape_of(next.text)).filter(|_| !foreign);
-        let next_is_free = after.is_none_or(|next| lexicon().is_stop(&lower(next.text)));
-        shape_of(before).filter(|_| next_is_free || foreign).or(followed)
     }
 
     fn clocks(&mut self) {

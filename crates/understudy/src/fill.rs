@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::clauses::Clause;
 use crate::evidence::{Evidence, Kind, Role, Shape};
+use crate::lexicon::lexicon;
 use crate::remainder::{Found, Piece, named, related, remainder};
 use crate::tool::{Parameter, Tool, Wants};
 use crate::value::fitting;
+use crate::words::Word;
 
 /// A tool made ready from a clause.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +25,8 @@ pub(crate) struct Filled {
     pub(crate) loose: Vec<(usize, usize)>,
     /// How well the evidence fits.
     pub(crate) bonus: f32,
+    /// Of the used pieces the words that switched something on or off; they may say what to do as well ("append").
+    pub(crate) flags: Vec<(usize, usize)>,
     /// The evidence alone says what is wanted.
     pub(crate) firm: bool,
     /// The parameter that takes the text of the answer before.
@@ -38,7 +42,10 @@ pub(crate) fn fill(tool: &Tool, clause: &Clause) -> Option<Filled> {
         _ => 0,
     };
     let mut parameters: Vec<&Parameter> = tool.parameters.iter().collect();
-    parameters.sort_by_key(|parameter| (order(parameter.wants), !parameter.required));
+    parameters.sort_by_key(|parameter| {
+        let nearest = std::cmp::Reverse(filling.nearest(parameter));
+        (order(parameter.wants), !parameter.required, nearest)
+    });
     for parameter in parameters {
         let done = match order(parameter.wants) {
             0 => filling.certain(parameter),
@@ -156,6 +163,7 @@ impl<'a> Filling<'a> {
                 (2.0, if coded { code.clone() } else { text() })
             }
             (Wants::Currency, Kind::Currency(code)) => (2.0, code.clone()),
+            (Wants::Path, Kind::Quoted) if !is_file_name(&one.value) => return None,
             (Wants::Path | Wants::Place | Wants::Expression, Kind::Quoted) => (0.7, text()),
             _ => return None,
         })
@@ -188,52 +196,75 @@ impl<'a> Filling<'a> {
         let mut found: Vec<(f32, Value, (usize, usize))> = Vec::new();
         for one in numbers {
             let near = self.beside(parameter, one);
-            if !parameter.required && !near {
+            if !parameter.required && near == 0 {
                 continue;
             }
             if let Some(value) = fitting(&parameter.schema, parameter.kind(), &one.value) {
-                found.push((if near { 1.5 } else { 0.8 }, value, (one.start, one.end)));
+                found.push((if near > 0 { 1.5 } else { 0.8 }, value, (one.start, one.end)));
             }
         }
         let best = found.into_iter().reduce(|best, next| if next.0 > best.0 { next } else { best });
         best.is_some_and(|(bonus, value, span)| self.take(parameter, value, span, bonus))
     }
 
-    /// Whether the words next to a number speak of this parameter: "5 commits", "limit 5", "last 5".
-    fn beside(&self, parameter: &Parameter, one: &Evidence) -> bool {
+    /// How near a parameter for numbers comes to any number of the clause; the nearest one chooses first.
+    fn nearest(&self, parameter: &Parameter) -> u8 {
+        if !matches!(parameter.wants, Wants::Number | Wants::Whole) {
+            return 0;
+        }
+        let numbers = self.clause.evidence.iter().filter(|one| one.kind == Kind::Number);
+        numbers.map(|one| self.beside(parameter, one)).max().unwrap_or(0)
+    }
+
+    /// How much the words next to a number speak of this parameter: 3 for "limit 5", 2 for a count ("the first 5
+    /// commits"), 1 for what its description speaks of ("5 commits"), 0 for not at all.
+    fn beside(&self, parameter: &Parameter, one: &Evidence) -> u8 {
         let after = self.clause.words.iter().find(|word| word.start >= one.end);
         let before: Vec<_> =
             self.clause.words.iter().rev().filter(|word| word.end <= one.start).take(2).collect();
         let described = crate::words::words(&parameter.description);
         let own = |word: &str| parameter.words.iter().any(|mine| related(mine, word));
-        let counts = parameter.words.iter().any(|word| crate::lexicon::lexicon().means(word, "count"));
-        let last = before.iter().any(|word| crate::lexicon::lexicon().means(&word.text, "recent"));
+        let counts = parameter.words.iter().any(|word| lexicon().means(word, "count"));
+        let last = before.iter().any(|word| lexicon().means(&word.text, "recent"));
         let thing = after.is_some_and(|word| {
             let said = described.iter().any(|mine| related(&mine.text, &word.text));
-            !crate::lexicon::lexicon().is_stop(&word.text) && (own(&word.text) || said)
+            !lexicon().is_stop(&word.text) && (own(&word.text) || said)
         });
-        thing || before.iter().any(|word| own(&word.text)) || (counts && last)
+        match () {
+            () if before.iter().any(|word| own(&word.text)) => 3,
+            () if counts && (thing || last) => 2,
+            () => u8::from(thing),
+        }
     }
 
+    /// A switch is named by words that the tool's own name does not have: "append" switches something on in a tool that
+    /// writes, "write" does not. Of several words in its name all must be said.
     fn truth(&mut self, parameter: &Parameter) -> bool {
         let own = crate::words::identifier_words(self.tool.own_name());
-        let mine = |word: &&String| {
-            !own.contains(word) && !crate::lexicon::lexicon().is_stop(word) && word.len() > 3
-        };
-        let names: Vec<&String> = parameter.words.iter().filter(mine).collect();
-        let hit = self.clause.words.iter().enumerate().find(|(_, word)| {
-            let similar = |name: &&String| {
-                related(name, &word.text) || (name.len() > 5 && word.text.starts_with(name.as_str()))
+        let own: Vec<String> = own.iter().flat_map(|word| lexicon().terms(word)).collect();
+        let telling = |word: &&String| !lexicon().is_filler(word) && word.len() > 3;
+        let names: Vec<&String> = parameter.words.iter().filter(telling).collect();
+        let hit = |name: &&String| {
+            let mut terms = lexicon().terms(name);
+            terms.retain(|term| !own.contains(term));
+            let same = |text: &str| {
+                lexicon().terms(text).iter().any(|term| terms.contains(term))
+                    || (!terms.is_empty() && name.len() > 5 && text.starts_with(name.as_str()))
             };
-            names.iter().any(similar) && self.free(word.start, word.end)
-        });
-        let Some((index, word)) = hit else { return false };
+            let found = |word: &Word| same(&word.text) && self.free(word.start, word.end);
+            self.clause.words.iter().position(found)
+        };
+        let Some(hits) = names.iter().map(hit).collect::<Option<Vec<usize>>>() else { return false };
+        let Some(index) = hits.last().copied() else { return false };
+        let Some(word) = self.clause.words.get(index) else { return false };
+        let span = (word.start, word.end);
         let before = index
             .checked_sub(1)
             .and_then(|at| self.clause.words.get(at))
             .map_or("", |word| word.text.as_str());
         let value = !["no", "not", "without", "non", "не", "без"].contains(&before);
-        self.take(parameter, Value::Bool(value), (word.start, word.end), 0.5)
+        self.filled.flags.push(span);
+        self.take(parameter, Value::Bool(value), span, 0.5)
     }
 
     fn choice(&mut self, parameter: &Parameter) -> bool {
@@ -251,6 +282,11 @@ impl<'a> Filling<'a> {
             self.clause.evidence.iter().find(|one| one.kind == Kind::Quoted && self.free(one.start, one.end));
         if let Some(one) = quoted.filter(|_| parameter.required || parameter.wants == Wants::Query) {
             let piece = Piece { text: one.value.clone(), start: one.start, end: one.end };
+            // "How do you say «cat» in French": a text and a language leave no doubt.
+            let spoken = |other: &&Parameter| {
+                other.wants == Wants::Language && other.required && self.arguments.contains_key(&other.name)
+            };
+            self.filled.firm |= long && self.tool.parameters.iter().any(|other| spoken(&other));
             return self.take_text(parameter, &piece, 1.0, false);
         }
         if let Some(one) = self.slug(parameter) {
@@ -272,8 +308,7 @@ impl<'a> Filling<'a> {
 
     /// `owner/name` for a repository.
     fn slug(&self, parameter: &Parameter) -> Option<&Evidence> {
-        let repository =
-            parameter.words.iter().any(|word| crate::lexicon::lexicon().means(word, "repository"));
+        let repository = parameter.words.iter().any(|word| lexicon().means(word, "repository"));
         let evidence = self.clause.evidence.iter();
         evidence.filter(|_| repository).find(|one| {
             let pair = one.value.split('/').filter(|part| !part.is_empty()).count() == 2;
@@ -333,6 +368,12 @@ impl<'a> Filling<'a> {
             .any(|one| one.required && matches!(one.wants, Wants::Prose | Wants::Label));
         (certain.next().is_none() && !text).then_some(only)
     }
+}
+
+/// One word, or something with an ending or a folder in it: "my notes.txt", and not "call mother".
+fn is_file_name(quoted: &str) -> bool {
+    !quoted.contains(char::is_whitespace)
+        || quoted.split_whitespace().last().is_some_and(|last| crate::tokens::path_shape(last).is_some())
 }
 
 fn is_firm(kind: &Kind, quality: f32) -> bool {

@@ -75,6 +75,10 @@ pub(crate) struct Lexicon {
     names: Vec<String>,
     concepts: Patterns,
     groups: Vec<Vec<String>>,
+    subjects: Vec<String>,
+    folders: Vec<String>,
+    openers: HashMap<String, String>,
+    fillers: HashSet<String>,
     stop: HashSet<String>,
     starters: HashSet<String>,
     references: HashSet<String>,
@@ -106,15 +110,21 @@ fn read(table: &Table) -> Lexicon {
         lexicon.names.push(format!("#{name}"));
         strings(words).for_each(|word| lexicon.concepts.add(word, id));
     }
+    let list =
+        |name: &str| table.get("lists").and_then(|lists| lists.get(name)).into_iter().flat_map(strings);
+    lexicon.subjects = list("subjects").map(|name| format!("#{name}")).collect();
+    lexicon.folders = list("folders").map(|name| format!("#{name}")).collect();
+    for (noun, verb) in table.get("openers").and_then(Value::as_table).into_iter().flatten() {
+        lexicon.openers.extend(verb.as_str().map(|verb| (noun.clone(), verb.to_owned())));
+    }
     let groups = table.get("actions").and_then(|actions| actions.get("groups")).and_then(Value::as_array);
     for group in groups.into_iter().flatten() {
         lexicon.groups.push(strings(group).map(|name| format!("#{name}")).collect());
     }
-    let list =
-        |name: &str| table.get("lists").and_then(|lists| lists.get(name)).into_iter().flat_map(strings);
     lexicon.stop = list("stop").map(str::to_owned).collect();
     lexicon.starters = list("starters").map(str::to_owned).collect();
     lexicon.references = list("references").map(str::to_owned).collect();
+    lexicon.fillers = list("fillers").map(str::to_owned).collect();
     lexicon.about = list("about").map(str::to_owned).collect();
     lexicon.negations = list("negations").map(str::to_owned).collect();
     list("weak").for_each(|word| lexicon.weak.add(word, 0));
@@ -160,6 +170,26 @@ impl Lexicon {
         !self.weak.find(word).is_empty()
     }
 
+    /// Whether a word speaks of a thing that only tools for that thing deal with.
+    pub(crate) fn is_subject(&self, word: &str) -> bool {
+        self.concepts(word).iter().any(|name| self.subjects.contains(name))
+    }
+
+    /// The verb that a noun stands for where it begins a clause.
+    pub(crate) fn opener(&self, word: &str) -> Option<&str> {
+        self.openers.get(word).map(String::as_str)
+    }
+
+    /// A word in a parameter's name that does not tell which one it is: `include_hidden`.
+    pub(crate) fn is_filler(&self, word: &str) -> bool {
+        self.is_stop(word) || self.fillers.contains(word)
+    }
+
+    /// Whether a word beside "folder" is no name of one: "contents", "listing", "size", "new".
+    pub(crate) fn is_about_folders(&self, word: &str) -> bool {
+        self.concepts(word).iter().any(|name| self.folders.contains(name))
+    }
+
     pub(crate) fn is_starter(&self, word: &str) -> bool {
         self.starters.contains(word)
     }
@@ -190,7 +220,7 @@ mod tests {
         let table: Table = include_str!("words.toml").parse().unwrap();
         let lexicon = read(&table);
         assert!(lexicon.names.len() > 50);
-        for name in lexicon.groups.iter().flatten() {
+        for name in lexicon.groups.iter().flatten().chain(&lexicon.subjects).chain(&lexicon.folders) {
             assert!(lexicon.names.contains(name), "{name}");
         }
         assert!(!lexicon.stop.is_empty() && !lexicon.starters.is_empty() && !lexicon.negations.is_empty());

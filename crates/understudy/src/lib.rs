@@ -15,6 +15,7 @@ mod evidence;
 mod explicit;
 mod expression;
 mod fill;
+mod folders;
 mod guide;
 mod lexeme;
 mod lexicon;

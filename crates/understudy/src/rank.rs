@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use crate::clauses::Clause;
-use crate::evidence::{Evidence, Kind};
+use crate::evidence::{Evidence, Kind, Shape};
 use crate::fill::{Filled, fill};
 use crate::lexicon::lexicon;
 use crate::tool::Wants;
@@ -34,13 +34,19 @@ const WEAK: f32 = 0.3;
 const OTHER_DEED: f32 = 0.35;
 const UNASKED_DEED: f32 = 0.2;
 const IGNORED: f32 = 0.4;
+/// What of "list" is heard in "which files".
+const LISTED: f32 = 0.5;
+/// … and when it speaks of the weather and the tool does not.
+const OTHER_SUBJECT: f32 = 0.5;
 
 /// The best tool for a clause, if any is good enough.
 pub(crate) fn best(toolbox: &Toolbox, clause: &Clause) -> Option<Match> {
     if clause.text.is_empty() || negated(clause) {
         return None;
     }
-    let having: Vec<HashMap<usize, f32>> = clause.words.iter().map(|word| shared(toolbox, word)).collect();
+    let opener = opener(clause);
+    let having: Vec<HashMap<usize, f32>> =
+        clause.words.iter().map(|word| shared(toolbox, word, opener)).collect();
     let mut matches: Vec<Match> = candidates(toolbox, clause, &having)
         .into_iter()
         .filter_map(|tool| judge(toolbox, clause, &having, tool))
@@ -52,11 +58,34 @@ pub(crate) fn best(toolbox: &Toolbox, clause: &Clause) -> Option<Match> {
     matches.into_iter().next()
 }
 
-fn shared(toolbox: &Toolbox, word: &Word) -> HashMap<usize, f32> {
+/// A noun that is a verb where a clause begins with it ("note it in a.txt"), and the verb that it stands for.
+#[derive(Debug, Clone, Copy)]
+struct Opener {
+    at: usize,
+    verb: &'static str,
+}
+
+fn opener(clause: &Clause) -> Option<Opener> {
+    let mut words = clause.words.iter().skip_while(|word| lexicon().is_stop(&word.text));
+    let first = words.next()?;
+    let verb = lexicon().opener(&first.text)?;
+    // "Note that …" and "Note: …" ask for nothing.
+    let colon = clause.text.get(first.end..).is_some_and(|rest| rest.starts_with(':'));
+    let follows = words.next().is_some_and(|word| word.text != "that");
+    (follows && !colon).then_some(Opener { at: first.start, verb })
+}
+
+fn shared(toolbox: &Toolbox, word: &Word, opener: Option<Opener>) -> HashMap<usize, f32> {
     if lexicon().is_stop(&word.text) {
         return HashMap::new();
     }
     let mut having = toolbox.having(&word.text);
+    if let Some(opener) = opener.filter(|opener| opener.at == word.start) {
+        for (tool, strength) in toolbox.having(opener.verb) {
+            let best = having.entry(tool).or_insert(0.0);
+            *best = best.max(strength);
+        }
+    }
     if lexicon().is_weak(&word.text) {
         having.values_mut().for_each(|strength| *strength *= WEAK);
     }
@@ -86,7 +115,7 @@ fn candidates(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>]
         other.1.partial_cmp(&one.1).unwrap_or(Ordering::Equal).then(one.0.cmp(&other.0))
     });
     let mut found: Vec<usize> = ranked.into_iter().take(CANDIDATES).map(|(tool, _)| tool).collect();
-    let certain = [Wants::Expression, Wants::Path, Wants::Directory, Wants::Url, Wants::Sql];
+    let certain = [Wants::Expression, Wants::Path, Wants::Directory, Wants::Url, Wants::Sql, Wants::Language];
     if clause.evidence.is_empty() {
         return found;
     }
@@ -108,10 +137,13 @@ fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], too
     };
     let (mut sum, mut content, mut covered) = (0.0, 0.0, 0.0);
     let mut terms = HashSet::new();
+    let mut elsewhere = false;
+    terms.extend(opener(clause).into_iter().flat_map(|opener| lexicon().concepts(opener.verb)));
     for (word, having) in clause.words.iter().zip(having) {
         let strength = having.get(&tool).copied().unwrap_or(0.0);
         let loose = within(&filled.loose, word);
-        if within(&filled.used, word) && !loose {
+        let flag = within(&filled.flags, word);
+        if within(&filled.used, word) && !loose && !flag {
             // It is an argument; it may be a word of the tool's too ("closed issues").
             content += 1.0;
             covered += 1.0;
@@ -124,9 +156,11 @@ fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], too
             continue;
         }
         content += 1.0;
-        covered += if loose { 0.7 } else { f32::from(u8::from(strength > 0.0)) };
+        covered += if loose { 0.7 } else { f32::from(u8::from(strength > 0.0 || flag)) };
+        elsewhere |= !loose && strength == 0.0 && lexicon().is_subject(&word.text);
         sum += if loose { 0.0 } else { strength };
     }
+    sum += listed(toolbox, clause, having, tool);
     if sum < SHARED && !filled.firm {
         return None;
     }
@@ -134,14 +168,33 @@ fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], too
     let score = (sum + filled.bonus)
         * (0.3 + 0.7 * coverage)
         * deeds(toolbox, &terms, tool)
-        * ignored(clause, &filled);
+        * ignored(clause, &filled)
+        * if elsewhere { OTHER_SUBJECT } else { 1.0 };
     (score >= THRESHOLD).then_some(Match { tool, filled, score })
 }
 
-/// An address, a date or a time of day that the tool has no use for: something else was asked.
+/// "Which files …", «какие файлы …»: whoever asks so for things of a tool that lists wants them listed.
+fn listed(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], tool: usize) -> f32 {
+    let mut pairs = clause.words.iter().zip(clause.words.iter().skip(1).zip(having.iter().skip(1)));
+    let asks = pairs.any(|(word, (thing, having))| {
+        let many = match word.text.as_str() {
+            "what" | "which" => thing.text.ends_with('s'),
+            "какие" => true,
+            _ => false,
+        };
+        many && having.contains_key(&tool)
+    });
+    if asks { LISTED * toolbox.having("list").get(&tool).copied().unwrap_or(0.0) } else { 0.0 }
+}
+
+/// An address, a file, a date or a time of day that the tool has no use for: something else was asked.
 fn ignored(clause: &Clause, filled: &Filled) -> f32 {
-    let telling =
-        |one: &&Evidence| matches!(one.kind, Kind::Url | Kind::Email | Kind::Date | Kind::Clock | Kind::Sql);
+    let telling = |one: &&Evidence| {
+        matches!(
+            one.kind,
+            Kind::Url | Kind::Email | Kind::Date | Kind::Clock | Kind::Sql | Kind::Path(Shape::File)
+        )
+    };
     let taken = |one: &Evidence| filled.used.iter().any(|(start, end)| *start < one.end && one.start < *end);
     if clause.evidence.iter().filter(telling).all(taken) { 1.0 } else { IGNORED }
 }

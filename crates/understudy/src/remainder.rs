@@ -138,6 +138,7 @@ fn trimmed<'a, 'b>(words: &'b [&'a Word], own: &[String], searching: bool) -> &'
     let lead = |word: &Word| {
         let verb = (lexicon.is_starter(&word.text) && !lexicon.is_stop(&word.text))
             || lexicon.is_weak(&word.text)
+            || lexicon.opener(&word.text).is_some()
             || is_deed(&word.text);
         let skipped = verb
             || of_tool(word)

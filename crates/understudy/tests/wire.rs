@@ -1,6 +1,8 @@
 //! What goes over the wire: whole and streamed replies are the same, rounds follow each other, errors have their form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
+mod offered;
+
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use serde_json::{Value, json};
@@ -18,7 +20,7 @@ fn whole(body: &Value) -> Value {
 }
 
 fn tools() -> Value {
-    serde_json::from_str(include_str!("tools.json")).unwrap()
+    Value::Array(offered::all())
 }
 
 fn ask(prompt: &str) -> Value {

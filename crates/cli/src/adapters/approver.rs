@@ -26,14 +26,14 @@ impl TerminalApprover {
 
     async fn one(&self, pending: &Pending, place: (usize, usize)) -> Decision {
         let deny = |comment| Decision::Deny { rule: "user".to_owned(), comment };
-        let question = question(pending, place);
+        let mut question = question(pending, place);
         loop {
             let answer = self.progress.suspended(|| read_answer(question.clone())).await;
             let Some(answer) = answer else { return deny(None) };
             match parse(&answer) {
                 Some(Answer::Yes) => return Decision::Allow { rule: "user".to_owned() },
                 Some(Answer::No(comment)) => return deny(comment),
-                None => {}
+                None => question = "  please answer y or n: ".to_owned(),
             }
         }
     }
@@ -100,6 +100,8 @@ async fn read_answer(question: String) -> Option<String> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {
         let mut stderr = std::io::stderr().lock();
+        // What was typed before the question is no answer to it.
+        let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         let asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
         drop(stderr);
         let mut line = String::new();

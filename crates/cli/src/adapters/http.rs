@@ -93,7 +93,7 @@ fn build(connect_timeout: Duration, https: bool) -> Result<Client, WireError> {
         // Without any certificate on the machine the platform's verifier cannot be built.
         builder().build().or_else(|_| with_bundled_roots(builder()).build())
     } else {
-        without_roots(builder())?.build()
+        without_roots(builder()).build()
     };
     built.map_err(|error| translate(&error))
 }
@@ -103,11 +103,11 @@ fn with_bundled_roots(builder: ClientBuilder) -> ClientBuilder {
     builder.tls_certs_only(roots.filter_map(|der| reqwest::Certificate::from_der(der).ok()))
 }
 
-fn without_roots(builder: ClientBuilder) -> Result<ClientBuilder, WireError> {
+fn without_roots(builder: ClientBuilder) -> ClientBuilder {
     let config = rustls::ClientConfig::builder()
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
-    Ok(builder.tls_backend_preconfigured(config))
+    builder.tls_backend_preconfigured(config)
 }
 
 /// 307 and 308 to the same origin, five times at most; anything else is the answer itself.
@@ -123,11 +123,11 @@ fn same_origin() -> redirect::Policy {
 /// The whole chain of causes in one line; reqwest's own words hide the telling ones.
 fn translate(error: &reqwest::Error) -> WireError {
     let mut message = String::new();
-    let mut certificate = false;
+    let mut tls = false;
     let mut cause: Option<&dyn std::error::Error> = error.source();
     while let Some(inner) = cause {
         let words = inner.to_string();
-        certificate |= inner.downcast_ref::<rustls::Error>().is_some_and(is_certificate);
+        tls |= is_tls(inner);
         if !message.contains(&words) {
             message.push_str(if message.is_empty() { "" } else { ": " });
             message.push_str(&words);
@@ -136,7 +136,7 @@ fn translate(error: &reqwest::Error) -> WireError {
     }
     let target = error.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
     let (kind, what) = match () {
-        () if certificate => (WireErrorKind::Certificate, format!("{target} has no valid certificate")),
+        () if tls => (WireErrorKind::Tls, format!("no trusted connection to {target}")),
         () if error.is_builder() => (WireErrorKind::Request, "the request could not be made".to_owned()),
         () if error.is_timeout() => {
             (WireErrorKind::Connection, format!("connecting to {target} took too long"))
@@ -148,6 +148,9 @@ fn translate(error: &reqwest::Error) -> WireError {
     WireError { kind, message }
 }
 
-fn is_certificate(error: &rustls::Error) -> bool {
-    matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)
+/// Is it a refusal of TLS itself: a certificate, a protocol, a server that speaks something else? It will be the same
+/// next time. An IO error hides what it wraps from the chain of causes, so it is opened.
+fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    cause.is::<rustls::Error>() || wrapped.is_some_and(|inner| is_tls(inner))
 }

@@ -1,6 +1,7 @@
 //! Keys: found in the snapshot of the environment, attached by the wire, shown by nobody.
 
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A key. Its value leaves this module only to become a header, or to be searched for in what is about to be printed.
 #[derive(Clone)]
@@ -21,6 +22,21 @@ impl Secret {
     }
 }
 
+/// Takes every known secret out of what is about to be said. Shared: keys become known while settings are read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Redactor(Arc<RwLock<Vec<Secret>>>);
+
+impl Redactor {
+    pub(crate) fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(secrets);
+    }
+
+    pub(crate) fn clean(&self, text: &str) -> String {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret([redacted])")
@@ -37,5 +53,9 @@ mod tests {
         assert!(!format!("{secret:?}").contains("canary"));
         assert_eq!(secret.redact("bad key sk-canary-123!"), "bad key [redacted]!");
         assert_eq!(Secret::new("x").redact("x"), "x");
+        let redactor = Redactor::default();
+        let shared = redactor.clone();
+        redactor.learn([secret]);
+        assert_eq!(shared.clean("sk-canary-123 sk-canary-123"), "[redacted] [redacted]");
     }
 }

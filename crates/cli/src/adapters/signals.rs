@@ -1,37 +1,73 @@
-//! Signals: the first one cancels the run and lets it tidy up, the second one leaves at once.
+//! Signals and the deadline, watched by a thread of their own.
+//!
+//! The first signal cancels the run and lets it tidy up; the second one leaves at once. A run that cannot tidy up (its
+//! only thread is stuck in a write to a pipe nobody reads) is left as well, when its time for that is over: whatever
+//! happens, it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Which signal ended the run, if one did.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Caught(Arc<AtomicU8>);
+use crate::failure::{Failure, Kind};
 
-impl Caught {
+/// Time to tidy up: running tools have two seconds of grace, servers five to end.
+const TIDYING: Duration = Duration::from_secs(10);
+
+/// Whether, and by which signal, the run is asked to end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interrupt {
+    pub(crate) token: CancellationToken,
+    number: Arc<AtomicU8>,
+}
+
+impl Interrupt {
     pub(crate) fn number(&self) -> Option<u8> {
-        Some(self.0.load(Ordering::SeqCst)).filter(|number| *number != 0)
+        Some(self.number.load(Ordering::SeqCst)).filter(|number| *number != 0)
+    }
+
+    /// The failure that an interrupted run ends with.
+    pub(crate) fn failure(&self) -> Failure {
+        Failure::new(Kind::Signal(self.number().unwrap_or(2)), "interrupted", "interrupted")
+    }
+
+    /// The run must have ended by then, and some time to tidy up.
+    pub(crate) fn watch_deadline(&self, deadline: Instant) {
+        std::thread::spawn(move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            std::thread::sleep(left + TIDYING);
+            leave(Kind::Limit.exit_code());
+        });
     }
 }
 
-/// Listens from now on. Must be called inside the runtime.
-pub(crate) fn listen(cancel: CancellationToken) -> std::io::Result<Caught> {
-    let caught = Caught::default();
-    let mut signals = Signals::new()?;
-    let noted = caught.clone();
-    tokio::spawn(async move {
-        let first = signals.next().await;
-        noted.0.store(first, Ordering::SeqCst);
-        cancel.cancel();
-        let second = signals.next().await;
-        leave(128 + second);
-    });
-    Ok(caught)
+/// Watches from now on.
+pub(crate) fn watch() -> Result<Interrupt, Failure> {
+    let failed = |error: std::io::Error| Failure::new(Kind::Internal, "signals", error.to_string());
+    let interrupt = Interrupt::default();
+    let told = interrupt.clone();
+    let runtime = crate::runtime()?;
+    let entered = runtime.enter();
+    let mut signals = Signals::new().map_err(failed)?;
+    drop(entered);
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                let first = signals.next().await;
+                told.number.store(first, Ordering::SeqCst);
+                told.token.cancel();
+                let last = tokio::time::timeout(TIDYING, signals.next()).await.unwrap_or(first);
+                leave(128 + last);
+            });
+        })
+        .map_err(failed)?;
+    Ok(interrupt)
 }
 
-#[allow(clippy::disallowed_methods, reason = "the user insists: no more tidying up")]
+#[allow(clippy::disallowed_methods, reason = "there is nothing left to wait for")]
 fn leave(code: u8) -> ! {
     std::process::exit(i32::from(code))
 }

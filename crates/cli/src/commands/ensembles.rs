@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use converse_canister::{Arguments, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_config::{EnsemblePlan, Permission, Rule, Scope, Subject, judge};
+use converse_config::{EnsemblePlan, Finding, InvokerPlan, Permission, Rule, Scope, Subject, judge};
 use converse_engine::Approver as _;
-use converse_ensemble::{Host, Roster, Verdict};
-use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
+use converse_ensemble::{Approved, Halt, Host, Pending, Roster, Verdict, own_permission, tool_name};
+use serde_json::{Value, json};
 
 use crate::adapters::approver::TerminalApprover;
 use crate::adapters::journal::Kept;
-use crate::adapters::signals;
-use crate::args::{Ensembles, Tools};
+use crate::adapters::signals::{self, Interrupt};
+use crate::args::{Ensembles, Places, Rules};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
-use crate::names::nearest;
+use crate::model;
 use crate::render::output::write_stdout;
 use crate::render::result_text;
 use crate::render::safe::{safe, safe_line};
@@ -27,26 +26,29 @@ use crate::world::World;
 
 pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Result<(), Failure> {
     match command {
-        Ensembles::List { tools, json } => list(tools, *json, manners, world),
-        Ensembles::Show { name, tools, json } => show(name, tools, *json, world),
+        Ensembles::List { places, json } => list(places, *json, manners, world),
+        Ensembles::Show { name, places, rules, json } => show(name, places, rules, *json, world),
         Ensembles::Check { directories, json } => check(&Catalogue::check(world, directories), *json),
-        Ensembles::Call { tool, arguments, tools, json } => {
-            let call = Call { tool, arguments, tools, as_json: *json };
+        Ensembles::Call { tool, arguments, places, rules, json } => {
+            let interrupt = signals::watch()?;
+            let call = Call { tool, arguments, places, rules, as_json: *json, interrupt: &interrupt };
             crate::runtime()?.block_on(call.run(manners, world))
         }
     }
 }
 
-fn list(tools: &Tools, as_json: bool, manners: &Manners, world: &World) -> Result<(), Failure> {
-    let catalogue = Catalogue::find(world, &tools.ensembles);
-    manners.warn_all(catalogue.pictures());
+fn list(places: &Places, as_json: bool, manners: &Manners, world: &World) -> Result<(), Failure> {
+    let catalogue = Catalogue::find(world, &places.ensembles);
+    manners.warn_all(catalogue.lines());
     if as_json {
         let rows: Vec<Value> = catalogue.plans.iter().map(ensemble_row).collect();
-        return Ok(write_stdout(&format!("{:#}\n", Value::Array(rows)))?);
+        write_stdout(&format!("{:#}\n", Value::Array(rows)))?;
+    } else {
+        let heading = ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
+        let rows: Vec<Vec<String>> = [heading].into_iter().chain(catalogue.plans.iter().map(cells)).collect();
+        write_stdout(&table(&rows))?;
     }
-    let heading = ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = [heading].into_iter().chain(catalogue.plans.iter().map(cells)).collect();
-    Ok(write_stdout(&table(&rows))?)
+    catalogue.stop_for_own_errors()
 }
 
 fn cells(plan: &EnsemblePlan) -> Vec<String> {
@@ -81,11 +83,11 @@ fn ensemble_row(plan: &EnsemblePlan) -> Value {
     })
 }
 
-fn show(name: &str, tools: &Tools, as_json: bool, world: &World) -> Result<(), Failure> {
-    let catalogue = Catalogue::find(world, &tools.ensembles);
+fn show(name: &str, places: &Places, given: &Rules, as_json: bool, world: &World) -> Result<(), Failure> {
+    let catalogue = Catalogue::find(world, &places.ensembles);
     let plan = catalogue.named(name)?;
     let (files, _) = Files::read(world).checked()?;
-    let rules = rules(tools, &files)?;
+    let rules = rules(given, &files)?;
     let shown: Vec<Value> = plan.invokers.iter().map(|invoker| tool_row(plan, invoker, &rules)).collect();
     if as_json {
         let mut row = ensemble_row(plan);
@@ -100,9 +102,9 @@ fn show(name: &str, tools: &Tools, as_json: bool, world: &World) -> Result<(), F
     Ok(write_stdout(&text)?)
 }
 
-fn tool_row(plan: &EnsemblePlan, invoker: &converse_config::InvokerPlan, rules: &[Rule]) -> Value {
+fn tool_row(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value {
     let place = format!("{}:{}", plan.origin.file, plan.origin.line);
-    let (own, own_source) = converse_ensemble::own_permission(&invoker.policy, true, plan.trusted, &place);
+    let (own, own_source) = own_permission(&invoker.policy, true, plan.trusted, &place);
     let tool = format!("{}.{}", plan.name, invoker.name);
     let judgement = judge(rules, Subject { tool: &tool, own, own_source: &own_source });
     let permission = match judgement.permission {
@@ -113,7 +115,7 @@ fn tool_row(plan: &EnsemblePlan, invoker: &converse_config::InvokerPlan, rules: 
     let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
     json!({
         "invoker": invoker.name,
-        "shown_as": converse_ensemble::tool_name(&prefix, &invoker.name),
+        "shown_as": tool_name(&prefix, &invoker.name),
         "description": invoker.description,
         "permission": permission,
         "because": judgement.rule,
@@ -145,7 +147,7 @@ fn tool_text(row: &Value) -> String {
 fn check(catalogue: &Catalogue, as_json: bool) -> Result<(), Failure> {
     let findings = catalogue.findings();
     if as_json {
-        let rows: Vec<Value> = findings.iter().map(converse_config::Finding::to_json).collect();
+        let rows: Vec<Value> = findings.iter().map(Finding::to_json).collect();
         write_stdout(&format!("{:#}\n", Value::Array(rows)))?;
     } else {
         write_stdout(&catalogue.pictures().into_iter().map(|picture| picture + "\n").collect::<String>())?;
@@ -165,8 +167,10 @@ fn check(catalogue: &Catalogue, as_json: bool) -> Result<(), Failure> {
 struct Call<'a> {
     tool: &'a str,
     arguments: &'a [String],
-    tools: &'a Tools,
+    places: &'a Places,
+    rules: &'a Rules,
     as_json: bool,
+    interrupt: &'a Interrupt,
 }
 
 impl Call<'_> {
@@ -174,31 +178,24 @@ impl Call<'_> {
         let (ensemble, _) = self.tool.split_once('.').ok_or_else(|| {
             Failure::usage("bad-tool", format!("`{}` is no tool: write ensemble.invoker", self.tool))
         })?;
-        let catalogue = Catalogue::find(world, &self.tools.ensembles);
+        let catalogue = Catalogue::find(world, &self.places.ensembles);
         let plan = catalogue.named(ensemble)?;
         let (files, _) = Files::read(world).checked()?;
-        let rules = rules(self.tools, &files)?;
+        manners.redactor.learn(model::keys(&files, world)?);
+        let rules = rules(self.rules, &files)?;
         let connected = connect(&[plan], rules, Arc::new(Kept(None)), world).await?;
         if let Some(error) = connected.errors.first() {
             return Err(Failure::new(Kind::Ensemble, "ensemble", error.as_str()));
         }
-        let cancel = CancellationToken::new();
-        let caught = signals::listen(cancel.clone())
-            .map_err(|error| Failure::new(Kind::Internal, "signals", error.to_string()))?;
-        let result = self.invoke(&connected.roster, manners, cancel).await;
+        let result = self.invoke(&connected.roster, manners).await;
         connected.roster.disconnect().await;
-        if let Some(number) = caught.number() {
-            return Err(Failure::new(Kind::Signal(number), "interrupted", "interrupted"));
+        if self.interrupt.number().is_some() {
+            return Err(self.interrupt.failure());
         }
-        self.told(&result?)
+        self.told(&result?, world.stdout_tty)
     }
 
-    async fn invoke(
-        &self,
-        roster: &Roster,
-        manners: &Manners,
-        cancel: CancellationToken,
-    ) -> Result<InvocationResult, Failure> {
+    async fn invoke(&self, roster: &Roster, manners: &Manners) -> Result<InvocationResult, Failure> {
         let offer = roster.offer();
         let tool = offer.tools().find(|tool| tool.qualified == self.tool);
         let tool = tool.ok_or_else(|| self.no_such_tool(roster))?;
@@ -207,45 +204,60 @@ impl Call<'_> {
             id: InvocationId::of(TurnId(1), 0),
             wire_id: None,
             tool: tool.declaration.name.to_string(),
-            arguments: arguments(self.arguments, &tool.declaration.arguments),
+            arguments: arguments(self.arguments, &tool.declaration.arguments)?,
             seal: None,
         };
         let approved = match roster.judge(&invocation) {
             Verdict::Answered(denied) => return Ok(denied.result),
             Verdict::Allowed(approved) => approved,
-            Verdict::Ask(pending) => {
-                let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
-                let asked = if approver.can_ask() {
-                    approver.decide(std::slice::from_ref(&pending)).await
-                } else {
-                    vec![]
-                };
-                if !asked.first().is_some_and(converse_canister::Decision::allows) {
-                    let text = format!("it was not approved; `--allow {}` does so for a run", self.tool);
-                    return Ok(InvocationResult::new(invocation.id, Outcome::Refused, text));
-                }
-                pending.approve()
-            }
+            Verdict::Ask(pending) => match self.approved(pending, manners).await {
+                Ok(approved) => approved,
+                Err(why) => return Ok(InvocationResult::new(invocation.id, Outcome::Refused, why)),
+            },
         };
-        Ok(roster.invoke(&approved, Host::default(), cancel).await)
+        let halt = Halt::below(&self.interrupt.token);
+        Ok(match roster.turn(&approved, &halt).await {
+            Ok(turn) => roster.invoke(&approved, turn, Host::default(), &halt.now).await,
+            Err(result) => result,
+        })
     }
 
-    fn no_such_tool(&self, roster: &Roster) -> Failure {
-        let failure = Failure::usage("unknown-tool", format!("there is no tool `{}`", self.tool));
-        let offer = roster.offer();
-        match nearest(self.tool, offer.tools().map(|tool| tool.qualified.as_str())) {
-            Some(near) => failure.hint(format!("did you mean `{near}`?")),
-            None => failure.hint("`converse ensembles show NAME` lists the tools of an ensemble"),
+    /// Asks, if somebody can be asked; else says why it is refused.
+    async fn approved(&self, pending: Pending, manners: &Manners) -> Result<Approved, String> {
+        let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
+        if !approver.can_ask() {
+            let rule = pending.rule();
+            return Err(format!("it needs an approval and nobody can be asked here ({rule})"));
+        }
+        let decisions = tokio::select! {
+            decisions = approver.decide(std::slice::from_ref(&pending)) => decisions,
+            () = self.interrupt.token.cancelled() => Vec::new(),
+        };
+        match decisions.first() {
+            Some(decision) if decision.allows() => Ok(pending.approve()),
+            _ => Err("it was not approved".to_owned()),
         }
     }
 
+    fn no_such_tool(&self, roster: &Roster) -> Failure {
+        let offer = roster.offer();
+        let names = offer.tools().map(|tool| tool.qualified.as_str());
+        Failure::usage("unknown-tool", format!("there is no tool `{}`", self.tool)).did_you_mean(
+            self.tool,
+            names,
+            "`converse ensembles show NAME` lists the tools of an ensemble",
+        )
+    }
+
     /// The result on stdout; a failure as an error with the exit code of its outcome.
-    fn told(&self, result: &InvocationResult) -> Result<(), Failure> {
+    fn told(&self, result: &InvocationResult, terminal: bool) -> Result<(), Failure> {
         let text = result_text(result);
         if self.as_json {
             write_stdout(&format!("{:#}\n", serde_json::to_value(result).unwrap_or_default()))?;
         } else if result.outcome.is_success() {
-            write_stdout(&format!("{}\n", safe(text.trim_end_matches('\n'))))?;
+            let text = text.trim_end_matches('\n');
+            let text = if terminal { safe(text) } else { text.into() };
+            write_stdout(&format!("{text}\n"))?;
         }
         let kind = match result.outcome {
             Outcome::Success => return Ok(()),
@@ -260,20 +272,53 @@ impl Call<'_> {
     }
 }
 
-/// One JSON object, or `key=value` words typed by the schema: a property that is not a string may be written as JSON.
-fn arguments(words: &[String], schema: &Value) -> Arguments {
+/// One JSON object, or `key=value` words typed by the schema: a property that is no string may be written as JSON. Both
+/// are read as a model's arguments are, so that a key given twice or a number that would change is refused here too.
+fn arguments(words: &[String], schema: &Value) -> Result<Arguments, Failure> {
     if let [one] = words
         && one.trim_start().starts_with('{')
     {
-        return Arguments::parse(one);
+        return Ok(Arguments::parse(one));
     }
-    let mut object = Map::new();
+    let mut members = Vec::new();
     for word in words {
-        let (key, text) = word.split_once('=').unwrap_or((word, "true"));
-        let property = &schema["properties"][key];
-        let wants_string = property["type"] == "string" || property["enum"].is_array();
-        let value = if wants_string { None } else { serde_json::from_str(text).ok() };
-        object.insert(key.to_owned(), value.unwrap_or_else(|| Value::String(text.to_owned())));
+        let (key, text) = word.split_once('=').ok_or_else(|| {
+            Failure::usage(
+                "bad-argument",
+                format!("`{word}` is no argument: write key=value, or one JSON object"),
+            )
+        })?;
+        let readable = !is_textual(&schema["properties"][key]) && serde_json::from_str::<Value>(text).is_ok();
+        let value = if readable { text.to_owned() } else { Value::from(text).to_string() };
+        members.push(format!("{}: {value}", Value::from(key)));
     }
-    Arguments::from_object(object)
+    Ok(Arguments::parse(&format!("{{{}}}", members.join(", "))))
+}
+
+/// Would a string be a fitting value?
+fn is_textual(property: &Value) -> bool {
+    let kind = &property["type"];
+    let typed =
+        kind == "string" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "string"));
+    let listed = property["enum"].as_array().is_some_and(|values| values.iter().all(Value::is_string));
+    typed || listed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_the_arguments_that_the_schema_wants() {
+        let schema = json!({ "properties": { "name": { "type": "string" }, "size": { "enum": [1, 2] },
+            "kind": { "enum": ["1"] }, "list": { "type": "array" }, "either": { "type": ["string", "integer"] } } });
+        let words = ["name=5", "size=2", "kind=1", "list=[1,2]", "either=7", "other=a b"].map(str::to_owned);
+        let read = arguments(&words, &schema).unwrap();
+        let wanted =
+            json!({ "name": "5", "size": 2, "kind": "1", "list": [1, 2], "either": "7", "other": "a b" });
+        assert_eq!((Value::Object(read.object), read.malformed), (wanted, None));
+        assert!(arguments(&["a=1".into(), "a=2".into()], &schema).unwrap().malformed.is_some());
+        assert!(arguments(&["loose".into()], &schema).is_err());
+        assert_eq!(arguments(&[r#"{"a": 1}"#.into()], &schema).unwrap().object["a"], 1);
+    }
 }

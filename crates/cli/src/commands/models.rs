@@ -37,14 +37,24 @@ fn cells(reach: &Reach) -> Vec<String> {
         (None, None) => "none needed".to_owned(),
     };
     let default = reach.default_model.clone().unwrap_or_else(|| "–".to_owned());
-    vec![reach.provider.to_string(), key, default, reach.base_url.clone()]
+    vec![reach.provider.to_string(), key, default, without_user(&reach.base_url)]
+}
+
+/// Whoever put a password into a base URL does not want it shown.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://…@{host}{path}"),
+        None => url.to_owned(),
+    }
 }
 
 fn row(reach: &Reach) -> Value {
     json!({
         "provider": reach.provider,
         "dialect": reach.dialect.label(),
-        "base_url": reach.base_url,
+        "base_url": without_user(&reach.base_url),
         "key_variables": reach.key_variables,
         "key_set": reach.key.is_some() || reach.key_variables.is_empty(),
         "default_model": reach.default_model,

@@ -7,19 +7,25 @@ use converse_engine::{Event, Sink, SinkError};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::adapters::secrets::Redactor;
 use crate::render::output::write_stdout;
-use crate::render::{End, Renderer, result_text};
+use crate::render::{End, Renderer, held, result_text};
 
-#[derive(Default)]
 pub(crate) struct JsonRenderer {
+    redactor: Redactor,
     state: Mutex<Run>,
+}
+
+impl JsonRenderer {
+    pub(crate) fn new(redactor: Redactor) -> Self {
+        Self { redactor, state: Mutex::default() }
+    }
 }
 
 /// What has been heard so far.
 #[derive(Default)]
 struct Run {
     answer: String,
-    model: Option<String>,
     usage: Usage,
     cost: Option<Cost>,
     invocations: Vec<Call>,
@@ -53,7 +59,6 @@ struct Object<'a> {
 impl Run {
     fn hear(&mut self, event: &Event<'_>) {
         match event {
-            Event::Requested { model, .. } => self.model = Some((*model).to_owned()),
             Event::Appended(Canister::Assistant(assistant)) => self.say(&assistant.words()),
             Event::Appended(Canister::Invocation(invocation)) => self.invocations.push(call(invocation)),
             Event::Finished { invocation, elapsed, .. } => {
@@ -108,7 +113,7 @@ pub(crate) fn dollars(cost: Cost) -> f64 {
 
 impl Sink for JsonRenderer {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        let mut run = self.state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        let mut run = held(&self.state)?;
         run.hear(event);
         Ok(())
     }
@@ -116,10 +121,10 @@ impl Sink for JsonRenderer {
 
 impl Renderer for JsonRenderer {
     fn finish(&self, end: End<'_>) -> Result<(), SinkError> {
-        let run = self.state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        let run = held(&self.state)?;
         let object = Object {
             answer: &run.answer,
-            model: run.model.as_deref(),
+            model: end.model,
             session: end.session,
             usage: run.usage,
             cost: run.cost.map(dollars),
@@ -129,6 +134,6 @@ impl Renderer for JsonRenderer {
             error: end.failure.map(crate::failure::Failure::json),
         };
         let text = serde_json::to_string(&object).map_err(|error| SinkError::Output(error.to_string()))?;
-        write_stdout(&(text + "\n"))
+        write_stdout(&(self.redactor.clean(&text) + "\n"))
     }
 }

@@ -12,12 +12,14 @@ use converse_provider::Delta;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::adapters::secrets::Redactor;
 use crate::render::json::dollars;
 use crate::render::output::write_stdout;
-use crate::render::{End, Renderer, result_text};
+use crate::render::{End, Renderer, held, result_text};
 
-#[derive(Default)]
 pub(crate) struct JsonlRenderer {
+    redactor: Redactor,
+    /// The number of the next record.
     next: Mutex<u64>,
 }
 
@@ -85,12 +87,16 @@ pub(crate) struct EnsembleRecord<'a> {
 }
 
 impl JsonlRenderer {
+    pub(crate) fn new(redactor: Redactor) -> Self {
+        Self { redactor, next: Mutex::default() }
+    }
+
     pub(crate) fn write(&self, record: Record<'_>) -> Result<(), SinkError> {
-        let mut next = self.next.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        let mut next = held(&self.next)?;
         let line = Line { v: 1, seq: *next, record };
         let text = serde_json::to_string(&line).map_err(|error| SinkError::Output(error.to_string()))?;
         *next += 1;
-        write_stdout(&(text + "\n"))
+        write_stdout(&(self.redactor.clean(&text) + "\n"))
     }
 
     fn appended(&self, canister: &Canister) -> Result<(), SinkError> {
@@ -163,7 +169,6 @@ impl Sink for JsonlRenderer {
             Event::Used { usage, cost, model } => {
                 self.write(Record::Usage { model, usage: *usage, cost: cost.map(dollars) })
             }
-            Event::Warning(message) => self.write(Record::Warning { message }),
             Event::Committed { turn } => self.write(Record::TurnCommitted { turn: turn.0 }),
             Event::Delta(_)
             | Event::Requested { .. }

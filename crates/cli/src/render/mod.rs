@@ -8,6 +8,8 @@ pub(crate) mod safe;
 pub(crate) mod table;
 pub(crate) mod text;
 
+use std::sync::{Mutex, MutexGuard};
+
 use converse_canister::{Content, InvocationResult};
 use converse_engine::{Sink, SinkError};
 
@@ -20,11 +22,18 @@ pub(crate) struct End<'a> {
     pub(crate) reason: &'a str,
     pub(crate) failure: Option<&'a Failure>,
     pub(crate) session: Option<&'a str>,
+    /// As `provider/model`, once it is known.
+    pub(crate) model: Option<&'a str>,
 }
 
 /// A sink that has a last word.
 pub(crate) trait Renderer: Sink {
     fn finish(&self, end: End<'_>) -> Result<(), SinkError>;
+}
+
+/// What a renderer remembers. Its lock is broken only if a renderer panicked.
+pub(crate) fn held<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
+    state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))
 }
 
 /// A result in words: texts as they are, the rest described.

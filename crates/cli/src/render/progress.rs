@@ -12,23 +12,26 @@ use converse_ensemble::Word;
 use converse_provider::Delta;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::adapters::secrets::Redactor;
 use crate::render::output::write_stderr;
 use crate::render::result_text;
 use crate::render::safe::{safe, safe_line};
 
+/// What is told, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// Nothing at all.
-    Silent,
-    /// Plain lines for invocations.
-    Lines,
+pub(crate) struct Style {
     /// Spinners that become lines.
-    Live { colour: bool },
+    pub(crate) live: bool,
+    /// A line for each invocation.
+    pub(crate) lines: bool,
+    /// What the model thinks, as it comes.
+    pub(crate) reasoning: bool,
+    pub(crate) colour: bool,
 }
 
 pub(crate) struct Progress {
     style: Style,
-    show_reasoning: bool,
+    redactor: Redactor,
     bars: MultiProgress,
     state: Mutex<State>,
 }
@@ -45,13 +48,9 @@ const TICK: Duration = Duration::from_millis(100);
 const ARGUMENTS_SHOWN: usize = 100;
 
 impl Progress {
-    pub(crate) fn new(style: Style, show_reasoning: bool) -> Self {
-        let target = match style {
-            Style::Live { .. } => ProgressDrawTarget::stderr(),
-            Style::Silent | Style::Lines => ProgressDrawTarget::hidden(),
-        };
-        let bars = MultiProgress::with_draw_target(target);
-        Self { style, show_reasoning, bars, state: Mutex::default() }
+    pub(crate) fn new(style: Style, redactor: Redactor) -> Self {
+        let target = if style.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Self { style, redactor, bars: MultiProgress::with_draw_target(target), state: Mutex::default() }
     }
 
     /// Takes the spinner away, because something else is about to be written.
@@ -72,21 +71,27 @@ impl Progress {
         talk().await
     }
 
-    pub(crate) fn line(&self, text: &str) {
-        match self.style {
-            Style::Silent => {}
-            Style::Lines => write_stderr(&format!("{text}\n")),
-            Style::Live { .. } => {
-                self.hush();
-                self.bars.suspend(|| write_stderr(&format!("{text}\n")));
-            }
+    fn line(&self, text: &str) {
+        if self.style.lines {
+            self.hush();
+            let text = format!("{}\n", self.redactor.clean(text));
+            self.bars.suspend(|| write_stderr(&text));
         }
     }
 
+    fn painted(&self, text: &str, code: &str) -> String {
+        if self.style.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
     fn spinner(&self, message: String) -> Option<ProgressBar> {
-        let Style::Live { colour } = self.style else { return None };
-        let template =
-            if colour { "{spinner:.cyan} {msg} {elapsed:.dim}" } else { "{spinner} {msg} {elapsed}" };
+        if !self.style.live {
+            return None;
+        }
+        let template = if self.style.colour {
+            "{spinner:.cyan} {msg} {elapsed:.dim}"
+        } else {
+            "{spinner} {msg} {elapsed}"
+        };
         let style = ProgressStyle::with_template(template).ok()?.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ");
         let bar = self.bars.add(ProgressBar::new_spinner().with_style(style).with_message(message));
         bar.enable_steady_tick(TICK);
@@ -102,7 +107,7 @@ impl Progress {
     }
 
     fn reason(&self, text: &str) {
-        if !self.show_reasoning || self.style == Style::Silent {
+        if !self.style.reasoning {
             return;
         }
         if let Ok(mut state) = self.state.lock() {
@@ -111,11 +116,7 @@ impl Progress {
             }
             state.mid_line = !text.ends_with('\n');
         }
-        let text = safe(text);
-        match self.style {
-            Style::Live { colour: true } => write_stderr(&format!("\x1b[2m{text}\x1b[0m")),
-            _ => write_stderr(&text),
-        }
+        write_stderr(&self.painted(&safe(&self.redactor.clean(text)), "2"));
     }
 
     fn start(&self, invocation: &Invocation) {
@@ -148,10 +149,7 @@ impl Progress {
         }
         let brief = safe_line(result_text(result).trim(), 60);
         let (mark, colour) = if result.outcome.is_success() { ("✓", "32") } else { ("✗", "31") };
-        let mark = match self.style {
-            Style::Live { colour: true } => format!("\x1b[{colour}m{mark}\x1b[0m"),
-            _ => mark.to_owned(),
-        };
+        let mark = self.painted(mark, colour);
         let outcome = if result.outcome == Outcome::Success { "" } else { result.outcome.label() };
         let gap = if outcome.is_empty() { "" } else { ": " };
         self.line(&format!("{mark} {} → {outcome}{gap}{brief} ({})", call(invocation), short(elapsed)));
@@ -191,7 +189,6 @@ impl Sink for Progress {
                     safe_line(result_text(result).trim(), 120)
                 ));
             }
-            Event::Warning(text) => self.line(&format!("warning: {}", safe(text))),
             _ => {}
         }
         Ok(())

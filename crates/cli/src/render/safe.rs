@@ -49,12 +49,12 @@ fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,
-        // Line and paragraph separators, bidi embeddings, overrides and isolates, invisible characters, language tags
-        // and private-use variation. ZWJ and ZWNJ stay: emoji and several scripts need them.
+        // Line and paragraph separators, bidi embeddings, overrides and isolates, invisible characters, language tags.
+        // Joiners, direction marks, soft hyphens and variation selectors stay: several scripts need them.
         '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{00ad}' | '\u{180e}' | '\u{feff}' => true,
-        '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{e0000}'..='\u{e0fff}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => true,
+        '\u{200b}' | '\u{180e}' | '\u{feff}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' => true,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}' => true,
+        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => true,
         _ => false,
     }
 }

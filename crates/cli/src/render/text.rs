@@ -9,7 +9,7 @@ use converse_provider::Delta;
 use crate::render::output::write_stdout;
 use crate::render::progress::Progress;
 use crate::render::safe::safe;
-use crate::render::{End, Renderer};
+use crate::render::{End, Renderer, held};
 
 pub(crate) struct TextRenderer {
     progress: Arc<Progress>,
@@ -36,12 +36,13 @@ impl TextRenderer {
     }
 
     fn with_state<T>(&self, act: impl FnOnce(&mut State) -> Result<T, SinkError>) -> Result<T, SinkError> {
-        let mut state = self.state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))?;
+        let mut state = held(&self.state)?;
         act(&mut state)
     }
 
     fn words(&self, text: &str) -> Result<(), SinkError> {
         self.progress.hush();
+        let terminal = self.terminal;
         self.with_state(|state| {
             let mut text = std::mem::take(&mut state.held) + text;
             let end = text.trim_end_matches(['\n', '\r']).len();
@@ -57,7 +58,8 @@ impl TextRenderer {
             }
             state.shown = true;
             state.open_line = true;
-            write_stdout(&safe(&text))
+            // A pipe gets the very answer; a terminal must not be acted upon by it.
+            if terminal { write_stdout(&safe(&text)) } else { write_stdout(&text) }
         })
     }
 

@@ -200,13 +200,75 @@ fn controls_reach_the_provider() {
 }
 
 #[test]
-fn words_of_a_model_cannot_act_on_a_terminal() {
-    let provider = Provider::chat([text("red \x1b[31m and \x1b]52;c;aGk=\x07 clip \u{202e}evil")]);
+fn a_pipe_gets_the_very_answer() {
+    let odd = "red \x1b[31m, a zero\u{200b}width, a mark\u{200f}, an end\r\nof line";
+    let provider = Provider::chat([text(odd)]);
     let ran = provider.env(TestEnv::new()).run(&["ask", "hello", "-m", provider.model()]).exits(0);
-    assert!(
-        ran.stdout.contains("\\x1b[31m") && !ran.stdout.contains('\x1b') && !ran.stdout.contains('\u{202e}'),
-        "{ran:?}"
-    );
+    assert_eq!(ran.stdout, format!("{odd}\n"));
+}
+
+#[test]
+fn a_run_that_cannot_begin_leaves_no_session() {
+    let env = TestEnv::new();
+    env.run(&["ask", "2+2"]).exits(0);
+    let kept = files(&env.path("home"));
+    for args in [
+        &["ask", "2+2", "-e", "nowhere"][..],
+        &["ask", "2+2", "--ensembles", "nowhere"],
+        &["ask", "x", "-m", "openai/x"],
+    ] {
+        assert_ne!(env.run(args).code, 0);
+    }
+    assert_eq!(files(&env.path("home")), kept);
+}
+
+#[test]
+fn a_home_that_is_none_is_no_reason_to_fail() {
+    let ran = TestEnv::new().var("HOME", "/dev/null").run(&["ask", "2+2"]).exits(0);
+    assert!(ran.stdout.contains('4') && ran.stderr.contains("warning"), "{ran:?}");
+}
+
+#[test]
+fn a_projects_settings_cannot_be_a_link_to_somewhere_else() {
+    let env = TestEnv::new();
+    env.write("secret", "AWS_SECRET=hunter2 x\n");
+    std::os::unix::fs::symlink("../secret", env.path("work/converse.toml")).unwrap();
+    let ran = env.run(&["ask", "2+2"]).exits(0);
+    assert!(ran.stderr.contains("leads out of the project") && !ran.stderr.contains("hunter2"), "{ran:?}");
+}
+
+#[test]
+fn reasoning_is_shown_wherever_stderr_goes() {
+    let reply = r#"{"choices":[{"message":{"content":"Yes.","reasoning_content":"think hard"},"finish_reason":"stop"}]}"#;
+    let provider = Provider::chat([crate::http::Answer::new(200, "application/json", reply)]);
+    let ran =
+        provider.env(TestEnv::new()).run(&["ask", "x", "-m", provider.model(), "--show-reasoning"]).exits(0);
+    assert_eq!(ran.stdout, "Yes.\n");
+    assert!(ran.stderr.contains("think hard"), "{ran:?}");
+}
+
+#[test]
+fn model_ids_are_read_as_people_write_them() {
+    let provider = Provider::chat([text("a"), text("b"), text("c"), text("d")]);
+    let env = provider.env(TestEnv::new());
+    for id in ["openai:org/model:free", "openai/org/model", "gpt-x", "openai"] {
+        env.run(&["ask", "x", "-m", id]).exits(0);
+    }
+    let models: Vec<String> =
+        provider.requests().iter().map(|r| r["model"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(models[..3], ["org/model:free", "org/model", "gpt-x"]);
+    let keyed = TestEnv::new().var("XAI_API_KEY", "xai-0123456789");
+    assert!(keyed.run(&["ask", "x"]).exits(2).stderr.contains("-m xai/NAME"));
+}
+
+#[test]
+fn a_deadline_of_the_settings_covers_stdin_too() {
+    let env = TestEnv::new();
+    env.write("home/.config/converse/config.toml", "[limits]\ndeadline = 0.2\n");
+    let mut child = env.command(["ask", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let held_open = child.stdin.take();
+    wait(child).exits(7);
+    drop(held_open);
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! What can go wrong between us and a provider, through the binary: each ends as the contract says.
 
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use crate::body::{Dialect, Says, calls, text};
@@ -95,6 +99,78 @@ fn a_provider_that_echoes_the_key_does_not_get_it_printed() {
     let provider =
         Provider::chat([error(401, &format!(r#"{{"error":{{"message":"Incorrect API key: {KEY}"}}}}"#))]);
     ask(&provider, &["-o", "jsonl"]).exits(4);
+    // Not while it is tried again either, in records or in lines.
+    let echo = || error(500, &format!(r#"{{"error":{{"message":"broke for {KEY}"}}}}"#));
+    for extra in [&["-o", "jsonl"][..], &["-v"]] {
+        let provider = Provider::chat([Line::from(echo()), text("Ok.").into()]);
+        let ran = ask(&provider, extra).exits(0);
+        assert!(format!("{ran:?}").contains("[redacted]"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_key_is_a_key_whatever_its_variable_is_called() {
+    let provider = Provider::chat([error(401, r#"{"error":{"message":"bad key corp-0123456789abcdef"}}"#)]);
+    let base = provider.base_url();
+    let env = TestEnv::hasty().var("CORP_PASS", "corp-0123456789abcdef");
+    let settings = format!("[providers.corp]\nbase_url = \"{base}\"\nkey_env = \"CORP_PASS\"\n");
+    env.write("home/.config/converse/config.toml", &settings);
+    let ran = env.run(&["ask", "hello", "-m", "corp/x", "-vvv"]).exits(4);
+    assert!(ran.stderr.contains("[redacted]") && !ran.stderr.contains("corp-0123456789abcdef"), "{ran:?}");
+    assert_eq!(provider.raw_requests()[0].header("authorization"), Some("Bearer corp-0123456789abcdef"));
+}
+
+/// A server with a certificate that nobody vouches for; counts who came.
+fn self_signed() -> (u16, Arc<AtomicUsize>) {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let certificate = CertificateDer::from(include_bytes!("tls/self-signed.der").to_vec());
+    let key = PrivateKeyDer::try_from(include_bytes!("tls/self-signed.key.der").to_vec()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (config, visits) = (Arc::new(config), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&visits);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let _ = connection.complete_io(&mut stream);
+        }
+    });
+    (port, visits)
+}
+
+#[test]
+fn a_certificate_nobody_vouches_for_is_not_tried_again() {
+    let (port, visits) = self_signed();
+    let env = TestEnv::hasty()
+        .var("OPENAI_BASE_URL", format!("https://127.0.0.1:{port}/v1"))
+        .var("OPENAI_API_KEY", KEY);
+    let ran = env.run(&["ask", "hello", "-m", "openai-chat/x"]).exits(5);
+    assert!(ran.stderr.contains("error[tls]") && !ran.stderr.contains("attempts"), "{}", ran.stderr);
+    assert_eq!(visits.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_server_that_speaks_no_tls_is_not_tried_again() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    let env = TestEnv::hasty()
+        .var("OPENAI_BASE_URL", format!("https://127.0.0.1:{port}/v1"))
+        .var("OPENAI_API_KEY", KEY);
+    let ran = env.run(&["ask", "hello", "-m", "openai-chat/x"]).exits(5);
+    assert!(ran.stderr.contains("error[tls]") && !ran.stderr.contains("attempts"), "{}", ran.stderr);
 }
 
 #[test]
@@ -177,7 +253,11 @@ fn a_stream_cut_after_words_keeps_them_on_a_pipe_and_retracts_them_in_records() 
         let provider = Provider::new(dialect, [bent(text("one two three four"), cut)]);
         let ran = ask(&provider, &[]).exits(5);
         assert_eq!(ran.stdout, "one two \n");
-        assert!(ran.stderr.contains("--continue"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("error[cut-short]") && ran.stderr.contains("--session"),
+            "{}",
+            ran.stderr
+        );
         provider.is_content();
 
         let script: Vec<Line> = vec![bent(text("one two three four"), cut), text("again").into()];

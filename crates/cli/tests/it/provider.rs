@@ -67,6 +67,11 @@ impl Provider {
         }
     }
 
+    /// As OpenAI's variable takes it.
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
     pub(crate) fn model(&self) -> &'static str {
         match self.dialect {
             Dialect::Anthropic => "anthropic/stub",

@@ -94,8 +94,25 @@ fn done_comes_last_also_after_an_error() {
         let records = TestEnv::new().run(args).exits(2).records();
         fits(&records);
     }
+    let records = TestEnv::new().run(&["ask", "x", "--no-such-flag", "-o", "jsonl"]).exits(2).records();
+    fits(&records);
+    assert_eq!(records[0]["error"]["code"], "usage");
+    let object = TestEnv::new().run(&["ask", "x", "--temperature", "9", "--output=json"]).exits(2).json();
+    assert_eq!(object["exit"], 2);
     let object = TestEnv::new().run(&["ask", "-o", "json"]).exits(2).json();
     assert_eq!((&object["exit"], &object["error"]["code"]), (&json!(2), &json!("no-prompt")));
+}
+
+#[test]
+fn a_warning_is_a_record() {
+    let env = TestEnv::new();
+    env.write("work/ensembles/broken.toml", "[ensemble]\nname = \"broken\"\ntimout = 3\n");
+    let records = env.run(&["ask", "2+2", "-o", "jsonl"]).exits(0).records();
+    fits(&records);
+    let warned = |record: &Value| {
+        record["type"] == "warning" && record["message"].to_string().contains("broken.toml:3:1")
+    };
+    assert!(records.iter().any(warned), "{records:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Real signals, while a tool sleeps and while a provider is silent.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Child;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Stdio};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -70,7 +70,57 @@ fn a_signal_while_the_provider_is_silent() {
     let env = provider.env(TestEnv::new());
     let args = ["ask", "go", "-m", provider.model(), "-o", "jsonl"];
     let (ran, _) = interrupt(&env, &args, "message.delta", "INT");
-    ran.exits(130);
+    let ran = ran.exits(130);
+    assert!(ran.stderr.contains("the turn is kept"), "{}", ran.stderr);
     env.run(&["ask", "-c", "again?", "-m", provider.model()]).exits(0);
     provider.is_content();
+    // What was shown is part of the conversation.
+    assert!(provider.requests()[1]["messages"].to_string().contains("one two"));
+}
+
+#[test]
+fn a_signal_while_stdin_is_awaited_has_its_record_too() {
+    let env = TestEnv::new();
+    let mut child = env.command(["ask", "-", "-o", "jsonl"]).stdin(Stdio::piped()).spawn().unwrap();
+    let held_open = child.stdin.take();
+    // Until it catches signals, one would end it without a word.
+    let status = format!("/proc/{}/status", child.id());
+    while !std::fs::read_to_string(&status).is_ok_and(catches_term) {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    send("TERM", &child);
+    let ran = wait(child).exits(143);
+    drop(held_open);
+    assert_eq!(ran.records().last().unwrap()["exit"], 143);
+}
+
+/// Does the status of a process say that it catches SIGTERM (bit 14 of the mask)?
+fn catches_term(status: String) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & (1 << 14) != 0)
+}
+
+#[test]
+fn a_run_that_is_stuck_in_a_full_pipe_can_be_ended() {
+    let long: &'static str = Box::leak("word ".repeat(200_000).into_boxed_str());
+    let provider = Provider::chat([text(long)]);
+    let env = provider.env(TestEnv::new());
+    let mut child = env.command(["ask", "go", "-m", provider.model()]).spawn().unwrap();
+    // One word has come, nobody reads on, and the pipe fills.
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 5]).unwrap();
+    send("TERM", &child);
+    send_again_until_it_ends(&mut child);
+    drop(stdout);
+}
+
+/// The second signal leaves at once, wherever the program is stuck.
+fn send_again_until_it_ends(child: &mut Child) {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed().as_secs() < 8, "it cannot be ended");
+        send("TERM", child);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }

@@ -90,6 +90,7 @@ fn a_question_shows_everything_and_a_yes_runs_it() {
     assert!(!question.contains('\u{202e}') && !question.contains("\u{1b}[31m two"), "{question:?}");
     // What is unclear is asked again.
     terminal.types("maybe\n");
+    terminal.shows("please answer y or n");
     terminal.types("y\n");
     terminal.shows("Written.");
     assert_eq!(terminal.ends(), 0);
@@ -109,6 +110,19 @@ fn a_no_is_told_to_the_model_with_its_reason() {
     provider.is_content();
     let told = provider.requests()[1]["messages"].to_string();
     assert!(told.contains("refused by the user: not in this directory"), "{told}");
+}
+
+#[test]
+fn words_of_a_model_cannot_act_on_a_terminal() {
+    let provider = Provider::chat([text("red \x1b[31m and \x1b]52;c;aGk=\x07 clip \u{202e}evil, done")]);
+    let mut terminal = asked(&provider);
+    let screen = terminal.shows("done").to_owned();
+    assert!(screen.contains("\\x1b[31m") && screen.contains("\\u{202e}"), "{screen:?}");
+    assert!(
+        !screen.contains("\x1b[31m") && !screen.contains("\x1b]52") && !screen.contains('\u{202e}'),
+        "{screen:?}"
+    );
+    assert_eq!(terminal.ends(), 0);
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! How a turn ended, as an answer or as a failure with the exit code that the contract gives it.
+
+use converse_engine::{Ending, Limit};
+
+use crate::adapters::signals::Interrupt;
+use crate::failure::{Failure, Kind};
+use crate::manners::Manners;
+
+pub(super) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
+    let limit = |message: String| Failure::new(Kind::Limit, "limit", message).resumable();
+    Err(match ending {
+        Ending::Finished { unapproved: 0 } => return Ok(()),
+        Ending::Finished { unapproved } => {
+            let message = format!("an approval was needed that nobody could give ({unapproved} refused)");
+            Failure::new(Kind::Unapproved, "unapproved", message)
+                .hint("`--allow 'ensemble.invoker'` approves for a run")
+        }
+        Ending::Truncated => limit("the answer was cut at the model's output limit".to_owned()),
+        Ending::Limit(Limit::Iterations(most)) => {
+            limit(format!("the limit of {most} model calls is reached"))
+        }
+        Ending::Limit(Limit::Invocations(most)) => {
+            limit(format!("the limit of {most} invocations is reached"))
+        }
+        Ending::Limit(Limit::Deadline) => limit("the deadline has passed".to_owned()),
+        Ending::Stopped(id) => {
+            let message = format!("invocation {id} failed, and its descriptor says on_failure = \"stop\"");
+            Failure::new(Kind::Limit, "stopped", message).resumable()
+        }
+        Ending::RefusedByModel { reason } => {
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            Failure::new(
+                Kind::ProviderNonsense,
+                "model-refused",
+                format!("the model declined to answer{reason}"),
+            )
+        }
+        Ending::Cancelled => interrupt.failure().resumable(),
+    })
+}
+
+/// The failure as it is told: how to go on, if there is something to go on from, and no secret in it.
+pub(super) fn finished(failure: Failure, session: Option<&str>, manners: &Manners) -> Failure {
+    let failure = match session {
+        Some(id) if failure.resumable => {
+            failure.hint(format!("the turn is kept: `converse ask --session {id} \"go on\"`"))
+        }
+        _ => failure,
+    };
+    failure.redacted(|text| manners.redactor.clean(text))
+}

@@ -1,0 +1,80 @@
+//! What stdout carries.
+
+use converse_engine::SinkError;
+use converse_ensemble::Roster;
+
+use crate::args::Format;
+use crate::manners::Manners;
+use crate::model::Model;
+use crate::render::Renderer;
+use crate::render::json::JsonRenderer;
+use crate::render::jsonl::{EnsembleRecord, JsonlRenderer, Record};
+use crate::render::text::TextRenderer;
+use crate::world::World;
+
+pub(super) enum Output {
+    Text(TextRenderer),
+    Json(JsonRenderer),
+    Jsonl(JsonlRenderer),
+}
+
+impl Output {
+    pub(super) fn new(format: Format, manners: &Manners, world: &World) -> Self {
+        match format {
+            Format::Text => Self::Text(TextRenderer::new(manners.progress.clone(), world.stdout_tty)),
+            Format::Json => Self::Json(JsonRenderer::new(manners.redactor.clone())),
+            Format::Jsonl => Self::Jsonl(JsonlRenderer::new(manners.redactor.clone())),
+        }
+    }
+
+    pub(super) fn renderer(&self) -> &dyn Renderer {
+        match self {
+            Self::Text(text) => text,
+            Self::Json(json) => json,
+            Self::Jsonl(jsonl) => jsonl,
+        }
+    }
+
+    /// Words of a reply that breaks off can be taken back, or were never shown.
+    pub(super) fn can_take_back(&self, world: &World) -> bool {
+        match self {
+            Self::Text(_) => world.stdout_tty,
+            Self::Json(_) | Self::Jsonl(_) => true,
+        }
+    }
+
+    /// Warnings that stderr has heard, for those who read records.
+    pub(super) fn warnings(&self, manners: &Manners) -> Result<(), SinkError> {
+        let Self::Jsonl(jsonl) = self else { return Ok(()) };
+        manners.take_warnings().iter().try_for_each(|message| jsonl.write(Record::Warning { message }))
+    }
+
+    /// The first record; for people, one line when the understudy answers.
+    pub(super) fn introduce(
+        &self,
+        model: &Model,
+        session: Option<&str>,
+        roster: &Roster,
+        errors: &[String],
+        manners: &Manners,
+    ) -> Result<(), SinkError> {
+        if model.is_understudy() {
+            manners.note(
+                "note: the understudy answers: a keyword router, not a language model; set a key \
+                 (ANTHROPIC_API_KEY, OPENAI_API_KEY …) or use -m",
+            );
+        }
+        let Self::Jsonl(jsonl) = self else { return Ok(()) };
+        let offer = roster.offer();
+        let mut ensembles: Vec<EnsembleRecord<'_>> = Vec::new();
+        for tool in offer.tools() {
+            let name = tool.qualified.split('.').next().unwrap_or_default();
+            match ensembles.last_mut() {
+                Some(last) if last.name == name => last.tools += 1,
+                _ => ensembles.push(EnsembleRecord { name, tools: 1 }),
+            }
+        }
+        jsonl.write(Record::SessionStarted { session, model: &model.id, ensembles, errors })?;
+        self.warnings(manners)
+    }
+}

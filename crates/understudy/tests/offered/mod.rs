@@ -1,0 +1,49 @@
+//! The tools that tests offer: the shipped ones, read from their descriptors so that the two cannot drift apart, and the
+//! foreign ones of `tools.json`.
+#![allow(clippy::disallowed_methods, reason = "the descriptors are files")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// Every invoker of every ensemble in the repository, as an entry of `tools` each.
+pub(crate) fn shipped() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ensembles");
+    let mut ensembles: Vec<PathBuf> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    ensembles.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    ensembles.sort();
+    let found: Vec<Value> = ensembles.iter().flat_map(|path| invokers(&folder, path)).collect();
+    assert!(found.len() >= 5, "{found:?}");
+    found
+}
+
+/// The shipped tools and nine foreign ones.
+pub(crate) fn all() -> Vec<Value> {
+    let foreign: Vec<Value> = serde_json::from_str(include_str!("../tools.json")).unwrap();
+    assert_eq!(foreign.len(), 9);
+    shipped().into_iter().chain(foreign).collect()
+}
+
+fn invokers(folder: &Path, path: &Path) -> Vec<Value> {
+    let ensemble = table(path);
+    let name = ensemble["ensemble"]["name"].as_str().unwrap();
+    let sources = ensemble["invokers"].as_array().unwrap();
+    sources.iter().map(|one| entry(name, &table(&folder.join(one["source"].as_str().unwrap())))).collect()
+}
+
+fn entry(ensemble: &str, descriptor: &toml::Table) -> Value {
+    let invoker = &descriptor["invoker"];
+    json!({"type": "function", "function": {
+        "name": format!("{ensemble}__{}", invoker["name"].as_str().unwrap()),
+        "description": invoker["description"].as_str().unwrap(),
+        "parameters": serde_json::to_value(&descriptor["arguments"]).unwrap(),
+    }})
+}
+
+fn table(path: &Path) -> toml::Table {
+    std::fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        .parse()
+        .unwrap()
+}
