@@ -214,7 +214,8 @@ pub(crate) fn rules(tools: &Rules, files: &SettingsPlan) -> Result<Vec<Rule>, Fa
     ] {
         for pattern in patterns {
             let rule = Rule::new(pattern.as_str(), permission, flag);
-            rules.push(rule.map_err(|error| Failure::usage("bad-pattern", format!("{flag}: {error}")))?);
+            let rule = rule.map_err(|error| Failure::usage("bad-pattern", format!("{flag}: {error}")))?;
+            rules.push(rule.for_this_run());
         }
     }
     Ok(rules)

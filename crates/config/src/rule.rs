@@ -1,7 +1,8 @@
 //! The one pure matcher of permissions. Flags, user settings, project settings and descriptors all become [`Rule`]s.
 //!
 //! Deny beats ask beats allow, in whatever order and from whatever scope the rules come; adding a deny never allows
-//! more. What no rule speaks of falls to the tool's own permission (its descriptor's, or the default by effects).
+//! more. A tool of a project nobody has trusted is allowed by the flags of this run only: its name is its author's
+//! choice, and a rule that the user wrote for another tool of that name must not let it in. What no rule speaks of falls to the tool's own permission (its descriptor's, or the default by effects).
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -20,6 +21,8 @@ pub struct Rule {
     pub permission: Permission,
     /// Who says so, for `explain` and the audit: `--allow`, `config.toml:12` …
     pub source: String,
+    /// Typed for this run, not kept in a file.
+    this_run: bool,
     matcher: GlobMatcher,
 }
 
@@ -48,7 +51,18 @@ impl Rule {
             if pattern.contains('.') || pattern == "*" { pattern.clone() } else { format!("{pattern}.*") };
         let glob = GlobBuilder::new(&whole).literal_separator(false).backslash_escape(true).build();
         let matcher = glob.map_err(|error| bad(error.kind().to_string()))?.compile_matcher();
-        Ok(Self { pattern, permission, source: source.into(), matcher })
+        Ok(Self { pattern, permission, source: source.into(), this_run: false, matcher })
+    }
+
+    /// The rule as a flag: the user typed it, here and now.
+    #[must_use]
+    pub fn for_this_run(self) -> Self {
+        Self { this_run: true, ..self }
+    }
+
+    fn counts_for(&self, subject: &Subject<'_>) -> bool {
+        let allowed_to_allow = subject.trusted || self.this_run || self.permission != Permission::Allow;
+        allowed_to_allow && self.matches(subject.tool)
     }
 
     pub fn matches(&self, tool: &str) -> bool {
@@ -64,6 +78,8 @@ pub struct Subject<'a> {
     /// The tool's own permission and where it comes from, used when no rule matches. A `Deny` here always holds.
     pub own: Permission,
     pub own_source: &'a str,
+    /// False for tools of a project that nobody has trusted.
+    pub trusted: bool,
 }
 
 /// The decision and who made it.
@@ -75,7 +91,7 @@ pub struct Judgement {
 }
 
 pub fn judge(rules: &[Rule], subject: Subject<'_>) -> Judgement {
-    let strictest = rules.iter().filter(|rule| rule.matches(subject.tool)).max_by_key(|rule| rule.permission);
+    let strictest = rules.iter().filter(|rule| rule.counts_for(&subject)).max_by_key(|rule| rule.permission);
     match strictest {
         Some(rule) if subject.own != Permission::Deny || rule.permission == Permission::Deny => {
             Judgement { permission: rule.permission, rule: format!("{} ({})", rule.pattern, rule.source) }
@@ -96,7 +112,7 @@ mod tests {
     }
 
     fn decide(list: &[(&str, Permission)], tool: &str, own: Permission) -> Permission {
-        judge(&rules(list), Subject { tool, own, own_source: "own" }).permission
+        judge(&rules(list), Subject { tool, own, own_source: "own", trusted: true }).permission
     }
 
     #[test]
@@ -115,11 +131,26 @@ mod tests {
 
     #[test]
     fn the_judgement_names_its_rule() {
-        let judgement =
-            judge(&rules(&[("io.*", Deny)]), Subject { tool: "io.x", own: Allow, own_source: "own" });
+        let judgement = judge(
+            &rules(&[("io.*", Deny)]),
+            Subject { tool: "io.x", own: Allow, own_source: "own", trusted: true },
+        );
         assert_eq!(judgement.rule, "io.* (test)");
-        let judgement = judge(&[], Subject { tool: "io.x", own: Allow, own_source: "default: reads only" });
+        let judgement = judge(
+            &[],
+            Subject { tool: "io.x", own: Allow, own_source: "default: reads only", trusted: true },
+        );
         assert_eq!(judgement.rule, "default: reads only");
+    }
+
+    #[test]
+    fn a_kept_rule_never_allows_what_nobody_has_trusted() {
+        let subject = Subject { tool: "notes.add", own: Ask, own_source: "own", trusted: false };
+        let kept = |permission| vec![Rule::new("notes.*", permission, "config.toml:3").unwrap()];
+        assert_eq!(judge(&kept(Allow), subject).permission, Ask);
+        assert_eq!(judge(&kept(Deny), subject).permission, Deny);
+        let typed = vec![Rule::new("notes.*", Allow, "--allow").unwrap().for_this_run()];
+        assert_eq!(judge(&typed, subject).permission, Allow);
     }
 
     #[test]
@@ -139,7 +170,7 @@ mod tests {
             let before: Vec<Rule> = list.iter().map(|(p, d)| Rule::new(p.clone(), *d, "t").unwrap()).collect();
             let mut after = before.clone();
             after.push(Rule::new(deny, Deny, "t").unwrap());
-            let ask = |rules: &[Rule]| judge(rules, Subject { tool: &tool, own, own_source: "own" }).permission;
+            let ask = |rules: &[Rule]| judge(rules, Subject { tool: &tool, own, own_source: "own", trusted: true }).permission;
             prop_assert!(ask(&after) >= ask(&before));
             let mut reversed = after.clone();
             reversed.reverse();

@@ -107,7 +107,7 @@ fn arguments_are_checked_and_filled_in() {
         let schema = ArgumentsSchema::compile(invoker.unwrap().arguments.as_ref().unwrap()).unwrap();
         schema.check(arguments.as_object().unwrap()).map(Value::Object)
     };
-    assert_eq!(check("current_datetime", json!({})), Ok(json!({ "timezone": "UTC", "format": "human" })));
+    assert_eq!(check("current_datetime", json!({})), Ok(json!({ "format": "human" })));
     assert_eq!(
         check("write_file", json!({ "path": "a", "content": "" })),
         Ok(

@@ -56,7 +56,8 @@ pub async fn converse(
     ports: Ports<'_>,
     cancel: &CancellationToken,
 ) -> Result<Ending, EngineError> {
-    let mut driver = Driver { conversation, engine, ports, cancel, approved: HashMap::new() };
+    let mut driver =
+        Driver { conversation, engine, ports, cancel, approved: HashMap::new(), calls: HashMap::new() };
     let ending = driver.run().await?;
     ports.emit(&Event::Done(&ending))?;
     Ok(ending)
@@ -68,6 +69,8 @@ struct Driver<'a> {
     ports: Ports<'a>,
     cancel: &'a CancellationToken,
     approved: HashMap<InvocationId, Approved>,
+    /// Of tools that have a limit of their own.
+    calls: HashMap<String, u32>,
 }
 
 impl Driver<'_> {
@@ -165,10 +168,20 @@ impl Driver<'_> {
                     self.append_result(denied.result)?;
                 }
                 Verdict::Allowed(approved) => {
-                    self.decided(&invocation.id, &Decision::Allow { rule: approved.rule.clone() })?;
-                    self.approve(approved);
+                    match self.over_its_limit(approved.id(), approved.tool(), approved.max_invocations()) {
+                        Some(result) => self.append_result(result)?,
+                        None => {
+                            self.decided(&invocation.id, &Decision::Allow { rule: approved.rule.clone() })?;
+                            self.approve(approved);
+                        }
+                    }
                 }
-                Verdict::Ask(waiting) => pending.push(waiting),
+                Verdict::Ask(waiting) => {
+                    match self.over_its_limit(waiting.id(), waiting.tool(), waiting.max_invocations()) {
+                        Some(result) => self.append_result(result)?,
+                        None => pending.push(waiting),
+                    }
+                }
             }
         }
         if pending.is_empty() {
@@ -178,6 +191,20 @@ impl Driver<'_> {
             return pending.into_iter().try_for_each(|waiting| self.nobody_to_ask(&waiting));
         }
         self.ask(pending, undecided).await
+    }
+
+    /// Counts a call of a tool; the answer for one too many in this turn. Nobody is asked about what could not run.
+    fn over_its_limit(
+        &mut self,
+        id: &InvocationId,
+        tool: &str,
+        most: Option<u32>,
+    ) -> Option<InvocationResult> {
+        let most = most?;
+        let calls = self.calls.entry(tool.to_owned()).or_default();
+        *calls += 1;
+        let text = format!("not run: at most {most} calls of this tool in a turn");
+        (*calls > most).then(|| InvocationResult::new(id.clone(), Outcome::Cancelled, text))
     }
 
     async fn ask(&mut self, pending: Vec<Pending>, undecided: &[Invocation]) -> Result<(), EngineError> {
@@ -257,7 +284,7 @@ impl Driver<'_> {
     }
 
     async fn invoke(&mut self, invocations: &[Invocation]) -> Result<(), EngineError> {
-        let Self { conversation, engine, ports, cancel, approved } = self;
+        let Self { conversation, engine, ports, cancel, approved, .. } = self;
         let approved = std::mem::take(approved);
         let batch = Batch { roster: engine.roster, ports: *ports, halt: Halt::below(cancel) };
         let halt = batch.halt.clone();

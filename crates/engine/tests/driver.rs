@@ -389,6 +389,15 @@ async fn only_idempotent_tools_are_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tool_may_have_a_limit_of_its_own() {
+    let policy = Policy { max_invocations: Some(2), ..computing() };
+    let script = vec![calls(&["quick", "quick"]), calls(&["quick", "slow"]), says("Bye.")];
+    let run = Setup { policy, ..setup(script) }.run().await;
+    let count = |outcome| outcomes(&run).into_iter().filter(|o| *o == outcome).count();
+    assert_eq!((count(Outcome::Success), count(Outcome::Cancelled)), (3, 1), "{:?}", texts(&run));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_tool_says_is_passed_on() {
     let run = setup(vec![calls(&["talks"]), says("Bye.")]).run().await;
     assert!(run.lines.contains(&"word".to_owned()), "{:?}", run.lines);

@@ -74,7 +74,7 @@ impl Ensemble {
         let declaration = Declaration { name: tool_name(&self.prefix, invoker), description, arguments };
         let declared_in = format!("{}:{}", self.origin.file, self.origin.line);
         let own = own_permission(&policy, builtin, self.trusted, &declared_in);
-        Tool::new(&self.name, invoker, declaration, policy, own, invocable)
+        Tool::new(self, invoker, declaration, policy, own, invocable)
     }
 }
 

@@ -87,6 +87,16 @@ impl Approved {
         self.tool.policy.parallel
     }
 
+    /// Calls of it in one turn of the user.
+    pub fn max_invocations(&self) -> Option<u32> {
+        self.tool.policy.max_invocations
+    }
+
+    /// `ensemble.invoker`.
+    pub fn tool(&self) -> &str {
+        &self.tool.qualified
+    }
+
     pub fn stops_on_failure(&self) -> bool {
         self.tool.policy.on_failure == OnFailure::Stop
     }
@@ -119,6 +129,11 @@ impl Pending {
     /// Why it must be asked.
     pub fn rule(&self) -> &str {
         &self.approved.rule
+    }
+
+    /// Calls of it in one turn of the user.
+    pub fn max_invocations(&self) -> Option<u32> {
+        self.approved.max_invocations()
     }
 
     pub fn approve(self) -> Approved {
@@ -166,7 +181,7 @@ impl Roster {
             Err(fault) => return answered(Outcome::Invalid, fault, None),
         };
         let (own, own_source) = &tool.own;
-        let subject = Subject { tool: &tool.qualified, own: *own, own_source };
+        let subject = Subject { tool: &tool.qualified, own: *own, own_source, trusted: tool.trusted };
         let judgement = judge(&self.rules, subject);
         let id = invocation.id.clone();
         let approved = Approved { id, tool: Arc::clone(tool), arguments, rule: judgement.rule };

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{Declaration, EnsembleName, InvokerName};
+use converse_canister::{Declaration, InvokerName};
 use converse_config::{ArgumentsSchema, Effects, Permission, Policy, SchemaError};
 
-use crate::Invocable;
+use crate::{Ensemble, Invocable};
 
 pub struct Tool {
     pub declaration: Declaration,
@@ -14,6 +14,8 @@ pub struct Tool {
     pub policy: Policy,
     /// Its own permission, when no rule speaks of it, and who says so.
     pub own: (Permission, String),
+    /// False for a project's that nobody has trusted.
+    pub trusted: bool,
     pub invocable: Arc<dyn Invocable>,
     /// Compiled at the first call: eager compilation doubles the start with a thousand tools.
     schema: OnceLock<Result<ArgumentsSchema, SchemaError>>,
@@ -21,15 +23,23 @@ pub struct Tool {
 
 impl Tool {
     pub fn new(
-        ensemble: &EnsembleName,
+        ensemble: &Ensemble,
         invoker: &InvokerName,
         declaration: Declaration,
         policy: Policy,
         own: (Permission, String),
         invocable: Arc<dyn Invocable>,
     ) -> Self {
-        let qualified = format!("{ensemble}.{invoker}");
-        Self { declaration, qualified, policy, own, invocable, schema: OnceLock::new() }
+        let qualified = format!("{}.{invoker}", ensemble.name);
+        Self {
+            declaration,
+            qualified,
+            policy,
+            own,
+            trusted: ensemble.trusted,
+            invocable,
+            schema: OnceLock::new(),
+        }
     }
 
     pub fn schema(&self) -> &Result<ArgumentsSchema, SchemaError> {

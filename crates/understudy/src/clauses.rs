@@ -30,6 +30,17 @@ impl Clause {
         Self { words: words(&text), evidence: evidence(&text), text }
     }
 
+    /// A noun that is a verb where a clause begins with it ("note it in a.txt"): where it stands, and the verb that it
+    /// stands for. "Note that …" and "Note: …" ask for nothing.
+    pub(crate) fn opener(&self) -> Option<(usize, &'static str)> {
+        let mut words = self.words.iter().skip_while(|word| lexicon().is_stop(&word.text));
+        let first = words.next()?;
+        let verb = lexicon().opener(&first.text)?;
+        let colon = self.text.get(first.end..).is_some_and(|rest| rest.starts_with(':'));
+        let follows = words.next().is_some_and(|word| word.text != "that");
+        (follows && !colon).then_some((first.start, verb))
+    }
+
     /// Whether there is more in it than "tell me" and "hello".
     pub(crate) fn says_something(&self) -> bool {
         self.words.iter().any(|word| !lexicon().is_stop(&word.text))
@@ -229,9 +240,20 @@ mod tests {
             "show v1.2.3 of https://example.org/a?b=1;c",
             "create a note: buy milk and read a book, show it",
             "what time is it in St. Petersburg",
+            "when it is noon in Tokyo, what time is it in London?",
             "compute (2 + 3; 4)",
         ] {
             assert_eq!(split(text).len(), 1, "{text}: {:?}", split(text));
+        }
+    }
+
+    #[test]
+    fn a_noun_in_front_may_be_a_verb() {
+        let verb = |text: &str| Clause::read(text).opener().map(|(_, verb)| verb);
+        assert_eq!(verb("Please note it in a.txt: x"), Some("append"));
+        assert_eq!(verb("cat /etc/hosts"), Some("read"));
+        for text in ["Note: x", "note that x is so", "a cat", "read the note", "note"] {
+            assert_eq!(verb(text), None, "{text}");
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) enum Role {
     From,
     To,
     In,
+    /// "For", "about": what something is done for or with, and never where it goes.
+    About,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +140,7 @@ impl Scan<'_> {
                 "from" | "из" | "с" | "со" => return Some(Role::From),
                 "to" | "into" | "на" | "по" => return Some(Role::To),
                 "in" | "в" | "во" => return Some(Role::In),
+                "for" | "about" | "of" | "для" | "про" | "о" | "об" => return Some(Role::About),
                 "the" | "file" | "файл" | "файла" | "city" | "language" | "город" | "городе" =>
                     {}
                 _ => return None,
@@ -354,6 +357,8 @@ mod tests {
             ("время в Париже", place("Europe/Paris"), "Paris"),
             ("time in Gotham", Kind::Place(None), "Gotham"),
             ("15% of 2500", Kind::Expression { strong: true }, "15% of 2500"),
+            ("what is 10/4", Kind::Expression { strong: true }, "10 / 4"),
+            ("10/4 of the people", Kind::Expression { strong: false }, "10 / 4"),
             ("what is (12 - 3) / 4", Kind::Expression { strong: true }, "(12 - 3) / 4"),
             ("list the files in /", Kind::Path(Shape::Directory), "/"),
             ("convert 5 km to miles", Kind::Conversion, "5 km to miles"),

@@ -118,6 +118,7 @@ impl<'a> Filling<'a> {
         match (role, one.role) {
             (Some(Role::From), Some(Role::In)) => self.clause.evidence.iter().any(target).then_some(0.0),
             (Some(Role::To), Some(Role::In)) => Some(0.3),
+            (_, Some(Role::About)) => Some(0.0),
             (Some(mine), Some(its)) => (mine == its).then_some(0.5),
             _ => Some(0.0),
         }
@@ -163,10 +164,19 @@ impl<'a> Filling<'a> {
                 (2.0, if coded { code.clone() } else { text() })
             }
             (Wants::Currency, Kind::Currency(code)) => (2.0, code.clone()),
+            // "Write tests for main.rs" must not write them over it.
+            (Wants::Path, _) if matches!(one.role, Some(Role::From | Role::About)) && self.keeps() => {
+                return None;
+            }
             (Wants::Path, Kind::Quoted) if !is_file_name(&one.value) => return None,
             (Wants::Path | Wants::Place | Wants::Expression, Kind::Quoted) => (0.7, text()),
             _ => return None,
         })
+    }
+
+    /// Whether the tool keeps a text somewhere.
+    fn keeps(&self) -> bool {
+        self.tool.parameters.iter().any(|parameter| parameter.required && parameter.wants == Wants::Prose)
     }
 
     /// "What is Node.js?" names a thing and no file to open.
@@ -251,7 +261,9 @@ impl<'a> Filling<'a> {
                 lexicon().terms(text).iter().any(|term| terms.contains(term))
                     || (!terms.is_empty() && name.len() > 5 && text.starts_with(name.as_str()))
             };
-            let found = |word: &Word| same(&word.text) && self.free(word.start, word.end);
+            let opens =
+                |word: &Word| self.clause.opener().is_some_and(|(at, verb)| at == word.start && same(verb));
+            let found = |word: &Word| (same(&word.text) || opens(word)) && self.free(word.start, word.end);
             self.clause.words.iter().position(found)
         };
         let Some(hits) = names.iter().map(hit).collect::<Option<Vec<usize>>>() else { return false };
@@ -275,6 +287,9 @@ impl<'a> Filling<'a> {
 
     fn text(&mut self, parameter: &Parameter) -> bool {
         let long = parameter.wants == Wants::Prose;
+        if long && parameter.required && self.empty(parameter) {
+            return true;
+        }
         if let Some(piece) = named(self.clause, &self.filled.used, self.tool, parameter, long) {
             return self.take_text(parameter, &piece, 1.0, false);
         }
@@ -304,6 +319,18 @@ impl<'a> Filling<'a> {
             }
             _ => false,
         }
+    }
+
+    /// "An empty file": a text of nothing.
+    fn empty(&mut self, parameter: &Parameter) -> bool {
+        let mut pairs = self.clause.words.iter().zip(self.clause.words.iter().skip(1));
+        let said = pairs.find(|(word, next)| {
+            let empty = ["empty", "blank"].contains(&word.text.as_str()) || word.text.starts_with("пуст");
+            empty && lexicon().means(&next.text, "file")
+        });
+        let Some((word, _)) = said else { return false };
+        let value = fitting(&parameter.schema, parameter.kind(), "");
+        value.is_some_and(|value| self.take(parameter, value, (word.start, word.end), 0.3))
     }
 
     /// `owner/name` for a repository.
@@ -336,6 +363,7 @@ impl<'a> Filling<'a> {
 
     /// The calls: the one that was filled, and one more for each further value of its one certain parameter.
     fn finish(mut self) -> Option<Filled> {
+        self.end_the_line();
         let mut calls = vec![self.arguments.clone()];
         if let Some(parameter) = self.repeated() {
             for one in &self.clause.evidence {
@@ -350,6 +378,21 @@ impl<'a> Filling<'a> {
         }
         self.filled.arguments = calls;
         Some(self.filled)
+    }
+
+    /// What is added to the end of something is added as a line of its own.
+    fn end_the_line(&mut self) {
+        let appends = self.tool.parameters.iter().any(|one| {
+            let named = one.words.iter().any(|word| lexicon().means(word, "append"));
+            named && self.arguments.get(&one.name) == Some(&Value::Bool(true))
+        });
+        let mut texts = self.tool.parameters.iter().filter(|one| one.required && one.wants == Wants::Prose);
+        let text = texts.next().filter(|_| appends).and_then(|one| self.arguments.get_mut(&one.name));
+        if let Some(Value::String(text)) = text
+            && !text.ends_with('\n')
+        {
+            text.push('\n');
+        }
     }
 
     /// The parameter for whose further values the tool is called again.
@@ -392,4 +435,48 @@ fn role(parameter: &Parameter) -> Option<Role> {
         return Some(Role::From);
     }
     has(&["target", "to", "dest", "destination", "into", "end"]).then_some(Role::To)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kept(clause: &str) -> Option<Value> {
+        let text = json!({"type": "string"});
+        let flag = json!({"type": "boolean"});
+        let tool = Tool::read(
+            &json!({"function": {"name": "x__save", "description": "Saves a text", "parameters": {
+            "required": ["path", "content"],
+            "properties": {"path": text, "content": text, "append": flag, "create_directories": flag}}}}),
+        );
+        let filled = fill(&tool?, &Clause::read(clause))?;
+        filled.arguments.into_iter().next().map(Value::Object)
+    }
+
+    #[test]
+    fn a_switch_is_not_thrown_by_the_tools_own_verb() {
+        for (clause, arguments) in [
+            ("save \"a\" to b.txt", json!({"path": "b.txt", "content": "a"})),
+            ("create b.txt: a", json!({"path": "b.txt", "content": "a"})),
+            ("append \"a\" to b.txt", json!({"path": "b.txt", "content": "a\n", "append": true})),
+            ("note it in b.txt: a", json!({"path": "b.txt", "content": "a\n", "append": true})),
+            ("save an empty file b.txt", json!({"path": "b.txt", "content": ""})),
+        ] {
+            assert_eq!(kept(clause), Some(arguments), "{clause}");
+        }
+        assert_eq!(kept("save tests for b.txt"), None);
+    }
+
+    #[test]
+    fn of_two_parameters_for_a_number_the_nearer_one_takes_it() {
+        let number = |description: &str| json!({"type": "integer", "description": description});
+        let tool = Tool::read(&json!({"function": {"name": "x__open", "parameters": {"properties": {
+            "offset": number("Lines to skip"), "limit": number("Lines to read")}}}}))
+        .unwrap();
+        let of =
+            |clause: &str| Value::Object(fill(&tool, &Clause::read(clause)).unwrap().arguments.remove(0));
+        assert_eq!(of("the first 3 lines"), json!({"limit": 3}));
+        assert_eq!(of("skip 3 lines"), json!({"offset": 3}));
+    }
 }

@@ -5,7 +5,7 @@
 use crate::evidence::Shape;
 use crate::lexicon::lexicon;
 use crate::places::places;
-use crate::tokens::Token;
+use crate::tokens::{Token, path_shape, tokens};
 use crate::words::{Word, is_cyrillic, lower};
 
 /// "the files in src", "ls docs": a bare name at the end of what is asked, where only a folder makes sense.
@@ -29,7 +29,7 @@ pub(crate) fn is_bare_folder(clause: &str, words: &[Word], token: &Token<'_>) ->
     }
     let within = ["in", "inside", "under", "of", "within", "в", "из", "внутри"].contains(&last);
     let thing = before.find(|word| !lexicon().is_stop(word)).unwrap_or_default();
-    let held = ["file", "directory", "content"].iter().any(|concept| lexicon().means(thing, concept))
+    let held = ["file", "directory", "content", "list"].iter().any(|concept| lexicon().means(thing, concept))
         || thing == "contents";
     let after = words.iter().find(|word| word.start >= token.end);
     let ends = after.is_none_or(|next| {
@@ -60,7 +60,7 @@ pub(crate) fn named_path(
 ) -> Option<Shape> {
     let shape_of = |word: &str| {
         let word = lower(word);
-        if lexicon().means(&word, "directory") {
+        if lexicon().means(&word, "directory") && !word.ends_with('s') {
             Some(Shape::Directory)
         } else if word == "file" || word.starts_with("файл") {
             Some(Shape::File)
@@ -80,5 +80,45 @@ pub(crate) fn named_path(
     }
     let followed = after.and_then(|next| shape_of(next.text)).filter(|_| !foreign);
     let next_is_free = after.is_none_or(|next| lexicon().is_stop(&lower(next.text)));
+    // "An empty file a.txt" has its name behind it.
+    let followed = followed.filter(|shape| {
+        *shape == Shape::Directory || !tokens(clause).iter().any(|other| path_shape(other.text).is_some())
+    });
     shape_of(before).filter(|_| next_is_free || foreign).or(followed)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::{Kind, Shape, evidence};
+
+    fn folder(clause: &str) -> Option<String> {
+        let mut found = evidence(clause).into_iter().filter(|one| one.kind == Kind::Path(Shape::Directory));
+        found.next().map(|one| one.value)
+    }
+
+    #[test]
+    fn a_bare_name_is_a_folder_where_only_a_folder_makes_sense() {
+        for (clause, name) in [
+            ("list the directory d", "d"),
+            ("what is in the notes folder", "notes"),
+            ("list the files in src recursively", "src"),
+            ("list all files in src, including hidden ones", "src"),
+            ("the contents of tests", "tests"),
+            ("ls docs", "docs"),
+            ("файлы в src", "src"),
+        ] {
+            assert_eq!(folder(clause).as_deref(), Some(name), "{clause}");
+        }
+        for clause in [
+            "directory listing",
+            "folder contents please",
+            "list the files in the workspace",
+            "the files in Paris",
+            "explain how directories work",
+            "what is in stock",
+            "create an empty file a.txt",
+        ] {
+            assert_eq!(folder(clause), None, "{clause}");
+        }
+    }
 }

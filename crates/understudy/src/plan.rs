@@ -117,31 +117,42 @@ impl Plan {
         for text in clauses(text, &looks) {
             let clause = Clause::read(&text);
             let found = best(toolbox, &clause);
-            let before = self.calls.len();
+            let mut routed = false;
             if let Some((tool, found)) = found.and_then(|found| Some((toolbox.tools.get(found.tool)?, found)))
             {
                 for arguments in found.filled.arguments {
-                    self.add(&tool.name, arguments, found.filled.carry.clone(), material);
+                    routed |= self.add(&tool.name, arguments, found.filled.carry.clone(), material);
                 }
             }
-            if self.calls.len() == before && clause.says_something() {
+            if !routed && clause.says_something() {
                 self.unrouted.push(text);
             }
         }
     }
 
-    /// A text that is meant by "it" comes from the material if there is any, else from the answer before.
-    fn add(&mut self, tool: &str, mut arguments: Map<String, Value>, carry: Option<String>, material: &str) {
+    /// Whether there is such a call. A text that is meant by "it" comes from the material if there is any, else from the answer before.
+    fn add(
+        &mut self,
+        tool: &str,
+        mut arguments: Map<String, Value>,
+        carry: Option<String>,
+        material: &str,
+    ) -> bool {
         let arguments = match carry {
             Some(parameter) if !material.is_empty() => {
                 arguments.insert(parameter, Value::String(material.to_owned()));
                 Arguments::Ready(Value::Object(arguments).to_string())
             }
-            Some(_) if self.calls.is_empty() => return,
+            Some(_) if self.calls.is_empty() => return false,
             Some(parameter) => Arguments::Carry { arguments, parameter },
             None => Arguments::Ready(Value::Object(arguments).to_string()),
         };
-        self.calls.push(Call { tool: tool.to_owned(), arguments });
+        // "The date and the day of the week" are one question to one tool.
+        let call = Call { tool: tool.to_owned(), arguments };
+        if self.calls.last() != Some(&call) {
+            self.calls.push(call);
+        }
+        true
     }
 }
 

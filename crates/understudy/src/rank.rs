@@ -25,6 +25,8 @@ pub(crate) struct Match {
 }
 
 const THRESHOLD: f32 = 2.0;
+/// The same where every word of the clause is explained.
+const EXPLAINED: f32 = 1.7;
 /// Words that must be shared unless the evidence alone says what is wanted.
 const SHARED: f32 = 0.9;
 /// Tools that are tried in earnest for a clause.
@@ -41,10 +43,10 @@ const OTHER_SUBJECT: f32 = 0.5;
 
 /// The best tool for a clause, if any is good enough.
 pub(crate) fn best(toolbox: &Toolbox, clause: &Clause) -> Option<Match> {
-    if clause.text.is_empty() || negated(clause) {
+    if clause.text.is_empty() || negated(clause) || asks_how(clause) {
         return None;
     }
-    let opener = opener(clause);
+    let opener = clause.opener();
     let having: Vec<HashMap<usize, f32>> =
         clause.words.iter().map(|word| shared(toolbox, word, opener)).collect();
     let mut matches: Vec<Match> = candidates(toolbox, clause, &having)
@@ -58,30 +60,13 @@ pub(crate) fn best(toolbox: &Toolbox, clause: &Clause) -> Option<Match> {
     matches.into_iter().next()
 }
 
-/// A noun that is a verb where a clause begins with it ("note it in a.txt"), and the verb that it stands for.
-#[derive(Debug, Clone, Copy)]
-struct Opener {
-    at: usize,
-    verb: &'static str,
-}
-
-fn opener(clause: &Clause) -> Option<Opener> {
-    let mut words = clause.words.iter().skip_while(|word| lexicon().is_stop(&word.text));
-    let first = words.next()?;
-    let verb = lexicon().opener(&first.text)?;
-    // "Note that …" and "Note: …" ask for nothing.
-    let colon = clause.text.get(first.end..).is_some_and(|rest| rest.starts_with(':'));
-    let follows = words.next().is_some_and(|word| word.text != "that");
-    (follows && !colon).then_some(Opener { at: first.start, verb })
-}
-
-fn shared(toolbox: &Toolbox, word: &Word, opener: Option<Opener>) -> HashMap<usize, f32> {
+fn shared(toolbox: &Toolbox, word: &Word, opener: Option<(usize, &str)>) -> HashMap<usize, f32> {
     if lexicon().is_stop(&word.text) {
         return HashMap::new();
     }
     let mut having = toolbox.having(&word.text);
-    if let Some(opener) = opener.filter(|opener| opener.at == word.start) {
-        for (tool, strength) in toolbox.having(opener.verb) {
+    if let Some((_, verb)) = opener.filter(|(at, _)| *at == word.start) {
+        for (tool, strength) in toolbox.having(verb) {
             let best = having.entry(tool).or_insert(0.0);
             *best = best.max(strength);
         }
@@ -102,6 +87,17 @@ fn negated(clause: &Clause) -> bool {
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let polite = second.starts_with("мог") || second.starts_with("подскаж");
     (lexicon().is_negation(first) && !polite) || (first == "do" && second == "not")
+}
+
+/// "How do I list files in Python?" wants to be told how; a sum is worked out all the same.
+fn asks_how(clause: &Clause) -> bool {
+    let words: Vec<&str> = clause.words.iter().map(|word| word.text.as_str()).take(3).collect();
+    let how = match words.as_slice() {
+        ["how", "to", ..] | ["how", "do" | "can" | "could" | "should" | "would", "i" | "we" | "one"] => true,
+        ["как", verb, ..] => verb.ends_with("ть") || verb.ends_with("ти") || *verb == "мне",
+        _ => false,
+    };
+    how && !clause.evidence.iter().any(|one| matches!(one.kind, Kind::Expression { .. } | Kind::Conversion))
 }
 
 /// Tools that share most words, and a few whose required argument is here.
@@ -138,8 +134,8 @@ fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], too
     let (mut sum, mut content, mut covered) = (0.0, 0.0, 0.0);
     let mut terms = HashSet::new();
     let mut elsewhere = false;
-    terms.extend(opener(clause).into_iter().flat_map(|opener| lexicon().concepts(opener.verb)));
-    for (word, having) in clause.words.iter().zip(having) {
+    terms.extend(clause.opener().into_iter().flat_map(|(_, verb)| lexicon().concepts(verb)));
+    for (index, (word, having)) in clause.words.iter().zip(having).enumerate() {
         let strength = having.get(&tool).copied().unwrap_or(0.0);
         let loose = within(&filled.loose, word);
         let flag = within(&filled.flags, word);
@@ -152,7 +148,10 @@ fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], too
         if !loose {
             terms.extend(lexicon().concepts(&word.text));
         }
-        if lexicon().is_stop(&word.text) || (strength == 0.0 && lexicon().is_weak(&word.text)) {
+        if idle(clause, index)
+            || lexicon().is_stop(&word.text)
+            || (strength == 0.0 && lexicon().is_weak(&word.text))
+        {
             continue;
         }
         content += 1.0;
@@ -170,21 +169,33 @@ fn judge(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], too
         * deeds(toolbox, &terms, tool)
         * ignored(clause, &filled)
         * if elsewhere { OTHER_SUBJECT } else { 1.0 };
-    (score >= THRESHOLD).then_some(Match { tool, filled, score })
+    let least = if covered >= content { EXPLAINED } else { THRESHOLD };
+    (score >= least).then_some(Match { tool, filled, score })
 }
 
-/// "Which files …", «какие файлы …»: whoever asks so for things of a tool that lists wants them listed.
+/// "The current directory" is any directory when it comes to what is asked.
+fn idle(clause: &Clause, index: usize) -> bool {
+    let word = clause.words.get(index).map_or("", |word| word.text.as_str());
+    let which = ["working", "root", "same"].contains(&word) || lexicon().means(word, "now");
+    which && clause.words.get(index + 1).is_some_and(|next| lexicon().means(&next.text, "directory"))
+}
+
+/// "Which files …", "show all files", «какие файлы»: whoever asks so for things of a tool that lists wants them listed.
 fn listed(toolbox: &Toolbox, clause: &Clause, having: &[HashMap<usize, f32>], tool: usize) -> f32 {
-    let mut pairs = clause.words.iter().zip(clause.words.iter().skip(1).zip(having.iter().skip(1)));
-    let asks = pairs.any(|(word, (thing, having))| {
-        let many = match word.text.as_str() {
-            "what" | "which" => thing.text.ends_with('s'),
-            "какие" => true,
-            _ => false,
-        };
-        many && having.contains_key(&tool)
+    let one_is_named = clause.evidence.iter().any(|one| one.kind == Kind::Path(Shape::File));
+    let mut words = clause.words.iter().zip(having).enumerate();
+    let asks = words.any(|(index, (thing, having))| {
+        let before = index.checked_sub(1).and_then(|at| clause.words.get(at));
+        let asked = before.is_none_or(|word| lexicon().is_weak(&word.text) || lexicon().is_stop(&word.text));
+        asked && is_plural(&thing.text) && having.contains_key(&tool)
     });
-    if asks { LISTED * toolbox.having("list").get(&tool).copied().unwrap_or(0.0) } else { 0.0 }
+    let lists = toolbox.having("list").get(&tool).copied();
+    lists.filter(|_| asks && !one_is_named).map_or(0.0, |strength| LISTED * strength)
+}
+
+fn is_plural(word: &str) -> bool {
+    let endings = ["s", "ы", "и", "ов", "ей"];
+    word.chars().count() > 3 && endings.iter().any(|ending| word.ends_with(ending))
 }
 
 /// An address, a file, a date or a time of day that the tool has no use for: something else was asked.
@@ -251,6 +262,28 @@ mod tests {
             assert_eq!(best_of(&tools, clause), None, "{clause}");
         }
         assert_eq!(best_of(&tools, "Не могли бы вы показать page a.md"), Some(0));
+    }
+
+    #[test]
+    fn a_question_how_something_is_done_does_nothing() {
+        let tools = [("x__page", "Shows a page")];
+        for clause in ["how do I show page a.md", "How to show page a.md", "как показать page a.md"]
+        {
+            assert_eq!(best_of(&tools, clause), None, "{clause}");
+        }
+    }
+
+    #[test]
+    fn another_subject_and_an_unused_file_speak_against_a_tool() {
+        let tools = [("x__page", "Shows a page")];
+        assert_eq!(best_of(&tools, "show page a.md"), Some(0));
+        assert_eq!(best_of(&tools, "show page a.md weather issues"), None);
+        let schema = json!({"required": ["text"], "properties": {"text": {"type": "string"}}});
+        let note =
+            json!({"function": {"name": "x__add_note", "description": "Adds a note", "parameters": schema}});
+        let toolbox = Toolbox::new(Tool::read(&note).into_iter().collect());
+        assert!(best(&toolbox, &Clause::read("add a note: tea")).is_some());
+        assert!(best(&toolbox, &Clause::read("add a note to a.txt: tea")).is_none());
     }
 
     #[test]

@@ -87,13 +87,28 @@ pub(crate) fn remainder(clause: &Clause, used: &[(usize, usize)], tool: &Tool, s
                 continue;
             }
         }
+        if let ([only], false) = (kept, searching)
+            && is_the_answer(clause, only)
+        {
+            return Found::Reference;
+        }
         if !searching && composes(kept) {
             return Found::Nothing;
         }
         return Found::Piece(Piece { text, start: first.start, end: last.end });
     }
-    let reference = clause.words.iter().any(|word| lexicon().is_reference(&word.text) && outside(used, word));
+    let refers = |word: &Word| lexicon().is_reference(&word.text) || is_the_answer(clause, word);
+    let reference = clause.words.iter().any(|word| refers(word) && outside(used, word));
     if reference { Found::Reference } else { Found::Nothing }
+}
+
+/// "Save the list to a.txt" means the list that was asked for before.
+fn is_the_answer(clause: &Clause, word: &Word) -> bool {
+    let index = clause.words.iter().position(|one| one.start == word.start).unwrap_or_default();
+    let before =
+        index.checked_sub(1).and_then(|at| clause.words.get(at)).map_or("", |word| word.text.as_str());
+    let things = ["list", "listing", "sum", "total", "contents", "time", "date", "number"];
+    before == "the" && things.contains(&word.text.as_str())
 }
 
 fn composes(words: &[&Word]) -> bool {

@@ -106,7 +106,8 @@ fn tool_row(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value
     let place = format!("{}:{}", plan.origin.file, plan.origin.line);
     let (own, own_source) = own_permission(&invoker.policy, true, plan.trusted, &place);
     let tool = format!("{}.{}", plan.name, invoker.name);
-    let judgement = judge(rules, Subject { tool: &tool, own, own_source: &own_source });
+    let judgement =
+        judge(rules, Subject { tool: &tool, own, own_source: &own_source, trusted: plan.trusted });
     let permission = match judgement.permission {
         Permission::Allow => "allow",
         Permission::Ask => "ask",

@@ -71,6 +71,11 @@ fn a_project_cannot_replace_or_allow_anything() {
     env.write("work/ensembles/shadow.toml", &UNTRUSTED.replace("\"essentials\"", "\"mine\""));
     let ran = env.run(&["ask", "@mine.calculator path=x content=y"]).exits(8);
     assert!(!env.path("work/x").exists(), "{ran:?}");
+    // Nor does a rule that the user wrote for a tool of that name let it in; only one typed for this run does.
+    env.write("home/.config/converse/config.toml", "[permissions]\nallow = [\"mine.*\"]\n");
+    env.run(&["ask", "@mine.calculator path=x content=y"]).exits(8);
+    env.run(&["ask", "@mine.calculator path=x content=y", "--allow", "mine.*"]).exits(0);
+    assert!(env.path("work/x").exists());
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_full_file_is_read() {
             ("*.delete_*", Permission::Deny, "s.toml:22"),
         ]
     );
-    let subject = Subject { tool: "io.delete_all", own: Permission::Allow, own_source: "own" };
+    let subject = Subject { tool: "io.delete_all", own: Permission::Allow, own_source: "own", trusted: true };
     assert_eq!(judge(&plan.rules, subject).permission, Permission::Deny);
     let provider = &plan.providers[&ProviderName::new("my-server").unwrap()];
     assert_eq!(
