@@ -275,9 +275,12 @@ mod tests {
 
     #[test]
     fn another_subject_and_an_unused_file_speak_against_a_tool() {
-        let tools = [("x__page", "Shows a page")];
-        assert_eq!(best_of(&tools, "show page a.md"), Some(0));
-        assert_eq!(best_of(&tools, "show page a.md weather issues"), None);
+        let schema = json!({"required": ["path"], "properties": {"path": {"type": "string"}}});
+        let page =
+            json!({"function": {"name": "x__page", "description": "Shows a page", "parameters": schema}});
+        let toolbox = Toolbox::new(Tool::read(&page).into_iter().collect());
+        let score = |clause: &str| best(&toolbox, &Clause::read(clause)).map(|found| found.score).unwrap();
+        assert!(score("show the weather page a.md") < score("show the purple page a.md"));
         let schema = json!({"required": ["text"], "properties": {"text": {"type": "string"}}});
         let note =
             json!({"function": {"name": "x__add_note", "description": "Adds a note", "parameters": schema}});

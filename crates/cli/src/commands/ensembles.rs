@@ -1,28 +1,23 @@
 //! `converse ensembles list | show | check | call`. The first three start nothing and contact nothing.
 
-use std::sync::Arc;
+mod call;
 
-use converse_canister::{Arguments, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
 use converse_config::{EnsemblePlan, Finding, InvokerPlan, Permission, Rule, Scope, Subject, judge};
-use converse_engine::Approver as _;
-use converse_ensemble::{Approved, Halt, Host, Pending, Roster, Verdict, own_permission, tool_name};
+use converse_ensemble::{own_permission, tool_name};
 use serde_json::{Value, json};
 
-use crate::adapters::approver::TerminalApprover;
-use crate::adapters::journal::Kept;
-use crate::adapters::signals::{self, Interrupt};
+use crate::adapters::signals;
 use crate::args::{Ensembles, Places, Rules};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
-use crate::model;
 use crate::render::output::write_stdout;
-use crate::render::result_text;
-use crate::render::safe::{safe, safe_line};
+use crate::render::safe::safe_line;
 use crate::render::table::table;
 use crate::settings::{Files, rules};
-use crate::wiring::connect;
 use crate::world::World;
+
+use call::Call;
 
 pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Result<(), Failure> {
     match command {
@@ -163,163 +158,4 @@ fn check(catalogue: &Catalogue, as_json: bool) -> Result<(), Failure> {
         return Err(Failure::new(Kind::Configuration, "ensembles", "there are errors in ensembles"));
     }
     Ok(())
-}
-
-struct Call<'a> {
-    tool: &'a str,
-    arguments: &'a [String],
-    places: &'a Places,
-    rules: &'a Rules,
-    as_json: bool,
-    interrupt: &'a Interrupt,
-}
-
-impl Call<'_> {
-    async fn run(&self, manners: &Manners, world: &World) -> Result<(), Failure> {
-        let (ensemble, _) = self.tool.split_once('.').ok_or_else(|| {
-            Failure::usage("bad-tool", format!("`{}` is no tool: write ensemble.invoker", self.tool))
-        })?;
-        let catalogue = Catalogue::find(world, &self.places.ensembles);
-        let plan = catalogue.named(ensemble)?;
-        let (files, _) = Files::read(world).checked()?;
-        manners.redactor.learn(model::keys(&files, world)?);
-        let rules = rules(self.rules, &files)?;
-        let connected = connect(&[plan], rules, Arc::new(Kept(None)), world).await?;
-        if let Some(error) = connected.errors.first() {
-            return Err(Failure::new(Kind::Ensemble, "ensemble", error.as_str()));
-        }
-        let result = self.invoke(&connected.roster, manners).await;
-        connected.roster.disconnect().await;
-        if self.interrupt.number().is_some() {
-            return Err(self.interrupt.failure());
-        }
-        self.told(&result?, world.stdout_tty)
-    }
-
-    async fn invoke(&self, roster: &Roster, manners: &Manners) -> Result<InvocationResult, Failure> {
-        let offer = roster.offer();
-        let tool = offer.tools().find(|tool| tool.qualified == self.tool);
-        let tool = tool.ok_or_else(|| self.no_such_tool(roster))?;
-        let invocation = Invocation {
-            turn: TurnId(1),
-            id: InvocationId::of(TurnId(1), 0),
-            wire_id: None,
-            tool: tool.declaration.name.to_string(),
-            arguments: arguments(self.arguments, &tool.declaration.arguments)?,
-            seal: None,
-        };
-        let approved = match roster.judge(&invocation) {
-            Verdict::Answered(denied) => return Ok(denied.result),
-            Verdict::Allowed(approved) => approved,
-            Verdict::Ask(pending) => match self.approved(pending, manners).await {
-                Ok(approved) => approved,
-                Err(why) => return Ok(InvocationResult::new(invocation.id, Outcome::Refused, why)),
-            },
-        };
-        let halt = Halt::below(&self.interrupt.token);
-        Ok(match roster.turn(&approved, &halt).await {
-            Ok(turn) => roster.invoke(&approved, turn, Host::default(), &halt.now).await,
-            Err(result) => result,
-        })
-    }
-
-    /// Asks, if somebody can be asked; else says why it is refused.
-    async fn approved(&self, pending: Pending, manners: &Manners) -> Result<Approved, String> {
-        let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
-        if !approver.can_ask() {
-            let rule = pending.rule();
-            return Err(format!("it needs an approval and nobody can be asked here ({rule})"));
-        }
-        let decisions = tokio::select! {
-            decisions = approver.decide(std::slice::from_ref(&pending)) => decisions,
-            () = self.interrupt.token.cancelled() => Vec::new(),
-        };
-        match decisions.first() {
-            Some(decision) if decision.allows() => Ok(pending.approve()),
-            _ => Err("it was not approved".to_owned()),
-        }
-    }
-
-    fn no_such_tool(&self, roster: &Roster) -> Failure {
-        let offer = roster.offer();
-        let names = offer.tools().map(|tool| tool.qualified.as_str());
-        Failure::usage("unknown-tool", format!("there is no tool `{}`", self.tool)).did_you_mean(
-            self.tool,
-            names,
-            "`converse ensembles show NAME` lists the tools of an ensemble",
-        )
-    }
-
-    /// The result on stdout; a failure as an error with the exit code of its outcome.
-    fn told(&self, result: &InvocationResult, terminal: bool) -> Result<(), Failure> {
-        let text = result_text(result);
-        if self.as_json {
-            write_stdout(&format!("{:#}\n", serde_json::to_value(result).unwrap_or_default()))?;
-        } else if result.outcome.is_success() {
-            let text = text.trim_end_matches('\n');
-            let text = if terminal { safe(text) } else { text.into() };
-            write_stdout(&format!("{text}\n"))?;
-        }
-        let kind = match result.outcome {
-            Outcome::Success => return Ok(()),
-            Outcome::NoSuchTool | Outcome::Invalid => Kind::Usage,
-            Outcome::Refused => Kind::Unapproved,
-            Outcome::Timeout => Kind::Limit,
-            Outcome::Unreachable | Outcome::Failed | Outcome::Cancelled | Outcome::Interrupted => {
-                Kind::Ensemble
-            }
-        };
-        Err(Failure::new(kind, result.outcome.label(), format!("{}: {text}", self.tool)))
-    }
-}
-
-/// One JSON object, or `key=value` words typed by the schema: a property that is no string may be written as JSON. Both
-/// are read as a model's arguments are, so that a key given twice or a number that would change is refused here too.
-fn arguments(words: &[String], schema: &Value) -> Result<Arguments, Failure> {
-    if let [one] = words
-        && one.trim_start().starts_with('{')
-    {
-        return Ok(Arguments::parse(one));
-    }
-    let mut members = Vec::new();
-    for word in words {
-        let (key, text) = word.split_once('=').ok_or_else(|| {
-            Failure::usage(
-                "bad-argument",
-                format!("`{word}` is no argument: write key=value, or one JSON object"),
-            )
-        })?;
-        let readable = !is_textual(&schema["properties"][key]) && serde_json::from_str::<Value>(text).is_ok();
-        let value = if readable { text.to_owned() } else { Value::from(text).to_string() };
-        members.push(format!("{}: {value}", Value::from(key)));
-    }
-    Ok(Arguments::parse(&format!("{{{}}}", members.join(", "))))
-}
-
-/// Would a string be a fitting value?
-fn is_textual(property: &Value) -> bool {
-    let kind = &property["type"];
-    let typed =
-        kind == "string" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "string"));
-    let listed = property["enum"].as_array().is_some_and(|values| values.iter().all(Value::is_string));
-    typed || listed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_become_the_arguments_that_the_schema_wants() {
-        let schema = json!({ "properties": { "name": { "type": "string" }, "size": { "enum": [1, 2] },
-            "kind": { "enum": ["1"] }, "list": { "type": "array" }, "either": { "type": ["string", "integer"] } } });
-        let words = ["name=5", "size=2", "kind=1", "list=[1,2]", "either=7", "other=a b"].map(str::to_owned);
-        let read = arguments(&words, &schema).unwrap();
-        let wanted =
-            json!({ "name": "5", "size": 2, "kind": "1", "list": [1, 2], "either": "7", "other": "a b" });
-        assert_eq!((Value::Object(read.object), read.malformed), (wanted, None));
-        assert!(arguments(&["a=1".into(), "a=2".into()], &schema).unwrap().malformed.is_some());
-        assert!(arguments(&["loose".into()], &schema).is_err());
-        assert_eq!(arguments(&[r#"{"a": 1}"#.into()], &schema).unwrap().object["a"], 1);
-    }
 }
