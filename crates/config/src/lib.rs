@@ -1,7 +1,7 @@
 //! Ensemble descriptors and settings: text → spanned tables → descriptors → plans, with every problem located.
 //!
 //! A *descriptor* is what somebody wrote, each value with its place; a *plan* is what the program is given. Between them
-//! stands [`resolve`], a pure function that collects all problems instead of stopping at the first. Nothing here acts on
+//! stands [`resolve()`], a pure function that collects all problems instead of stopping at the first. Nothing here acts on
 //! a plan, reads the environment (a snapshot is handed in) or holds a secret (plans name it: [`SecretRef`]).
 //!
 //! ```text

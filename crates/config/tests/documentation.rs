@@ -1,4 +1,4 @@
-//! The examples of the reference pages are right: each says in its first line which file it is, and is read as that.
+//! The examples of the README and the reference pages are right: each says in its first line which file it is, and is read as that.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 use std::collections::BTreeSet;
@@ -8,6 +8,7 @@ use converse_config::{
 };
 
 const SETTINGS: &str = include_str!("../../../docs/reference/settings.md");
+const README: &str = include_str!("../../../README.md");
 const DESCRIPTORS: &str = include_str!("../../../docs/reference/descriptors.md");
 
 const BUILTINS: [BuiltinSpec<'static>; 5] = [
@@ -21,10 +22,10 @@ const BUILTINS: [BuiltinSpec<'static>; 5] = [
 /// The file an example says it is, and the example itself.
 type Example = (&'static str, &'static str);
 
-/// Every block of TOML of both pages.
+/// Every block of TOML of these pages.
 fn examples() -> Vec<Example> {
     let mut examples = Vec::new();
-    for page in [SETTINGS, DESCRIPTORS] {
+    for page in [README, SETTINGS, DESCRIPTORS] {
         let blocks: Vec<_> = page.split("```toml\n").skip(1).collect();
         let fences = page.lines().filter(|line| line.contains("```") && line.contains("toml"));
         assert_eq!(blocks.len(), fences.count(), "a fence is written in another way");

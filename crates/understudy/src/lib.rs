@@ -1,6 +1,6 @@
 //! The understudy: the embedded model that needs no key and no network. It is no language model and never says it is.
 //!
-//! One pure function, [`respond`], takes an OpenAI Chat Completions request and gives the response, whole or streamed.
+//! One pure function, [`respond()`], takes an OpenAI Chat Completions request and gives the response, whole or streamed.
 //! Inside, the last user message is cut into clauses, each clause is matched against the *declared* tools (their names,
 //! descriptions and schemas; it knows no tool beforehand), required arguments are filled from the text, and when the
 //! results have come they are worded. The explicit form `@ensemble.invoker key=value …` bypasses all guessing.

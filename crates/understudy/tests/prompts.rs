@@ -1,5 +1,5 @@
-//! Prompts in two languages against fourteen tools, nine of them foreign; the share that is routed rightly is stated in
-//! `docs/reference/understudy.md` and must be what this run finds.
+//! Prompts in two languages against fourteen tools, the shipped ones as they are shipped and nine foreign ones; the share
+//! that is routed rightly is stated in `docs/reference/understudy.md` and must be what this run finds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 mod offered;
@@ -85,9 +85,9 @@ fn the_shipped_tools_alone_do_the_same() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What the router finds among prompts that it was not written beside. They may rise and must not fall.
-const SECOND_RIGHT: usize = 62;
-const HELD_OUT_RIGHT: usize = 0;
+/// What the router finds among prompts of the other sets. It may rise and must not fall.
+const SECOND_RIGHT: usize = 73;
+const HELD_OUT_RIGHT: usize = 61;
 
 #[test]
 fn the_shares_of_the_other_sets_are_the_stated_ones() {

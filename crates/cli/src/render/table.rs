@@ -2,13 +2,18 @@
 
 use crate::render::safe::safe_line;
 
-/// Longer cells are cut: a table is an overview.
+/// Longer cells are cut: a table is an overview. The last one has more room.
 const MOST: usize = 60;
+const MOST_LAST: usize = 200;
 
 /// The first row is the heading. Rows may be of different length.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
-    let clean: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| safe_line(cell, MOST)).collect()).collect();
+    let limit = |row: &[String], column: usize| if column + 1 == row.len() { MOST_LAST } else { MOST };
+    let cells = |row: &Vec<String>| {
+        let row = row.iter().enumerate().map(|(column, cell)| safe_line(cell, limit(row, column)));
+        row.collect::<Vec<String>>()
+    };
+    let clean: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let columns = clean.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         clean.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -22,7 +22,7 @@ use weight::Weight;
 /// Faults of one check that are reported; the rest would only repeat the lesson.
 const MAX_FAULTS: usize = 8;
 /// Backtracking steps of one pattern on one string. Patterns without look-around or back references need none: the
-/// engine hands them to a linear one. <https://docs.rs/fancy-regex> (checked 2026-11-20).
+/// engine hands them to a linear one. <https://docs.rs/fancy-regex>.
 const BACKTRACK_LIMIT: usize = 10_000;
 /// Bytes of one compiled pattern.
 const PATTERN_SIZE: usize = 1024 * 1024;

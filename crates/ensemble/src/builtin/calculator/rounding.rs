@@ -1,6 +1,6 @@
 //! From an exact value to the digits of an answer.
 //!
-//! The evaluator (fend-core 1.5.9, checked 2026-11-20) rounds wrongly: it leaves zeros out before it rounds up, so it
+//! The evaluator (fend-core 1.5.9, measured) rounds wrongly: it leaves zeros out before it rounds up, so it
 //! writes 0.006 to two decimals as `1` and 20.06 to one as `21`; and it writes fifty digits of a root of which sixteen
 //! are right. So it is asked for fractions and for whole numbers only, and the decimal point is set here. Its `floor`, `ceil` and `round`
 //! go through floating point (10^25 becomes 2^64), so they are made of whole divisions too. Of a value

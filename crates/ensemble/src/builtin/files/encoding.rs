@@ -1,7 +1,7 @@
 //! Text in the encodings people still have files in.
 //!
-//! Names are those of the WHATWG Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels, checked
-//! 2026-11-20) and `cp866`. The surprising part: there `latin1` is windows-1252, which has more characters. Nothing is
+//! Names are those of the WHATWG Encoding Standard (<https://encoding.spec.whatwg.org/#names-and-labels>) and
+//! `cp866`. The surprising part: there `latin1` is windows-1252, which has more characters. Nothing is
 //! replaced silently: bytes or characters that do not fit are an error.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
