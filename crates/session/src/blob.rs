@@ -3,7 +3,6 @@
 //! The same bytes are kept once. What is read is checked against its name, so a damaged file is missing content and
 //! never wrong content.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,7 +59,7 @@ impl Contents {
         let path = self.dir.join(wanted.to_string());
         let mut bytes = Vec::new();
         let read =
-            File::open(&path).and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
+            files::regular(&path).and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
         match read {
             Ok(_) if digest(&bytes) == *wanted => Ok(Some(bytes.into())),
             Ok(_) => Ok(None),

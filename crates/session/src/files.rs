@@ -27,6 +27,11 @@ pub(crate) fn private_file(path: &Path, options: &mut OpenOptions) -> io::Result
     Ok(file)
 }
 
+/// Opens a file for reading; a pipe in its place, which nobody may ever write to, is an error at once.
+pub(crate) fn regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("not a regular file")) }
+}
+
 /// Names in a directory are durable once the directory is.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()

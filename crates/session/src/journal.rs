@@ -86,7 +86,7 @@ impl Journal {
 /// Reads a journal and changes nothing.
 pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
     let path = dir.join(FILE);
-    match File::open(&path) {
+    match files::regular(&path) {
         Ok(file) => load(scan(BufReader::new(file), &path)?, &path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(SessionError::Empty { path }),
         Err(source) => Err(SessionError::Io { path, source }),
@@ -97,7 +97,7 @@ pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
 pub(crate) fn begun(dir: &Path) -> Result<bool, SessionError> {
     let path = dir.join(FILE);
     let mut line = Vec::new();
-    File::open(&path)
+    files::regular(&path)
         .and_then(|file| BufReader::new(file.take(MAX_LINE_BYTES as u64)).read_until(b'\n', &mut line))
         .map_err(SessionError::io(&path))?;
     Ok(line.ends_with(b"\n"))

@@ -257,3 +257,14 @@ fn twenty_writers_share_a_store() {
     assert!(store.list().unwrap().iter().all(|summary| summary.problem.is_none() && summary.canisters == 1));
     assert_eq!(store.list().unwrap().len(), 20);
 }
+
+/// Nobody will ever write to it, so reading it would wait for ever.
+#[test]
+fn a_pipe_in_the_journals_place_is_an_error_at_once() {
+    let (_dir, store) = store();
+    let path = store.create(id(1), "test 1", now()).unwrap().dir().join("journal.jsonl");
+    fs::remove_file(&path).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(matches!(store.open(id(1), now()), Err(SessionError::Io { .. })));
+    assert!(store.list().is_ok_and(|list| list[0].problem.is_some()));
+}
