@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use converse_canister::Digest;
 
 /// Declared tools plus any model: conversations that can be scripted, audited, tested and trusted.
 #[derive(Debug, Parser)]
@@ -39,12 +40,15 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Ask one question; the answer streams to stdout
     Ask(Box<Ask>),
-    /// The tools there are: list, show, check, call
+    /// The tools there are: list, show, check, call, trust
     #[command(subcommand)]
     Ensembles(Ensembles),
     /// The models there are
     #[command(subcommand)]
     Models(Models),
+    /// The audit log: is it whole?
+    #[command(subcommand)]
+    Audit(Audit),
     /// Print a completion script for a shell
     Completions {
         #[arg(value_enum)]
@@ -91,7 +95,7 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "ID", conflicts_with = "ephemeral")]
     pub(crate) session: Option<String>,
 
-    /// Keep nothing on disk
+    /// Keep no session; the audit log is written all the same
     #[arg(long)]
     pub(crate) ephemeral: bool,
 
@@ -204,6 +208,17 @@ pub(crate) enum Ensembles {
         #[arg(long)]
         json: bool,
     },
+    /// Show in full what the project's ensembles declare, and trust exactly that; starts nothing
+    Trust {
+        /// Trust without a question, if what is declared now has this SHA-256
+        #[arg(long, value_name = "SHA256", conflicts_with = "revoke")]
+        hash: Option<String>,
+        /// Trust this project no longer
+        #[arg(long)]
+        revoke: bool,
+        #[arg(long)]
+        json: bool,
+    },
     /// Call one tool without a model
     Call {
         /// ensemble.invoker
@@ -220,12 +235,31 @@ pub(crate) enum Ensembles {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Check that no line was changed, removed or put in between; exit 9 if one was
+    Verify {
+        /// Another file than the log itself
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// A head that was noted earlier: its line must still be there
+        #[arg(long, value_name = "SHA256", value_parser = digest)]
+        head: Option<Digest>,
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Models {
     /// Every provider that is known, whether its key is set, and how its models are named
     List {
         #[arg(long)]
         json: bool,
     },
+}
+
+fn digest(text: &str) -> Result<Digest, &'static str> {
+    Digest::try_from(text.to_owned())
 }
 
 fn temperature(text: &str) -> Result<f64, String> {

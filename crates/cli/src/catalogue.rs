@@ -1,4 +1,4 @@
-//! The ensembles of this run: found, read, resolved; and what the user must hear about them.
+//! The ensembles of this run: found, read, judged by what the user trusts, resolved; and what the user must hear of them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
 use crate::settings::can_be_looked_for;
+use crate::trust::{Declaration, HOW, Standing};
 use crate::world::World;
 
 /// The tools in this binary.
@@ -27,24 +28,53 @@ pub(crate) struct Catalogue {
     broken: Vec<Broken>,
     diagnostics: Vec<Diagnostic>,
     sources: SourceMap,
+    /// About the project as a whole.
+    notes: Vec<String>,
+}
+
+/// How the project's ensembles are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    /// By what the user has trusted.
+    AsTheyStand,
+    /// As if they were trusted, to see what that would mean.
+    AsIfTrusted,
 }
 
 impl Catalogue {
     /// Explicit directories, the project's `ensembles/`, the user's, and those in the binary.
     pub(crate) fn find(world: &World, explicit: &[PathBuf]) -> Self {
-        Self::read(world, &roots(world, explicit), shipped(), false)
+        Self::read(world, &roots(world, explicit), shipped(), false, Judged::AsTheyStand)
+    }
+
+    /// What would be in force if the project were trusted. Nothing of it may run.
+    pub(crate) fn as_if_trusted(world: &World) -> Self {
+        Self::read(world, &roots(world, &[]), shipped(), false, Judged::AsIfTrusted)
+    }
+
+    /// What there would be without the project.
+    pub(crate) fn without_project(world: &World) -> Self {
+        let mut roots = roots(world, &[]);
+        roots.retain(|root| root.scope != Scope::Project);
+        Self::read(world, &roots, shipped(), false, Judged::AsTheyStand)
     }
 
     /// For `check`: every schema is compiled. Directories that are named stand alone.
     pub(crate) fn check(world: &World, directories: &[PathBuf]) -> Self {
         if directories.is_empty() {
-            return Self::read(world, &roots(world, &[]), shipped(), true);
+            return Self::read(world, &roots(world, &[]), shipped(), true, Judged::AsTheyStand);
         }
         let roots: Vec<Root> = directories.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
-        Self::read(world, &roots, &[], true)
+        Self::read(world, &roots, &[], true, Judged::AsTheyStand)
     }
 
-    fn read(world: &World, roots: &[Root], shipped: &[(&str, &str)], compile_schemas: bool) -> Self {
+    fn read(
+        world: &World,
+        roots: &[Root],
+        shipped: &[(&str, &str)],
+        compile_schemas: bool,
+        judged: Judged,
+    ) -> Self {
         let builtins = all_builtins();
         let specs: Vec<BuiltinSpec<'_>> = builtins
             .iter()
@@ -52,13 +82,19 @@ impl Catalogue {
             .collect();
         let environment = Environment::new(world.env.clone());
         let loaded = load(roots, shipped);
-        let given =
-            Given { builtins: &specs, environment: &environment, project_trusted: false, compile_schemas };
+        // Without a project's files nobody's trust is looked up.
+        let standing = match judged {
+            Judged::AsTheyStand => Declaration::of(&loaded.sources).map(|now| Standing::of(&now, world)),
+            Judged::AsIfTrusted => Some(Standing::Trusted),
+        };
+        let project_trusted = standing == Some(Standing::Trusted);
+        let given = Given { builtins: &specs, environment: &environment, project_trusted, compile_schemas };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let mut diagnostics = loaded.diagnostics;
         diagnostics.extend(resolved.diagnostics);
         diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
-        Self { plans: resolved.plans, broken: resolved.broken, diagnostics, sources: loaded.sources }
+        let notes = notes(standing.as_ref(), &diagnostics);
+        Self { plans: resolved.plans, broken: resolved.broken, diagnostics, sources: loaded.sources, notes }
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -69,7 +105,17 @@ impl Catalogue {
         self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
     }
 
-    /// Each finding in one line: where it is and what.
+    /// What the project's files declare, if there are any.
+    pub(crate) fn declaration(&self) -> Option<Declaration> {
+        Declaration::of(&self.sources)
+    }
+
+    /// What is to be said of the project as a whole.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.iter().map(|note| format!("warning: {note}")).collect()
+    }
+
+    /// The project as a whole, then each finding in one line: where it is and what.
     pub(crate) fn lines(&self) -> Vec<String> {
         let place = |finding: &Finding| match (finding.line, finding.column) {
             (Some(line), Some(column)) => format!("{}:{line}:{column}", finding.file),
@@ -79,7 +125,7 @@ impl Catalogue {
             let (severity, code) = (finding.severity.as_str(), finding.code.as_str());
             format!("{}: {severity}[{code}]: {}", place(&finding), finding.message)
         };
-        self.findings().into_iter().map(line).collect()
+        self.notes().into_iter().chain(self.findings().into_iter().map(line)).collect()
     }
 
     /// Each finding as a picture with its source line.
@@ -107,7 +153,7 @@ impl Catalogue {
                     "the ensemble `{name}` of {}:{} is not trusted",
                     plan.origin.file, plan.origin.line
                 );
-                return Err(Failure::new(Kind::Configuration, "untrusted", message));
+                return Err(self.untrusted(message));
             }
             return Ok(plan);
         }
@@ -126,6 +172,30 @@ impl Catalogue {
             return Err(self.invalid(own));
         }
         Ok(())
+    }
+
+    /// For `check`: an ensemble that nothing may start is as good as a broken one.
+    pub(crate) fn stop_for_untrusted(&self) -> Result<(), Failure> {
+        let held_back = |diagnostic: &&Diagnostic| diagnostic.code == Code::UntrustedConnection;
+        match self.diagnostics.iter().filter(held_back).count() {
+            0 => Ok(()),
+            count => Err(self.untrusted(format!("{count} ensemble(s) of this project are not trusted"))),
+        }
+    }
+
+    /// Half a project is not trusted: an error in what it declares must be mended first.
+    pub(crate) fn stop_for_errors_of_the_project(&self) -> Result<(), Failure> {
+        let of_project =
+            |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) == Scope::Project;
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.is_error() && of_project(diagnostic)) {
+            return Err(self.invalid(of_project));
+        }
+        Ok(())
+    }
+
+    fn untrusted(&self, message: String) -> Failure {
+        let failure = Failure::new(Kind::Configuration, "untrusted", message);
+        self.notes.iter().fold(failure, |failure, note| failure.hint(note.as_str()))
     }
 
     fn invalid(&self, concerns: impl Fn(&Diagnostic) -> bool) -> Failure {
@@ -160,6 +230,20 @@ fn same(a: &Path, b: &Path) -> bool {
 /// It would start or contact something, and nobody has trusted it.
 fn is_inert(plan: &EnsemblePlan) -> bool {
     plan.connection.is_some() && !plan.trusted
+}
+
+/// Nothing is said of a project that loses nothing by not being trusted and never was.
+fn notes(standing: Option<&Standing>, diagnostics: &[Diagnostic]) -> Vec<String> {
+    use Code::{UntrustedConfiguration, UntrustedConnection, UntrustedPermission, UntrustedShadow};
+    let held_back = |diagnostic: &Diagnostic| {
+        let codes = [UntrustedConfiguration, UntrustedConnection, UntrustedPermission, UntrustedShadow];
+        codes.contains(&diagnostic.code)
+    };
+    let mut notes: Vec<String> = standing.and_then(Standing::warning).into_iter().collect();
+    if standing == Some(&Standing::Unknown) && diagnostics.iter().any(held_back) {
+        notes.push(format!("this project is not trusted; {HOW}"));
+    }
+    notes
 }
 
 /// A project that holds the very descriptors of this binary (its own repository does) shadows nothing.

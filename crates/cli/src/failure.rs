@@ -142,7 +142,12 @@ impl From<SinkError> for Failure {
             }
             SinkError::Save(reason) => {
                 Self::new(Kind::Output, "save-failed", format!("the session could not be saved: {reason}"))
-                    .hint("nothing that was not saved has been run; `--ephemeral` keeps nothing on disk")
+                    .hint("nothing that was not saved has been run; `--ephemeral` keeps no session")
+            }
+            SinkError::Audit(reason) => {
+                Self::new(Kind::Output, "audit-failed", format!("the audit log could not be written: {reason}"))
+                    .hint("nothing has been run that it does not say was started")
+                    .hint("`converse audit verify` checks it; `[audit] enabled = false` in your own settings goes without it")
             }
         }
     }

@@ -14,6 +14,7 @@ mod names;
 mod render;
 mod settings;
 mod stdin;
+mod trust;
 mod wiring;
 mod world;
 
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Cli, Command, Format, Models};
+use crate::args::{Audit, Cli, Command, Format, Models};
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 use crate::render::output::{write_stderr, write_stdout};
@@ -66,6 +67,10 @@ fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), F
         Command::Ask(_) => Ok(()),
         Command::Ensembles(command) => commands::ensembles::run(command, manners, world),
         Command::Models(Models::List { json }) => commands::models::list(*json, world),
+        Command::Audit(Audit::Verify { file, head, json }) => {
+            let (file, head) = (file.as_deref(), head.as_ref());
+            commands::audit::Verify { file, head, as_json: *json }.run(manners, world)
+        }
         Command::Completions { shell } => commands::completions::run(*shell),
     }
 }

@@ -65,6 +65,11 @@ pub(crate) fn choose(named: Option<&str>, files: &SettingsPlan, world: &World) -
 
 /// `provider/model`, `provider:model`, a provider alone, or a well-known bare id.
 fn parse(id: &str, files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
+    if id.trim().is_empty() {
+        return Err(
+            Failure::usage("no-model", "the model's name is empty").hint("models are written provider/model")
+        );
+    }
     if id.split(['/', ':']).next() == Some(UNDERSTUDY) {
         return understudy();
     }

@@ -91,6 +91,7 @@ pub(crate) struct Settings {
     /// `None`: all that are enabled.
     pub(crate) ensembles: Option<Vec<String>>,
     pub(crate) ephemeral: bool,
+    pub(crate) audit: bool,
 }
 
 impl Settings {
@@ -123,6 +124,7 @@ impl Settings {
             rules: rules(&args.rules, files)?,
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
+            audit: files.audit.unwrap_or(true),
         })
     }
 }

@@ -65,9 +65,9 @@ fn stop_if_required(plan: &EnsemblePlan, error: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What tools may never write to: our own configuration and sessions.
+/// What tools may never write to: our own configuration, sessions, and whom the user has trusted.
 fn protected(world: &World) -> Vec<PathBuf> {
-    world.config_dir().into_iter().chain(world.data_dir()).collect()
+    [world.config_dir(), world.data_dir(), world.state_dir()].into_iter().flatten().collect()
 }
 
 pub(crate) fn wire(model: &Model, connect_timeout: Duration) -> Box<dyn Wire> {

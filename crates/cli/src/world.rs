@@ -67,6 +67,11 @@ impl World {
         self.base_dir("XDG_DATA_HOME", ".local/share")
     }
 
+    /// `$XDG_STATE_HOME/converse`, or `~/.local/state/converse`; `None` without a home.
+    pub(crate) fn state_dir(&self) -> Option<PathBuf> {
+        self.base_dir("XDG_STATE_HOME", ".local/state")
+    }
+
     /// The XDG base directory specification: relative values are to be ignored.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |name: &str| self.var(name).map(Path::new).filter(|path| path.is_absolute());
@@ -130,6 +135,7 @@ mod tests {
         let home = world(&[("HOME", "/h"), ("XDG_DATA_HOME", "relative")]);
         assert_eq!(home.config_dir(), Some("/h/.config/converse".into()));
         assert_eq!(home.data_dir(), Some("/h/.local/share/converse".into()));
+        assert_eq!(home.state_dir(), Some("/h/.local/state/converse".into()));
         let xdg = world(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);
         assert_eq!(xdg.config_dir(), Some("/c/converse".into()));
         assert_eq!(world(&[("HOME", "")]).config_dir(), None);

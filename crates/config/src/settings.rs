@@ -37,6 +37,8 @@ pub struct SettingsPlan {
     pub providers: BTreeMap<ProviderName, ProviderPlan>,
     pub presets: BTreeMap<String, PresetPlan>,
     pub ephemeral: Option<bool>,
+    /// Is the audit log written?
+    pub audit: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -110,6 +112,7 @@ impl SettingsPlan {
             providers,
             presets,
             ephemeral: nearer.ephemeral.or(self.ephemeral),
+            audit: nearer.audit.or(self.audit),
         }
     }
 }
@@ -178,7 +181,11 @@ struct Reader<'r, 't, 's> {
 
 impl Reader<'_, '_, '_> {
     fn plan(&self) -> SettingsPlan {
-        for (key, what) in [("providers", "name providers"), ("timeouts", "change how long is waited")] {
+        for (key, what) in [
+            ("providers", "name providers"),
+            ("timeouts", "change how long is waited"),
+            ("audit", "say whether there is an audit log"),
+        ] {
             self.not_for_projects(self.file, key, what);
         }
         let limits = self.limits();
@@ -193,11 +200,13 @@ impl Reader<'_, '_, '_> {
             rules: self.rules(),
             providers: self.providers(),
             presets: self.presets(),
-            ephemeral: self.ephemeral(),
+            ephemeral: self.switch("session", "ephemeral"),
+            audit: self.switch("audit", "enabled"),
         };
         if self.project {
             // Its errors have been told; nothing of them may reach anybody who goes on regardless.
-            return SettingsPlan { timeouts: TimeoutsPlan::default(), providers: BTreeMap::new(), ..plan };
+            let timeouts = TimeoutsPlan::default();
+            return SettingsPlan { timeouts, providers: BTreeMap::new(), audit: None, ..plan };
         }
         plan
     }
@@ -319,11 +328,12 @@ impl Reader<'_, '_, '_> {
         presets
     }
 
-    fn ephemeral(&self) -> Option<bool> {
-        let table = self.file.table("session")?;
-        let ephemeral = table.boolean("ephemeral").map(|said| said.value);
+    /// The one key of a table that has no other.
+    fn switch(&self, table: &'static str, key: &'static str) -> Option<bool> {
+        let table = self.file.table(table)?;
+        let said = table.boolean(key).map(|said| said.value);
         table.finish();
-        ephemeral
+        said
     }
 }
 

@@ -33,7 +33,8 @@ pub enum Event<'a> {
         id: &'a InvocationId,
         decision: &'a Decision,
     },
-    /// These are about to run, side by side; durable before they do.
+    /// These are about to run, side by side, with the very arguments that stand here (defaults filled in, edits
+    /// applied); durable before they do.
     Started(&'a [Invocation]),
     Word {
         id: &'a InvocationId,

@@ -44,8 +44,7 @@ impl Batch<'_> {
         });
         let (together, alone): (Vec<_>, Vec<_>) = granted.partition(|granted| granted.approved.is_parallel());
         if !together.is_empty() {
-            let started: Vec<Invocation> =
-                together.iter().map(|granted| granted.invocation.clone()).collect();
+            let started: Vec<Invocation> = together.iter().map(Granted::as_run).collect();
             self.ports.emit(&Event::Started(&started))?;
         }
         let all = together.into_iter().chain(alone);
@@ -81,7 +80,7 @@ impl Batch<'_> {
             Err(result) => return Ok((invocation, Finished { result, elapsed: Duration::ZERO })),
         };
         if !approved.is_parallel() {
-            self.ports.emit(&Event::Started(std::slice::from_ref(invocation)))?;
+            self.ports.emit(&Event::Started(&[granted.as_run()]))?;
         }
         let began = Instant::now();
         let host = Host::new(index, words);
@@ -95,4 +94,11 @@ struct Granted<'i> {
     index: usize,
     invocation: &'i Invocation,
     approved: &'i Approved,
+}
+
+impl Granted<'_> {
+    /// With the arguments it runs with: defaults filled in, and as they were edited.
+    fn as_run(&self) -> Invocation {
+        Invocation { arguments: self.approved.arguments().clone(), ..self.invocation.clone() }
+    }
 }

@@ -60,6 +60,8 @@ pub enum SinkError {
     Output(String),
     #[error("the session could not be saved: {0}")]
     Save(String),
+    #[error("the audit log could not be written: {0}")]
+    Audit(String),
 }
 
 /// The world as the loop sees it.

@@ -82,6 +82,11 @@ impl Approved {
         &self.id
     }
 
+    /// The very arguments it will run with, defaults filled in.
+    pub fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
     /// May it run beside others?
     pub fn is_parallel(&self) -> bool {
         self.tool.policy.parallel

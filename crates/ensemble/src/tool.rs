@@ -67,9 +67,9 @@ pub fn own_permission(
     let own = match policy.permission {
         Some(permission) => (permission, format!("permission of {declared_in}")),
         None if builtin && policy.effects <= Effects::Read => {
-            (Permission::Allow, "default: built in, reads at most".to_owned())
+            (Permission::Allow, "the default: it reads or computes".to_owned())
         }
-        None => (Permission::Ask, "default: it may change something".to_owned()),
+        None => (Permission::Ask, "the default: it may change something".to_owned()),
     };
     match own {
         (Permission::Allow, _) if !trusted && policy.permission.is_some() => {

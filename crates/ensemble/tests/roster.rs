@@ -180,7 +180,7 @@ async fn the_rules_decide() {
             }
         }
     };
-    assert_eq!(judged(&[]).await, "ask: default: it may change something");
+    assert_eq!(judged(&[]).await, "ask: the default: it may change something");
     assert_eq!(judged(&[("t.*", Permission::Allow)]).await, "allowed");
     assert_eq!(judged(&[("t.*", Permission::Allow), ("*", Permission::Deny)]).await, "refused: * (test)");
 }

@@ -58,8 +58,8 @@ impl Contents {
     pub fn get(&self, wanted: &Digest) -> Result<Option<Arc<[u8]>>, SessionError> {
         let path = self.dir.join(wanted.to_string());
         let mut bytes = Vec::new();
-        let read =
-            files::regular(&path).and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
+        let read = files::regular(&path)
+            .and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
         match read {
             Ok(_) if digest(&bytes) == *wanted => Ok(Some(bytes.into())),
             Ok(_) => Ok(None),

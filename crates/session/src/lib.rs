@@ -20,9 +20,12 @@
 //! replayed in its native form. Nothing is run again. Damage that no crash explains is reported with its line, and the
 //! files stay as they are.
 //!
+//! Beside the sessions there is the audit log, one for all of them: see [`AuditLog`].
+//!
 //! What this crate refuses to do: it reads no clock, no environment and no randomness (all handed in), touches no path
-//! but the store's, and knows neither the loop nor any provider.
+//! but the store's and the log's, and knows neither the loop nor any provider.
 
+mod audit;
 mod blob;
 #[cfg(test)]
 mod crash_tests;
@@ -39,6 +42,7 @@ mod session;
 mod store;
 mod summary;
 
+pub use audit::{AuditError, AuditLog, Broken, Happened, Record, Redact, Verified, VerifyError, verify};
 pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
 pub use entry::{BadLine, Body, Entry, Header};
 pub use error::SessionError;

@@ -75,6 +75,15 @@ impl<S: Storage> Lines<S> {
         Ok(())
     }
 
+    pub(crate) fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// Others append to it as well: where whole lines end now, and whether there is more behind them to be cut off.
+    pub(crate) fn stand_at(&mut self, length: u64, ragged: bool) {
+        (self.length, self.ragged) = (length, ragged);
+    }
+
     pub(crate) fn sync(&mut self) -> Result<(), LinesError> {
         if self.unsynced {
             return Err(LinesError::Unsynced);

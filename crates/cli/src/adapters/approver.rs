@@ -4,13 +4,13 @@ use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
 
 use converse_canister::Decision;
-use converse_config::Effects;
 use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
+use crate::render::in_words;
 use crate::render::progress::Progress;
 use crate::render::safe::{safe, safe_line};
 
@@ -26,15 +26,26 @@ impl TerminalApprover {
 
     async fn one(&self, pending: &Pending, place: (usize, usize)) -> Decision {
         let deny = |comment| Decision::Deny { rule: "user".to_owned(), comment };
-        let mut question = question(pending, place);
-        loop {
-            let answer = self.progress.suspended(|| read_answer(question.clone())).await;
-            let Some(answer) = answer else { return deny(None) };
-            match parse(&answer) {
-                Some(Answer::Yes) => return Decision::Allow { rule: "user".to_owned() },
-                Some(Answer::No(comment)) => return deny(comment),
-                None => question = "  please answer y or n: ".to_owned(),
-            }
+        match answer(&self.progress, question(pending, place)).await {
+            Some(Answer::Yes) => Decision::Allow { rule: "user".to_owned() },
+            Some(Answer::No(comment)) => deny(comment),
+            None => deny(None),
+        }
+    }
+}
+
+/// Asks a question to which nothing but a plain yes is a yes.
+pub(crate) async fn says_yes(progress: &Progress, question: String) -> bool {
+    matches!(answer(progress, question).await, Some(Answer::Yes))
+}
+
+/// Asks until the answer is plain; `None` if nobody answers any more.
+async fn answer(progress: &Progress, mut question: String) -> Option<Answer> {
+    loop {
+        let line = progress.suspended(|| read_answer(question.clone())).await?;
+        match parse(&line) {
+            None => question = "  please answer y or n: ".to_owned(),
+            answer => return answer,
         }
     }
 }
@@ -75,15 +86,13 @@ fn parse(line: &str) -> Option<Answer> {
 
 /// All that would run, in full: nothing is cut off unseen, and invisible characters are shown.
 fn question(pending: &Pending, (index, count): (usize, usize)) -> String {
-    let effects = match pending.effects() {
-        Effects::None => "only computes",
-        Effects::Read => "reads",
-        Effects::Write => "writes",
-        Effects::External => "acts on the outside",
-    };
+    let effects = in_words(pending.effects());
     let place = if count > 1 { format!(" ({index} of {count})") } else { String::new() };
-    let mut text =
-        format!("\nallow {}?{place}  [{effects}; {}]\n", pending.tool(), safe_line(pending.rule(), 200));
+    let mut text = format!(
+        "\nallow {}?{place}  [{effects}; asked because of {}]\n",
+        pending.tool(),
+        safe_line(pending.rule(), 200)
+    );
     for (name, value) in pending.arguments() {
         let value = match value.as_str() {
             Some(string) => format!("{string:?}"),

@@ -1,6 +1,7 @@
 //! The ports of the inner crates, plugged into the real world.
 
 pub(crate) mod approver;
+pub(crate) mod audit;
 pub(crate) mod http;
 pub(crate) mod journal;
 pub(crate) mod log;

@@ -13,6 +13,7 @@ use converse_ensemble::Roster;
 use converse_provider::processor;
 
 use crate::adapters::approver::TerminalApprover;
+use crate::adapters::audit::AuditSink;
 use crate::adapters::journal::{JournalSink, Kept};
 use crate::adapters::secrets::Redactor;
 use crate::adapters::signals::{self, Interrupt};
@@ -139,6 +140,7 @@ impl Turn<'_> {
         let contents = Kept(keeping.session.as_ref().map(|session| session.contents.clone()));
         let session_id = keeping.session.as_ref().map(|session| session.id.to_string());
         let journal = keeping.session.map(|session| JournalSink::new(session, World::now));
+        let audit = AuditSink::new(settings.audit, session_id.clone(), run.manners, run.world);
         let Connected { roster, errors } = self.connect(catalogue, &contents).await?;
         run.output.introduce(&settings.model, session_id.as_deref(), &roster, &errors, run.manners)?;
         if let Some(journal) = &journal {
@@ -146,7 +148,7 @@ impl Turn<'_> {
         }
         let mut sinks: Vec<&dyn Sink> = Vec::new();
         sinks.extend(journal.as_ref().map(|journal| journal as &dyn Sink));
-        sinks.extend([run.output.renderer() as &dyn Sink, run.manners.progress.as_ref()]);
+        sinks.extend([&audit as &dyn Sink, run.output.renderer(), run.manners.progress.as_ref()]);
         let approver = TerminalApprover::new(run.manners.can_ask, Arc::clone(&run.manners.progress));
         let wire = wiring::wire(&settings.model, settings.connect_timeout);
         let ports = Ports { wire: wire.as_ref(), approver: &approver, sinks: &sinks, jitter: &World::dice };

@@ -1,6 +1,8 @@
-//! `converse ensembles list | show | check | call`. The first three start nothing and contact nothing.
+//! `converse ensembles list | show | check | trust | call`. All but the last start nothing and contact nothing.
 
 mod call;
+mod declared;
+mod trust;
 
 use converse_config::{EnsemblePlan, Finding, InvokerPlan, Permission, Rule, Scope, Subject, judge};
 use converse_ensemble::{own_permission, tool_name};
@@ -18,12 +20,19 @@ use crate::settings::{Files, rules};
 use crate::world::World;
 
 use call::Call;
+use trust::Trust;
 
 pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Result<(), Failure> {
     match command {
         Ensembles::List { places, json } => list(places, *json, manners, world),
-        Ensembles::Show { name, places, rules, json } => show(name, places, rules, *json, world),
-        Ensembles::Check { directories, json } => check(&Catalogue::check(world, directories), *json),
+        Ensembles::Show { name, places, rules, json } => show(name, places, rules, *json, manners, world),
+        Ensembles::Check { directories, json } => {
+            check(&Catalogue::check(world, directories), *json, manners)
+        }
+        Ensembles::Trust { hash, revoke, json } => {
+            let trust = Trust { hash: hash.as_deref(), as_json: *json, manners, world };
+            if *revoke { trust.revoke() } else { trust.run() }
+        }
         Ensembles::Call { tool, arguments, places, rules, json } => {
             let interrupt = signals::watch()?;
             let call = Call { tool, arguments, places, rules, as_json: *json, interrupt: &interrupt };
@@ -78,9 +87,17 @@ fn ensemble_row(plan: &EnsemblePlan) -> Value {
     })
 }
 
-fn show(name: &str, places: &Places, given: &Rules, as_json: bool, world: &World) -> Result<(), Failure> {
+fn show(
+    name: &str,
+    places: &Places,
+    given: &Rules,
+    as_json: bool,
+    manners: &Manners,
+    world: &World,
+) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &places.ensembles);
     let plan = catalogue.named(name)?;
+    manners.warn_all(catalogue.notes());
     let (files, _) = Files::read(world).checked()?;
     let rules = rules(given, &files)?;
     let shown: Vec<Value> = plan.invokers.iter().map(|invoker| tool_row(plan, invoker, &rules)).collect();
@@ -103,27 +120,30 @@ fn tool_row(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value
     let tool = format!("{}.{}", plan.name, invoker.name);
     let judgement =
         judge(rules, Subject { tool: &tool, own, own_source: &own_source, trusted: plan.trusted });
-    let permission = match judgement.permission {
-        Permission::Allow => "allow",
-        Permission::Ask => "ask",
-        Permission::Deny => "deny",
-    };
     let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
     json!({
         "invoker": invoker.name,
         "shown_as": tool_name(&prefix, &invoker.name),
         "description": invoker.description,
-        "permission": permission,
+        "permission": permission(judgement.permission),
         "because": judgement.rule,
         "timeout_s": invoker.policy.timeout.as_secs_f64(),
         "arguments": invoker.arguments,
     })
 }
 
+fn permission(permission: Permission) -> &'static str {
+    match permission {
+        Permission::Allow => "allow",
+        Permission::Ask => "ask",
+        Permission::Deny => "deny",
+    }
+}
+
 fn tool_text(row: &Value) -> String {
     let word = |key: &str| safe_line(row[key].as_str().unwrap_or_default(), 400);
     let mut text = format!(
-        "\n{}  [{}: {}]\n  {}\n",
+        "\n{}  [{}, because of {}]\n  {}\n",
         word("invoker"),
         word("permission"),
         word("because"),
@@ -140,7 +160,8 @@ fn tool_text(row: &Value) -> String {
     text
 }
 
-fn check(catalogue: &Catalogue, as_json: bool) -> Result<(), Failure> {
+fn check(catalogue: &Catalogue, as_json: bool, manners: &Manners) -> Result<(), Failure> {
+    manners.warn_all(catalogue.notes());
     let findings = catalogue.findings();
     if as_json {
         let rows: Vec<Value> = findings.iter().map(Finding::to_json).collect();
@@ -157,5 +178,5 @@ fn check(catalogue: &Catalogue, as_json: bool) -> Result<(), Failure> {
     if catalogue.has_errors() {
         return Err(Failure::new(Kind::Configuration, "ensembles", "there are errors in ensembles"));
     }
-    Ok(())
+    catalogue.stop_for_untrusted()
 }

@@ -11,6 +11,7 @@ pub(crate) mod text;
 use std::sync::{Mutex, MutexGuard};
 
 use converse_canister::{Content, InvocationResult};
+use converse_config::Effects;
 use converse_engine::{Sink, SinkError};
 
 use crate::failure::Failure;
@@ -34,6 +35,16 @@ pub(crate) trait Renderer: Sink {
 /// What a renderer remembers. Its lock is broken only if a renderer panicked.
 pub(crate) fn held<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
     state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))
+}
+
+/// What a tool does to the world, for people.
+pub(crate) fn in_words(effects: Effects) -> &'static str {
+    match effects {
+        Effects::None => "only computes",
+        Effects::Read => "reads",
+        Effects::Write => "writes",
+        Effects::External => "acts on the outside",
+    }
 }
 
 /// A result in words: texts as they are, the rest described.

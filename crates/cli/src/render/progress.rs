@@ -39,6 +39,8 @@ pub(crate) struct Progress {
 #[derive(Default)]
 struct State {
     thinking: Option<ProgressBar>,
+    /// Asked for and not answered yet.
+    asked: HashMap<InvocationId, Invocation>,
     running: HashMap<InvocationId, ProgressBar>,
     /// The cursor stands after reasoning that has no newline yet.
     mid_line: bool,
@@ -46,6 +48,7 @@ struct State {
 
 const TICK: Duration = Duration::from_millis(100);
 const ARGUMENTS_SHOWN: usize = 100;
+const RESULT_SHOWN: usize = 80;
 
 impl Progress {
     pub(crate) fn new(style: Style, redactor: Redactor) -> Self {
@@ -119,6 +122,12 @@ impl Progress {
         write_stderr(&self.painted(&safe(&self.redactor.clean(text)), "2"));
     }
 
+    fn remember(&self, invocation: &Invocation) {
+        if let Ok(mut state) = self.state.lock() {
+            state.asked.insert(invocation.id.clone(), invocation.clone());
+        }
+    }
+
     fn start(&self, invocation: &Invocation) {
         self.hush();
         let Some(bar) = self.spinner(call(invocation)) else { return };
@@ -143,16 +152,30 @@ impl Progress {
     }
 
     fn finish(&self, invocation: &Invocation, result: &InvocationResult, elapsed: Duration) {
-        let bar = self.state.lock().ok().and_then(|mut state| state.running.remove(&invocation.id));
-        if let Some(bar) = bar {
-            bar.finish_and_clear();
+        if let Ok(mut state) = self.state.lock() {
+            state.asked.remove(&invocation.id);
+            if let Some(bar) = state.running.remove(&invocation.id) {
+                bar.finish_and_clear();
+            }
         }
-        let brief = safe_line(result_text(result).trim(), 60);
-        let (mark, colour) = if result.outcome.is_success() { ("✓", "32") } else { ("✗", "31") };
-        let mark = self.painted(mark, colour);
-        let outcome = if result.outcome == Outcome::Success { "" } else { result.outcome.label() };
-        let gap = if outcome.is_empty() { "" } else { ": " };
-        self.line(&format!("{mark} {} → {outcome}{gap}{brief} ({})", call(invocation), short(elapsed)));
+        self.tell(invocation, result, &format!(" ({})", short(elapsed)));
+    }
+
+    /// What was run is told by `finish`; what was not has its line here.
+    fn answered(&self, result: &InvocationResult) {
+        let unrun = self.state.lock().ok().and_then(|mut state| state.asked.remove(&result.id));
+        if let Some(invocation) = unrun {
+            self.tell(&invocation, result, "");
+        }
+    }
+
+    fn tell(&self, invocation: &Invocation, result: &InvocationResult, time: &str) {
+        let brief = safe_line(result_text(result).trim(), RESULT_SHOWN);
+        let (mark, colour, outcome) = match result.outcome {
+            Outcome::Success => ("✓", "32", String::new()),
+            outcome => ("✗", "31", format!("{}: ", outcome.label())),
+        };
+        self.line(&format!("{} {} → {outcome}{brief}{time}", self.painted(mark, colour), call(invocation)));
     }
 }
 
@@ -176,26 +199,16 @@ impl Sink for Progress {
             Event::Delta(Delta::Reasoning(text)) => self.reason(text),
             Event::Delta(Delta::Text(_)) | Event::Deciding(_) | Event::Done(_) => self.hush(),
             Event::Restarted(restart) => {
-                let wait = restart.delay.as_secs_f64();
-                self.line(&format!("… {}; trying again in {wait:.1} s", safe_line(restart.reason, 160)));
+                let (reason, wait) = (safe_line(restart.reason, 160), short(restart.delay));
+                self.line(&format!("… {reason}; trying again in {wait}"));
             }
             Event::Started(invocations) => invocations.iter().for_each(|invocation| self.start(invocation)),
             Event::Word { id, word } => self.word(id, word),
             Event::Finished { invocation, result, elapsed } => self.finish(invocation, result, *elapsed),
-            Event::Appended(Canister::Result(result)) if nothing_ran(result) => {
-                self.line(&format!(
-                    "✗ {}: {}",
-                    result.outcome.label(),
-                    safe_line(result_text(result).trim(), 120)
-                ));
-            }
+            Event::Appended(Canister::Invocation(invocation)) => self.remember(invocation),
+            Event::Appended(Canister::Result(result)) => self.answered(result),
             _ => {}
         }
         Ok(())
     }
-}
-
-/// Results of what was run are told by `Finished`; these have no other line.
-fn nothing_ran(result: &InvocationResult) -> bool {
-    matches!(result.outcome, Outcome::NoSuchTool | Outcome::Refused)
 }

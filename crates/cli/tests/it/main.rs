@@ -11,6 +11,7 @@ mod http;
 mod provider;
 
 mod ask;
+mod audit;
 mod cassettes;
 mod ensembles;
 mod failures;
@@ -20,3 +21,4 @@ mod records;
 mod sessions;
 mod signals;
 mod terminal;
+mod trust;

@@ -101,10 +101,10 @@ fn a_damaged_journal_is_refused_and_left_alone() {
 }
 
 #[test]
-fn ephemeral_keeps_nothing_and_unknown_sessions_are_said() {
+fn ephemeral_keeps_no_session_and_unknown_sessions_are_said() {
     let env = TestEnv::new();
     env.run(&["ask", "2+2", "--ephemeral"]).exits(0);
-    assert!(files(&env.path("home")).is_empty());
+    assert!(files(&env.path("home")).iter().all(|file| file.ends_with("audit.jsonl")));
     env.run(&["ask", "-c", "2+2"]).exits(2);
     let ran = env.run(&["ask", "--session", "0123", "2+2"]).exits(2);
     assert!(ran.stderr.contains("error[no-such-session]"), "{}", ran.stderr);

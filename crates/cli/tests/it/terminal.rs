@@ -14,7 +14,7 @@ use crate::body::{calls, text};
 use crate::env::{TestEnv, wait};
 use crate::provider::Provider;
 
-struct Terminal {
+pub(crate) struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
@@ -22,7 +22,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn run(env: &TestEnv, args: &[&str]) -> Self {
+    pub(crate) fn run(env: &TestEnv, args: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -47,7 +47,7 @@ impl Terminal {
 
     /// Everything shown so far, once it holds the words.
     #[track_caller]
-    fn shows(&mut self, words: &str) -> &str {
+    pub(crate) fn shows(&mut self, words: &str) -> &str {
         let began = Instant::now();
         while !self.seen.contains(words) {
             assert!(began.elapsed() < Duration::from_secs(20), "no {words:?} in {:?}", self.seen);
@@ -58,11 +58,11 @@ impl Terminal {
         &self.seen
     }
 
-    fn types(&mut self, keys: &str) {
+    pub(crate) fn types(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn ends(self) -> i32 {
+    pub(crate) fn ends(self) -> i32 {
         wait(self.child).code
     }
 }

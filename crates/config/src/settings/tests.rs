@@ -52,6 +52,9 @@ max_output_tokens = 2000
 
 [session]
 ephemeral = true
+
+[audit]
+enabled = false
 ";
 
 #[test]
@@ -59,7 +62,10 @@ fn a_full_file_is_read() {
     let (plan, findings) = read(Scope::User, FULL);
     assert_eq!(findings, [""; 0]);
     assert_eq!(plan.model.as_deref(), Some("anthropic/claude-sonnet-5"));
-    assert_eq!((plan.system.as_deref(), plan.ephemeral), (Some("be brief"), Some(true)));
+    assert_eq!(
+        (plan.system.as_deref(), plan.ephemeral, plan.audit),
+        (Some("be brief"), Some(true), Some(false))
+    );
     let deadline = Some(Duration::from_secs(90));
     assert_eq!(plan.limits, LimitsPlan { max_iterations: Some(10), max_invocations: Some(50), deadline });
     assert_eq!(plan.bounds, LimitsPlan::default());
@@ -111,9 +117,12 @@ fn a_full_file_is_read() {
 #[test]
 fn a_project_may_only_tighten() {
     let (plan, findings) = read(Scope::Project, FULL);
-    assert_eq!(findings, ["project-scope 9:2", "project-scope 20:1", "project-scope 24:2"]);
+    assert_eq!(
+        findings,
+        ["project-scope 9:2", "project-scope 20:1", "project-scope 24:2", "project-scope 41:2"]
+    );
     assert_eq!(plan.timeouts, TimeoutsPlan::default());
-    assert!(plan.providers.is_empty());
+    assert!(plan.providers.is_empty() && plan.audit.is_none());
     assert!(plan.rules.iter().all(|rule| rule.permission > Permission::Allow));
     assert_eq!(plan.rules.len(), 2);
     assert_eq!(plan.limits, LimitsPlan::default());
@@ -155,6 +164,7 @@ fn mistakes_are_pointed_at() {
         ("[presets.x]\ntemperature = 3\n", "out-of-range 2:15"),
         ("[presets.x]\ntemprature = 1\n", "unknown-key 2:1"),
         ("[session]\nephemeral = \"no\"\n", "wrong-type 2:13"),
+        ("[audit]\nenable = false\n", "unknown-key 2:1"),
     ] {
         assert_eq!(read(Scope::User, text).1, [expected], "{text}");
     }

@@ -1,13 +1,17 @@
 //! `converse ensembles call`: one tool without a model, through the same judging and the same pipeline.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use converse_canister::{Arguments, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_engine::Approver as _;
+use converse_canister::{
+    Arguments, Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
+};
+use converse_engine::{Approver as _, Event, Sink as _};
 use converse_ensemble::{Approved, Halt, Host, Pending, Roster, Verdict};
 use serde_json::Value;
 
 use crate::adapters::approver::TerminalApprover;
+use crate::adapters::audit::AuditSink;
 use crate::adapters::journal::Kept;
 use crate::adapters::signals::Interrupt;
 use crate::args::{Places, Rules};
@@ -39,6 +43,7 @@ impl Call<'_> {
         })?;
         let catalogue = Catalogue::find(world, &self.places.ensembles);
         let plan = catalogue.named(ensemble)?;
+        manners.warn_all(catalogue.notes());
         let (files, _) = Files::read(world).checked()?;
         manners.redactor.learn(model::keys(&files, world)?);
         let rules = rules(self.rules, &files)?;
@@ -46,7 +51,8 @@ impl Call<'_> {
         if let Some(error) = connected.errors.first() {
             return Err(Failure::new(Kind::Ensemble, "ensemble", error.as_str()));
         }
-        let result = self.invoke(&connected.roster, manners).await;
+        let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
+        let result = self.invoke(&connected.roster, manners, &audit).await;
         connected.roster.disconnect().await;
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());
@@ -54,7 +60,12 @@ impl Call<'_> {
         self.told(&result?, world.stdout_tty)
     }
 
-    async fn invoke(&self, roster: &Roster, manners: &Manners) -> Result<InvocationResult, Failure> {
+    async fn invoke(
+        &self,
+        roster: &Roster,
+        manners: &Manners,
+        audit: &AuditSink<'_>,
+    ) -> Result<InvocationResult, Failure> {
         let offer = roster.offer();
         let tool = offer.tools().find(|tool| tool.qualified == self.tool);
         let tool = tool.ok_or_else(|| self.no_such_tool(roster))?;
@@ -66,36 +77,76 @@ impl Call<'_> {
             arguments: arguments(self.arguments, &tool.declaration.arguments)?,
             seal: None,
         };
-        let approved = match roster.judge(&invocation) {
-            Verdict::Answered(denied) => return Ok(denied.result),
-            Verdict::Allowed(approved) => approved,
-            Verdict::Ask(pending) => match self.approved(pending, manners).await {
-                Ok(approved) => approved,
-                Err(why) => return Ok(InvocationResult::new(invocation.id, Outcome::Refused, why)),
-            },
-        };
+        audit.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
+        let judged = self.judged(roster, &invocation, manners, audit).await?;
         let halt = Halt::below(&self.interrupt.token);
-        Ok(match roster.turn(&approved, &halt).await {
-            Ok(turn) => roster.invoke(&approved, turn, Host::default(), &halt.now).await,
-            Err(result) => result,
-        })
+        let leave = match &judged {
+            Ok(approved) => roster.turn(approved, &halt).await.map(|turn| (approved, turn)),
+            Err(answer) => Err(answer.clone()),
+        };
+        let (approved, turn) = match leave {
+            Ok(leave) => leave,
+            Err(answer) => {
+                audit.emit(&Event::Appended(&Canister::Result(answer.clone())))?;
+                return Ok(answer);
+            }
+        };
+        let invocation = Invocation { arguments: approved.arguments().clone(), ..invocation };
+        audit.emit(&Event::Started(std::slice::from_ref(&invocation)))?;
+        let began = Instant::now();
+        let result = roster.invoke(approved, turn, Host::default(), &halt.now).await;
+        let elapsed = began.elapsed();
+        audit.emit(&Event::Finished { invocation: &invocation, result: &result, elapsed })?;
+        Ok(result)
     }
 
-    /// Asks, if somebody can be asked; else says why it is refused.
-    async fn approved(&self, pending: Pending, manners: &Manners) -> Result<Approved, String> {
+    /// The leave to run it, or its answer without.
+    async fn judged(
+        &self,
+        roster: &Roster,
+        invocation: &Invocation,
+        manners: &Manners,
+        audit: &AuditSink<'_>,
+    ) -> Result<Result<Approved, InvocationResult>, Failure> {
+        let id = &invocation.id;
+        let decided = |decision: &Decision| audit.emit(&Event::Decided { id, decision });
+        match roster.judge(invocation) {
+            Verdict::Answered(denied) => {
+                if let Some(rule) = denied.rule {
+                    decided(&Decision::Deny { rule, comment: None })?;
+                }
+                Ok(Err(denied.result))
+            }
+            Verdict::Allowed(approved) => {
+                decided(&Decision::Allow { rule: approved.rule.clone() })?;
+                Ok(Ok(approved))
+            }
+            Verdict::Ask(pending) => {
+                let (decision, why) = self.asked(&pending, manners).await;
+                decided(&decision)?;
+                Ok(if decision.allows() {
+                    Ok(pending.approve())
+                } else {
+                    Err(InvocationResult::new(id.clone(), Outcome::Refused, why))
+                })
+            }
+        }
+    }
+
+    /// Asks, if somebody can be asked. What is decided, and why it is refused if it is.
+    async fn asked(&self, pending: &Pending, manners: &Manners) -> (Decision, String) {
         let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
         if !approver.can_ask() {
             let rule = pending.rule();
-            return Err(format!("it needs an approval and nobody can be asked here ({rule})"));
+            let why = format!("it needs an approval and nobody can be asked here ({rule})");
+            return (deny(rule, Some("nobody could be asked")), why);
         }
         let decisions = tokio::select! {
-            decisions = approver.decide(std::slice::from_ref(&pending)) => decisions,
+            decisions = approver.decide(std::slice::from_ref(pending)) => decisions,
             () = self.interrupt.token.cancelled() => Vec::new(),
         };
-        match decisions.first() {
-            Some(decision) if decision.allows() => Ok(pending.approve()),
-            _ => Err("it was not approved".to_owned()),
-        }
+        let decision = decisions.into_iter().next();
+        (decision.unwrap_or_else(|| deny("nobody answered", None)), "it was not approved".to_owned())
     }
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {
@@ -129,6 +180,10 @@ impl Call<'_> {
         };
         Err(Failure::new(kind, result.outcome.label(), format!("{}: {text}", self.tool)))
     }
+}
+
+fn deny(rule: &str, comment: Option<&str>) -> Decision {
+    Decision::Deny { rule: rule.to_owned(), comment: comment.map(str::to_owned) }
 }
 
 /// One JSON object, or `key=value` words typed by the schema: a property that is no string may be written as JSON. Both

@@ -1,0 +1,183 @@
+//! `converse ensembles trust`: shows what a project declares, and records that the user trusts exactly that.
+//!
+//! What is shown, hashed and recorded is one reading of the files. What somebody is asked about stands where the
+//! question stands, on stderr. Without a terminal nobody is asked: only the hash itself, typed out, is a yes, since a
+//! bare flag would trust whatever is there by the time it runs.
+
+use converse_config::{EnsemblePlan, Scope};
+use serde_json::{Value, json};
+
+use super::declared;
+use crate::adapters::approver::says_yes;
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Kind};
+use crate::manners::Manners;
+use crate::render::output::{write_stderr, write_stdout};
+use crate::render::safe::safe_line;
+use crate::trust::{Changes, Declaration, Entry, Store, StoreError};
+use crate::world::World;
+
+pub(super) struct Trust<'a> {
+    pub(super) hash: Option<&'a str>,
+    pub(super) as_json: bool,
+    pub(super) manners: &'a Manners,
+    pub(super) world: &'a World,
+}
+
+/// What the answer is about.
+struct Case {
+    root: String,
+    declaration: Declaration,
+    plans: Vec<EnsemblePlan>,
+    /// As it was trusted before, if ever.
+    before: Option<Entry>,
+    /// The user's and the shipped ones, which these may replace.
+    farther: Vec<EnsemblePlan>,
+}
+
+impl Trust<'_> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let store = self.store()?;
+        let case = self.case(&store)?;
+        let current = case.declaration.hash.as_str();
+        let known = case.before.as_ref().is_some_and(|before| before.hash == current);
+        let asks = self.hash.is_none() && !known && !self.as_json && self.manners.can_ask;
+        match (self.as_json, asks) {
+            (true, _) => {}
+            (false, true) => write_stderr(&case.text()),
+            (false, false) => write_stdout(&case.text())?,
+        }
+        let consent = match self.hash {
+            Some(hash) => hash == current,
+            None => known || (asks && self.asked()?),
+        };
+        if consent && !known {
+            store.record(case.entry()).map_err(failed)?;
+        }
+        if self.as_json {
+            write_stdout(&format!("{:#}\n", case.json(consent || known)))?;
+        }
+        if !consent {
+            return Err(self.refusal(current, asks));
+        }
+        if self.as_json { Ok(()) } else { Ok(write_stdout(&format!("\ntrusted: {current}\n"))?) }
+    }
+
+    pub(super) fn revoke(&self) -> Result<(), Failure> {
+        let root = self.root()?;
+        let revoked = self.store()?.forget(&root).map_err(failed)?;
+        let text = match (self.as_json, revoked) {
+            (true, _) => format!("{:#}\n", json!({ "root": root, "revoked": revoked })),
+            (false, true) => format!("no longer trusted: {}\n", safe_line(&root, usize::MAX)),
+            (false, false) => format!("was not trusted: {}\n", safe_line(&root, usize::MAX)),
+        };
+        Ok(write_stdout(&text)?)
+    }
+
+    fn case(&self, store: &Store) -> Result<Case, Failure> {
+        let catalogue = Catalogue::as_if_trusted(self.world);
+        let none =
+            || Failure::usage("no-project-ensembles", "there are no ensembles in `ensembles/` to trust");
+        let declaration = catalogue.declaration().ok_or_else(none)?;
+        catalogue.stop_for_errors_of_the_project()?;
+        self.manners.warn_all(catalogue.lines());
+        let root = self.root()?;
+        let before = store.find(&root).map_err(|unsound| failed(unsound.into()))?;
+        let farther = Catalogue::without_project(self.world).plans;
+        let plans = catalogue.plans.into_iter().filter(|plan| plan.origin.scope == Scope::Project).collect();
+        Ok(Case { root, declaration, plans, before, farther })
+    }
+
+    fn asked(&self) -> Result<bool, Failure> {
+        let question = "\ntrust exactly this?  y = yes, n = no: ".to_owned();
+        Ok(crate::runtime()?.block_on(says_yes(&self.manners.progress, question)))
+    }
+
+    fn refusal(&self, current: &str, asked: bool) -> Failure {
+        let untrusted = |message: String| Failure::new(Kind::Configuration, "untrusted", message);
+        let way = format!("once that is read: `converse ensembles trust --hash {current}`");
+        match self.hash {
+            Some(_) => {
+                untrusted(format!("the hash is not that of what is declared now, {current}")).hint(way)
+            }
+            None if asked => untrusted("this project is not trusted: the answer was not yes".to_owned()),
+            None => untrusted(format!(
+                "this project is not trusted and nobody is asked here; its hash is {current}"
+            ))
+            .hint(way),
+        }
+    }
+
+    fn store(&self) -> Result<Store, Failure> {
+        let none = || Failure::new(Kind::Output, "trust", "without `HOME` there is nowhere to keep trust");
+        Store::of(self.world).ok_or_else(none)
+    }
+
+    fn root(&self) -> Result<String, Failure> {
+        let root = self.world.cwd.to_str().map(str::to_owned);
+        root.ok_or_else(|| {
+            let message = "a project whose path is not UTF-8 cannot be trusted";
+            Failure::new(Kind::Configuration, "untrusted", message)
+        })
+    }
+}
+
+impl Case {
+    fn entry(&self) -> Entry {
+        Entry {
+            root: self.root.clone(),
+            hash: self.declaration.hash.clone(),
+            at: World::now().to_string(),
+            files: self.declaration.files.clone(),
+        }
+    }
+
+    fn changes(&self) -> Option<Changes> {
+        self.before.as_ref().map(|before| self.declaration.since(&before.files))
+    }
+
+    fn text(&self) -> String {
+        let line = |text: &str| safe_line(text, usize::MAX);
+        let mut text = String::new();
+        for plan in &self.plans {
+            let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
+            text.push_str(&declared::text(plan, replaces.map(|farther| farther.origin.file.as_str())));
+            text.push('\n');
+        }
+        text.push_str(&format!("project {}\n", line(&self.root)));
+        for file in &self.declaration.files {
+            text.push_str(&format!("  {}  {}\n", file.sha256, line(&file.path)));
+        }
+        text.push_str(&format!("sha256 of all  {}\n", self.declaration.hash));
+        if let (Some(before), Some(changes)) = (&self.before, self.changes()) {
+            text.push_str(&format!("last trusted {}\n", line(&before.at)));
+            for (what, paths) in
+                [("changed", changes.changed), ("new", changes.added), ("gone", changes.removed)]
+            {
+                paths.iter().for_each(|path| text.push_str(&format!("  {what}: {}\n", line(path))));
+            }
+        }
+        text
+    }
+
+    fn json(&self, trusted: bool) -> Value {
+        let before = self.before.as_ref();
+        json!({
+            "root": self.root,
+            "sha256": self.declaration.hash,
+            "trusted": trusted,
+            "files": self.declaration.files,
+            "before": before.map(|before| json!({ "at": before.at, "sha256": before.hash })),
+            "changes": self.changes(),
+            "ensembles": self.plans.iter().map(declared::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn failed(error: StoreError) -> Failure {
+    match error {
+        StoreError::Unsound(unsound) => Failure::new(Kind::Configuration, "trust", unsound.to_string())
+            .hint("look at it, and remove it if it is of no use: every project is then to be trusted anew"),
+        StoreError::Unwritten(message) => Failure::new(Kind::Output, "trust", message),
+    }
+}

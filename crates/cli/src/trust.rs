@@ -1,0 +1,231 @@
+//! What a project's ensembles declare, as one digest; and whether the user has trusted exactly that.
+//!
+//! Trust is bound to content, not to a name: every descriptor and invoker file counts, with its path below the project's
+//! root and the very text that was judged. A digest of the disk would be of other bytes if a file changed in between.
+//! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
+//! had none must change [`DOMAIN`], or it would act on what nobody was shown.
+
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use converse_config::{Scope, SourceMap};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::render::safe::safe_line;
+use crate::world::World;
+
+pub(crate) use store::{Entry, Store, StoreError};
+
+/// No other digest of this program begins like this one.
+const DOMAIN: &[u8] = b"converse-trust-1";
+
+/// One file of a declaration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct FileDigest {
+    /// Below the project's root, with `/`.
+    pub(crate) path: String,
+    /// Lower-case hex.
+    pub(crate) sha256: String,
+}
+
+/// Everything that a project's files declare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Declaration {
+    /// Lower-case hex.
+    pub(crate) hash: String,
+    pub(crate) files: Vec<FileDigest>,
+}
+
+impl Declaration {
+    /// `None`: the project declares nothing.
+    pub(crate) fn of(sources: &SourceMap) -> Option<Self> {
+        let project = sources.iter().filter(|(_, source)| source.scope == Scope::Project);
+        let files: BTreeSet<(&str, &str)> =
+            project.map(|(_, source)| (source.path.as_str(), source.text.as_str())).collect();
+        (!files.is_empty()).then(|| Self::of_files(&files))
+    }
+
+    /// A file that two ensembles name is there once, unless it changed between the two readings.
+    fn of_files(files: &BTreeSet<(&str, &str)>) -> Self {
+        let mut whole = Sha256::new_with_prefix(DOMAIN);
+        whole.update(length(files.len()));
+        for part in files.iter().flat_map(|(path, text)| [path, text]) {
+            whole.update(length(part.len()));
+            whole.update(part);
+        }
+        let digest = |(path, text): &(&str, &str)| FileDigest {
+            path: (*path).to_owned(),
+            sha256: hex(&Sha256::digest(text)),
+        };
+        Self { hash: hex(&whole.finalize()), files: files.iter().map(digest).collect() }
+    }
+
+    /// What has become of the files that were trusted.
+    pub(crate) fn since(&self, before: &[FileDigest]) -> Changes {
+        let (old, new) = (by_path(before), by_path(&self.files));
+        let names = |keep: &dyn Fn(&str) -> bool| {
+            let all: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+            all.into_iter().filter(|path| keep(path)).map(str::to_owned).collect()
+        };
+        Changes {
+            changed: names(
+                &|path| matches!((old.get(path), new.get(path)), (Some(old), Some(new)) if old != new),
+            ),
+            added: names(&|path| !old.contains_key(path)),
+            removed: names(&|path| !new.contains_key(path)),
+        }
+    }
+}
+
+fn by_path(files: &[FileDigest]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut map: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in files {
+        map.entry(&file.path).or_default().insert(&file.sha256);
+    }
+    map
+}
+
+fn length(of: usize) -> [u8; 8] {
+    (of as u64).to_be_bytes()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Paths of files, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Changes {
+    pub(crate) changed: Vec<String>,
+    pub(crate) added: Vec<String>,
+    pub(crate) removed: Vec<String>,
+}
+
+impl Changes {
+    /// All in one line, the first of them by name.
+    fn in_a_line(&self) -> String {
+        const NAMED: usize = 10;
+        let marked = |paths: &[String], mark: &str| {
+            paths.iter().map(|path| format!("{}{mark}", safe_line(path, 200))).collect::<Vec<_>>()
+        };
+        let mut all = marked(&self.changed, "");
+        all.extend(marked(&self.added, " (new)"));
+        all.extend(marked(&self.removed, " (gone)"));
+        let more = all.len().saturating_sub(NAMED);
+        all.truncate(NAMED);
+        if more > 0 {
+            all.push(format!("and {more} more"));
+        }
+        all.join(", ")
+    }
+}
+
+/// How a declaration stands with the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Trusted,
+    /// Nobody was ever asked about this project.
+    Unknown,
+    /// Trusted as it was before.
+    Changed(Changes),
+    /// It cannot be told, so it is not trusted.
+    Unsound(String),
+}
+
+impl Standing {
+    pub(crate) fn of(declaration: &Declaration, world: &World) -> Self {
+        let (Some(store), Some(root)) = (Store::of(world), world.cwd.to_str()) else { return Self::Unknown };
+        match store.find(root) {
+            Err(unsound) => Self::Unsound(unsound.to_string()),
+            Ok(None) => Self::Unknown,
+            Ok(Some(entry)) if entry.hash == declaration.hash => Self::Trusted,
+            Ok(Some(entry)) => Self::Changed(declaration.since(&entry.files)),
+        }
+    }
+
+    /// What the user must hear even if nothing was held back.
+    pub(crate) fn warning(&self) -> Option<String> {
+        match self {
+            Self::Trusted | Self::Unknown => None,
+            Self::Changed(changes) if *changes == Changes::default() => {
+                Some(format!("this project was trusted by another version of this program; {HOW}"))
+            }
+            Self::Changed(changes) => Some(format!(
+                "this project was trusted before; changed since: {}; {HOW}",
+                changes.in_a_line()
+            )),
+            Self::Unsound(why) => Some(format!("no project is trusted: {why}")),
+        }
+    }
+}
+
+/// The way out of not being trusted.
+pub(crate) const HOW: &str = "`converse ensembles trust` shows what its ensembles declare and asks";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(files: &[(&str, &str)]) -> Declaration {
+        let mut sources = SourceMap::new();
+        sources.add("builtin:io.toml", Scope::Shipped, "shipped");
+        sources.add("/home/u/ensembles/own.toml", Scope::User, "own");
+        for (path, text) in files {
+            sources.add(*path, Scope::Project, text);
+        }
+        Declaration::of(&sources).unwrap()
+    }
+
+    #[test]
+    fn only_the_projects_files_count_in_whatever_order() {
+        let (a, b) = (("ensembles/a.toml", "1"), ("ensembles/b.toml", "2"));
+        assert_eq!(declared(&[a, b]), declared(&[b, a, a]));
+        assert_eq!(declared(&[a, b]).files.len(), 2);
+        let mut alone = SourceMap::new();
+        alone.add(a.0, Scope::Project, a.1);
+        assert_eq!(Declaration::of(&alone), Some(declared(&[a])));
+        assert_eq!(Declaration::of(&SourceMap::new()), None);
+    }
+
+    #[test]
+    fn every_byte_and_its_place_counts() {
+        let sets: &[&[(&str, &str)]] = &[
+            &[("ensembles/a.toml", "text")],
+            &[("ensembles/a.toml", "texT")],
+            &[("ensembles/a.toml", "text\n")],
+            &[("ensembles/A.toml", "text")],
+            &[("ensembles/a.tom", "ltext")],
+            &[("ensembles/a.tomlt", "ext")],
+            &[("ensembles/a.toml", "te"), ("ensembles/b.toml", "xt")],
+            &[("ensembles/a.toml", "te"), ("ensembles/a.toml", "xt")],
+            &[("ensembles/a.toml", ""), ("text", "")],
+            &[("ensembles/a.toml", "text"), ("ensembles/b.toml", "")],
+        ];
+        let hashes: BTreeSet<String> = sets.iter().map(|files| declared(files).hash).collect();
+        assert_eq!(hashes.len(), sets.len());
+    }
+
+    /// What users have recorded must stay valid: the form may change only together with its domain.
+    #[test]
+    fn the_canonical_form_is_fixed() {
+        let bytes =
+            b"converse-trust-1\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x10ensembles/a.toml\0\0\0\0\0\0\0\x01x";
+        let one = declared(&[("ensembles/a.toml", "x")]);
+        assert_eq!(one.hash, hex(&Sha256::digest(bytes)));
+        assert_eq!(one.files[0].sha256, hex(&Sha256::digest(b"x")));
+    }
+
+    #[test]
+    fn changes_are_named() {
+        let before = declared(&[("a", "1"), ("b", "2"), ("c\n", "3")]);
+        let now = declared(&[("a", "1"), ("b", "3"), ("d", "4")]);
+        let changes = now.since(&before.files);
+        assert_eq!(changes.in_a_line(), "b, d (new), c\\n (gone)");
+        assert_eq!(before.since(&before.files), Changes::default());
+        let many: Vec<String> = (0..12).map(|number| format!("{number:02}")).collect();
+        let changes = Changes { added: many, ..Changes::default() };
+        assert!(changes.in_a_line().ends_with("09 (new), and 2 more"), "{}", changes.in_a_line());
+    }
+}

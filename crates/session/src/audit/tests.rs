@@ -1,0 +1,258 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use converse_canister::{Content, Decision, Digest, InvocationId, Outcome, TurnId};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn now() -> Timestamp {
+    "2026-11-20T10:11:12Z".parse().unwrap()
+}
+
+fn open(path: &Path) -> AuditLog {
+    AuditLog::open(path, Box::new(|text| text.replace("canary", "[redacted]"))).unwrap()
+}
+
+fn happens(happened: Happened) -> Record {
+    let invocation = InvocationId::of(TurnId(1), 0);
+    Record { session: Some("s".to_owned()), invocation, tool: "io__write_file".to_owned(), happened }
+}
+
+fn three() -> [Record; 3] {
+    let Value::Object(arguments) = json!({ "path": "x", "deep": [{ "a canary": "b canary" }] }) else {
+        unreachable!()
+    };
+    let decision = Decision::Deny { rule: "io (--deny)".into(), comment: Some("not with my canary".into()) };
+    let content = [Content::text("done")];
+    [
+        happens(Happened::decided(&decision, &arguments)),
+        happens(Happened::Started { arguments }),
+        happens(Happened::finished(Outcome::Success, &content, Some(Duration::from_millis(7)))),
+    ]
+}
+
+/// A log of `3 * batches` records, as bytes.
+fn log(batches: usize) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let mut log = open(&path);
+    (0..batches).for_each(|_| log.append(&three(), now()).unwrap());
+    fs::read(path).unwrap()
+}
+
+fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
+    bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+}
+
+#[track_caller]
+fn holds(bytes: &[u8]) -> Verified {
+    verify(bytes, None).unwrap()
+}
+
+/// The line that is blamed.
+#[track_caller]
+fn blamed(bytes: &[u8], noted: Option<&Digest>) -> u64 {
+    match verify(bytes, noted) {
+        Err(VerifyError::Broken(broken)) => broken.line,
+        other => panic!("{other:?}: {}", String::from_utf8_lossy(bytes)),
+    }
+}
+
+#[test]
+fn a_record_says_what_happened_and_no_secret() {
+    let bytes = log(1);
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert!(!text.contains("canary"), "{text}");
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let zeros = "0".repeat(64);
+    let asked = crate::digest(br#"{"path":"x","deep":[{"a canary":"b canary"}]}"#).to_string();
+    let pid = std::process::id();
+    let decided = json!({ "seq": 1, "at": "2026-11-20T10:11:12Z", "prev": zeros, "kind": "decided", "pid": pid,
+        "session": "s", "invocation": records[0]["invocation"], "tool": "io__write_file", "decision": "deny",
+        "rule": "io (--deny)", "comment": "not with my [redacted]", "arguments_sha256": asked });
+    assert_eq!(records[0], decided);
+    assert_eq!(
+        (&records[1]["kind"], &records[1]["arguments_sha256"]),
+        (&json!("started"), &json!(asked)),
+        "the digest is of what runs"
+    );
+    assert_eq!(records[1]["arguments"], json!({ "path": "x", "deep": [{ "a [redacted]": "b [redacted]" }] }));
+    assert_eq!(records[1]["prev"], json!(crate::digest(&lines(&bytes)[0]).to_string()));
+    let said = ["kind", "outcome", "milliseconds"].map(|key| records[2][key].clone());
+    assert_eq!(said, [json!("finished"), json!("success"), json!(7)]);
+    let content = serde_json::to_vec(&[Content::text("done")]).unwrap();
+    assert_eq!(records[2]["result_sha256"], json!(crate::digest(&content).to_string()));
+}
+
+#[test]
+fn a_whole_log_holds_and_its_head_is_the_hash_of_the_last_line() {
+    let bytes = log(3);
+    let verified = holds(&bytes);
+    assert_eq!((verified.records, verified.torn), (9, 0));
+    assert_eq!(verified.head, crate::digest(lines(&bytes).last().unwrap()));
+    for line in lines(&bytes) {
+        verify(&bytes[..], Some(&crate::digest(&line))).unwrap();
+    }
+    assert_eq!(holds(b""), Verified { records: 0, head: Digest([0; 32]), torn: 0 });
+    assert_eq!(blamed(&bytes, Some(&Digest([7; 32]))), 9);
+    assert_eq!(blamed(b"", Some(&verified.head)), 1);
+}
+
+#[test]
+fn every_flipped_byte_is_found() {
+    let bytes = log(2);
+    let head = holds(&bytes).head;
+    let starts: Vec<usize> = lines(&bytes)
+        .iter()
+        .scan(0, |at, line| {
+            let start = *at;
+            *at += line.len();
+            Some(start)
+        })
+        .collect();
+    for at in 0..bytes.len() {
+        for mask in [0x01, 0x20, 0x80] {
+            let mut changed = bytes.clone();
+            changed[at] ^= mask;
+            let line = starts.partition_point(|start| *start <= at) as u64;
+            let blamed = blamed(&changed, Some(&head));
+            assert!(
+                blamed == line || blamed == line + 1,
+                "byte {at} of line {line}, {mask:#x}: line {blamed} is blamed"
+            );
+            if line < 6 {
+                // Only the last line needs the head.
+                verify(&changed[..], None).unwrap_err();
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_taken_out_repeated_moved_or_put_in_are_found_where_they_are() {
+    let all = lines(&log(2));
+    let head = holds(&all.concat()).head;
+    for at in 0..all.len() - 1 {
+        let line = at as u64 + 1;
+        let mut deleted = all.clone();
+        deleted.remove(at);
+        assert_eq!(blamed(&deleted.concat(), None), line, "deleted");
+        let mut repeated = all.clone();
+        repeated.insert(at, all[at].clone());
+        assert_eq!(blamed(&repeated.concat(), None), line + 1, "repeated");
+        let mut moved = all.clone();
+        moved.swap(at, at + 1);
+        assert_eq!(blamed(&moved.concat(), None), line, "moved");
+        let mut other = all.clone();
+        other.insert(at, b"{\"seq\":1}\n".to_vec());
+        assert_eq!(blamed(&other.concat(), None), line, "put in");
+        let mut emptied = all.clone();
+        emptied[at] = b"\n".to_vec();
+        assert_eq!(blamed(&emptied.concat(), None), line, "emptied");
+        let cut = all[..=at].concat();
+        assert_eq!(holds(&cut).records, line, "a shorter chain is a chain");
+        assert_eq!(blamed(&cut, Some(&head)), line, "cut off");
+    }
+    let forged = String::from_utf8(all[0].clone()).unwrap().replace("\"seq\":1,", "\"seq\":1,\"seq\":1,");
+    assert_eq!(blamed(forged.as_bytes(), None), 1, "a key twice");
+}
+
+#[test]
+fn a_line_cut_in_the_middle_is_torn_at_the_end_and_broken_elsewhere() {
+    let bytes = log(1);
+    let all = lines(&bytes);
+    let last = all[2].len();
+    for left in 1..last {
+        let cut = &bytes[..bytes.len() - left];
+        let verified = holds(cut);
+        assert_eq!((verified.records, verified.torn), (2, last - left));
+        let middle = [&all[0], &all[1][..all[1].len().saturating_sub(left + 1)], b"\n", &all[2]].concat();
+        assert_eq!(blamed(&middle, None), 2);
+    }
+    let zeros = [&bytes[..bytes.len() - 9], &[0; 9]].concat();
+    assert_eq!(holds(&zeros).torn, last);
+    for garbage in ["x", "{\"seq\":4}x", "{\"seq\":4,,", "[", " {"] {
+        assert_eq!(blamed(&[&bytes, garbage.as_bytes()].concat(), None), 4, "{garbage}");
+    }
+}
+
+#[test]
+fn an_unfinished_line_is_set_aside_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let bytes = log(2);
+    let torn = lines(&bytes)[5].len() - 5;
+    fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
+    let mut log = open(&path);
+    log.append(&three()[..1], now()).unwrap();
+    log.append(&three(), now()).unwrap();
+    let mended = fs::read(&path).unwrap();
+    assert_eq!(holds(&mended).records, 5 + 1 + 1 + 3);
+    let record: Value = serde_json::from_slice(&lines(&mended)[5]).unwrap();
+    let kept = fs::read(dir.path().join("audit-torn-6")).unwrap();
+    assert_eq!((&record["kind"], &record["torn_bytes"]), (&json!("mended"), &json!(torn)));
+    assert_eq!(record["torn_sha256"], json!(crate::digest(&kept).to_string()));
+    assert_eq!(kept[..], bytes[bytes.len() - 5 - torn..bytes.len() - 5]);
+}
+
+#[test]
+fn nothing_is_appended_to_what_no_crash_explains() {
+    let whole = log(1);
+    let mut long = vec![b'x'; MAX_LINE_BYTES * 5];
+    long.push(b'\n');
+    for damaged in [&b"garbage\n"[..], b"{}\n", b"\n", &[&whole[..], b"x"].concat(), &long] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        fs::write(&path, damaged).unwrap();
+        let error = open(&path).append(&three(), now()).unwrap_err();
+        assert!(matches!(error, AuditError::Damaged { .. }), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), damaged);
+    }
+}
+
+#[test]
+fn eight_writers_make_one_chain() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("state/audit.jsonl");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut log = open(&path);
+                (0..50).for_each(|at| log.append(&three()[..1 + at % 3], now()).unwrap());
+            });
+        }
+    });
+    let each: usize = (0..50).map(|at| 1 + at % 3).sum();
+    assert_eq!(holds(&fs::read(&path).unwrap()).records, 8 * each as u64);
+}
+
+#[test]
+fn a_log_is_for_its_owner_alone_and_a_place_without_one_is_told_from_a_broken_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a/b/audit.jsonl");
+    open(&path).append(&three(), now()).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    let refused = |path: &Path| AuditLog::open(path, Box::new(str::to_owned)).unwrap_err();
+    for nowhere in ["/proc/nowhere/audit.jsonl", "/dev/null/converse/audit.jsonl"] {
+        assert!(matches!(refused(Path::new(nowhere)), AuditError::Unavailable { .. }), "{nowhere}");
+    }
+    assert!(matches!(refused(dir.path()), AuditError::Io { .. }));
+    fs::remove_file(&path).unwrap();
+    let mut gone = open(&path);
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(gone.append(&three(), now()), Err(AuditError::Io { .. })));
+}
+
+#[test]
+fn a_lock_that_is_not_given_back_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let mut log = open(&path);
+    let other = File::open(&path).unwrap();
+    other.lock().unwrap();
+    log.patience = 2;
+    assert!(matches!(log.append(&three(), now()), Err(AuditError::Busy { .. })));
+    other.unlock().unwrap();
+    log.append(&three(), now()).unwrap();
+}

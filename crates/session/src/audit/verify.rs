@@ -1,0 +1,82 @@
+//! Is the chain whole? Pure but for the reader it is given.
+//!
+//! A change shows in the line after it, whose `prev` then fits no longer: so the reason names both lines, and only a
+//! head that was noted elsewhere guards the last one.
+
+use std::io::{self, BufRead, Read as _};
+
+use converse_canister::Digest;
+
+use super::MAX_LINE_BYTES;
+use super::tail::{End, Link, could_be_torn};
+
+/// A log that holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    pub records: u64,
+    /// The SHA-256 of the last line, its newline included; zeros if there is none. Note it elsewhere.
+    pub head: Digest,
+    /// Bytes of a last line that was never finished, by a crash or because somebody writes it now.
+    pub torn: usize,
+}
+
+/// Where a log does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct Broken {
+    /// The first line that does not follow from those before it, from 1.
+    pub line: u64,
+    pub reason: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Reads a log to its end. `noted` is a head from an earlier time: its line must still be there.
+pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verified, VerifyError> {
+    let mut end = End::default();
+    let mut seen = noted.is_none_or(|noted| *noted == end.head);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        reader.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
+        let at = |reason: String| Broken { line: end.seq + 1, reason };
+        if line.len() > MAX_LINE_BYTES {
+            return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")).into());
+        }
+        if !line.ends_with(b"\n") {
+            if !could_be_torn(&line) {
+                return Err(at("no newline, and no part of a record that a crash could leave".into()).into());
+            }
+            break;
+        }
+        follows(&end, &line).map_err(at)?;
+        end.follow(&line);
+        seen |= noted == Some(&end.head);
+    }
+    if !seen {
+        let reason = "the noted head is no line of this log: the end was cut off, or the last line changed";
+        return Err(Broken { line: end.seq.max(1), reason: reason.to_owned() }.into());
+    }
+    Ok(Verified { records: end.seq, head: end.head, torn: line.len() })
+}
+
+fn follows(end: &End, line: &[u8]) -> Result<(), String> {
+    let link: Link = serde_json::from_slice(line).map_err(|error| format!("not a record: {error}"))?;
+    let number = end.seq + 1;
+    if link.seq != number {
+        return Err(format!("`seq` is {}, not {number}: lines are missing, repeated or moved", link.seq));
+    }
+    if link.prev == end.head {
+        return Ok(());
+    }
+    Err(match end.seq {
+        0 => "`prev` of the first line is not zeros: lines before it are missing".to_owned(),
+        before => format!("`prev` is not the hash of line {before}: one of the two was changed"),
+    })
+}
