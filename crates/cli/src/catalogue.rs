@@ -9,7 +9,7 @@ use converse_config::{
 use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
-use crate::settings::can_be_looked_for;
+use crate::settings::{can_be_looked_for, leads_out};
 use crate::trust::{Declaration, HOW, Standing};
 use crate::world::World;
 
@@ -144,10 +144,13 @@ impl Catalogue {
     }
 
     pub(crate) fn named(&self, name: &str) -> Result<&EnsemblePlan, Failure> {
-        if let Some(broken) = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name)) {
+        let plan = self.plans.iter().find(|plan| plan.name.as_str() == name);
+        let broken = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name));
+        // A broken one of the project stands in nobody's way.
+        if let Some(broken) = broken.filter(|broken| plan.is_none() || broken.scope != Scope::Project) {
             return Err(self.invalid(|diagnostic| diagnostic.place.source() == broken.source));
         }
-        if let Some(plan) = self.plans.iter().find(|plan| plan.name.as_str() == name) {
+        if let Some(plan) = plan {
             if is_inert(plan) {
                 let message = format!(
                     "the ensemble `{name}` of {}:{} is not trusted",
@@ -211,7 +214,9 @@ impl Catalogue {
 fn roots(world: &World, explicit: &[PathBuf]) -> Vec<Root> {
     let mut roots: Vec<Root> = explicit.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
     let project = world.cwd.join("ensembles");
-    if !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
+    // A link to somewhere else could show its reader files that are none of the project's.
+    let own = !leads_out(&project, &world.cwd);
+    if own && !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
         roots.push(Root { scope: Scope::Project, dir: project, shown: "ensembles".to_owned() });
     }
     let user = world.config_dir().map(|dir| dir.join("ensembles")).filter(|dir| can_be_looked_for(dir));

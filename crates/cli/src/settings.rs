@@ -33,8 +33,8 @@ pub(crate) fn can_be_looked_for(path: &Path) -> bool {
     !matches!(error, Some(ErrorKind::PermissionDenied | ErrorKind::NotADirectory))
 }
 
-/// A project's file is a link to somewhere else: an error message could show its reader any file of the machine.
-fn leads_out(path: &Path, project: &Path) -> bool {
+/// What is a project's is a link to somewhere else: an error message could show its reader any file of the machine.
+pub(crate) fn leads_out(path: &Path, project: &Path) -> bool {
     path.is_symlink() && path.canonicalize().map_or(true, |target| !target.starts_with(project))
 }
 

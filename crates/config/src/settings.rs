@@ -1,7 +1,7 @@
 //! Settings files: the user's `config.toml` and the project's `converse.toml`.
 //!
-//! A project may only tighten. Whatever could send a conversation elsewhere, allow a tool or change a wait is an error
-//! in its file, and its limits are upper bounds, kept apart in [`SettingsPlan::bounds`], so that nobody can mistake them
+//! A project may name a model, a system text and presets, and for the rest only tighten: a provider, an allowed tool or a
+//! wait is an error in its file, and its limits are upper bounds, kept apart in [`SettingsPlan::bounds`], so that nobody can mistake them
 //! for wishes.
 
 use std::collections::BTreeMap;
@@ -92,16 +92,17 @@ pub struct PresetPlan {
 }
 
 impl SettingsPlan {
-    /// These settings with a nearer file's over them. Rules add up (the strictest wins anyway), bounds tighten, and the
-    /// nearer file wins elsewhere.
+    /// These settings with a nearer file's over them. Rules add up (the strictest wins anyway), bounds tighten, presets of
+    /// this one stay as they are, and the nearer file wins elsewhere.
     #[must_use]
     pub fn under(self, nearer: Self) -> Self {
         let mut rules = self.rules;
         rules.extend(nearer.rules);
         let mut providers = self.providers;
         providers.extend(nearer.providers);
-        let mut presets = self.presets;
-        presets.extend(nearer.presets);
+        // By name: a project must not be able to change what a user's own preset means.
+        let mut presets = nearer.presets;
+        presets.extend(self.presets);
         Self {
             model: nearer.model.or(self.model),
             system: nearer.system.or(self.system),

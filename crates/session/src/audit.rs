@@ -7,7 +7,7 @@
 //! ```
 //! The chain shows that something was changed, removed or put in between. It cannot stop anybody: whoever may write the
 //! file may write all of it anew, and cutting lines off its end leaves a chain that holds. Against both helps only a
-//! head that was noted elsewhere; [`verify`] takes one.
+//! head that was noted elsewhere; [`verify()`] takes one.
 //!
 //! Several processes append at the same time. Each batch of lines is written under the kernel's lock by one call, and
 //! who finds the file grown reads the last line again. A line that a dead process left unfinished is set aside and cut

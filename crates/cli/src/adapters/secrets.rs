@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use serde_json::Value;
+
 /// A key. Its value leaves this module only to become a header, or to be searched for in what is about to be printed.
 #[derive(Clone)]
 pub(crate) struct Secret(String);
@@ -16,9 +18,24 @@ impl Secret {
         &self.0
     }
 
-    /// The text with every occurrence of the key replaced. Keys too short to be one are left alone.
+    /// The text with the key replaced wherever it stands, also where only its beginning stands: somebody before us may
+    /// have cut the text. Keys too short to be one are left alone.
     pub(crate) fn redact(&self, text: &str) -> String {
-        if self.0.len() < 8 { text.to_owned() } else { text.replace(&self.0, "[redacted]") }
+        const TELLING: usize = 12;
+        let key = self.0.as_str();
+        let Some(beginning) = key.get(..key.floor_char_boundary(TELLING)).filter(|_| key.len() >= 8) else {
+            return text.to_owned();
+        };
+        let (mut clean, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find(beginning) {
+            let (before, from) = rest.split_at(at);
+            let same =
+                from.chars().zip(key.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+            clean.push_str(before);
+            clean.push_str("[redacted]");
+            rest = from.get(same..).unwrap_or_default();
+        }
+        clean + rest
     }
 }
 
@@ -34,6 +51,17 @@ impl Redactor {
     pub(crate) fn clean(&self, text: &str) -> String {
         let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    /// Every text in a value. Serialised text is no place to look: there a key may be escaped, and a key that looks like
+    /// JSON would break it.
+    pub(crate) fn clean_json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_json(item)),
+            Value::Object(object) => object.values_mut().for_each(|item| self.clean_json(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }
 
@@ -53,9 +81,19 @@ mod tests {
         assert!(!format!("{secret:?}").contains("canary"));
         assert_eq!(secret.redact("bad key sk-canary-123!"), "bad key [redacted]!");
         assert_eq!(Secret::new("x").redact("x"), "x");
+        let long = Secret::new("sk-proj-0123456789abcdef");
+        assert_eq!(
+            long.redact("cut: sk-proj-0123456…, whole: sk-proj-0123456789abcdef."),
+            "cut: [redacted]…, whole: [redacted]."
+        );
+        assert_eq!(long.redact("sk-proj-other"), "sk-proj-other");
         let redactor = Redactor::default();
         let shared = redactor.clone();
         redactor.learn([secret]);
         assert_eq!(shared.clean("sk-canary-123 sk-canary-123"), "[redacted] [redacted]");
+        redactor.learn([Secret::new("pa\"ss\\word12")]);
+        let mut value = serde_json::json!({ "answer": ["it is pa\"ss\\word12", 1, null] });
+        shared.clean_json(&mut value);
+        assert_eq!(value, serde_json::json!({ "answer": ["it is [redacted]", 1, null] }));
     }
 }

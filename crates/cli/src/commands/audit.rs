@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::adapters::audit::place;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
-use crate::render::output::write_stdout;
+use crate::render::output::{write_json, write_stdout};
 use crate::world::World;
 
 /// What was asked for.
@@ -30,7 +30,7 @@ impl Verify<'_> {
             Err(VerifyError::Broken(broken)) => {
                 if self.as_json {
                     let told = json!({ "line": broken.line, "reason": broken.reason });
-                    write_stdout(&format!("{:#}\n", json!({ "intact": false, "broken": told })))?;
+                    write_json(&json!({ "intact": false, "broken": told }))?;
                 }
                 Err(Failure::new(Kind::Output, "audit-broken", format!("`{}`: {broken}", path.display())))
             }
@@ -66,16 +66,11 @@ impl Verify<'_> {
                 "warning: a last line of {torn} bytes was never finished: a crash, or it is being written now"
             ));
         }
-        let text = match self.as_json {
-            true => {
-                format!(
-                    "{:#}\n",
-                    json!({ "intact": true, "records": records, "head": head, "torn_bytes": torn })
-                )
-            }
-            false => format!("{records} records, head {head}\n"),
-        };
-        Ok(write_stdout(&text)?)
+        if self.as_json {
+            let told = json!({ "intact": true, "records": records, "head": head, "torn_bytes": torn });
+            return Ok(write_json(&told)?);
+        }
+        Ok(write_stdout(&format!("{records} records, head {head}\n"))?)
     }
 }
 

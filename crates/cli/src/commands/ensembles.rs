@@ -13,7 +13,7 @@ use crate::args::{Ensembles, Places, Rules};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
-use crate::render::output::write_stdout;
+use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe_line;
 use crate::render::table::table;
 use crate::settings::{Files, rules};
@@ -46,7 +46,7 @@ fn list(places: &Places, as_json: bool, manners: &Manners, world: &World) -> Res
     manners.warn_all(catalogue.lines());
     if as_json {
         let rows: Vec<Value> = catalogue.plans.iter().map(ensemble_row).collect();
-        write_stdout(&format!("{:#}\n", Value::Array(rows)))?;
+        write_json(&Value::Array(rows))?;
     } else {
         let heading = ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(catalogue.plans.iter().map(cells)).collect();
@@ -98,13 +98,14 @@ fn show(
     let catalogue = Catalogue::find(world, &places.ensembles);
     let plan = catalogue.named(name)?;
     manners.warn_all(catalogue.notes());
-    let (files, _) = Files::read(world).checked()?;
+    let (files, warnings) = Files::read(world).checked()?;
+    manners.warn_all(warnings);
     let rules = rules(given, &files)?;
     let shown: Vec<Value> = plan.invokers.iter().map(|invoker| tool_row(plan, invoker, &rules)).collect();
     if as_json {
         let mut row = ensemble_row(plan);
         row["tools"] = Value::Array(shown);
-        return Ok(write_stdout(&format!("{row:#}\n"))?);
+        return Ok(write_json(&row)?);
     }
     let mut text = format!("{}: {}\n", plan.name, safe_line(&plan.description, 200));
     text.push_str(&format!("  from {}:{}\n", safe_line(&plan.origin.file, 200), plan.origin.line));
@@ -165,7 +166,7 @@ fn check(catalogue: &Catalogue, as_json: bool, manners: &Manners) -> Result<(), 
     let findings = catalogue.findings();
     if as_json {
         let rows: Vec<Value> = findings.iter().map(Finding::to_json).collect();
-        write_stdout(&format!("{:#}\n", Value::Array(rows)))?;
+        write_json(&Value::Array(rows))?;
     } else {
         write_stdout(&catalogue.pictures().into_iter().map(|picture| picture + "\n").collect::<String>())?;
         let tools: usize = catalogue.plans.iter().map(|plan| plan.invokers.len()).sum();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::model::{self, Reach, UNDERSTUDY};
-use crate::render::output::write_stdout;
+use crate::render::output::{write_json, write_stdout};
 use crate::render::table::table;
 use crate::settings::Files;
 use crate::world::World;
@@ -18,7 +18,7 @@ pub(crate) fn list(as_json: bool, world: &World) -> Result<(), Failure> {
             json!({ "provider": UNDERSTUDY, "dialect": "openai-chat", "base_url": null, "key_variables": [],
             "key_set": true, "default_model": UNDERSTUDY }),
         );
-        return Ok(write_stdout(&format!("{:#}\n", Value::Array(rows)))?);
+        return Ok(write_json(&Value::Array(rows))?);
     }
     let heading = ["provider", "key", "default model", "base URL"].map(str::to_owned).to_vec();
     let last = [UNDERSTUDY, "none needed", UNDERSTUDY, "in this program: no network, no language model"];

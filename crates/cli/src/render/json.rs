@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::adapters::secrets::Redactor;
-use crate::render::output::write_stdout;
+use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held, result_text};
 
 pub(crate) struct JsonRenderer {
@@ -133,7 +133,9 @@ impl Renderer for JsonRenderer {
             reason: end.reason,
             error: end.failure.map(crate::failure::Failure::json),
         };
-        let text = serde_json::to_string(&object).map_err(|error| SinkError::Output(error.to_string()))?;
-        write_stdout(&(self.redactor.clean(&text) + "\n"))
+        let mut value =
+            serde_json::to_value(&object).map_err(|error| SinkError::Output(error.to_string()))?;
+        self.redactor.clean_json(&mut value);
+        write_stdout(&(printable(&value.to_string()) + "\n"))
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::adapters::secrets::Redactor;
 use crate::render::json::dollars;
-use crate::render::output::write_stdout;
+use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held, result_text};
 
 pub(crate) struct JsonlRenderer {
@@ -94,9 +94,10 @@ impl JsonlRenderer {
     pub(crate) fn write(&self, record: Record<'_>) -> Result<(), SinkError> {
         let mut next = held(&self.next)?;
         let line = Line { v: 1, seq: *next, record };
-        let text = serde_json::to_string(&line).map_err(|error| SinkError::Output(error.to_string()))?;
+        let mut value = serde_json::to_value(&line).map_err(|error| SinkError::Output(error.to_string()))?;
+        self.redactor.clean_json(&mut value);
         *next += 1;
-        write_stdout(&(self.redactor.clean(&text) + "\n"))
+        write_stdout(&(printable(&value.to_string()) + "\n"))
     }
 
     fn appended(&self, canister: &Canister) -> Result<(), SinkError> {

@@ -6,11 +6,32 @@
 use std::io::{self, ErrorKind, Write as _};
 
 use converse_engine::SinkError;
+use serde_json::Value;
+
+use crate::render::safe::is_unsafe;
 
 /// Writes and flushes: whoever reads a pipe sees each piece as it comes.
 pub(crate) fn write_stdout(text: &str) -> Result<(), SinkError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(classify)
+}
+
+/// One value over several lines, for lists and the like.
+pub(crate) fn write_json(value: &Value) -> Result<(), SinkError> {
+    write_stdout(&(printable(&format!("{value:#}")) + "\n"))
+}
+
+/// JSON that no terminal acts upon: serde_json escapes the oldest control characters only. Outside of strings such
+/// characters do not occur, so the text means the same.
+pub(crate) fn printable(json: &str) -> String {
+    let mut units = [0; 2];
+    let shown = |c: char| {
+        if !is_unsafe(c) {
+            return c.to_string();
+        }
+        c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    };
+    if json.chars().any(is_unsafe) { json.chars().map(shown).collect() } else { json.to_owned() }
 }
 
 /// What cannot be said on stderr is not said; there is nowhere left to say so.
@@ -22,5 +43,18 @@ fn classify(error: io::Error) -> SinkError {
     match error.kind() {
         ErrorKind::BrokenPipe => SinkError::Closed,
         _ => SinkError::Output(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_stays_the_same_and_acts_on_nothing() {
+        let value = serde_json::json!({ "a\u{9b}b": ["\u{202e}", "\u{e0041}", "\u{7f}", "é", "\n"] });
+        let text = printable(&format!("{value:#}"));
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        assert!(!text.chars().any(is_unsafe), "{text:?}");
     }
 }

@@ -77,9 +77,19 @@ impl Progress {
     fn line(&self, text: &str) {
         if self.style.lines {
             self.hush();
-            let text = format!("{}\n", self.redactor.clean(text));
-            self.bars.suspend(|| write_stderr(&text));
+            self.bars.suspend(|| write_stderr(&format!("{text}\n")));
         }
+    }
+
+    /// Short enough for a line. Cleaned before it is cut: half a key is no less a secret.
+    fn brief(&self, text: &str, most: usize) -> String {
+        safe_line(&self.redactor.clean(text.trim()), most)
+    }
+
+    /// `ensemble__invoker {arguments}`, short.
+    fn call(&self, invocation: &Invocation) -> String {
+        let tool = self.brief(&invocation.tool, 64);
+        format!("{tool} {}", self.brief(&invocation.arguments.raw, ARGUMENTS_SHOWN)).trim_end().to_owned()
     }
 
     fn painted(&self, text: &str, code: &str) -> String {
@@ -103,7 +113,7 @@ impl Progress {
 
     fn think(&self, model: &str) {
         self.hush();
-        let bar = self.spinner(format!("asking {}", safe_line(model, 60)));
+        let bar = self.spinner(format!("asking {}", self.brief(model, 60)));
         if let Ok(mut state) = self.state.lock() {
             state.thinking = bar;
         }
@@ -130,7 +140,7 @@ impl Progress {
 
     fn start(&self, invocation: &Invocation) {
         self.hush();
-        let Some(bar) = self.spinner(call(invocation)) else { return };
+        let Some(bar) = self.spinner(self.call(invocation)) else { return };
         if let Ok(mut state) = self.state.lock() {
             state.running.insert(invocation.id.clone(), bar);
         }
@@ -140,7 +150,7 @@ impl Progress {
         let Ok(state) = self.state.lock() else { return };
         let Some(bar) = state.running.get(id) else { return };
         let told = match word {
-            Word::Progress { message: Some(message), .. } | Word::Log { message } => safe_line(message, 60),
+            Word::Progress { message: Some(message), .. } | Word::Log { message } => self.brief(message, 60),
             Word::Progress { done, total: Some(total), .. } if *total > 0.0 => {
                 format!("{:.0} %", done / total * 100.0)
             }
@@ -170,19 +180,17 @@ impl Progress {
     }
 
     fn tell(&self, invocation: &Invocation, result: &InvocationResult, time: &str) {
-        let brief = safe_line(result_text(result).trim(), RESULT_SHOWN);
+        let brief = self.brief(&result_text(result), RESULT_SHOWN);
         let (mark, colour, outcome) = match result.outcome {
             Outcome::Success => ("✓", "32", String::new()),
             outcome => ("✗", "31", format!("{}: ", outcome.label())),
         };
-        self.line(&format!("{} {} → {outcome}{brief}{time}", self.painted(mark, colour), call(invocation)));
+        self.line(&format!(
+            "{} {} → {outcome}{brief}{time}",
+            self.painted(mark, colour),
+            self.call(invocation)
+        ));
     }
-}
-
-/// `ensemble__invoker {arguments}`, short.
-fn call(invocation: &Invocation) -> String {
-    let arguments = safe_line(invocation.arguments.raw.trim(), ARGUMENTS_SHOWN);
-    format!("{} {arguments}", safe_line(&invocation.tool, 64)).trim_end().to_owned()
 }
 
 fn short(elapsed: Duration) -> String {
@@ -199,7 +207,7 @@ impl Sink for Progress {
             Event::Delta(Delta::Reasoning(text)) => self.reason(text),
             Event::Delta(Delta::Text(_)) | Event::Deciding(_) | Event::Done(_) => self.hush(),
             Event::Restarted(restart) => {
-                let (reason, wait) = (safe_line(restart.reason, 160), short(restart.delay));
+                let (reason, wait) = (self.brief(restart.reason, 160), short(restart.delay));
                 self.line(&format!("… {reason}; trying again in {wait}"));
             }
             Event::Started(invocations) => invocations.iter().for_each(|invocation| self.start(invocation)),

@@ -79,6 +79,25 @@ fn a_project_cannot_replace_or_allow_anything() {
 }
 
 #[test]
+fn a_broken_ensemble_of_a_project_takes_nobodys_name() {
+    let env = TestEnv::new();
+    env.write("work/ensembles/e.toml", "[ensemble]\nname = \"essentials\"\nbogus = 1\n");
+    env.run(&["ensembles", "call", "essentials.calculator", "expression=1"]).exits(0);
+    env.run(&["ask", "2+2", "-e", "essentials"]).exits(0);
+}
+
+#[test]
+fn a_link_to_somewhere_else_is_not_the_projects() {
+    let env = TestEnv::new();
+    env.write("home/.app/x.toml", "token = \"ghp_flatsecret\"\n");
+    std::os::unix::fs::symlink("../home/.app", env.path("work/ensembles")).unwrap();
+    for args in [&["ensembles", "check"][..], &["ask", "2+2"], &["ensembles", "list"]] {
+        let ran = env.run(args).exits(0);
+        assert!(!format!("{ran:?}").contains("ghp_flatsecret") && !ran.stderr.contains("x.toml"), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_broken_descriptor_warns_in_a_project_and_stops_when_named_or_checked() {
     let env = TestEnv::new();
     env.write("work/ensembles/broken.toml", "[ensemble]\nname = \"broken\"\ntimout = 3\n");

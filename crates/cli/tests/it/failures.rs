@@ -109,6 +109,21 @@ fn a_provider_that_echoes_the_key_does_not_get_it_printed() {
 }
 
 #[test]
+fn half_a_key_is_no_less_a_secret() {
+    // In the line of a tool, which is cut; and in a provider's error, which is cut too.
+    let key = format!("sk-proj-{}", "Q".repeat(85));
+    let script: Vec<Line> = vec![
+        calls([("io__read_file", json!({ "path": "keys.txt" }))]).into(),
+        error(401, &format!(r#"{{"error":{{"message":"{}{key}"}}}}"#, "x".repeat(2010))).into(),
+    ];
+    let provider = Provider::chat(script);
+    let env = provider.env(TestEnv::new()).var("OTHER_API_KEY", key.as_str());
+    env.write("work/keys.txt", &key);
+    let ran = env.run(&["ask", "go", "-m", provider.model(), "-v"]).exits(4);
+    assert!(ran.stderr.contains("[redacted]") && !ran.stderr.contains("sk-proj-QQ"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_key_is_a_key_whatever_its_variable_is_called() {
     let provider = Provider::chat([error(401, r#"{"error":{"message":"bad key corp-0123456789abcdef"}}"#)]);
     let base = provider.base_url();

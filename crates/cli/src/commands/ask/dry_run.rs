@@ -9,7 +9,7 @@ use super::conversation::opening;
 use super::{Turn, internal};
 use crate::adapters::journal::Kept;
 use crate::failure::{Failure, Kind};
-use crate::render::output::write_stdout;
+use crate::render::output::write_json;
 
 impl Turn<'_> {
     pub(super) async fn dry_run(&self, continued: Option<Session>, prompt: String) -> Result<(), Failure> {
@@ -33,8 +33,9 @@ impl Turn<'_> {
         let request = processor(endpoint.dialect)
             .nativize(&asked, endpoint)
             .map_err(|error| Failure::new(Kind::ProviderNonsense, "cannot-translate", error.to_string()))?;
-        let text = format!("{:#}\n", shown(&request, endpoint.auth));
-        Ok(write_stdout(&run.manners.redactor.clean(&text))?)
+        let mut shown = shown(&request, endpoint.auth);
+        run.manners.redactor.clean_json(&mut shown);
+        Ok(write_json(&shown)?)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 use crate::model;
-use crate::render::output::write_stdout;
+use crate::render::output::{write_json, write_stdout};
 use crate::render::result_text;
 use crate::render::safe::safe;
 use crate::settings::{Files, rules};
@@ -44,7 +44,8 @@ impl Call<'_> {
         let catalogue = Catalogue::find(world, &self.places.ensembles);
         let plan = catalogue.named(ensemble)?;
         manners.warn_all(catalogue.notes());
-        let (files, _) = Files::read(world).checked()?;
+        let (files, warnings) = Files::read(world).checked()?;
+        manners.warn_all(warnings);
         manners.redactor.learn(model::keys(&files, world)?);
         let rules = rules(self.rules, &files)?;
         let connected = connect(&[plan], rules, Arc::new(Kept(None)), world).await?;
@@ -163,7 +164,7 @@ impl Call<'_> {
     fn told(&self, result: &InvocationResult, terminal: bool) -> Result<(), Failure> {
         let text = result_text(result);
         if self.as_json {
-            write_stdout(&format!("{:#}\n", serde_json::to_value(result).unwrap_or_default()))?;
+            write_json(&serde_json::to_value(result).unwrap_or_default())?;
         } else if result.outcome.is_success() {
             let text = text.trim_end_matches('\n');
             let text = if terminal { safe(text) } else { text.into() };

@@ -1,12 +1,12 @@
 //! What a project's ensembles declare, in full: what somebody has to see before they trust it.
 //!
 //! Nothing is cut off and every text of the project stands on one line in quotes, with what is invisible shown: a
-//! description must not look like a line of ours, nor push a command off the screen. Of headers and variables for a
+//! description must not look like a line of ours. Of headers and variables for a
 //! server only the names are shown, and which of the user's variables they would read.
 
 use converse_canister::InvokerName;
 use converse_config::{
-    ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan, Piece, Policy, SecretRef,
+    ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Piece, Policy, SecretRef,
 };
 use converse_ensemble::own_permission;
 use serde_json::{Value, json};
@@ -55,7 +55,27 @@ fn policy_json(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> Value {
         Effects::Write => "write",
         Effects::External => "external",
     };
-    json!({ "effects": effects, "permission": permission(own), "because": because })
+    json!({ "effects": effects, "permission": permission(own), "because": because, "terms": terms(policy) })
+}
+
+/// What else is declared of a tool, where it is not the default: all of it is trusted with the rest.
+fn terms(policy: &Policy) -> Vec<String> {
+    let default = Policy::default();
+    let mut terms = Vec::new();
+    let mut term = |differs: bool, text: String| terms.extend(differs.then_some(text));
+    term(policy.timeout != default.timeout, format!("timeout = {} s", policy.timeout.as_secs_f64()));
+    term(policy.max_retries != default.max_retries, format!("max_retries = {}", policy.max_retries));
+    term(policy.idempotent, "idempotent: it may be run again".to_owned());
+    term(!policy.parallel, "never beside others".to_owned());
+    term(
+        policy.result_limit != default.result_limit,
+        format!("result_limit = {} bytes", policy.result_limit),
+    );
+    term(policy.on_failure == OnFailure::Stop, "a failure ends the turn".to_owned());
+    if let Some(most) = policy.max_invocations {
+        term(true, format!("at most {most} in a turn"));
+    }
+    terms
 }
 
 fn connection_json(connection: &ConnectionPlan) -> Value {
@@ -117,7 +137,10 @@ pub(super) fn text(plan: &EnsemblePlan, replaces: Option<&str>) -> String {
 
 fn policy(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> String {
     let (own, because) = own_permission(policy, builtin, plan.trusted, &place(plan));
-    format!("[{}; {}: {}]", in_words(policy.effects), permission(own), plain(&because))
+    let mut words =
+        vec![in_words(policy.effects).to_owned(), format!("{}: {}", permission(own), plain(&because))];
+    words.extend(terms(policy));
+    format!("[{}]", words.join("; "))
 }
 
 fn connection_lines(connection: &ConnectionPlan) -> Vec<String> {

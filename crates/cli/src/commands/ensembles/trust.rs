@@ -12,7 +12,7 @@ use crate::adapters::approver::says_yes;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
-use crate::render::output::{write_stderr, write_stdout};
+use crate::render::output::{write_json, write_stderr, write_stdout};
 use crate::render::safe::safe_line;
 use crate::trust::{Changes, Declaration, Entry, Store, StoreError};
 use crate::world::World;
@@ -55,7 +55,7 @@ impl Trust<'_> {
             store.record(case.entry()).map_err(failed)?;
         }
         if self.as_json {
-            write_stdout(&format!("{:#}\n", case.json(consent || known)))?;
+            write_json(&case.json(consent || known))?;
         }
         if !consent {
             return Err(self.refusal(current, asks));
@@ -67,7 +67,7 @@ impl Trust<'_> {
         let root = self.root()?;
         let revoked = self.store()?.forget(&root).map_err(failed)?;
         let text = match (self.as_json, revoked) {
-            (true, _) => format!("{:#}\n", json!({ "root": root, "revoked": revoked })),
+            (true, _) => return Ok(write_json(&json!({ "root": root, "revoked": revoked }))?),
             (false, true) => format!("no longer trusted: {}\n", safe_line(&root, usize::MAX)),
             (false, false) => format!("was not trusted: {}\n", safe_line(&root, usize::MAX)),
         };
