@@ -251,9 +251,9 @@ fn notes(standing: Option<&Standing>, diagnostics: &[Diagnostic]) -> Vec<String>
     notes
 }
 
-/// A project that holds the very descriptors of this binary (its own repository does) shadows nothing.
+/// A project that holds the very descriptors of this binary (its own repository does) shadows nothing, and none of its own are used.
 fn is_copy_of_shipped(diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
     let source = diagnostic.place.source();
     let copy = || shipped().iter().any(|(_, text)| *text == sources.text(source));
-    diagnostic.code == Code::UntrustedShadow && copy()
+    matches!(diagnostic.code, Code::UntrustedShadow | Code::UntrustedConfiguration) && copy()
 }

@@ -78,6 +78,17 @@ fn a_project_cannot_replace_or_allow_anything() {
     assert!(env.path("work/x").exists());
 }
 
+/// The repository of this program is such a project, and the first command of its README is run there.
+#[test]
+fn copies_of_the_shipped_descriptors_are_nothing_to_speak_of() {
+    let env = TestEnv::new();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ensembles");
+    env.shell(&format!("cp -r {shipped} ensembles")).exits(0);
+    let ran = env.run(&["ask", "What is 15% of 2500?"]).exits(0);
+    assert_eq!(ran.stdout, "15% of 2500 = 375\n");
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
+
 #[test]
 fn a_broken_ensemble_of_a_project_takes_nobodys_name() {
     let env = TestEnv::new();
