@@ -83,7 +83,7 @@ fn usage(error: &clap::Error, words: &[OsString]) -> u8 {
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let message = lines.next().unwrap_or("this is no command").trim_start_matches("error: ").to_owned();
-    let hints = lines.map(str::to_owned).collect();
+    let hints = lines.map(|line| line.trim_start_matches("tip: ").to_owned()).collect();
     let failure = Failure { hints, ..Failure::usage("usage", message) };
     commands::ask::refuse(wanted_format(words), &failure);
     report(Some(&failure))
