@@ -9,7 +9,9 @@ mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use converse_canister::Digest;
 use converse_config::{Scope, SourceMap};
+use converse_session::digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -55,11 +57,11 @@ impl Declaration {
             whole.update(length(part.len()));
             whole.update(part);
         }
-        let digest = |(path, text): &(&str, &str)| FileDigest {
+        let file = |(path, text): &(&str, &str)| FileDigest {
             path: (*path).to_owned(),
-            sha256: hex(&Sha256::digest(text)),
+            sha256: digest(text.as_bytes()).to_string(),
         };
-        Self { hash: hex(&whole.finalize()), files: files.iter().map(digest).collect() }
+        Self { hash: Digest(whole.finalize().into()).to_string(), files: files.iter().map(file).collect() }
     }
 
     /// What has become of the files that were trusted.
@@ -89,10 +91,6 @@ fn by_path(files: &[FileDigest]) -> BTreeMap<&str, BTreeSet<&str>> {
 
 fn length(of: usize) -> [u8; 8] {
     (of as u64).to_be_bytes()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Paths of files, sorted.
@@ -213,8 +211,8 @@ mod tests {
         let bytes =
             b"converse-trust-1\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x10ensembles/a.toml\0\0\0\0\0\0\0\x01x";
         let one = declared(&[("ensembles/a.toml", "x")]);
-        assert_eq!(one.hash, hex(&Sha256::digest(bytes)));
-        assert_eq!(one.files[0].sha256, hex(&Sha256::digest(b"x")));
+        assert_eq!(one.hash, digest(bytes).to_string());
+        assert_eq!(one.files[0].sha256, digest(b"x").to_string());
     }
 
     #[test]

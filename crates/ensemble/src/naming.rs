@@ -6,7 +6,7 @@
 //! name never looks like a digested one, so the mapping is injective up to a 48-bit digest; the roster refuses both of
 //! two tools that should ever meet there.
 
-use converse_canister::{InvokerName, ToolName};
+use converse_canister::{Digest, InvokerName, ToolName};
 use sha2::{Digest as _, Sha256};
 
 const MAX: usize = 64;
@@ -42,8 +42,7 @@ fn looks_digested(name: &str) -> bool {
 }
 
 fn digested(prefix: &str, invoker: &str, plain: &str) -> ToolName {
-    let digest = Sha256::digest(format!("{prefix}\0{invoker}"));
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = Digest(Sha256::digest(format!("{prefix}\0{invoker}")).into()).to_string();
     let clean = ToolName::cleaned(plain);
     let kept = clean.as_str().len().min(MAX - MARK.len() - DIGEST_HEX);
     ToolName::cleaned(&format!("{}{MARK}{}", &clean.as_str()[..kept], &hex[..DIGEST_HEX]))

@@ -21,16 +21,16 @@ mod tests;
 mod verify;
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::files;
 use crate::lines::{Lines, LinesError};
+use crate::lock::{LOCK_TRIES, lock_within};
 use tail::{End, Tail};
 
 pub use record::{Happened, Record};
@@ -38,10 +38,6 @@ pub use verify::{Broken, Verified, VerifyError, verify};
 
 /// Bytes of a line, its newline included. Arguments are at most 1 MiB as a model wrote them.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-
-/// Tries to get the lock, and the wait after each: ten seconds in all, where a batch takes microseconds.
-const TRIES: u32 = 5000;
-const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 /// Takes secrets out of a text.
 pub type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
@@ -91,7 +87,7 @@ impl AuditLog {
             Err(_) => begin(path).map_err(|source| AuditError::Unavailable { path: path.into(), source })?,
         };
         let lines = Lines::new(file, 0, false);
-        Ok(Self { lines, path: path.to_owned(), end: End::default(), redact, patience: TRIES })
+        Ok(Self { lines, path: path.to_owned(), end: End::default(), redact, patience: LOCK_TRIES })
     }
 
     /// Writes the records, all or none. Not yet durable: see [`AuditLog::commit`].
@@ -153,14 +149,11 @@ impl AuditLog {
     }
 
     fn lock(&self) -> Result<(), AuditError> {
-        for _ in 0..self.patience {
-            match self.lines.storage().try_lock() {
-                Ok(()) => return Ok(()),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
-                Err(TryLockError::Error(source)) => return Err(failed(&self.path, source)),
-            }
+        match lock_within(self.lines.storage(), self.patience) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AuditError::Busy { path: self.path.clone() }),
+            Err(source) => Err(failed(&self.path, source)),
         }
-        Err(AuditError::Busy { path: self.path.clone() })
     }
 
     fn unwritten(&self, error: LinesError) -> AuditError {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -66,6 +67,22 @@ impl Drop for Lock {
         // So that nobody is told of a holder who is gone; the lock itself goes with the file.
         let _ = self.clear();
     }
+}
+
+/// Ten seconds of [`lock_within`]: others hold such a lock for a moment only.
+pub const LOCK_TRIES: u32 = 5_000;
+const BETWEEN_TRIES: Duration = Duration::from_millis(2);
+
+/// Waits for a lock that others give back soon; false if they do not. It goes with the file.
+pub fn lock_within(file: &File, tries: u32) -> io::Result<bool> {
+    for _ in 0..tries {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 /// `None` if the holder has not signed yet.

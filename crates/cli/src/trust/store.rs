@@ -3,12 +3,12 @@
 //! It fails closed. A file that is damaged, too large, no file, or that others may write to, trusts nobody and is never
 //! mended by writing over it: what it held is for the user to look at.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
-use std::time::Duration;
 
+use converse_session::{LOCK_TRIES, lock_within};
 use serde::{Deserialize, Serialize};
 
 use super::FileDigest;
@@ -17,9 +17,6 @@ use crate::world::World;
 const NAME: &str = "trust.jsonl";
 /// Thousands of projects.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// Another process holds the lock for a moment only; ten seconds are a fault.
-const LOCK_TRIES: usize = 500;
-const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// One project as it was trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,12 +154,8 @@ impl Store {
             fs::set_permissions(&self.dir, Permissions::from_mode(0o700))?;
         }
         let lock = private(OpenOptions::new().write(true).create(true), self.dir.join("trust.lock"))?;
-        for _ in 0..LOCK_TRIES {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
+        if lock_within(&lock, LOCK_TRIES)? {
+            return Ok(lock);
         }
         Err(io::Error::other("another process has been changing it for ten seconds"))
     }

@@ -1,4 +1,5 @@
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use converse_canister::{Content, Decision, Digest, InvocationId, Outcome, TurnId};
 use serde_json::{Value, json};
