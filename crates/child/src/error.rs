@@ -1,0 +1,83 @@
+//! What can go wrong before a child runs, in words that say what to do.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::spawn::Spawn;
+
+/// A child that was not started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot start {}: {reason}", program.display())]
+pub struct SpawnError {
+    pub program: PathBuf,
+    /// In words, with what to do where that is known.
+    pub reason: String,
+}
+
+/// A program that was not found, or is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no program {name:?}: {reason}")]
+pub struct ProgramNotFound {
+    pub name: String,
+    /// In words: where it was looked for, or why the file that was found is none.
+    pub reason: String,
+}
+
+/// The kernel has one number for many reasons; the files tell them apart.
+pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) if !spawn.cwd.is_dir() => {
+            format!("its working directory {} does not exist", spawn.cwd.display())
+        }
+        Some(Errno::NOENT | Errno::NOTDIR) => missing(&spawn.program),
+        Some(Errno::ACCESS) => forbidden(&spawn.program),
+        Some(Errno::NOEXEC) => "it is no program for this machine".to_owned(),
+        Some(Errno::TOOBIG) => "its arguments and environment are too long".to_owned(),
+        Some(Errno::TXTBSY) => "it is being written; try again when that is done".to_owned(),
+        Some(Errno::AGAIN) => "there are too many processes".to_owned(),
+        _ if error.kind() == io::ErrorKind::InvalidInput => {
+            "an argument or a variable holds a NUL byte".to_owned()
+        }
+        _ => error.to_string().to_lowercase(),
+    }
+}
+
+fn missing(program: &Path) -> String {
+    if !program.exists() {
+        return "it does not exist".to_owned();
+    }
+    match interpreter(program) {
+        Some(line) => format!("it is a script whose interpreter does not exist: {line:?}"),
+        None => "its loader does not exist: it was built for another system".to_owned(),
+    }
+}
+
+fn forbidden(program: &Path) -> String {
+    match fs::metadata(program) {
+        Ok(metadata) if metadata.is_dir() => "it is a directory".to_owned(),
+        Ok(_) if !is_executable(program) => {
+            format!("it is not executable; if it is a program, run `chmod +x {}`", program.display())
+        }
+        Ok(_) => match interpreter(program) {
+            Some(line) => format!("the interpreter in its first line may not be executed: {line:?}"),
+            None => "it may not be executed from where it is, or its working directory may not be entered"
+                .to_owned(),
+        },
+        Err(_) => "a directory on the way to it may not be entered".to_owned(),
+    }
+}
+
+pub(crate) fn is_executable(program: &Path) -> bool {
+    rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// The first line of a script, as far as the kernel reads it.
+fn interpreter(program: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    File::open(program).ok()?.take(256).read_to_end(&mut start).ok()?;
+    let line = start.split(|byte| *byte == b'\n').next()?;
+    line.starts_with(b"#!").then(|| String::from_utf8_lossy(line).into_owned())
+}

@@ -1,0 +1,29 @@
+//! Child processes that get a clean environment and never outlive the program.
+//!
+//! [`Spawn`] says what is started, [`Child`] is what runs, a [`Guardian`] ends what is left when this process cannot:
+//! it is a process of its own that runs [`guard()`]. Linux only, see `docs/decisions/010-children-die-with-us.md`. This
+//! crate knows nothing of protocols, tools or settings.
+
+mod birth;
+mod child;
+mod error;
+mod exit;
+mod group;
+mod guard;
+mod guardian;
+mod inherited;
+mod kin;
+mod ours;
+mod program;
+mod spawn;
+mod stderr;
+mod watch;
+
+pub use child::Child;
+pub use error::{ProgramNotFound, SpawnError};
+pub use guard::guard;
+pub use guardian::Guardian;
+pub use inherited::{INHERITED, inherited};
+pub use program::find_program;
+pub use spawn::Spawn;
+pub use stderr::Stderr;

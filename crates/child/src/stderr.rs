@@ -1,0 +1,159 @@
+//! The last that a child said on stderr: all is read, a few lines are kept.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+/// What is kept, in bytes.
+const KEPT: usize = 4096;
+/// What is read at once.
+const READ: usize = 16 * 1024;
+/// How long what is still in the pipe is read for when the child is gone: a stranger may hold the other end for ever.
+const REST: Duration = Duration::from_millis(200);
+
+/// Shared handle to the last words of a child.
+#[derive(Debug, Clone)]
+pub struct Stderr {
+    tail: Arc<Mutex<Vec<u8>>>,
+    open: watch::Receiver<()>,
+}
+
+impl Stderr {
+    /// Reads `pipe` to its end, in a task; without hurry until the sender of `child` is dropped, then what is left.
+    pub(crate) fn drain(
+        pipe: impl AsyncRead + Unpin + Send + 'static,
+        child: oneshot::Receiver<Infallible>,
+    ) -> Self {
+        let (closed, open) = watch::channel(());
+        let tail = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&tail);
+        tokio::spawn(async move {
+            read(pipe, child, &kept).await;
+            drop(closed);
+        });
+        Self { tail, open }
+    }
+
+    /// The last it said on stderr (at most 4 KiB, whole lines, lossy UTF-8, NOT cleaned for a terminal).
+    ///
+    /// A last line without an end is part of it; a single line that is longer lacks its beginning.
+    pub fn last_words(&self) -> String {
+        last_lines(&self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until all was read, at most `patience`.
+    pub(crate) async fn closed(&self, patience: Duration) {
+        let mut open = self.open.clone();
+        let _ = timeout(patience, async { while open.changed().await.is_ok() {} }).await;
+    }
+}
+
+async fn read(
+    mut pipe: impl AsyncRead + Unpin,
+    mut child: oneshot::Receiver<Infallible>,
+    tail: &Mutex<Vec<u8>>,
+) {
+    let mut buffer = vec![0; READ];
+    tokio::select! {
+        () = read_on(&mut pipe, &mut buffer, tail) => return,
+        _ = &mut child => {}
+    }
+    let _ = timeout(REST, read_on(&mut pipe, &mut buffer, tail)).await;
+}
+
+/// A broken pipe is an end as well.
+async fn read_on(pipe: &mut (impl AsyncRead + Unpin), buffer: &mut [u8], tail: &Mutex<Vec<u8>>) {
+    while let Ok(count @ 1..) = pipe.read(buffer).await {
+        if let Some(bytes) = buffer.get(..count) {
+            keep(&mut tail.lock().unwrap_or_else(PoisonError::into_inner), bytes);
+        }
+    }
+}
+
+/// One byte more than is shown stays, which tells whether a line begins with the first that is shown.
+fn keep(tail: &mut Vec<u8>, bytes: &[u8]) {
+    let bytes = bytes.get(bytes.len().saturating_sub(KEPT + 1)..).unwrap_or(bytes);
+    let surplus = (tail.len() + bytes.len()).saturating_sub(KEPT + 1);
+    tail.drain(..surplus.min(tail.len()));
+    tail.extend_from_slice(bytes);
+}
+
+fn last_lines(tail: &[u8]) -> String {
+    let text = String::from_utf8_lossy(tail);
+    let text = text.trim_end_matches(['\n', '\r']);
+    // Not cut: all of it was kept, and replacing what is no UTF-8 did not make it longer than is shown.
+    if tail.len() <= KEPT && text.len() <= KEPT {
+        return text.to_owned();
+    }
+    let mut from = text.len().saturating_sub(KEPT).max(1);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let (before, shown) = text.split_at(from);
+    let shown = match shown.split_once('\n') {
+        Some((_, lines)) if !before.ends_with('\n') => lines,
+        _ => shown,
+    };
+    shown.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(pieces: &[&[u8]]) -> String {
+        let mut tail = Vec::new();
+        for piece in pieces {
+            keep(&mut tail, piece);
+            assert!(tail.len() <= KEPT + 1);
+        }
+        last_lines(&tail)
+    }
+
+    #[test]
+    fn short_words_are_kept_whole() {
+        for (said, kept) in
+            [("", ""), ("a\n", "a"), ("a\nb", "a\nb"), ("a\r\n\n", "a"), ("\nindented\n", "\nindented")]
+        {
+            assert_eq!(after(&[said.as_bytes()]), kept, "{said:?}");
+        }
+        assert_eq!(after(&[b"caf\xff\n"]), "caf\u{fffd}");
+        let full = "x".repeat(KEPT);
+        assert_eq!(after(&[full.as_bytes()]), full);
+    }
+
+    #[test]
+    fn long_words_begin_with_a_line() {
+        let lines = (0..2000).map(|number| format!("line {number}\n")).collect::<String>();
+        for size in [1, 7, 4096, 4097, lines.len()] {
+            let kept = after(&lines.as_bytes().chunks(size).collect::<Vec<_>>());
+            assert!(kept.len() <= KEPT && kept.len() > KEPT - 20, "{}", kept.len());
+            assert!(kept.starts_with("line ") && kept.ends_with("line 1999"), "{size}: {kept:.20}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_just_fits_is_not_lost() {
+        let line = "y".repeat(KEPT);
+        assert_eq!(after(&[b"gone\n", line.as_bytes()]), line);
+        let lines = format!("{}\nlast", "y".repeat(KEPT - 5));
+        assert_eq!(after(&[b"gone\n", lines.as_bytes()]), lines);
+        assert_eq!(
+            after(&[b"gone", line.as_bytes()]),
+            line,
+            "one line: its beginning is missing, not all of it"
+        );
+    }
+
+    #[test]
+    fn what_is_no_text_takes_no_more() {
+        let kept = after(&[&[0xff; 3 * KEPT]]);
+        assert!(kept.len() <= KEPT && !kept.is_empty());
+        let kept = after(&["ü".repeat(KEPT).as_bytes(), b"\n"]);
+        assert!(kept.len() <= KEPT && kept.chars().skip(1).all(|c| c == 'ü'), "{kept:.9}");
+    }
+}
