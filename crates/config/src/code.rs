@@ -3,7 +3,7 @@
 //! A code is never renamed or reused; the list below is the reference that `docs/reference/codes.md` is made from.
 
 macro_rules! codes {
-    ($($variant:ident $code:literal $description:literal,)*) => {
+    ($($variant:ident $code:literal $description:literal $hint:literal,)*) => {
         /// What kind of problem a diagnostic is about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $(#[doc = $description] $variant,)* }
@@ -20,46 +20,145 @@ macro_rules! codes {
             pub fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description,)* }
             }
+
+            /// What usually helps; said where a diagnostic has no hint of its own.
+            pub fn hint(self) -> &'static str {
+                match self { $(Self::$variant => $hint,)* }
+            }
         }
     };
 }
 
 codes! {
-    BadName "bad-name" "A name has characters, or a length, that names of its kind cannot have",
-    BadPattern "bad-pattern" "A pattern is not a glob",
-    BadSchema "bad-schema" "The schema of an invoker's arguments is not a JSON Schema for an object, or is too large or too costly to check",
-    BadSource "bad-source" "The path after `source` is not a relative path inside the descriptor's directory",
-    BadTemplate "bad-template" "A `${VAR}` or `env:VAR` is not well formed, or is nested",
-    BadValue "bad-value" "A value has the right type and still means nothing here",
-    DuplicateEnsemble "duplicate-ensemble" "Two ensembles of one scope have the same name",
-    DuplicateInvoker "duplicate-invoker" "Two invokers of one ensemble have the same name",
-    DuplicateKey "duplicate-key" "A key or table is given twice",
-    EffectsLowered "effects-lowered" "A descriptor says that a built-in tool does less than it does",
-    EmptyEnsemble "empty-ensemble" "An ensemble has neither invokers nor a connection",
-    MissingDescription "missing-description" "An ensemble or invoker has no description, which models choose tools by",
-    MissingKey "missing-key" "A required key or table is not there",
-    MixedConnection "mixed-connection" "An ensemble has a connection and invokers of its own; a connection stands alone",
-    MoreProblems "more-problems" "A file has more problems than are listed",
-    NameClash "name-clash" "Two tools would be shown to models by the same name",
-    NotUtf8 "not-utf8" "A file is not UTF-8 text",
-    NotYetSupported "not-yet-supported" "A key belongs to the format, and this version does nothing with it",
-    OutOfRange "out-of-range" "A number, duration or size is outside its limits",
-    OutsideRoot "outside-root" "A file leads out of its directory through a symbolic link",
-    ProjectScope "project-scope" "A project's settings try to do more than tighten the user's",
-    RequiredUnknown "required-unknown" "A name in `required` is not among the `properties`",
-    Syntax "syntax" "The text is not TOML",
-    TooLarge "too-large" "A file, or all files together, are larger than is read",
-    TooMany "too-many" "There are more files or entries than are read",
-    ToolsWithoutConnection "tools-without-connection" "`[tools]` speaks of discovered tools, and the ensemble has no connection to discover any",
-    UnknownBuiltin "unknown-builtin" "No built-in tool has this name",
-    UnknownKey "unknown-key" "A key or table is not part of the format",
-    Unreadable "unreadable" "A file or directory cannot be read",
-    UnsetVariable "unset-variable" "An environment variable that is referred to is not set",
-    UntrustedConfiguration "untrusted-configuration" "An untrusted project ensemble configures its invokers, so each of their calls is asked for",
-    UntrustedConnection "untrusted-connection" "An untrusted project ensemble would start a command or open a connection, so it is left out",
-    UntrustedPermission "untrusted-permission" "An untrusted project ensemble cannot allow its own tools",
-    UntrustedShadow "untrusted-shadow" "An untrusted project ensemble has the name of another, which it cannot replace",
-    WrongType "wrong-type" "A value has the wrong type",
+    ArgumentInHost "argument-in-host"
+        "The scheme or host of a URL depends on an argument of the invocation"
+        "put the argument behind the first `/` after the host, or into `query`",
+    ArgumentInProgram "argument-in-program"
+        "The program that a command starts depends on an argument of the invocation"
+        "name the program; arguments may stand in the elements after it",
+    ArgumentInScript "argument-in-script"
+        "An argument of the invocation stands inside the text of a shell's script, where it would be code"
+        "pass it as an element after the script, which reads it as `\"$1\"`: `[\"sh\", \"-c\", 'wc -l \"$1\"', \"sh\", \"{file}\"]`",
+    BadName "bad-name"
+        "A name has characters, or a length, that names of its kind cannot have"
+        "choose another name; the reference of descriptors lists what names may hold",
+    BadPattern "bad-pattern"
+        "A pattern is not a glob"
+        "`*` stands for any characters and `?` for one; `[` and `{` need their closing ones",
+    BadSchema "bad-schema"
+        "The schema of an invoker's arguments is not a JSON Schema for an object, or is too large or too costly to check"
+        "mend it where it is pointed at; the smallest schema is `type = \"object\"` with `properties`",
+    BadSource "bad-source"
+        "The path after `source` is not a relative path inside the descriptor's directory"
+        "write it relative to this file, as in `source = \"notes/invokers/read.toml\"`",
+    BadTemplate "bad-template"
+        "A `${VAR}`, `env:VAR` or `{argument}` is not well formed, or is nested"
+        "write `${NAME}`, `${NAME:-default}`, or `env:NAME` as the whole text; where arguments may stand, `{name}`, and `{{` or `}}` for a brace",
+    BadValue "bad-value"
+        "A value has the right type and still means nothing here"
+        "write one of the values that the message or the reference names",
+    ConnectFailed "connect-failed"
+        "The server of an ensemble could not be started or reached (`check --connect`)"
+        "run its command by hand, or raise `connect_timeout` if it is only slow",
+    DuplicateEnsemble "duplicate-ensemble"
+        "Two ensembles of one scope have the same name"
+        "rename one of them, or remove it",
+    DuplicateInvoker "duplicate-invoker"
+        "Two invokers of one ensemble have the same name"
+        "rename one of them, or remove it",
+    DuplicateKey "duplicate-key"
+        "A key or table is given twice"
+        "keep one of them",
+    EffectsLowered "effects-lowered"
+        "A descriptor says that a built-in tool does less than it does"
+        "leave `effects` out, or name a stronger one",
+    EmptyEnsemble "empty-ensemble"
+        "An ensemble has neither invokers nor a connection"
+        "add an `[[invokers]]` or a `[connection]`",
+    MissingDescription "missing-description"
+        "An ensemble or invoker has no description, which models choose tools by"
+        "say in a sentence what it is for",
+    MissingKey "missing-key"
+        "A required key or table is not there"
+        "add it",
+    MixedConnection "mixed-connection"
+        "An ensemble has a connection and invokers of its own; a connection stands alone"
+        "move the invokers to an ensemble file of their own",
+    MixedInvoker "mixed-invoker"
+        "An invoker is more than one of a built-in, a command and an HTTP request"
+        "keep one of `builtin`, `command` and `http`",
+    MoreProblems "more-problems"
+        "A file has more problems than are listed"
+        "mend those that are listed, and check again",
+    NameClash "name-clash"
+        "Two tools would be shown to models by the same name"
+        "give one of the ensembles a `prefix` of its own",
+    NotUtf8 "not-utf8"
+        "A file is not UTF-8 text"
+        "save it as UTF-8",
+    NotYetSupported "not-yet-supported"
+        "A key belongs to the format, and this version does nothing with it"
+        "remove it, or wait for a version that has it",
+    OutOfRange "out-of-range"
+        "A number, duration or size is outside its limits"
+        "choose a value within the limits",
+    OutsideRoot "outside-root"
+        "A file leads out of its directory through a symbolic link"
+        "put the file itself into the directory",
+    ProjectScope "project-scope"
+        "A project's settings try to do more than tighten the user's"
+        "say it in your own settings instead",
+    RequiredUnknown "required-unknown"
+        "A name in `required` is not among the `properties`"
+        "add it to `properties`, or remove it from `required`",
+    Syntax "syntax"
+        "The text is not TOML"
+        "this line is not TOML; texts stand in quotes, and a key and its value on one line",
+    TooLarge "too-large"
+        "A file, or all files together, are larger than is read"
+        "split it, or remove what is not needed",
+    TooMany "too-many"
+        "There are more files or entries than are read"
+        "split it, or remove what is not needed",
+    ToolLeftOut "tool-left-out"
+        "A server offers a tool that cannot be used as it is (`check --connect`)"
+        "its maker must mend it; the server's other tools are used",
+    ToolsWithoutConnection "tools-without-connection"
+        "`[tools]` speaks of discovered tools, and the ensemble has no connection to discover any"
+        "remove `[tools]`, or add the `[connection]` it is for",
+    UnknownArgument "unknown-argument"
+        "A placeholder names no property of the invoker's `[arguments]`"
+        "add it to `properties`, or write `{{` and `}}` for braces",
+    UnknownBuiltin "unknown-builtin"
+        "No built-in tool has this name"
+        "the reference of descriptors lists the built-ins",
+    UnknownKey "unknown-key"
+        "A key or table is not part of the format"
+        "remove it, or look up its name and its table in the reference",
+    Unreadable "unreadable"
+        "A file or directory cannot be read"
+        "check that it is there, is a regular file, and may be read",
+    UnsetVariable "unset-variable"
+        "An environment variable that is referred to is not set"
+        "set it, or give a default: `${NAME:-default}`",
+    UntrustedConfiguration "untrusted-configuration"
+        "An untrusted project ensemble configures its invokers, so each of their calls is asked for"
+        "`converse ensembles trust` shows what the project declares, and asks",
+    UntrustedConnection "untrusted-connection"
+        "An untrusted project ensemble would start a command or contact a server, so it is left out"
+        "`converse ensembles trust` shows what the project declares, and asks",
+    UntrustedPermission "untrusted-permission"
+        "An untrusted project ensemble cannot allow its own tools"
+        "`converse ensembles trust` shows what the project declares, and asks",
+    UntrustedShadow "untrusted-shadow"
+        "An untrusted project ensemble has the name of another, which it cannot replace"
+        "`converse ensembles trust` shows what the project declares, and asks; or rename it",
+    UnusedArgument "unused-argument"
+        "A property of the arguments stands in no placeholder, so it never reaches the command or the request"
+        "write it as `{name}` where it belongs, or remove it",
+    WrongType "wrong-type"
+        "A value has the wrong type"
+        "write the value in the form that the message names; texts stand in quotes",
 }
 
 impl std::fmt::Display for Code {
@@ -73,10 +172,10 @@ pub fn codes_markdown() -> String {
     let mut page = String::from(
         "# Codes of diagnostics\n\nGenerated by `cargo xtask codegen`; do not edit.\n\n\
          A code names a kind of problem in a descriptor or settings file. It is never renamed or reused.\n\n\
-         | code | reported when |\n| --- | --- |\n",
+         | code | reported when | what helps |\n| --- | --- | --- |\n",
     );
     for code in Code::ALL {
-        page.push_str(&format!("| `{code}` | {} |\n", code.description()));
+        page.push_str(&format!("| `{code}` | {} | {} |\n", code.description(), code.hint()));
     }
     page
 }
@@ -99,7 +198,10 @@ mod tests {
             assert!(kebab, "{code}");
             let description = code.description();
             assert!(description.len() > 15, "{code}");
-            assert!(!description.ends_with('.') && !description.contains(['\n', '|']), "{code}");
+            assert!(code.hint().len() > 5, "{code}");
+            for text in [description, code.hint()] {
+                assert!(!text.ends_with('.') && !text.contains(['\n', '|']), "{code}");
+            }
         }
     }
 

@@ -1,16 +1,22 @@
 //! `[connection]` and `[tools]`, as written: how a server is reached and what is kept of its tools.
 
+use std::time::Duration;
+
 use globset::Glob;
 
 use crate::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::{bounded, escape, quoted};
-use crate::plan::SecretRef;
-use crate::policy::PolicyDescriptor;
+use crate::plan::{Protocol, SecretRef};
+use crate::policy::{MAX_TIMEOUT, PolicyDescriptor};
+use crate::request::breaks_a_line;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 
 const TRANSPORTS: [(&str, Transport); 2] = [("stdio", Transport::Stdio), ("http", Transport::Http)];
+
+const PROTOCOLS: [(&str, Protocol); 3] =
+    [("auto", Protocol::Auto), ("modern", Protocol::Modern), ("legacy", Protocol::Legacy)];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
@@ -22,6 +28,8 @@ enum Transport {
 pub struct ConnectionDescriptor {
     pub span: Span,
     pub way: WayDescriptor,
+    pub connect_timeout: Option<Spanned<Duration>>,
+    pub protocol: Option<Spanned<Protocol>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +49,9 @@ impl ConnectionDescriptor {
     /// `None` when it is too broken to mean anything; the problems have been told.
     pub(crate) fn read(table: Table<'_, '_>) -> Option<Self> {
         let span = table.span;
-        for key in ["auth", "connect_timeout", "protocol"] {
-            table.unsupported(key, Severity::Warning, "it has no effect");
-        }
+        table.unsupported("auth", Severity::Warning, "it has no effect");
+        let connect_timeout = table.duration("connect_timeout", MAX_TIMEOUT);
+        let protocol = table.choice("protocol", &PROTOCOLS);
         if !table.has("transport") {
             table.missing("transport");
         }
@@ -54,7 +62,7 @@ impl ConnectionDescriptor {
             None => return None,
         };
         table.finish();
-        way.map(|way| Self { span, way })
+        way.map(|way| Self { span, way, connect_timeout, protocol })
     }
 }
 
@@ -75,6 +83,10 @@ fn stdio(table: &Table<'_, '_>) -> Option<WayDescriptor> {
 
 fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
     let headers = secrets(table, "headers");
+    for (name, value) in headers.iter().filter(|(_, value)| value.value.holds(breaks_a_line)) {
+        let message = format!("the header {} holds a line end or another control character", quoted(name));
+        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
+    }
     let url = table.required_string("url")?;
     let known = url.value.starts_with("http://") || url.value.starts_with("https://");
     let open = url.value.starts_with("${") || url.value.starts_with("env:");
@@ -86,7 +98,7 @@ fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
     template(table, url).map(|url| WayDescriptor::Http { url, headers })
 }
 
-fn secrets(table: &Table<'_, '_>, key: &'static str) -> Vec<(String, Spanned<SecretRef>)> {
+pub(crate) fn secrets(table: &Table<'_, '_>, key: &'static str) -> Vec<(String, Spanned<SecretRef>)> {
     let Some(inner) = table.table(key) else { return Vec::new() };
     let mut secrets = Vec::new();
     for (name, value) in inner.named() {

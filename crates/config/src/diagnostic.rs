@@ -62,6 +62,7 @@ pub struct Diagnostic {
     pub place: Place,
     /// Other places that belong to the matter, and what they are.
     pub related: Vec<(Span, String)>,
+    /// If empty, [`Code::hint`] is shown.
     pub hints: Vec<String>,
     /// The line it points into may hold a secret and is not shown.
     pub discreet: bool,
@@ -76,7 +77,7 @@ pub struct Finding {
     pub file: String,
     pub line: Option<usize>,
     pub column: Option<usize>,
-    /// Several hints are joined by `; `.
+    /// Always there when it comes from a [`Diagnostic`]; several are joined by `; `.
     pub hint: Option<String>,
 }
 
@@ -125,6 +126,14 @@ impl Diagnostic {
         self
     }
 
+    /// What helps: here, or else usually with this code.
+    fn all_hints(&self) -> Vec<&str> {
+        match self.hints.as_slice() {
+            [] => vec![self.code.hint()],
+            hints => hints.iter().map(String::as_str).collect(),
+        }
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -141,7 +150,7 @@ impl Diagnostic {
             file: escape(sources.path(self.place.source())),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),
-            hint: (!self.hints.is_empty()).then(|| self.hints.join("; ")),
+            hint: Some(self.all_hints().join("; ")),
         }
     }
 
@@ -176,7 +185,7 @@ impl Diagnostic {
             let _ =
                 writeln!(picture, "{margin} = note: {what}: {path}:{}:{}", position.line, position.column);
         }
-        for hint in &self.hints {
+        for hint in self.all_hints() {
             let _ = writeln!(picture, "{margin} = hint: {hint}");
         }
         picture
@@ -279,7 +288,7 @@ mod tests {
         let text = finding.to_json().to_string();
         assert_eq!(
             text,
-            r#"{"code":"too-large","severity":"warning","message":"m","file":"x.toml","line":null,"column":null,"hint":null}"#
+            r#"{"code":"too-large","severity":"warning","message":"m","file":"x.toml","line":null,"column":null,"hint":"split it, or remove what is not needed"}"#
         );
     }
 }

@@ -59,6 +59,10 @@ impl Problems {
         self.list.borrow().len() >= MAX_PROBLEMS
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.list.borrow().len() + self.more.get()
+    }
+
     /// Was the text no TOML somewhere? Then what is missing may only have been lost.
     pub(crate) fn lost_something(&self) -> bool {
         !self.bad_lines.borrow().is_empty()

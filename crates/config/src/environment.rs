@@ -75,6 +75,27 @@ impl SecretRef {
         }
     }
 
+    /// Does what is written down of it, defaults too, have such a character?
+    pub(crate) fn holds(&self, matches: impl Fn(char) -> bool) -> bool {
+        match self {
+            Self::Literal(text) => text.contains(&matches),
+            Self::Environment(_) => false,
+            Self::Template(pieces) => pieces.iter().any(|piece| match piece {
+                Piece::Text(text) | Piece::Variable { default: Some(text), .. } => text.contains(&matches),
+                Piece::Variable { default: None, .. } => false,
+            }),
+        }
+    }
+
+    /// The variables that must be set.
+    pub(crate) fn required(&self) -> Vec<&str> {
+        match self {
+            Self::Literal(_) => Vec::new(),
+            Self::Environment(name) => vec![name],
+            Self::Template(pieces) => pieces.iter().filter_map(Piece::required).collect(),
+        }
+    }
+
     /// The value, with its references looked up. A default stands in for a variable that is unset or empty.
     pub fn read(&self, environment: &Environment) -> Result<String, UnsetVariable> {
         let get = |name: &str| environment.get(name).ok_or_else(|| UnsetVariable { name: name.to_owned() });
@@ -91,6 +112,15 @@ impl SecretRef {
                     Piece::Variable { name, default: None } => get(name),
                 })
                 .collect(),
+        }
+    }
+}
+
+impl Piece {
+    fn required(&self) -> Option<&str> {
+        match self {
+            Self::Variable { name, default: None } => Some(name),
+            _ => None,
         }
     }
 }

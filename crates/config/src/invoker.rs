@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 
-use crate::diagnostic::{Checked, Severity};
+use crate::Code;
+use crate::command::CommandDescriptor;
+use crate::diagnostic::{Checked, Diagnostic, Severity};
 use crate::document::{Document, Problems};
 use crate::json::Conversion;
 use crate::policy::PolicyDescriptor;
+use crate::request::RequestDescriptor;
 use crate::source::{SourceId, SourceMap, Span, Spanned};
 use crate::table::Table;
+use crate::template::Template;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvokerDescriptor {
@@ -16,8 +20,14 @@ pub struct InvokerDescriptor {
     pub name: Option<Spanned<String>>,
     pub description: Option<Spanned<String>>,
     pub builtin: Option<Spanned<String>>,
+    pub command: Option<CommandDescriptor>,
+    /// `[http]`.
+    pub request: Option<RequestDescriptor>,
     pub policy: PolicyDescriptor,
     pub arguments: Option<ArgumentsDescriptor>,
+    /// Some of the arguments, or of the places for them, could not be read: what seems to lack may not.
+    pub(crate) lost_arguments: bool,
+    pub(crate) lost_places: bool,
 }
 
 /// `[arguments]`: a JSON Schema written as TOML.
@@ -65,28 +75,51 @@ impl InvokerDescriptor {
 
     /// `head` holds the keys of `[invoker]`, `body` the tables beside it.
     fn read(head: Option<&Table<'_, '_>>, body: &Table<'_, '_>) -> Self {
-        let foreign = body.has("command") || body.has("http");
-        for key in ["command", "http"] {
-            body.unsupported(key, Severity::Error, "only invokers with `builtin` can be run");
-        }
         body.unsupported("tests", Severity::Warning, "they are not run");
-        if let Some(head) = head
-            && !head.has("builtin")
-            && !foreign
-        {
-            head.missing("builtin");
-        }
+        one_kind(head, body);
         let name = head.and_then(|table| table.required_string("name"));
         let description = head.and_then(|table| table.described("invoker"));
+        let lost = body.problems.lost_something();
+        let before = body.problems.count();
+        let command = body.table("command").map(CommandDescriptor::read);
+        let request = body.table("http").map(RequestDescriptor::read);
+        let lost_places = lost || body.problems.count() > before;
+        let arguments =
+            body.json_table("arguments").map(|(schema, places)| ArgumentsDescriptor { schema, places });
         Self {
             span: head.map_or(body.span, |table| table.span),
             name,
             description,
             builtin: head.and_then(|table| table.string("builtin")),
             policy: head.map(PolicyDescriptor::read).unwrap_or_default(),
-            arguments: body
-                .json_table("arguments")
-                .map(|(schema, places)| ArgumentsDescriptor { schema, places }),
+            command,
+            request,
+            lost_arguments: lost || (arguments.is_none() && body.has("arguments")),
+            lost_places,
+            arguments,
         }
+    }
+
+    /// Everything with places for its arguments.
+    pub(crate) fn templates(&self) -> Vec<&Spanned<Template>> {
+        let command = self.command.iter().flat_map(CommandDescriptor::templates);
+        command.chain(self.request.iter().flat_map(RequestDescriptor::templates)).collect()
+    }
+}
+
+/// It must be one of a built-in, a command and a request.
+fn one_kind(head: Option<&Table<'_, '_>>, body: &Table<'_, '_>) {
+    let builtin = head.and_then(|head| head.key_span("builtin"));
+    let kinds =
+        [("builtin", builtin), ("command", body.key_span("command")), ("http", body.key_span("http"))];
+    let said: Vec<_> = kinds.iter().filter_map(|(key, span)| span.map(|span| (*key, span))).collect();
+    match (said.as_slice(), head) {
+        ([], Some(head)) => head.missing_or("builtin", "add it, or a `[command]`, or an `[http]`"),
+        ([(first, related), .., (last, span)], _) => {
+            let message = format!("an invoker with `{first}` cannot have `{last}` too");
+            let diagnostic = Diagnostic::error(Code::MixedInvoker, *span, message);
+            body.problems.push(diagnostic.related(*related, "the first"));
+        }
+        _ => {}
     }
 }

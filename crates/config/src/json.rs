@@ -13,7 +13,7 @@ use crate::schema::escaped;
 use crate::source::Span;
 
 /// Levels that are converted.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 /// Places that are remembered, and the longest pointer to one: enough for any schema that is taken.
 const MAX_PLACES: usize = 5_000;
 const MAX_POINTER: usize = 256;

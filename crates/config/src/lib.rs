@@ -10,6 +10,7 @@
 //! ```
 
 mod code;
+mod command;
 mod connection;
 mod diagnostic;
 mod document;
@@ -22,6 +23,7 @@ mod load;
 mod measure;
 mod plan;
 mod policy;
+mod request;
 mod resolve;
 mod rule;
 mod schema;
@@ -29,8 +31,11 @@ mod settings;
 mod shipped;
 mod source;
 mod table;
+mod template;
+mod templates;
 
 pub use code::{Code, codes_markdown};
+pub use command::{ArgvDescriptor, CommandDescriptor};
 pub use connection::{ConnectionDescriptor, ToolsDescriptor, WayDescriptor};
 pub use diagnostic::{Checked, Diagnostic, Finding, Place, Severity};
 pub use ensemble::{EnsembleDescriptor, InvokerEntry, parse_ensemble};
@@ -39,10 +44,11 @@ pub use escape::escape;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
 pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
 pub use plan::{
-    ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Origin, Piece, Policy, Scope,
-    SecretRef, ToolFilter,
+    ArgvPart, BodyPlan, CommandPlan, ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan,
+    JsonTemplate, OnFailure, Origin, Piece, Policy, Protocol, RequestPlan, Scope, SecretRef, ToolFilter, Way,
 };
 pub use policy::PolicyDescriptor;
+pub use request::{BodyDescriptor, RequestDescriptor};
 pub use resolve::{Broken, BuiltinSpec, Given, Resolved, resolve};
 pub use rule::{BadPattern, Judgement, Permission, Rule, Subject, judge};
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault};
@@ -51,3 +57,4 @@ pub use settings::{
 };
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};
+pub use template::{Template, TemplatePiece};

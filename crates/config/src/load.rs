@@ -4,9 +4,8 @@
 //! file that cannot be read is one diagnostic, and the others still load. Nothing outside the root is read, not even
 //! through a symbolic link: a project could otherwise show its reader any file of the machine in an error message.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::Read as _;
+mod directory;
+
 use std::path::{Path, PathBuf};
 
 use crate::Code;
@@ -18,10 +17,13 @@ use crate::plan::Scope;
 use crate::settings::{SettingsPlan, parse_settings};
 use crate::source::{MAX_FILE_BYTES, SourceId, SourceMap};
 
+use directory::{Directory, read_file};
+
 /// Ensembles of one root.
-pub const MAX_DESCRIPTORS: usize = 1_000;
-/// Bytes of all files of one root.
-const MAX_ROOT_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_DESCRIPTORS: usize = 4_000;
+/// Bytes of all files of one root: of a project, which is read before anybody has trusted it, and of another.
+const MAX_PROJECT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_ROOT_BYTES: usize = 32 * 1024 * 1024;
 
 /// A directory of ensembles, and whose word it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub fn load_settings(
     shown: &str,
     scope: Scope,
 ) -> Checked<Option<SettingsPlan>> {
-    match read_file(path) {
+    match read_file(path, MAX_FILE_BYTES) {
         Ok(None) => Checked { value: None, diagnostics: Vec::new() },
         Ok(Some(bytes)) => match sources.add_bytes(shown, scope, &bytes) {
             Ok(id) => {
@@ -94,27 +96,48 @@ trait Shelf {
     fn shown(&self, path: &str) -> String;
     /// The ensembles, sorted.
     fn names(&self) -> Vec<String>;
-    /// A file by its path below the root.
-    fn read(&self, path: &str) -> Result<Vec<u8>, (Code, String)>;
+    /// A file by its path below the root; of one larger than `most` bytes at least one byte more than these.
+    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, (Code, String)>;
+}
+
+/// What may still be read of one root.
+struct Budget {
+    most: usize,
+    left: usize,
+    /// A file did not fit, which has been told: nothing more is read.
+    spent: bool,
+}
+
+impl Budget {
+    fn of(scope: Scope) -> Self {
+        let most = if scope == Scope::Project { MAX_PROJECT_BYTES } else { MAX_ROOT_BYTES };
+        Self { most, left: most, spent: false }
+    }
 }
 
 impl Loaded {
     fn shelf(&mut self, shelf: &dyn Shelf) {
-        let mut left = MAX_ROOT_BYTES;
+        let mut budget = Budget::of(shelf.scope());
         for name in shelf.names() {
-            let Some(id) = self.file(shelf, &name, &mut left) else { continue };
+            if budget.spent {
+                break;
+            }
+            let Some(id) = self.file(shelf, &name, &mut budget) else { continue };
             let Checked { value: mut descriptor, diagnostics } = parse_ensemble(&self.sources, id);
             self.diagnostics.extend(diagnostics);
-            self.invokers(shelf, &mut descriptor, &mut left);
+            self.invokers(shelf, &mut descriptor, &mut budget);
             self.descriptors.push(descriptor);
         }
     }
 
-    fn invokers(&mut self, shelf: &dyn Shelf, descriptor: &mut EnsembleDescriptor, left: &mut usize) {
+    fn invokers(&mut self, shelf: &dyn Shelf, descriptor: &mut EnsembleDescriptor, budget: &mut Budget) {
         for entry in &mut descriptor.invokers {
             let Some(source) = &entry.source else { continue };
             let before = self.diagnostics.len();
-            if let Some(id) = self.file(shelf, &source.value, left) {
+            if budget.spent {
+                break;
+            }
+            if let Some(id) = self.file(shelf, &source.value, budget) {
                 let Checked { value, diagnostics } = parse_invoker(&self.sources, id);
                 entry.invoker = Some(value);
                 self.diagnostics.extend(diagnostics);
@@ -132,9 +155,9 @@ impl Loaded {
     }
 
     /// Takes in one file, or says why not.
-    fn file(&mut self, shelf: &dyn Shelf, path: &str, left: &mut usize) -> Option<SourceId> {
+    fn file(&mut self, shelf: &dyn Shelf, path: &str, budget: &mut Budget) -> Option<SourceId> {
         let shown = shelf.shown(path);
-        let bytes = match shelf.read(path) {
+        let bytes = match shelf.read(path, budget.left.min(MAX_FILE_BYTES)) {
             Ok(bytes) => bytes,
             Err((code, reason)) => {
                 let id = self.sources.add(shown, shelf.scope(), "");
@@ -142,14 +165,17 @@ impl Loaded {
                 return None;
             }
         };
-        let Some(rest) = left.checked_sub(bytes.len()) else {
+        let Some(rest) = budget.left.checked_sub(bytes.len()) else {
+            budget.spent = true;
             let id = self.sources.add(shown, shelf.scope(), "");
-            let message =
-                format!("not read: the files of this directory have more than {MAX_ROOT_BYTES} bytes");
+            let most = budget.most;
+            let message = format!(
+                "neither this nor what follows is read: the files have more than {most} bytes together"
+            );
             self.diagnostics.push(Diagnostic::error(Code::TooLarge, Place::File(id), message));
             return None;
         };
-        *left = rest;
+        budget.left = rest;
         self.sources
             .add_bytes(shown, shelf.scope(), &bytes)
             .map_err(|problem| self.diagnostics.push(problem))
@@ -178,114 +204,11 @@ impl Shelf for Embedded<'_> {
             .collect()
     }
 
-    fn read(&self, path: &str) -> Result<Vec<u8>, (Code, String)> {
+    fn read(&self, path: &str, _most: usize) -> Result<Vec<u8>, (Code, String)> {
         let file = self.files.iter().find(|(name, _)| *name == path);
         file.map(|(_, text)| text.as_bytes().to_vec())
             .ok_or_else(|| (Code::Unreadable, "there is no such file".to_owned()))
     }
-}
-
-struct Directory<'a> {
-    root: &'a Root,
-    canonical: PathBuf,
-    names: BTreeSet<String>,
-    /// Entries that were not taken, as messages.
-    refused: Vec<(Code, String)>,
-}
-
-impl<'a> Directory<'a> {
-    fn open(root: &'a Root) -> Result<Option<Self>, String> {
-        let canonical = match root.dir.canonicalize() {
-            Ok(canonical) => canonical,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && root.scope != Scope::Explicit => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error.to_string()),
-        };
-        let mut directory = Self { root, canonical, names: BTreeSet::new(), refused: Vec::new() };
-        directory.list().map_err(|error| error.to_string())?;
-        Ok(Some(directory))
-    }
-
-    /// Keeps the first thousand names in their order, however many there are.
-    fn list(&mut self) -> std::io::Result<()> {
-        let mut too_many = false;
-        for entry in fs::read_dir(&self.canonical)? {
-            let name = entry?.file_name();
-            if Path::new(&name).extension().is_none_or(|extension| extension != "toml") {
-                continue;
-            }
-            match name.into_string() {
-                Ok(name) => drop(self.names.insert(name)),
-                Err(name) => {
-                    let message = format!("{}: the name of the file is not UTF-8", name.to_string_lossy());
-                    self.refused.push((Code::NotUtf8, message));
-                }
-            }
-            if self.names.len() > MAX_DESCRIPTORS {
-                self.names.pop_last();
-                too_many = true;
-            }
-            self.refused.truncate(MAX_DESCRIPTORS);
-        }
-        if too_many {
-            let message = format!("more than {MAX_DESCRIPTORS} ensembles: only the first are read");
-            self.refused.push((Code::TooMany, message));
-        }
-        Ok(())
-    }
-
-    fn report_names(&mut self, loaded: &mut Loaded) {
-        for (code, message) in self.refused.drain(..) {
-            let id = loaded.sources.add(self.root.shown.clone(), self.root.scope, "");
-            let message = bounded(&escape(&message), 200);
-            loaded.diagnostics.push(Diagnostic::error(code, Place::File(id), message));
-        }
-    }
-}
-
-impl Shelf for Directory<'_> {
-    fn scope(&self) -> Scope {
-        self.root.scope
-    }
-
-    fn shown(&self, path: &str) -> String {
-        format!("{}/{path}", self.root.shown.trim_end_matches('/'))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.names.iter().cloned().collect()
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>, (Code, String)> {
-        let unreadable = |reason: String| (Code::Unreadable, reason);
-        let path = self.canonical.join(path);
-        let canonical = path.canonicalize().map_err(|error| unreadable(error.to_string()))?;
-        if !canonical.starts_with(&self.canonical) {
-            return Err((Code::OutsideRoot, "a symbolic link leads out of the directory".to_owned()));
-        }
-        match read_file(&canonical) {
-            Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(unreadable("there is no such file".to_owned())),
-            Err(reason) => Err(unreadable(reason)),
-        }
-    }
-}
-
-/// At most one byte more than is taken, so that the caller sees that it is too large. `None`: no such file.
-fn read_file(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    match fs::metadata(path) {
-        // Opening a pipe would wait for somebody to write to it.
-        Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    }
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    let most = MAX_FILE_BYTES as u64 + 1;
-    file.take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use converse_canister::{EnsembleName, InvokerName};
 use serde_json::{Map, Value};
 
 use crate::rule::Permission;
+use crate::template::Template;
 
 /// Where a plan came from, for messages and for trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +52,22 @@ pub struct EnsemblePlan {
     pub filter: ToolFilter,
     /// What `[tools.NAME]` says of tools yet to be discovered, over `defaults`.
     pub tools: BTreeMap<InvokerName, Policy>,
-    /// False for a project's ensemble that nobody has trusted: with a connection it must be left inert.
+    /// False for a project's ensemble that nobody has trusted: what reaches out must be left inert.
     pub trusted: bool,
     pub origin: Origin,
+}
+
+impl EnsemblePlan {
+    /// The names of all variables that it refers to, some of them more than once.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let of_connection = self.connection.iter().flat_map(ConnectionPlan::variables);
+        of_connection.chain(self.invokers.iter().flat_map(|invoker| invoker.kind.variables()))
+    }
+
+    /// Would using it start a program or contact a server?
+    pub fn reaches_out(&self) -> bool {
+        self.connection.is_some() || self.invokers.iter().any(|invoker| invoker.kind.reaches_out())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,13 +85,144 @@ pub struct InvokerPlan {
 pub enum InvokerKind {
     /// Bound to a tool in the binary, by its name there.
     Builtin(String),
+    Command(CommandPlan),
+    Http(RequestPlan),
 }
 
-/// How a server is reached. (Started or contacted by the `mcp` crate, which is not there yet.)
+impl InvokerKind {
+    fn variables(&self) -> Vec<&str> {
+        match self {
+            Self::Builtin(_) => Vec::new(),
+            Self::Command(plan) => {
+                let parts = plan.argv.iter().flat_map(|part| match part {
+                    ArgvPart::One(template) => std::slice::from_ref(template),
+                    ArgvPart::Together(templates) => templates,
+                });
+                let of_templates = parts.chain(&plan.stdin).flat_map(Template::variables);
+                of_templates.chain(plan.environment.iter().flat_map(|(_, value)| value.variables())).collect()
+            }
+            Self::Http(plan) => {
+                let named = plan.query.iter().chain(&plan.headers).map(|(_, template)| template);
+                let body = plan.body.iter().flat_map(BodyPlan::variables);
+                named.chain([&plan.url]).flat_map(Template::variables).chain(body).collect()
+            }
+        }
+    }
+
+    /// Would invoking it start a program or contact a server of the descriptor's choice?
+    pub fn reaches_out(&self) -> bool {
+        !matches!(self, Self::Builtin(_))
+    }
+}
+
+/// A program as a tool. There is no shell: one element is one argument of the program, whatever it holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ConnectionPlan {
+pub struct CommandPlan {
+    /// At least one part; the first is the program and holds no argument of the invocation.
+    pub argv: Vec<ArgvPart>,
+    pub environment: Vec<(String, SecretRef)>,
+    /// Relative to the directory converse runs in.
+    pub cwd: Option<PathBuf>,
+    /// What the program reads; nothing if `None`.
+    pub stdin: Option<Template>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgvPart {
+    /// Left out when an argument it names is not given. If it is nothing but one argument that is an array, each entry
+    /// becomes an element.
+    One(Template),
+    /// Left out as a whole when an argument that any of them names is not given: a flag and its value.
+    Together(Vec<Template>),
+}
+
+/// An HTTP request as a tool. Arguments never choose the scheme or the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestPlan {
+    /// Upper case: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`.
+    pub method: String,
+    pub url: Template,
+    /// Appended to the URL; an entry whose argument is not given is left out.
+    pub query: Vec<(String, Template)>,
+    pub headers: Vec<(String, Template)>,
+    pub body: Option<BodyPlan>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum BodyPlan {
+    Text(Template),
+    /// Sent as `application/json`.
+    Json(JsonTemplate),
+}
+
+impl BodyPlan {
+    fn variables(&self) -> Vec<&str> {
+        match self {
+            Self::Text(template) => template.variables().collect(),
+            Self::Json(json) => json.variables(),
+        }
+    }
+}
+
+/// A JSON value with places to fill. A text that is nothing but one argument becomes that argument's value, with its
+/// type; an entry whose argument is not given is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JsonTemplate {
+    /// Null, a boolean or a number.
+    Fixed(Value),
+    Text(Template),
+    Array(Vec<JsonTemplate>),
+    Object(Vec<(String, JsonTemplate)>),
+}
+
+impl JsonTemplate {
+    fn variables(&self) -> Vec<&str> {
+        match self {
+            Self::Fixed(_) => Vec::new(),
+            Self::Text(template) => template.variables().collect(),
+            Self::Array(entries) => entries.iter().flat_map(Self::variables).collect(),
+            Self::Object(entries) => entries.iter().flat_map(|(_, entry)| entry.variables()).collect(),
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionPlan {
+    pub way: Way,
+    /// From starting it to its list of tools; `None` is the product's default.
+    pub connect_timeout: Option<Duration>,
+    pub protocol: Protocol,
+}
+
+impl ConnectionPlan {
+    fn variables(&self) -> Vec<&str> {
+        let (values, named) = match &self.way {
+            Way::Stdio { command, environment, .. } => (command.as_slice(), environment),
+            Way::Http { url, headers } => (std::slice::from_ref(url), headers),
+        };
+        values.iter().chain(named.iter().map(|(_, value)| value)).flat_map(SecretRef::variables).collect()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    /// `cwd` is relative to the directory converse runs in.
     Stdio { command: Vec<SecretRef>, environment: Vec<(String, SecretRef)>, cwd: Option<PathBuf> },
+    /// Streamable HTTP.
     Http { url: SecretRef, headers: Vec<(String, SecretRef)> },
+}
+
+/// Which era of MCP a server speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Tried as modern first, unless it is known better.
+    #[default]
+    Auto,
+    /// 2026-07-28 and later: `server/discover`.
+    Modern,
+    /// Up to 2025-11-25: `initialize`.
+    Legacy,
 }
 
 /// A value that may be secret: written down, or by the names of variables that hold it. Read late, never logged.
@@ -87,6 +232,23 @@ pub enum SecretRef {
     Environment(String),
     /// Text with variables in it: `Bearer ${TOKEN}`.
     Template(Vec<Piece>),
+}
+
+impl SecretRef {
+    /// The names of the variables it is made of.
+    pub fn variables(&self) -> Vec<&str> {
+        match self {
+            Self::Literal(_) => Vec::new(),
+            Self::Environment(name) => vec![name],
+            Self::Template(pieces) => pieces
+                .iter()
+                .filter_map(|piece| match piece {
+                    Piece::Variable { name, .. } => Some(name.as_str()),
+                    Piece::Text(_) => None,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// A part of a [`SecretRef::Template`].
@@ -118,6 +280,8 @@ pub enum Effects {
 pub struct Policy {
     /// Wall clock of one invocation; at most 600 s.
     pub timeout: Duration,
+    /// For MCP: without any progress for this long it is given up, when `timeout` is longer.
+    pub idle_timeout: Duration,
     /// Tries after the first; used only where idempotent, or where nothing was sent.
     pub max_retries: u32,
     /// `None` is the default of the product: allow what only computes or reads and is built in, ask for the rest.
@@ -144,6 +308,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(60),
             max_retries: 0,
             permission: None,
             effects: Effects::External,

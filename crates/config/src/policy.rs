@@ -29,6 +29,7 @@ const ON_FAILURE: [(&str, OnFailure); 2] = [("report", OnFailure::Report), ("sto
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyDescriptor {
     pub timeout: Option<Spanned<Duration>>,
+    pub idle_timeout: Option<Spanned<Duration>>,
     pub max_retries: Option<Spanned<u32>>,
     pub permission: Option<Spanned<Permission>>,
     pub effects: Option<Spanned<Effects>>,
@@ -41,11 +42,12 @@ pub struct PolicyDescriptor {
 
 impl PolicyDescriptor {
     pub(crate) fn read(table: &Table<'_, '_>) -> Self {
-        for key in ["idle_timeout", "cache", "sandbox", "cost"] {
+        for key in ["cache", "sandbox", "cost"] {
             table.unsupported(key, Severity::Warning, "it has no effect");
         }
         Self {
             timeout: table.duration("timeout", MAX_TIMEOUT),
+            idle_timeout: table.duration("idle_timeout", MAX_TIMEOUT),
             max_retries: table.count("max_retries", 0..=MAX_RETRIES),
             permission: table.choice("permission", &PERMISSIONS),
             effects: table.choice("effects", &EFFECTS),
@@ -64,6 +66,7 @@ impl PolicyDescriptor {
         }
         Policy {
             timeout: said(&self.timeout, base.timeout),
+            idle_timeout: said(&self.idle_timeout, base.idle_timeout),
             max_retries: said(&self.max_retries, base.max_retries),
             permission: self.permission.as_ref().map(|said| said.value).or(base.permission),
             effects: said(&self.effects, base.effects),

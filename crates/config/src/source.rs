@@ -7,6 +7,9 @@
 use crate::diagnostic::{Diagnostic, Place};
 use crate::{Code, Scope};
 
+/// Bytes after which the lines are counted anew.
+const STEP: usize = 4096;
+
 /// Largest file that is read.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 
@@ -42,6 +45,8 @@ pub struct Source {
     pub path: String,
     pub scope: Scope,
     pub text: String,
+    /// Line ends before each multiple of [`STEP`] bytes.
+    line_ends: Vec<usize>,
 }
 
 /// All texts of one run.
@@ -57,7 +62,11 @@ impl SourceMap {
 
     pub fn add(&mut self, path: impl Into<String>, scope: Scope, text: &str) -> SourceId {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        self.sources.push(Source { path: path.into(), scope, text: text.to_owned() });
+        let mut line_ends = vec![0];
+        for part in text.as_bytes().chunks_exact(STEP) {
+            line_ends.push(line_ends.last().unwrap_or(&0) + newlines(part));
+        }
+        self.sources.push(Source { path: path.into(), scope, text: text.to_owned(), line_ends });
         SourceId(self.sources.len() - 1)
     }
 
@@ -111,7 +120,17 @@ impl SourceMap {
         let before = text.get(..text.floor_char_boundary(span.start)).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
-        Position { line: before.bytes().filter(|byte| *byte == b'\n').count() + 1, column }
+        Position { line: self.line(span), column }
+    }
+
+    /// The line a span begins in, from 1. Costs the same wherever in the text that is.
+    pub(crate) fn line(&self, span: Span) -> usize {
+        let Some(source) = self.sources.get(span.source.0) else { return 1 };
+        let text = source.text.as_bytes();
+        let step = span.start.min(text.len()) / STEP;
+        let known = source.line_ends.get(step).copied().unwrap_or_default();
+        let rest = text.get(step * STEP..span.start.min(text.len())).unwrap_or_default();
+        known + newlines(rest) + 1
     }
 
     /// The line a span begins in, without its end, and the byte of the text it starts at.
@@ -122,6 +141,10 @@ impl SourceMap {
         let line = text.get(start..).and_then(|rest| rest.split('\n').next()).unwrap_or_default();
         (line.strip_suffix('\r').unwrap_or(line), start)
     }
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]
@@ -142,6 +165,18 @@ mod tests {
         assert_eq!(at(9999), Position { line: 3, column: 2 });
         assert_eq!(sources.line_of(Span { source: id, start: 1, end: 2 }), ("a = 1", 0));
         assert_eq!(sources.line_of(Span { source: id, start: 20, end: 20 }), ("b", 20));
+    }
+
+    #[test]
+    fn lines_are_counted_right_in_any_step() {
+        let mut sources = SourceMap::new();
+        let text = format!("{}é\n", "x\n\n".repeat(5000));
+        let id = sources.add("x.toml", Scope::User, &text);
+        for start in (0..text.len() + 3).step_by(7).chain([4095, 4096, 4097, 8192, text.len()]) {
+            let before = &text.as_bytes()[..start.min(text.len())];
+            let expected = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            assert_eq!(sources.line(Span { source: id, start, end: start }), expected, "{start}");
+        }
     }
 
     #[test]

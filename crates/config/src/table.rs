@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::Value;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Problems;
@@ -43,7 +43,7 @@ impl<'t, 's> Table<'t, 's> {
         self.entries.contains_key(key)
     }
 
-    fn get(&self, key: &'static str) -> Option<Entry<'t, 's>> {
+    pub(crate) fn get(&self, key: &'static str) -> Option<Entry<'t, 's>> {
         self.asked.borrow_mut().push(key);
         // A value without text was made up by the parser after a mistake, which has been told.
         self.entries.get_key_value(key).filter(|(_, value)| !value.span().is_empty())
@@ -72,16 +72,25 @@ impl<'t, 's> Table<'t, 's> {
         }
     }
 
-    fn wrong_type(&self, key: &str, wanted: &str, found: &DeValue<'_>, span: Span) {
+    pub(crate) fn wrong_type(&self, key: &str, wanted: &str, found: &DeValue<'_>, span: Span) {
         let message = format!("{} must be {wanted}, not {}", quoted(key), kind(found));
         self.problems.error(Code::WrongType, span, message);
     }
 
     pub(crate) fn missing(&self, key: &str) {
+        self.missing_or(key, Code::MissingKey.hint());
+    }
+
+    pub(crate) fn missing_or(&self, key: &str, hint: &str) {
         if !self.problems.lost_something() {
             let message = format!("`{key}` is missing in {}", self.name);
-            self.problems.error(Code::MissingKey, self.span, message);
+            self.problems.push(Diagnostic::error(Code::MissingKey, self.span, message).hint(hint));
         }
+    }
+
+    /// The elements of a list of any values.
+    pub(crate) fn list(&self, key: &'static str, wanted: &str) -> Option<Spanned<&'t DeArray<'s>>> {
+        self.read(key, wanted, DeValue::as_array)
     }
 
     pub(crate) fn string(&self, key: &'static str) -> Option<Spanned<String>> {

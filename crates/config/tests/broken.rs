@@ -80,6 +80,8 @@ fn each_mistake_has_its_code_and_place() {
         ),
         (with_invoker("").replace("name = \"e\"\n", ""), "missing-key 1:2"),
         (with_invoker("").replace("builtin = \"calculator\"", ""), "missing-key 4:1"),
+        (with_invoker("[invokers.command]\nargv = [\"git\"]\n"), "mixed-invoker 8:11"),
+        (with_invoker("[invokers.http]\nurl = \"https://x\"\n"), "mixed-invoker 8:11"),
         (with_invoker("").replace("name = \"calc\"\n", ""), "missing-key 4:1"),
         // types
         (with_invoker("timeout = true\n"), "wrong-type 8:11"),
@@ -154,19 +156,22 @@ fn each_mistake_has_its_code_and_place() {
         (stdio("environment = { A = \"x ${B} ${C:-d}\" }\n"), "unset-variable 7:21"),
         (stdio("environment = { A = \"${A${B}}\" }\n"), "bad-template 7:21"),
         (stdio("url = \"https://x\"\n"), "unknown-key 7:1"),
+        (stdio("protocol = \"new\"\n"), "bad-value 7:12"),
+        (stdio("connect_timeout = 601\n"), "out-of-range 7:19"),
+        (stdio("connect_timeout = 0\n"), "out-of-range 7:19"),
+        (stdio("[defaults]\nidle_timeout = \"11m\"\n"), "out-of-range 8:16"),
+        (
+            connection("transport = \"http\"\nurl = \"https://x\"\nheaders = { A = \"1\\r\\nB: 2\" }\n"),
+            "bad-value 7:17",
+        ),
         (stdio("[tools]\ninclude = [\"a[\"]\n"), "bad-pattern 8:12"),
         (stdio("[tools.get]\nefects = \"read\"\n"), "unknown-key 8:1"),
         (stdio("[tools.\"a b\"]\n"), "bad-name 7:8"),
         (stdio("[tools]\ninclud = []\n"), "unknown-key 8:1"),
         // later versions
-        (
-            with_invoker("[invokers.command]\nargv = [\"git\"]\n").replace("builtin = \"calculator\"", ""),
-            "not-yet-supported 8:11",
-        ),
-        (with_invoker("[invokers.http]\nurl = \"x\"\n"), "not-yet-supported 8:11"),
         (with_invoker("cache = \"5m\"\n"), "not-yet-supported 8:1"),
         (with_invoker("[[invokers.tests]]\narguments = {}\n"), "not-yet-supported 8:12"),
-        (stdio("protocol = \"auto\"\n"), "not-yet-supported 7:1"),
+        (stdio("auth = \"oauth\"\n"), "not-yet-supported 7:1"),
         (stdio("[tools.get]\ncost = 0.008\n"), "not-yet-supported 8:1"),
         // descriptions
         (
@@ -203,7 +208,7 @@ fn mistakes_in_an_invokers_file_are_pointed_at_there() {
             &format!("{GOOD_INVOKER}[arguments]\ntype = \"object\"\n[arguments.properties.a]\ntype = 3\n"),
             "bad-schema 8:8 in i.toml",
         ),
-        (&format!("{GOOD_INVOKER}[command]\nargv = [\"x\"]\n"), "not-yet-supported 5:2 in i.toml"),
+        (&format!("{GOOD_INVOKER}[command]\nargv = [\"x\"]\n"), "mixed-invoker 5:2 in i.toml"),
         (
             &format!("{GOOD_INVOKER}[[tests]]\nexpect.outcome = \"invalid\"\n"),
             "not-yet-supported 5:3 in i.toml",
@@ -383,6 +388,17 @@ fn piece() -> impl Strategy<Value = String> {
         "properties.a.\"$ref\" = \"#\"\n",
         "source = \"x\"\n",
         "builtin = \"read_file\"\n",
+        "[command]\n",
+        "[invokers.command]\n",
+        "argv = [\"sh\", \"-c\", \"{a}\"]\n",
+        "argv = [[\"${A}\"], 1]\n",
+        "stdin = ",
+        "[http]\n",
+        "[invokers.http]\n",
+        "headers = { A = \"{a}\" }\n",
+        "body = ",
+        "\"{a}${B:-c}{{\"\n",
+        "\"${B}//{a\"\n",
         "\n",
         "transport = \"http\"\n",
         "url = \"${A:-${B}}\"\n",
@@ -397,6 +413,14 @@ fn piece() -> impl Strategy<Value = String> {
     prop_oneof![4 => prop::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => ".{0,6}"]
 }
 
+fn template_piece() -> impl Strategy<Value = String> {
+    let words = [
+        "{", "}", "{{", "}}", "$", "${", "{a}", "{b.c-d}", "${A}", "${A:-}", "${A:-b}", "env:", "env:A",
+        "http://", "https://", "//", "/", "?", "#", "sh", "-c", "\\", "\0", "\r\n", "é",
+    ];
+    prop_oneof![8 => prop::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => ".{0,3}"]
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in "(.|\n){0,300}") {
@@ -406,6 +430,16 @@ proptest! {
     #[test]
     fn any_heap_of_pieces_is_read_without_a_panic(pieces in prop::collection::vec(piece(), 0..40)) {
         any_reader(&pieces.concat());
+    }
+
+    #[test]
+    fn any_template_is_read_without_a_panic(pieces in prop::collection::vec(template_piece(), 0..12)) {
+        let text = serde_json::Value::from(pieces.concat()).to_string();
+        let body = format!("{{ a = [{text}], b = {{ c = {text}, d = 1 }} }}");
+        any_reader(&format!("[invoker]\nname = \"i\"\n[command]\nargv = [\"sh\", {text}, [\"-c\", {text}]]\nstdin = {text}\ncwd = {text}\nenvironment.A = {text}\n"));
+        any_reader(&format!("[invoker]\nname = \"i\"\n[http]\nmethod = \"PUT\"\nurl = {text}\nquery.a = {text}\nheaders.a = {text}\nbody = {body}\n"));
+        let head = with_head("[[invokers]]\nname = \"i\"\n");
+        any_reader(&format!("{head}command = {{ argv = [{text}] }}\n[[invokers]]\nname = \"j\"\nhttp = {{ url = {text}, body = {text} }}\n"));
     }
 
     #[test]
@@ -433,6 +467,16 @@ fn no_large_file_is_too_much() {
             numbered("p# = {}\n")
         )),
         format!("a = \"{}\"\n", "\u{202e}".repeat(60_000)),
+        with_head(&format!(
+            "[[invokers]]\nname = \"i\"\ncommand = {{ argv = [\"x\", \"{}\"] }}\n[invokers.arguments]\ntype = \"object\"\n[invokers.arguments.properties]\n{}",
+            numbered("{a#}${B#}"),
+            numbered("p# = {}\n")
+        )),
+        with_head(&numbered("[[invokers]]\nname = \"i#\"\ncommand.argv = [\"x\", \"{a}\", \"{b}\"]\n")),
+        with_head(&format!(
+            "[[invokers]]\nname = \"i\"\n[invokers.http]\nmethod = \"POST\"\nurl = \"https://x\"\nbody = [{}]\n",
+            fill("[[{a=1}]],")
+        )),
         fill("["),
         fill("a."),
         fill("a = {"),

@@ -89,7 +89,8 @@ fn descriptor_examples_are_right() {
     let files: Vec<Example> =
         files.into_iter().map(|(file, text)| (file.trim_start_matches("ensembles/"), text)).collect();
     let loaded = load(&[], &files);
-    let environment = Environment::new([("WEATHER_TOKEN".to_owned(), "x".to_owned())]);
+    let environment =
+        Environment::new(["WEATHER_TOKEN", "PAGES_TOKEN"].map(|name| (name.to_owned(), "x".to_owned())));
     let given = Given {
         builtins: &BUILTINS,
         environment: &environment,

@@ -61,7 +61,7 @@ fn shipped_descriptors_are_right() {
         .iter()
         .flat_map(|plan| {
             plan.invokers.iter().map(move |invoker| {
-                let InvokerKind::Builtin(builtin) = &invoker.kind;
+                let InvokerKind::Builtin(builtin) = &invoker.kind else { panic!("{invoker:?}") };
                 assert_eq!(invoker.policy.permission, None::<Permission>);
                 (format!("{}.{}", plan.name, invoker.name), builtin.clone(), invoker.policy.effects)
             })

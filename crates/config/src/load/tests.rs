@@ -1,3 +1,4 @@
+use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
@@ -137,30 +138,58 @@ fn a_pipe_is_not_waited_for() {
 }
 
 #[test]
-fn a_thousand_ensembles_are_enough() {
+fn many_ensembles_are_enough() {
     let dir = TempDir::new();
     for at in 0..MAX_DESCRIPTORS + 5 {
         dir.write(&format!("ensembles/e{at:04}.toml"), ensemble(&format!("e{at}"), "i/i.toml"));
     }
     dir.write("ensembles/i/i.toml", INVOKER);
     let (names, findings) = dir.load();
-    assert_eq!((names.len(), names.last().map(String::as_str)), (MAX_DESCRIPTORS, Some("e999")));
+    assert_eq!((names.len(), names.last().map(String::as_str)), (MAX_DESCRIPTORS, Some("e3999")));
     assert_eq!(findings, ["too-many ensembles"]);
 }
 
+/// Seventy of a megabyte each: a few are read, one is told of, the others cost nothing.
 #[test]
 fn files_that_are_large_together_are_not_all_read() {
     let dir = TempDir::new();
-    dir.write("ensembles/i/i.toml", format!("{INVOKER}#{}", "x".repeat(1_000_000)));
     for at in 0..70 {
-        dir.write(&format!("ensembles/e{at:04}.toml"), ensemble(&format!("e{at}"), "i/i.toml"));
+        let text = format!("{}#{}", ensemble(&format!("e{at}"), "i.toml"), "x".repeat(1_000_000));
+        dir.write(&format!("ensembles/e{at:02}.toml"), text);
     }
+    dir.write("ensembles/i.toml", INVOKER);
+    for (scope, read, beyond) in [(Scope::Project, 4, "e04"), (Scope::User, 33, "e33")] {
+        let loaded = load(&[dir.root(scope)], &[]);
+        let (names, findings) = found(&loaded);
+        assert_eq!((names.len(), names.iter().any(|name| name.starts_with('!'))), (read, false));
+        assert_eq!(findings, [format!("too-large ensembles/{beyond}.toml")]);
+        let kept: usize = loaded.sources.iter().map(|(_, source)| source.text.len()).sum();
+        assert!(kept <= Budget::of(scope).most, "{kept}");
+    }
+}
+
+/// The same file counts each time it is read, and an ensemble that lacks one is broken.
+#[test]
+fn an_ensemble_beyond_the_budget_is_broken() {
+    let dir = TempDir::new();
+    dir.write("ensembles/i/i.toml", format!("{INVOKER}#{}", "x".repeat(1_000_000)));
+    let source = "[[invokers]]\nsource = \"i/i.toml\"\n";
+    dir.write("ensembles/a.toml", ensemble("a", "i/i.toml") + &source.repeat(9));
+    dir.write("ensembles/b.toml", ensemble("b", "i/i.toml"));
     let (names, findings) = dir.load();
-    assert_eq!(names.iter().filter(|name| name.starts_with('!')).count(), findings.len());
-    assert!(
-        !findings.is_empty() && findings.iter().all(|finding| finding.starts_with("too-large")),
-        "{findings:?}"
-    );
+    assert_eq!(names, ["!a"]);
+    assert_eq!(findings, ["too-large ensembles/a.toml:13"], "at the line that names the first one beyond");
+}
+
+#[test]
+fn files_too_large_by_themselves_use_up_the_budget_too() {
+    let dir = TempDir::new();
+    for at in 0..9 {
+        dir.write(&format!("ensembles/e{at}.toml"), vec![b'#'; MAX_FILE_BYTES + 1]);
+    }
+    let (_, findings) = dir.load();
+    let expected: Vec<_> = (0..4).map(|at| format!("too-large ensembles/e{at}.toml")).collect();
+    assert_eq!(findings, expected);
 }
 
 #[test]

@@ -8,11 +8,9 @@ use crate::diagnostic::Diagnostic;
 use crate::escape::quoted;
 use crate::invoker::{ArgumentsDescriptor, InvokerDescriptor};
 use crate::schema::ArgumentsSchema;
-use crate::table::suggested;
 
-/// Names in `required` that are looked at, and properties that one of them is compared with.
+/// Names in `required` that are looked at.
 const MAX_REQUIRED: usize = 100;
-const MAX_SUGGESTED: usize = 200;
 
 impl Resolver<'_> {
     /// `None` if it cannot be used. An invoker without `[arguments]` takes none.
@@ -21,6 +19,9 @@ impl Resolver<'_> {
             return Some(json!({ "type": "object", "properties": {} }));
         };
         let schema = &arguments.schema.value;
+        if invoker.lost_arguments && schema.get("type").is_none() {
+            return None;
+        }
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             let message = "`[arguments]` must say `type = \"object\"`: arguments have names";
             self.error(Code::BadSchema, arguments.place("/type"), message);
@@ -52,7 +53,8 @@ impl Resolver<'_> {
             let place = arguments.place(&format!("/required/{at}"));
             let diagnostic = Diagnostic::warning(Code::RequiredUnknown, place, message);
             let names = properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str));
-            self.diagnostics.push(suggested(diagnostic, name, names.take(MAX_SUGGESTED)));
+            let diagnostic = self.suggested(diagnostic, name, names);
+            self.diagnostics.push(diagnostic);
         }
     }
 

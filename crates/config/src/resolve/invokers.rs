@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use converse_canister::InvokerName;
 
-use super::{BuiltinSpec, Resolver, text};
+use super::{BuiltinSpec, Resolver, request, text};
 use crate::Code;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::InvokerEntry;
@@ -44,11 +44,21 @@ impl<'a> Resolver<'a> {
                 .map_err(|error| self.bad_name(name, error.kind, error.rule))
                 .ok()
         });
-        let builtin = self.builtin(invoker)?;
+        let (kind, builtin) = self.kind(invoker)?;
         let policy = self.policy(entry, invoker, builtin);
         let origin = self.origin(invoker.span);
-        let kind = InvokerKind::Builtin(builtin.name.to_owned());
         Some(InvokerPlan { name: name?, description, arguments: Some(arguments?), kind, policy, origin })
+    }
+
+    /// What it is; with two of them there has been an error.
+    fn kind(&mut self, invoker: &InvokerDescriptor) -> Option<(InvokerKind, Option<BuiltinSpec<'a>>)> {
+        self.placeholders(invoker);
+        let command = invoker.command.as_ref().and_then(|command| self.command(command));
+        let request = invoker.request.as_ref().and_then(request::plan);
+        let builtin = self.builtin(invoker);
+        let of_builtin = builtin.map(|builtin| InvokerKind::Builtin(builtin.name.to_owned()));
+        let kind = of_builtin.or(command.map(InvokerKind::Command)).or(request.map(InvokerKind::Http))?;
+        Some((kind, builtin))
     }
 
     fn builtin(&mut self, invoker: &InvokerDescriptor) -> Option<BuiltinSpec<'a>> {
@@ -68,12 +78,12 @@ impl<'a> Resolver<'a> {
         &mut self,
         entry: &InvokerEntry,
         invoker: &InvokerDescriptor,
-        builtin: BuiltinSpec<'_>,
+        builtin: Option<BuiltinSpec<'_>>,
     ) -> Policy {
-        let base = Policy { effects: builtin.effects, ..Policy::default() };
-        let mut policy = base;
+        let mut policy = Policy::default();
+        policy.effects = builtin.map_or(policy.effects, |builtin| builtin.effects);
         for said in [&self.descriptor.defaults, &invoker.policy, &entry.overrides] {
-            self.effects(said, builtin);
+            builtin.into_iter().for_each(|builtin| self.effects(said, builtin));
             policy = said.over(&policy);
         }
         policy

@@ -5,9 +5,14 @@
 //! a farther one of its name, since falling back could mean falling back to looser permissions.
 
 mod arguments;
+mod command;
 mod invokers;
+mod placeholders;
+mod request;
 mod selection;
 mod trust;
+
+use std::collections::BTreeSet;
 
 use converse_canister::EnsembleName;
 use serde_json::{Map, Value};
@@ -19,9 +24,16 @@ use crate::ensemble::EnsembleDescriptor;
 use crate::environment::Environment;
 use crate::escape::quoted;
 use crate::plan::{
-    ConnectionPlan, Effects, EnsemblePlan, Origin, Piece, Policy, Scope, SecretRef, ToolFilter,
+    ConnectionPlan, Effects, EnsemblePlan, Origin, Policy, Protocol, Scope, SecretRef, ToolFilter, Way,
 };
 use crate::source::{SourceId, SourceMap, Span, Spanned};
+use crate::table::suggested;
+
+/// Names that one name is compared with, and diagnostics of one ensemble after which none is.
+const MAX_SUGGESTED: usize = 200;
+const MAX_COMPARED: usize = 200;
+/// Unset variables of one text that are named.
+const MAX_UNSET: usize = 32;
 
 /// A tool in the binary, as far as descriptors are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +105,17 @@ impl<'a> Resolver<'a> {
 
     fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
         self.diagnostics.push(Diagnostic::error(code, span, message));
+    }
+
+    /// Adds "did you mean", as long as there is not so much wrong that comparing names would cost.
+    fn suggested<'n>(
+        &self,
+        diagnostic: Diagnostic,
+        found: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Diagnostic {
+        let most = if self.diagnostics.len() < MAX_COMPARED { MAX_SUGGESTED } else { 0 };
+        suggested(diagnostic, found, names.take(most))
     }
 
     fn warning(&mut self, code: Code, span: Span, message: impl Into<String>) {
@@ -190,36 +213,36 @@ impl<'a> Resolver<'a> {
         let mut named = |list: &[(String, Spanned<SecretRef>)]| {
             list.iter().map(|(name, secret)| (name.clone(), self.secret(secret))).collect::<Vec<_>>()
         };
-        Some(match &connection.way {
+        let way = match &connection.way {
             WayDescriptor::Stdio { command, environment, cwd } => {
                 let environment = named(environment);
                 let command = command.iter().map(|part| self.secret(part)).collect();
                 let cwd = cwd.as_ref().map(|cwd| cwd.value.as_str().into());
-                ConnectionPlan::Stdio { command, environment, cwd }
+                Way::Stdio { command, environment, cwd }
             }
             WayDescriptor::Http { url, headers } => {
                 let headers = named(headers);
-                ConnectionPlan::Http { url: self.secret(url), headers }
+                Way::Http { url: self.secret(url), headers }
             }
-        })
+        };
+        let connect_timeout = connection.connect_timeout.as_ref().map(|said| said.value);
+        Some(ConnectionPlan { way, connect_timeout, protocol: said(&connection.protocol, Protocol::Auto) })
     }
 
     /// The reference itself goes into the plan; here it is only looked whether it could be read.
     fn secret(&mut self, secret: &Spanned<SecretRef>) -> SecretRef {
-        let names: Vec<&str> = match &secret.value {
-            SecretRef::Literal(_) => Vec::new(),
-            SecretRef::Environment(name) => vec![name],
-            SecretRef::Template(pieces) => pieces.iter().filter_map(Piece::required).collect(),
-        };
-        for name in names {
-            if self.given.environment.get(name).is_none() {
-                let message = format!("the environment variable `{name}` is not set");
-                // Beside a reference there may stand a secret in plain text.
-                self.diagnostics
-                    .push(Diagnostic::warning(Code::UnsetVariable, secret.span, message).discreet());
-            }
-        }
+        self.variables(secret.value.required(), secret.span);
         secret.value.clone()
+    }
+
+    fn variables<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, span: Span) {
+        let unset = names.into_iter().filter(|name| self.given.environment.get(name).is_none());
+        let names: BTreeSet<&str> = unset.collect();
+        for name in names.into_iter().take(MAX_UNSET) {
+            let message = format!("the environment variable `{name}` is not set");
+            // Beside a reference there may stand a secret in plain text.
+            self.diagnostics.push(Diagnostic::warning(Code::UnsetVariable, span, message).discreet());
+        }
     }
 
     fn tools(
@@ -241,17 +264,7 @@ impl<'a> Resolver<'a> {
         Origin {
             scope: self.scope,
             file: self.sources.path(span.source).to_owned(),
-            line: self.sources.position(span).line,
-        }
-    }
-}
-
-impl Piece {
-    /// The variable that must be set.
-    fn required(&self) -> Option<&str> {
-        match self {
-            Self::Variable { name, default: None } => Some(name),
-            _ => None,
+            line: self.sources.line(span),
         }
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::ensemble::parse_ensemble;
-use crate::plan::{InvokerKind, InvokerPlan};
+use crate::plan::{InvokerKind, InvokerPlan, Piece};
 use crate::rule::Permission;
 
 const BUILTINS: [BuiltinSpec<'static>; 3] = [
@@ -164,7 +164,11 @@ fn a_connection_is_planned_and_its_secrets_are_named() {
     let command = vec![SecretRef::Literal("x".into())];
     assert_eq!(
         plan.connection,
-        Some(ConnectionPlan::Stdio { command, environment, cwd: Some("sub".into()) })
+        Some(ConnectionPlan {
+            way: Way::Stdio { command, environment, cwd: Some("sub".into()) },
+            connect_timeout: None,
+            protocol: Protocol::Auto,
+        })
     );
     assert_eq!(plan.filter, ToolFilter { include: vec!["get_*".into()], exclude: vec!["x".into()] });
     let (name, policy) = plan.tools.first_key_value().unwrap();

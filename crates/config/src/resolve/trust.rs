@@ -6,6 +6,7 @@
 
 use super::Resolver;
 use crate::Code;
+use crate::invoker::InvokerDescriptor;
 use crate::plan::{EnsemblePlan, Policy};
 use crate::rule::Permission;
 
@@ -14,10 +15,7 @@ impl Resolver<'_> {
         if self.trusted {
             return;
         }
-        if let Some(span) = self.descriptor.has_connection {
-            let message = "this project is not trusted: nothing is started or connected for this ensemble";
-            self.warning(Code::UntrustedConnection, span, message);
-        }
+        self.warn_of_reaching_out();
         self.warn_of_allowing();
         for policy in policies(plan) {
             if policy.permission == Some(Permission::Allow) {
@@ -34,6 +32,25 @@ impl Resolver<'_> {
                 policy.permission.get_or_insert(Permission::Ask);
             }
         }
+    }
+
+    /// By the descriptor, not by the plan: it may be broken.
+    fn warn_of_reaching_out(&mut self) {
+        let reaches_out =
+            |invoker: &&InvokerDescriptor| invoker.command.is_some() || invoker.request.is_some();
+        let mut invokers = self.descriptor.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
+        let (span, message) = match (self.descriptor.has_connection, invokers.find(reaches_out)) {
+            (Some(span), _) => {
+                (span, "this project is not trusted: nothing is started or connected for this ensemble")
+            }
+            (None, Some(invoker)) => (
+                invoker.span,
+                "this project is not trusted: an invoker that starts a program or sends a request keeps this \
+                 ensemble out",
+            ),
+            (None, None) => return,
+        };
+        self.warning(Code::UntrustedConnection, span, message);
     }
 
     fn warn_of_allowing(&mut self) {

@@ -38,7 +38,7 @@ const SHARED_PARTS: [&str; 6] = [
     "additionalItems",
 ];
 const HOLDERS: [&str; 2] = ["$defs", "definitions"];
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 struct Builder<'s> {
     root: &'s Value,

@@ -70,6 +70,11 @@ impl ArgumentsSchema {
         Ok(Self { schema, validator, weight })
     }
 
+    /// Is it within the limits of [`ArgumentsSchema::compile`]? Cheap: nothing is compiled.
+    pub fn weigh(schema: &Value) -> Result<(), SchemaError> {
+        Weight::of(schema).map(drop)
+    }
+
     /// The arguments with the defaults of missing properties filled in (nested objects too), or at most 8 faults.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<Map<String, Value>, Vec<SchemaFault>> {
         let filled = Value::Object(defaults::filled(&self.schema, arguments));

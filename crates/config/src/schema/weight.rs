@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::graph::{Graph, Node};
+use super::graph::{Graph, Node, REFERENCES};
 use super::{SchemaError, SchemaFault};
 
 const MAX_BYTES: usize = 64 * 1024;
@@ -38,9 +38,13 @@ impl Weight {
         if values > MAX_VALUES {
             return too(format!("the schema has {values} values; at most {MAX_VALUES} are taken"));
         }
-        let bytes = schema.to_string().len();
+        let bytes = length(schema);
         if bytes > MAX_BYTES {
             return too(format!("the schema has {bytes} bytes; at most {MAX_BYTES} are taken"));
+        }
+        if !has_references(schema) {
+            // Most schemas: nothing is followed, however deep the arguments are.
+            return Ok(Self { unrolled: vec![0; MAX_DEPTH] });
         }
         let graph = Graph::of(schema)?;
         let targets: std::collections::HashSet<_> =
@@ -84,6 +88,38 @@ fn measure(value: &Value) -> (usize, usize) {
         }
     }
     (count, deepest)
+}
+
+/// Does any object in it have a key that could be a reference? A property of that name counts too; it costs a look.
+fn has_references(value: &Value) -> bool {
+    let mut waiting = vec![value];
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Array(list) => waiting.extend(list),
+            Value::Object(map) if map.keys().any(|key| REFERENCES.contains(&key.as_str())) => return true,
+            Value::Object(map) => waiting.extend(map.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Bytes of the text, which is not made for it.
+fn length(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 /// For arguments nested 0, 1, … levels below the root: the references followed, at worst, for one value.

@@ -1,0 +1,135 @@
+//! `[command]`, as written: a program as a tool, with places for the arguments of an invocation.
+//!
+//! What the list alone can tell is checked here: that it names a program, that no argument chooses the program, and
+//! that none becomes code of a shell. Whether the placeholders name arguments is left to `resolve`.
+
+mod script;
+
+use toml::de::DeValue;
+
+use crate::Code;
+use crate::connection::secrets;
+use crate::diagnostic::Diagnostic;
+use crate::escape::quoted;
+use crate::plan::SecretRef;
+use crate::source::{Span, Spanned};
+use crate::table::Table;
+use crate::template::{Template, TemplatePiece};
+use crate::templates;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandDescriptor {
+    pub span: Span,
+    /// Those elements that could be read.
+    pub argv: Vec<ArgvDescriptor>,
+    pub environment: Vec<(String, Spanned<SecretRef>)>,
+    pub cwd: Option<Spanned<String>>,
+    pub stdin: Option<Spanned<Template>>,
+}
+
+/// One element of `argv`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgvDescriptor {
+    One(Spanned<Template>),
+    /// A list inside the list: left out as a whole.
+    Together(Vec<Spanned<Template>>),
+}
+
+impl ArgvDescriptor {
+    pub(crate) fn templates(&self) -> &[Spanned<Template>] {
+        match self {
+            Self::One(template) => std::slice::from_ref(template),
+            Self::Together(templates) => templates,
+        }
+    }
+}
+
+impl CommandDescriptor {
+    pub(crate) fn read(table: Table<'_, '_>) -> Self {
+        let descriptor = Self {
+            span: table.span,
+            argv: argv(&table),
+            environment: secrets(&table, "environment"),
+            cwd: table.string("cwd").filter(|cwd| is_directory(&table, cwd)),
+            stdin: table.template("stdin"),
+        };
+        for (name, value) in &descriptor.environment {
+            if value.value.holds(|c| c == '\0') {
+                let message = format!("{} holds a zero byte", quoted(name));
+                table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
+            }
+        }
+        table.finish();
+        descriptor
+    }
+
+    /// Everything with places for arguments.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Spanned<Template>> {
+        self.argv.iter().flat_map(ArgvDescriptor::templates).chain(&self.stdin)
+    }
+}
+
+fn is_directory(table: &Table<'_, '_>, cwd: &Spanned<String>) -> bool {
+    let good = !cwd.value.is_empty() && !cwd.value.contains('\0');
+    if !good {
+        table.problems.error(Code::BadValue, cwd.span, "`cwd` must name a directory");
+    }
+    good
+}
+
+fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
+    if !table.has("argv") {
+        table.missing("argv");
+    }
+    let Some(items) = table.list("argv", "a list of strings, or of lists of them") else { return Vec::new() };
+    let read: Vec<_> = items.value.iter().map(|item| element(table, item)).collect();
+    match read.first() {
+        None => table.problems.error(Code::BadValue, items.span, "`argv` must name a program"),
+        Some(Some(program)) => check_program(table, program, items.span),
+        // It has been told what is wrong with it.
+        Some(None) => {}
+    }
+    let argv: Vec<_> = read.into_iter().flatten().collect();
+    for (script, argument) in script::arguments_as_code(&argv) {
+        let message = format!("the argument {} would be code of the shell", quoted(argument));
+        table.problems.error(Code::ArgumentInScript, script.span, message);
+    }
+    argv
+}
+
+fn element(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<ArgvDescriptor> {
+    let Some(items) = item.get_ref().as_array() else { return one(table, item).map(ArgvDescriptor::One) };
+    if items.is_empty() {
+        let span = table.problems.span(item.span());
+        table.problems.error(Code::BadValue, span, "an empty list in `argv` means nothing");
+        return None;
+    }
+    // The elements after a bad one are looked at too.
+    let read: Vec<_> = items.iter().map(|item| one(table, item)).collect();
+    read.into_iter().collect::<Option<Vec<_>>>().map(ArgvDescriptor::Together)
+}
+
+fn one(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<Spanned<Template>> {
+    let template = templates::of_value(item, table.problems, "an element of argv")?;
+    if template.value.literals().any(|text| text.contains('\0')) {
+        table.problems.error(Code::BadValue, template.span, "an element of `argv` holds a zero byte");
+        return None;
+    }
+    Some(template)
+}
+
+fn check_program(table: &Table<'_, '_>, program: &ArgvDescriptor, list: Span) {
+    let ArgvDescriptor::One(program) = program else {
+        let span = program.templates().first().map_or(list, |template| template.span);
+        let message = "the program must stand alone: a list is for elements that are left out together";
+        return table.problems.error(Code::BadValue, span, message);
+    };
+    let nothing =
+        |piece: &TemplatePiece| matches!(piece, TemplatePiece::Text(text) if text.trim().is_empty());
+    if let Some(argument) = program.value.arguments().next() {
+        let message = format!("the argument {} would choose the program", quoted(argument));
+        table.problems.error(Code::ArgumentInProgram, program.span, message);
+    } else if program.value.pieces.iter().all(nothing) {
+        table.problems.error(Code::BadValue, program.span, "`argv` must begin with the name of a program");
+    }
+}

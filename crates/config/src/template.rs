@@ -1,0 +1,210 @@
+//! Text of a descriptor that is completed when a tool is invoked: `{name}` is an argument of the invocation, `${VAR}`
+//! a variable of the environment, `{{` and `}}` are braces.
+//!
+//! What is filled in is never read again: an argument that holds `${KEY}` or `{other}` stays those characters.
+
+use serde_json::{Map, Value};
+
+use crate::environment::{Environment, UnsetVariable};
+use crate::escape::quoted;
+use crate::plan::{Piece, SecretRef};
+
+/// Parsed text with places to fill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    pub pieces: Vec<TemplatePiece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TemplatePiece {
+    Text(String),
+    Variable {
+        name: String,
+        default: Option<String>,
+    },
+    /// A property of the arguments.
+    Argument(String),
+}
+
+impl Template {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.starts_with("env:") {
+            return SecretRef::parse(text).map(|secret| Self { pieces: of_secret(&secret) });
+        }
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}', '$']) {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                plain.push_str(&rest[..1]);
+                rest = after;
+                continue;
+            }
+            // Without what follows: it may be a secret.
+            let end =
+                || rest.find('}').ok_or_else(|| "a `{` is not closed; `{{` is the character".to_owned());
+            let found = if rest.starts_with("${") {
+                let inside = &rest[..=end()?];
+                rest = &rest[inside.len()..];
+                of_secret(&SecretRef::parse(inside)?)
+            } else if rest.starts_with('{') {
+                let inside = &rest[1..end()?];
+                rest = &rest[inside.len() + 2..];
+                vec![TemplatePiece::Argument(argument(inside)?)]
+            } else if rest.starts_with('$') {
+                plain.push('$');
+                rest = &rest[1..];
+                continue;
+            } else {
+                return Err("a `}` closes nothing; write `}}` for the character".to_owned());
+            };
+            if !plain.is_empty() {
+                pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
+            }
+            pieces.extend(found);
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() || pieces.is_empty() {
+            pieces.push(TemplatePiece::Text(plain));
+        }
+        Ok(Self { pieces })
+    }
+
+    /// The properties it needs, in their order.
+    pub fn arguments(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            TemplatePiece::Argument(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The names of the variables it needs.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            TemplatePiece::Variable { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The texts in it that are written down, defaults of variables too.
+    pub(crate) fn literals(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            TemplatePiece::Text(text) => Some(text.as_str()),
+            TemplatePiece::Variable { default, .. } => default.as_deref(),
+            TemplatePiece::Argument(_) => None,
+        })
+    }
+
+    /// The variables that must be set.
+    pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            TemplatePiece::Variable { name, default: None } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The one argument that it consists of, whose value may then keep its type.
+    pub fn sole_argument(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [TemplatePiece::Argument(name)] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The text; `None` if an argument that it needs was not given (or is null). `quote` is applied to every value of an
+    /// argument, so that it cannot mean more than itself in what surrounds it.
+    pub fn fill(
+        &self,
+        arguments: &Map<String, Value>,
+        environment: &Environment,
+        quote: impl Fn(String) -> String,
+    ) -> Result<Option<String>, UnsetVariable> {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                TemplatePiece::Text(plain) => text.push_str(plain),
+                TemplatePiece::Variable { name, default } => {
+                    let piece = Piece::Variable { name: name.clone(), default: default.clone() };
+                    text.push_str(&SecretRef::Template(vec![piece]).read(environment)?);
+                }
+                TemplatePiece::Argument(name) => match arguments.get(name) {
+                    None | Some(Value::Null) => return Ok(None),
+                    Some(Value::String(value)) => text.push_str(&quote(value.clone())),
+                    Some(value) => text.push_str(&quote(value.to_string())),
+                },
+            }
+        }
+        Ok(Some(text))
+    }
+}
+
+fn of_secret(secret: &SecretRef) -> Vec<TemplatePiece> {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => TemplatePiece::Text(text.clone()),
+        Piece::Variable { name, default } => {
+            TemplatePiece::Variable { name: name.clone(), default: default.clone() }
+        }
+    };
+    match secret {
+        SecretRef::Literal(text) => vec![TemplatePiece::Text(text.clone())],
+        SecretRef::Environment(name) => vec![TemplatePiece::Variable { name: name.clone(), default: None }],
+        SecretRef::Template(pieces) => pieces.iter().map(piece).collect(),
+    }
+}
+
+fn argument(name: &str) -> Result<String, String> {
+    let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || name.len() > 128 || !name.chars().all(sound) {
+        return Err(format!("{} is not the name of an argument; `{{{{` is the character", quoted(name)));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn filled(text: &str, arguments: Value) -> Result<Option<String>, UnsetVariable> {
+        let environment = Environment::new([("KEY".to_owned(), "s{x}".to_owned())]);
+        let Value::Object(arguments) = arguments else { unreachable!() };
+        Template::parse(text).unwrap().fill(&arguments, &environment, |value| format!("<{value}>"))
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_read_again() {
+        let arguments = json!({ "a": "${KEY}{b}", "n": 1.5, "l": [1, "x"], "none": null });
+        for (text, expected) in [
+            ("{a}", Some("<${KEY}{b}>")),
+            ("-n{n} {{n}} $5 $", Some("-n<1.5> {n} $5 $")),
+            ("{l}", Some("<[1,\"x\"]>")),
+            ("key=${KEY}&n={n}", Some("key=s{x}&n=<1.5>")),
+            ("${NO:-d}", Some("d")),
+            ("env:KEY", Some("s{x}")),
+            ("{none}", None),
+            ("x {absent}", None),
+            ("", Some("")),
+        ] {
+            assert_eq!(filled(text, arguments.clone()), Ok(expected.map(str::to_owned)), "{text}");
+        }
+        assert_eq!(filled("${NO}", json!({})), Err(UnsetVariable { name: "NO".into() }));
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        for text in ["{", "{a", "}", "{}", "{a b}", "${", "{a}}", "${A:-${B}}", "env:A-B"] {
+            assert!(Template::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_listed_and_a_sole_one_is_known() {
+        let template = Template::parse("{a}-${V}-{b}").unwrap();
+        assert_eq!(template.arguments().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(template.sole_argument(), None);
+        assert_eq!(Template::parse("{files}").unwrap().sole_argument(), Some("files"));
+    }
+}
