@@ -25,6 +25,9 @@ pub struct Engine<'a> {
     pub controls: Controls,
     pub roster: &'a Roster,
     pub blobs: &'a dyn Blobs,
+    /// What the model is told of this run beside the conversation, such as ensembles that could not be connected. It
+    /// is no part of the transcript: the next run may tell something else.
+    pub note: Option<String>,
     pub timeouts: Timeouts,
     pub retry: RetryPolicy,
     /// Can half-shown text be taken back (a terminal, JSONL records), or not (a pipe)?
@@ -97,6 +100,14 @@ impl Driver<'_> {
     }
 
     async fn call_model(&mut self) -> Result<(), EngineError> {
+        tokio::select! {
+            biased;
+            () = self.engine.roster.refresh() => {}
+            ending = halted(self.engine, self.cancel) => {
+                self.conversation.end(ending);
+                return Ok(());
+            }
+        }
         let offer = self.engine.roster.offer();
         self.conversation.called();
         let turn = self.conversation.transcript().next_turn();

@@ -4,11 +4,12 @@
 //! it ([`Engine::can_take_back`]); where it does not, the partial text is kept and the call fails, since a second answer
 //! after half of a first one would be worse than none.
 
+use std::borrow::Cow;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_canister::{Assistant, Canister, Content, Declaration, Stop, Transcript, TurnId};
+use converse_canister::{Assistant, Canister, Content, Declaration, Stop, Supervisor, Transcript, TurnId};
 use converse_provider::{
     DecodeError, Decoder, Delta, Prompt, Refusal, RefusalClass, Reply, ReplyError, ReplyOrigin, RetryAdvice,
     TranslateError,
@@ -152,9 +153,10 @@ impl Exchange<'_> {
 
     async fn attempt(&self, shown: &mut Shown) -> Result<Reply, Trouble> {
         let engine = self.engine;
+        let view = noted(self.transcript.as_slice(), engine.note.as_deref());
         let prompt = Prompt {
             model: &engine.model,
-            view: self.transcript.as_slice(),
+            view: &view,
             tools: self.tools,
             controls: &engine.controls,
             blobs: engine.blobs,
@@ -276,6 +278,16 @@ async fn ready(body: &mut Body) -> Option<Option<Result<Bytes, WireError>>> {
     })
     .await;
     body.next().now_or_never()
+}
+
+/// The transcript with the note behind the system text that it begins with.
+pub fn noted<'a>(transcript: &'a [Canister], note: Option<&str>) -> Cow<'a, [Canister]> {
+    let Some(note) = note else { return Cow::Borrowed(transcript) };
+    let leading =
+        transcript.iter().take_while(|canister| matches!(canister, Canister::Supervisor(_))).count();
+    let mut view = transcript.to_vec();
+    view.insert(leading, Canister::Supervisor(Supervisor { text: note.to_owned() }));
+    Cow::Owned(view)
 }
 
 /// What the decoder makes of the body, and what broke the connection, to one verdict.

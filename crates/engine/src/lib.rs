@@ -27,7 +27,7 @@ mod retry;
 pub use conversation::{Conversation, Ending, Step};
 pub use driver::{Engine, EngineError, converse};
 pub use event::{Event, Restart};
-pub use exchange::{ExchangeError, Trouble};
+pub use exchange::{ExchangeError, Trouble, noted};
 pub use limits::{Limit, Limits, Timeouts};
 pub use ports::{Approver, ByteStream, Ports, Sink, SinkError, Wire, WireError, WireErrorKind};
 pub use retry::RetryPolicy;

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use converse_canister::{
-    Arguments, Canister, Content, Decision, Digest, NoBlobs, Outcome, Stop, Transcript, User,
+    Arguments, Canister, Content, Decision, Digest, NoBlobs, Outcome, Stop, Supervisor, Transcript, User,
 };
 use converse_config::{EnsemblePlan, OnFailure, Origin, Permission, Policy, Rule, Scope, ToolFilter};
 use converse_engine::{
     Approver, ByteStream, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Sink,
-    SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse,
+    SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse, noted,
 };
 use converse_ensemble::{
     Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, Pending, Roster,
@@ -144,30 +144,42 @@ impl Invocable for Fake {
 
 struct Fakes(Policy);
 
+impl Fakes {
+    fn tools(&self, ensemble: &Ensemble, fakes: &[(&str, Behaviour)]) -> Vec<Tool> {
+        let tool = |(name, behaviour): &(&str, Behaviour)| {
+            let invocable = Arc::new(Fake { behaviour: *behaviour, tries: Mutex::new(0) });
+            let name = (*name).to_owned().try_into().unwrap();
+            ensemble.tool(&name, String::new(), json!({ "type": "object" }), self.0.clone(), true, invocable)
+        };
+        fakes.iter().map(tool).collect()
+    }
+}
+
 impl Connection for Fakes {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        use Behaviour::{Flaky, Never, Obeys, Panics, Quick, Slow, Talks};
-        let fakes = [
-            ("quick", Quick),
-            ("slow", Slow),
-            ("never", Never),
-            ("panics", Panics),
-            ("flaky", Flaky),
-            ("talks", Talks),
-            ("obeys", Obeys),
-        ];
-        let tools = fakes.map(|(name, behaviour)| {
-            let invocable = Arc::new(Fake { behaviour, tries: Mutex::new(0) });
-            let name = name.to_owned().try_into().unwrap();
-            ensemble.tool(&name, String::new(), json!({ "type": "object" }), self.0.clone(), true, invocable)
-        });
-        std::future::ready(Ok(tools.into())).boxed()
+        std::future::ready(Ok(self.tools(ensemble, &FAKES))).boxed()
+    }
+
+    /// One more tool than at first.
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        let fakes = [&FAKES[..], &[("late", Behaviour::Quick)]].concat();
+        std::future::ready(Some(self.tools(ensemble, &fakes))).boxed()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 }
+
+const FAKES: [(&str, Behaviour); 7] = [
+    ("quick", Behaviour::Quick),
+    ("slow", Behaviour::Slow),
+    ("never", Behaviour::Never),
+    ("panics", Behaviour::Panics),
+    ("flaky", Behaviour::Flaky),
+    ("talks", Behaviour::Talks),
+    ("obeys", Behaviour::Obeys),
+];
 
 struct Nowhere;
 
@@ -291,6 +303,7 @@ impl Setup {
             controls: Controls::default(),
             roster: &roster,
             blobs: &NoBlobs,
+            note: None,
             timeouts: Timeouts::default(),
             retry: RetryPolicy::default(),
             can_take_back: false,
@@ -369,6 +382,12 @@ async fn tools_that_may_not_run_beside_others_do_not() {
     let run = Setup { policy, ..setup(vec![calls(&["slow"; 3]), says("Bye.")]) }.run().await;
     assert_eq!(outcomes(&run), [Outcome::Success; 3]);
     assert_eq!(began.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_are_asked_for_anew_before_each_call() {
+    let run = setup(vec![calls(&["late"]), says("Bye.")]).run().await;
+    assert_eq!(outcomes(&run), [Outcome::Success]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -520,4 +539,14 @@ async fn cancelling_and_deadlines_answer_what_is_open() {
     let run = Setup { cancel_after: after, ..setup(vec![Reply::Silent]) }.run().await;
     assert_eq!(run.ending.unwrap(), Ending::Cancelled);
     assert_eq!(run.transcript.as_slice().len(), 1);
+}
+
+#[test]
+fn a_note_stands_behind_the_system_text_and_not_in_the_transcript() {
+    let supervisor = |text: &str| Canister::Supervisor(Supervisor { text: text.to_owned() });
+    let said = vec![supervisor("be brief"), Canister::User(User::text("go")), supervisor("be long")];
+    assert_eq!(noted(&said, None), said);
+    let view = noted(&said, Some("no weather today"));
+    assert_eq!(view[1], supervisor("no weather today"));
+    assert_eq!([&view[..1], &view[2..]].concat(), said);
 }

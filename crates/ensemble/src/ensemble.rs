@@ -1,15 +1,17 @@
 //! A group of tools that connect and disconnect together.
 
-use std::path::PathBuf;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use converse_canister::{Declaration, EnsembleName, InvokerName};
-use converse_config::{EnsemblePlan, InvokerKind, InvokerPlan, Origin, Policy};
+use converse_config::{EnsemblePlan, Origin, Policy};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::Invocable;
-use crate::builtin::{Builtin, Clock, Settings};
 use crate::naming::tool_name;
 use crate::tool::{Tool, own_permission};
 
@@ -17,6 +19,12 @@ use crate::tool::{Tool, own_permission};
 pub trait Connection: Send + Sync {
     /// Bounded in time by the implementor; called once.
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>>;
+
+    /// The tools anew, if they have changed since they were last told; asked before each call of a model. Bounded in
+    /// time. Whatever goes wrong keeps the old ones.
+    fn refresh<'a>(&'a self, _ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// Bounded in time; must be harmless when never connected.
     fn disconnect(&self) -> BoxFuture<'_, ()>;
@@ -38,7 +46,31 @@ pub struct Ensemble {
     pub origin: Origin,
     /// What stands before `__` in the names its tools are shown by.
     prefix: String,
+    /// How long connecting may take, whatever the connection's own limit comes to.
+    patience: Duration,
     connection: Box<dyn Connection>,
+}
+
+/// The product's own limit of a connection that declares none.
+const CONNECT: Duration = Duration::from_secs(30);
+/// Beyond the limits that connections keep themselves: they know better what to say of it.
+const MARGIN: Duration = Duration::from_secs(5);
+const REFRESH: Duration = Duration::from_secs(5);
+const DISCONNECT: Duration = Duration::from_secs(10);
+
+/// How a connection failed to keep its word.
+enum Astray {
+    Late,
+    Panicked,
+}
+
+/// The second line of defence: connections bound themselves, and this holds when one does not.
+async fn guarded<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Astray> {
+    match timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(_)) => Err(Astray::Panicked),
+        Err(_) => Err(Astray::Late),
+    }
 }
 
 impl Ensemble {
@@ -49,16 +81,30 @@ impl Ensemble {
             trusted: plan.trusted,
             origin: plan.origin.clone(),
             prefix: plan.prefix.clone().unwrap_or_else(|| plan.name.to_string()),
+            patience: plan.connection.as_ref().and_then(|way| way.connect_timeout).unwrap_or(CONNECT)
+                + MARGIN,
             connection,
         }
     }
 
+    /// One that hangs or panics fails alone.
     pub async fn connect(&self) -> Result<Vec<Tool>, ConnectError> {
-        self.connection.connect(self).await
+        let failed = |reason| ConnectError { ensemble: self.name.to_string(), reason };
+        match guarded(self.patience, async { self.connection.connect(self).await }).await {
+            Ok(connected) => connected,
+            Err(Astray::Late) => Err(failed(format!("it was not done within {} s", self.patience.as_secs()))),
+            Err(Astray::Panicked) => Err(failed("connecting it crashed".to_owned())),
+        }
+    }
+
+    /// The tools anew, if they have changed.
+    pub async fn refresh(&self) -> Option<Vec<Tool>> {
+        guarded(REFRESH, async { self.connection.refresh(self).await }).await.ok().flatten()
     }
 
     pub async fn disconnect(&self) {
-        self.connection.disconnect().await;
+        // There is nothing left to do about one that hangs or panics.
+        let _ = guarded(DISCONNECT, async { self.connection.disconnect().await }).await;
     }
 
     /// A tool of this ensemble, named and judged as the plan says. `builtin` tells whether its effects are our own word.
@@ -81,85 +127,5 @@ impl Ensemble {
 impl std::fmt::Debug for Ensemble {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ensemble").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// The connection of ensembles made of built-ins: nothing to reach, so connecting is building.
-pub struct BuiltinConnection {
-    invokers: Vec<InvokerPlan>,
-    configuration: serde_json::Map<String, Value>,
-    builtins: Vec<&'static Builtin>,
-    surroundings: Arc<Surroundings>,
-}
-
-/// What built-ins are given of the world.
-pub struct Surroundings {
-    /// The directory converse runs in, canonical.
-    pub workspace: PathBuf,
-    /// Directories no tool may write to: configuration, trust, sessions.
-    pub protected: Vec<PathBuf>,
-    pub clock: Clock,
-}
-
-impl BuiltinConnection {
-    pub fn new(
-        plan: &EnsemblePlan,
-        builtins: Vec<&'static Builtin>,
-        surroundings: Arc<Surroundings>,
-    ) -> Self {
-        Self {
-            invokers: plan.invokers.clone(),
-            configuration: plan.configuration.clone(),
-            builtins,
-            surroundings,
-        }
-    }
-
-    fn build(&self, ensemble: &Ensemble, plan: &InvokerPlan) -> Result<Tool, ConnectError> {
-        let failed = |reason: String| ConnectError { ensemble: ensemble.name.to_string(), reason };
-        let InvokerKind::Builtin(name) = &plan.kind;
-        let builtin = self.builtins.iter().find(|builtin| builtin.name == name);
-        let builtin = builtin.ok_or_else(|| failed(format!("there is no built-in `{name}`")))?;
-        let settings = Settings {
-            configuration: &self.configuration,
-            workspace: &self.surroundings.workspace,
-            protected: &self.surroundings.protected,
-            clock: self.surroundings.clock.clone(),
-        };
-        let invocable =
-            (builtin.build)(&settings).map_err(|error| failed(format!("{}: {error}", plan.name)))?;
-        let arguments =
-            plan.arguments.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
-        Ok(ensemble.tool(
-            &plan.name,
-            plan.description.clone(),
-            arguments,
-            plan.policy.clone(),
-            true,
-            invocable,
-        ))
-    }
-}
-
-impl Connection for BuiltinConnection {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        let tools = self.invokers.iter().map(|plan| self.build(ensemble, plan)).collect();
-        Box::pin(std::future::ready(tools))
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-impl std::fmt::Debug for BuiltinConnection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BuiltinConnection").field("invokers", &self.invokers).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Surroundings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings").field("workspace", &self.workspace).finish_non_exhaustive()
     }
 }

@@ -89,4 +89,10 @@ pub enum InvokeError {
     Unreachable { message: String, sent: bool },
     #[error("{0}")]
     Failed(String),
+    /// It was begun, and nobody knows what came of it: never tried again, idempotent or not sent apart.
+    #[error("{0}")]
+    Interrupted(String),
+    /// A time limit of its own passed (the pipeline has another).
+    #[error("{0}")]
+    Timeout(String),
 }

@@ -7,19 +7,37 @@
 //!
 //! What this crate refuses to know: models, providers, terminals, the environment, the clock (tools are handed one).
 
+mod bounding;
 mod builtin;
+mod checked;
+mod command;
+mod declared;
 mod ensemble;
+mod fetch;
+mod filled;
 mod invoker;
 mod naming;
 mod near;
+mod offer;
 mod pipeline;
+mod request;
 mod roster;
+mod surroundings;
 mod tool;
+mod verdict;
+
+#[cfg(test)]
+mod testing;
 
 pub use builtin::{BuildError, Builtin, Clock, Settings, builtins};
-pub use ensemble::{BuiltinConnection, ConnectError, Connection, Ensemble, Surroundings};
+pub use declared::DeclaredConnection;
+pub use ensemble::{ConnectError, Connection, Ensemble};
+pub use fetch::{Fetch, FetchError, Fetched};
 pub use invoker::{Answer, Context, Host, Invocable, InvokeError, Word};
 pub use naming::tool_name;
+pub use offer::Offer;
 pub use pipeline::{Halt, Turn};
-pub use roster::{Approved, Artefacts, Denied, Offer, Pending, Roster, Verdict};
+pub use roster::{Artefacts, Roster};
+pub use surroundings::Surroundings;
 pub use tool::{Tool, own_permission};
+pub use verdict::{Approved, Denied, Pending, Verdict};

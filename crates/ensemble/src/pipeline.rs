@@ -7,14 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_canister::{Artefact, Content, InvocationResult, Outcome};
+use converse_canister::{InvocationResult, Outcome};
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::bounding::{bound_content, bound_text};
 use crate::invoker::{Answer, Context, Host, InvokeError};
-use crate::roster::{Approved, Artefacts, Roster};
+use crate::roster::Roster;
+use crate::verdict::Approved;
 
 /// How long a cancelled tool may go on to tidy up before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
@@ -170,121 +172,7 @@ fn told(error: InvokeError) -> Failure {
             Failure { outcome: Outcome::Unreachable, text: message, harmless: !sent }
         }
         InvokeError::Failed(text) => Failure { outcome: Outcome::Failed, text, harmless: false },
-    }
-}
-
-/// Keeps the first `limit` bytes of all text and structure together; the whole goes to the artefacts, and the model is
-/// told. Pictures and sounds are blobs already and count by their reference only.
-fn bound_content(
-    content: Vec<Content>,
-    limit: usize,
-    artefacts: &dyn Artefacts,
-) -> (Vec<Content>, Option<Artefact>) {
-    let total: usize = content.iter().map(weight).sum();
-    if total <= limit {
-        return (content, None);
-    }
-    let whole: Vec<String> = content.iter().filter_map(written).collect();
-    let digest = artefacts.keep(whole.join("\n").as_bytes());
-    let mut kept_bytes = 0;
-    let mut kept = Vec::new();
-    let mut full = false;
-    for piece in content {
-        let Some(text) = written(&piece) else {
-            kept.push(piece);
-            continue;
-        };
-        if full {
-            continue;
-        }
-        let cut = text.floor_char_boundary(text.len().min(limit - kept_bytes));
-        kept_bytes += cut;
-        full = cut < text.len();
-        kept.push(if full { Content::text(&text[..cut]) } else { piece });
-    }
-    let place = digest.map_or_else(String::new, |digest| format!("; the whole is kept as artefact {digest}"));
-    kept.push(Content::text(format!("[truncated: kept {kept_bytes} of {total} bytes{place}]")));
-    (kept, Some(Artefact { bytes: total as u64, kept: kept_bytes as u64, digest }))
-}
-
-fn weight(content: &Content) -> usize {
-    written(content).map_or(0, |text| text.len())
-}
-
-fn written(content: &Content) -> Option<String> {
-    match content {
-        Content::Text { text, .. } | Content::Reasoning { text, .. } => Some(text.clone()),
-        Content::Structured { value } => Some(value.to_string()),
-        Content::Resource { uri, .. } => Some(uri.clone()),
-        Content::Blob { .. } => None,
-    }
-}
-
-fn bound_text(mut text: String, limit: usize) -> String {
-    if text.len() > limit {
-        text.truncate(text.floor_char_boundary(limit));
-        text.push_str(" [truncated]");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use converse_canister::Digest;
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Shelf(Mutex<Vec<Vec<u8>>>);
-
-    impl Artefacts for Shelf {
-        fn keep(&self, bytes: &[u8]) -> Option<Digest> {
-            self.0.lock().unwrap().push(bytes.to_vec());
-            Some(Digest([7; 32]))
-        }
-    }
-
-    fn bound(content: Vec<Content>, limit: usize) -> (Vec<Content>, Option<Artefact>, Vec<Vec<u8>>) {
-        let shelf = Shelf::default();
-        let (content, artefact) = bound_content(content, limit, &shelf);
-        (content, artefact, shelf.0.into_inner().unwrap())
-    }
-
-    #[test]
-    fn what_fits_is_untouched() {
-        let content = vec![Content::text("abc"), Content::Structured { value: serde_json::json!([1]) }];
-        assert_eq!(bound(content.clone(), 6), (content, None, vec![]));
-    }
-
-    #[test]
-    fn what_does_not_is_cut_at_a_character_told_and_kept_whole() {
-        let blob =
-            Content::Blob { mime: "image/png".into(), digest: Digest([0; 32]), name: None, seal: None };
-        let content = vec![Content::text("жжж"), blob.clone(), Content::text("tail")];
-        let (kept, artefact, shelf) = bound(content, 5);
-        assert_eq!(kept[..2], [Content::text("жж"), blob]);
-        let told = kept[2].as_text().unwrap();
-        assert!(
-            told.starts_with("[truncated: kept 4 of 10 bytes; the whole is kept as artefact 0707"),
-            "{told}"
-        );
-        assert_eq!(kept.len(), 3);
-        assert_eq!(artefact, Some(Artefact { bytes: 10, kept: 4, digest: Some(Digest([7; 32])) }));
-        assert_eq!(shelf, ["жжж\ntail".as_bytes()]);
-    }
-
-    #[test]
-    fn a_structure_that_is_cut_becomes_text() {
-        let value = serde_json::json!({ "long": "x".repeat(100) });
-        let (kept, ..) = bound(vec![Content::Structured { value }], 10);
-        assert_eq!(kept[0], Content::text("{\"long\":\"x"));
-    }
-
-    #[test]
-    fn an_error_text_is_bounded_too() {
-        assert_eq!(bound_text("ж".repeat(10), 5), "жж [truncated]");
-        assert_eq!(bound_text("short".into(), 5), "short");
+        InvokeError::Interrupted(text) => Failure { outcome: Outcome::Interrupted, text, harmless: false },
+        InvokeError::Timeout(text) => Failure { outcome: Outcome::Timeout, text, harmless: false },
     }
 }

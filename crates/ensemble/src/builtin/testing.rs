@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Content};
 use jiff::Timestamp;
@@ -11,31 +9,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{BuildError, Clock, Settings, builtins};
-use crate::{Answer, Context, Host, Invocable, InvokeError};
-
-/// A directory of its own for one test.
-pub(super) struct TempDir(PathBuf);
-
-impl TempDir {
-    pub(super) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name =
-            format!("converse-builtin-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path.canonicalize().unwrap())
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+pub(super) use crate::testing::{TempDir, context};
+use crate::{Answer, Invocable, InvokeError};
 
 pub(super) fn fixed(at: &str) -> Clock {
     let at: Timestamp = at.parse().unwrap();
@@ -52,11 +27,6 @@ pub(super) fn build(
     let builtin = builtins().iter().find(|builtin| builtin.name == name).unwrap();
     let configuration = configuration.as_object().unwrap();
     (builtin.build)(&Settings { configuration, workspace, protected, clock })
-}
-
-pub(super) fn context(cancel: CancellationToken) -> Context {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    Context { invoker: "test.tool".into(), cancel, deadline, host: Host::default() }
 }
 
 /// Runs a tool to its end, on a runtime of its own.

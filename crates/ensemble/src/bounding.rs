@@ -1,0 +1,125 @@
+//! What of an answer reaches the model. Nothing unbounded enters its context; what is cut is kept whole elsewhere, and
+//! the model is told.
+
+use std::borrow::Cow;
+
+use converse_canister::{Artefact, Content};
+
+use crate::roster::Artefacts;
+
+/// Keeps the first `limit` bytes of all text and structure together; the whole goes to the artefacts, and the model is
+/// told. Pictures and sounds are blobs already and count by their reference only.
+pub(crate) fn bound_content(
+    content: Vec<Content>,
+    limit: usize,
+    artefacts: &dyn Artefacts,
+) -> (Vec<Content>, Option<Artefact>) {
+    let total: usize = content.iter().map(weight).sum();
+    if total <= limit {
+        return (content, None);
+    }
+    let whole: Vec<Cow<'_, str>> = content.iter().filter_map(written).collect();
+    let digest = artefacts.keep(whole.join("\n").as_bytes());
+    drop(whole);
+    let mut kept_bytes = 0;
+    let mut kept = Vec::new();
+    let mut full = false;
+    for piece in content {
+        let cut = match written(&piece) {
+            None => None,
+            Some(_) if full => continue,
+            Some(text) => {
+                let cut = text.floor_char_boundary(text.len().min(limit - kept_bytes));
+                kept_bytes += cut;
+                full = cut < text.len();
+                full.then(|| Content::text(&text[..cut]))
+            }
+        };
+        kept.push(cut.unwrap_or(piece));
+    }
+    let place = digest.map_or_else(String::new, |digest| format!("; the whole is kept as artefact {digest}"));
+    kept.push(Content::text(format!("[truncated: kept {kept_bytes} of {total} bytes{place}]")));
+    (kept, Some(Artefact { bytes: total as u64, kept: kept_bytes as u64, digest }))
+}
+
+fn weight(content: &Content) -> usize {
+    written(content).map_or(0, |text| text.len())
+}
+
+fn written(content: &Content) -> Option<Cow<'_, str>> {
+    match content {
+        Content::Text { text, .. } | Content::Reasoning { text, .. } => Some(text.into()),
+        Content::Structured { value } => Some(value.to_string().into()),
+        Content::Resource { uri, .. } => Some(uri.into()),
+        Content::Blob { .. } => None,
+    }
+}
+
+pub(crate) fn bound_text(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push_str(" [truncated]");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use converse_canister::Digest;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Shelf(Mutex<Vec<Vec<u8>>>);
+
+    impl Artefacts for Shelf {
+        fn keep(&self, bytes: &[u8]) -> Option<Digest> {
+            self.0.lock().unwrap().push(bytes.to_vec());
+            Some(Digest([7; 32]))
+        }
+    }
+
+    fn bound(content: Vec<Content>, limit: usize) -> (Vec<Content>, Option<Artefact>, Vec<Vec<u8>>) {
+        let shelf = Shelf::default();
+        let (content, artefact) = bound_content(content, limit, &shelf);
+        (content, artefact, shelf.0.into_inner().unwrap())
+    }
+
+    #[test]
+    fn what_fits_is_untouched() {
+        let content = vec![Content::text("abc"), Content::Structured { value: serde_json::json!([1]) }];
+        assert_eq!(bound(content.clone(), 6), (content, None, vec![]));
+    }
+
+    #[test]
+    fn what_does_not_is_cut_at_a_character_told_and_kept_whole() {
+        let blob =
+            Content::Blob { mime: "image/png".into(), digest: Digest([0; 32]), name: None, seal: None };
+        let content = vec![Content::text("жжж"), blob.clone(), Content::text("tail")];
+        let (kept, artefact, shelf) = bound(content, 5);
+        assert_eq!(kept[..2], [Content::text("жж"), blob]);
+        let told = kept[2].as_text().unwrap();
+        assert!(
+            told.starts_with("[truncated: kept 4 of 10 bytes; the whole is kept as artefact 0707"),
+            "{told}"
+        );
+        assert_eq!(kept.len(), 3);
+        assert_eq!(artefact, Some(Artefact { bytes: 10, kept: 4, digest: Some(Digest([7; 32])) }));
+        assert_eq!(shelf, ["жжж\ntail".as_bytes()]);
+    }
+
+    #[test]
+    fn a_structure_that_is_cut_becomes_text() {
+        let value = serde_json::json!({ "long": "x".repeat(100) });
+        let (kept, ..) = bound(vec![Content::Structured { value }], 10);
+        assert_eq!(kept[0], Content::text("{\"long\":\"x"));
+    }
+
+    #[test]
+    fn an_error_text_is_bounded_too() {
+        assert_eq!(bound_text("ж".repeat(10), 5), "жж [truncated]");
+        assert_eq!(bound_text("short".into(), 5), "short");
+    }
+}

@@ -1,0 +1,109 @@
+//! Living with a program until it has ended.
+//!
+//! Three things go on at once: it is given its input by a task of its own (one that never reads must not keep us from
+//! reading), its output is read up to a bound, and we look whether it has ended or must end.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use converse_child::Child;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::outcome::{End, Ended, answer};
+use crate::{Answer, InvokeError};
+
+/// The most that is kept of stdout; a program that writes more is ended.
+const MAX_STDOUT: usize = 16 * 1024 * 1024;
+/// Between the steps of ending it, within the grace of the pipeline.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// How long its output is awaited after its own end: what it left running may hold the pipe for ever.
+const LEFTOVER: Duration = Duration::from_millis(500);
+
+pub(super) async fn run(
+    mut child: Child,
+    stdin: Option<String>,
+    cancel: &CancellationToken,
+) -> Result<Answer, InvokeError> {
+    let stderr = child.stderr();
+    let writer = child
+        .stdin
+        .take()
+        .zip(stdin)
+        .map(|(pipe, text)| AbortOnDropHandle::new(tokio::spawn(feed(pipe, text))));
+    let mut stdout = Output { pipe: child.stdout.take(), kept: Vec::new(), flooded: false };
+    let end = tokio::select! {
+        biased;
+        end = to_its_end(&mut child, &mut stdout) => Some(end),
+        () = cancel.cancelled() => None,
+    };
+    drop(writer);
+    let Some(end) = end else {
+        child.end(PATIENCE).await;
+        return Err(InvokeError::Interrupted("it was stopped before it had ended".to_owned()));
+    };
+    if stdout.flooded {
+        child.kill();
+        // For its last words.
+        let _ = timeout(PATIENCE, child.wait()).await;
+    }
+    // Its group may have outlived it.
+    child.end(PATIENCE).await;
+    let end = match end {
+        _ if stdout.flooded => End::Flooded,
+        Ok(status) => End::Exit(status),
+        Err(error) => return Err(InvokeError::Interrupted(format!("its end was not seen: {error}"))),
+    };
+    Ok(answer(&Ended { end, stdout: stdout.kept, stderr: stderr.last_words() }))
+}
+
+/// Until it has ended and its output is read, or it has written too much.
+async fn to_its_end(child: &mut Child, stdout: &mut Output) -> std::io::Result<ExitStatus> {
+    let early = tokio::select! {
+        () = stdout.read() => None,
+        status = child.wait() => Some(status),
+    };
+    match early {
+        Some(status) => {
+            // What it wrote is in the pipe already; what it started may have a last word.
+            let _ = timeout(LEFTOVER, stdout.read()).await;
+            status
+        }
+        None if stdout.flooded => Ok(ExitStatus::default()),
+        None => child.wait().await,
+    }
+}
+
+struct Output {
+    pipe: Option<ChildStdout>,
+    kept: Vec<u8>,
+    flooded: bool,
+}
+
+impl Output {
+    /// To the end or the bound. May be dropped and called again: nothing that was read is lost.
+    async fn read(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        loop {
+            let mut room = (&mut *pipe).take((MAX_STDOUT + 1 - self.kept.len()) as u64);
+            match room.read_buf(&mut self.kept).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) if self.kept.len() > MAX_STDOUT => {
+                    self.kept.truncate(MAX_STDOUT);
+                    self.flooded = true;
+                    return;
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// A program need not read all it is given: a broken pipe is its own affair.
+async fn feed(mut pipe: ChildStdin, text: String) {
+    let _ = pipe.write_all(text.as_bytes()).await;
+    let _ = pipe.shutdown().await;
+}

@@ -1,0 +1,4 @@
+//! Commands: their lines, and their lives.
+
+mod lines;
+mod lives;

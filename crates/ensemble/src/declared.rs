@@ -1,0 +1,106 @@
+//! The connection of ensembles that are declared whole: built-ins, commands and HTTP requests in any mixture. There is
+//! nothing to reach before the first invocation, so connecting is building.
+
+use std::sync::Arc;
+
+use converse_canister::InvokerName;
+use converse_config::{EnsemblePlan, InvokerKind, InvokerPlan, Scope};
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use crate::Invocable;
+use crate::builtin::{Builtin, Settings};
+use crate::command::Command;
+use crate::ensemble::{ConnectError, Connection, Ensemble};
+use crate::request::Request;
+use crate::surroundings::Surroundings;
+use crate::tool::Tool;
+
+/// Builds the invokers of one plan.
+pub struct DeclaredConnection {
+    invokers: Vec<InvokerPlan>,
+    configuration: Map<String, Value>,
+    scope: Scope,
+    trusted: bool,
+    builtins: Vec<&'static Builtin>,
+    surroundings: Arc<Surroundings>,
+}
+
+impl DeclaredConnection {
+    /// `builtins` is what `builtin = "name"` may mean.
+    pub fn new(
+        plan: &EnsemblePlan,
+        builtins: Vec<&'static Builtin>,
+        surroundings: Arc<Surroundings>,
+    ) -> Self {
+        Self {
+            invokers: plan.invokers.clone(),
+            configuration: plan.configuration.clone(),
+            scope: plan.origin.scope,
+            trusted: plan.trusted,
+            builtins,
+            surroundings,
+        }
+    }
+
+    fn tool(&self, ensemble: &Ensemble, plan: &InvokerPlan) -> Result<Tool, ConnectError> {
+        let failed = |reason| ConnectError { ensemble: ensemble.name.to_string(), reason };
+        let invocable = self.build(&plan.name, &plan.kind).map_err(failed)?;
+        let nothing = || json!({ "type": "object", "properties": {} });
+        Ok(ensemble.tool(
+            &plan.name,
+            plan.description.clone(),
+            plan.arguments.clone().unwrap_or_else(nothing),
+            plan.policy.clone(),
+            matches!(plan.kind, InvokerKind::Builtin(_)),
+            invocable,
+        ))
+    }
+
+    fn build(&self, name: &InvokerName, kind: &InvokerKind) -> Result<Arc<dyn Invocable>, String> {
+        if kind.reaches_out() && !self.trusted {
+            // Left inert long before; whoever forgets that is stopped here.
+            return Err(format!("{name}: it is not trusted"));
+        }
+        match kind {
+            InvokerKind::Builtin(builtin) => self.builtin(name, builtin),
+            InvokerKind::Command(plan) => {
+                let command = Command::new(plan.clone(), self.scope, Arc::clone(&self.surroundings));
+                command.map(|command| Arc::new(command) as _).map_err(|unset| format!("{name}: {unset}"))
+            }
+            InvokerKind::Http(plan) => {
+                let request = Request::new(plan.clone(), Arc::clone(&self.surroundings));
+                request.map(|request| Arc::new(request) as _).map_err(|unset| format!("{name}: {unset}"))
+            }
+        }
+    }
+
+    fn builtin(&self, name: &InvokerName, builtin: &str) -> Result<Arc<dyn Invocable>, String> {
+        let found = self.builtins.iter().find(|known| known.name == builtin);
+        let found = found.ok_or_else(|| format!("there is no built-in `{builtin}`"))?;
+        let settings = Settings {
+            configuration: &self.configuration,
+            workspace: &self.surroundings.workspace,
+            protected: &self.surroundings.protected,
+            clock: self.surroundings.clock.clone(),
+        };
+        (found.build)(&settings).map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+impl Connection for DeclaredConnection {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        let tools = self.invokers.iter().map(|plan| self.tool(ensemble, plan)).collect();
+        Box::pin(std::future::ready(tools))
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl std::fmt::Debug for DeclaredConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeclaredConnection").field("invokers", &self.invokers).finish_non_exhaustive()
+    }
+}

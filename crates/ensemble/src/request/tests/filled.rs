@@ -1,0 +1,109 @@
+//! Headers and bodies from arguments.
+
+use converse_config::BodyPlan;
+use serde_json::{Value, json};
+
+use super::{environment, json_template, plan};
+use crate::InvokeError;
+use crate::filled::Given;
+use crate::request::body::{body, check_names, headers};
+use crate::testing::template;
+
+fn header(text: &str, arguments: &Value) -> Result<Option<Vec<u8>>, InvokeError> {
+    let (plan, environment) = (plan("https://h", &[], &[("X-A", text)], None), environment());
+    let given = Given { arguments: arguments.as_object().unwrap(), environment: &environment };
+    let headers = headers(&plan, given)?;
+    assert!(headers.get("x-a").is_none_or(http::HeaderValue::is_sensitive));
+    Ok(headers.get("x-a").map(|value| value.as_bytes().to_vec()))
+}
+
+#[test]
+fn a_header_is_one_line() {
+    for (text, value, expected) in [
+        ("Bearer ${KEY}", json!(null), Some("Bearer s3cret")),
+        ("{x}", json!("a; b=\"c\", d"), Some("a; b=\"c\", d")),
+        ("{x}", json!("ж"), Some("ж")),
+        ("{x}", json!(5), Some("5")),
+        ("{x}", json!(""), Some("")),
+        ("{x}", json!(null), None),
+        ("a {y}", json!("b"), None),
+    ] {
+        let made = header(text, &json!({ "x": value })).unwrap();
+        assert_eq!(made.as_deref(), expected.map(str::as_bytes), "{text} {value}");
+    }
+    for bad in ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", "a\tb", "a\u{7f}", "a\u{85}b"] {
+        let refused = header("v {x}", &json!({ "x": bad }));
+        let told = "`x` holds a line break or another control character".to_owned();
+        assert_eq!(refused, Err(InvokeError::Invalid(told)), "{bad:?}");
+    }
+    assert!(matches!(header("${BAD}", &json!({})), Err(InvokeError::Failed(_))));
+    let long = header("{x}", &json!({ "x": "a".repeat(40_000) }));
+    assert!(matches!(long, Err(InvokeError::Invalid(_))));
+}
+
+#[test]
+fn no_descriptor_sets_what_frames_a_request() {
+    for (name, sound) in [
+        ("Authorization", true),
+        ("accept", true),
+        ("Host", false),
+        ("content-length", false),
+        ("Transfer-Encoding", false),
+        ("CONNECTION", false),
+        ("a b", false),
+        ("a\r\nb", false),
+        ("", false),
+    ] {
+        let plan = plan("https://h", &[], &[(name, "x")], None);
+        assert_eq!(check_names(&plan).is_ok(), sound, "{name:?}");
+    }
+}
+
+fn written(plan: &BodyPlan, arguments: &Value) -> Option<String> {
+    let environment = environment();
+    let given = Given { arguments: arguments.as_object().unwrap(), environment: &environment };
+    body(plan, given).unwrap().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[test]
+fn json_keeps_types_and_leaves_out_what_is_not_given() {
+    let arguments = json!({ "s": "a\"b", "n": 1.5, "b": false, "l": [1, "x"], "o": { "k": null }, "nil": null, "big": 18446744073709551615u64 });
+    for (template, expected) in [
+        (json!({ "a": "{s}", "n": "{n}", "b": "{b}" }), json!({ "a": "a\"b", "n": 1.5, "b": false })),
+        (
+            json!({ "l": "{l}", "o": "{o}", "big": "{big}" }),
+            json!({ "l": [1, "x"], "o": { "k": null }, "big": 18446744073709551615u64 }),
+        ),
+        (json!({ "t": "n={n} l={l}", "k": "${KEY}" }), json!({ "t": "n=1.5 l=[1,\"x\"]", "k": "s3cret" })),
+        (json!({ "nil": "{nil}", "none": "{none}", "mixed": "a {none}" }), json!({ "nil": null })),
+        (json!(["{none}", "{n}", 3, null, true]), json!([1.5, 3, null, true])),
+        (json!({ "in": { "deep": ["{none}"] } }), json!({ "in": { "deep": [] } })),
+        (json!("{o}"), json!({ "k": null })),
+        (json!("{s}"), json!("a\"b")),
+    ] {
+        let made = written(&BodyPlan::Json(json_template(&template)), &arguments);
+        assert_eq!(made, Some(expected.to_string()), "{template}");
+    }
+    assert_eq!(written(&BodyPlan::Json(json_template(&json!("{none}"))), &arguments), None);
+}
+
+#[test]
+fn text_is_sent_as_it_is() {
+    let plan = BodyPlan::Text(template("q={x}&k=${KEY}"));
+    assert_eq!(written(&plan, &json!({ "x": "a&b\r\n{y}" })).as_deref(), Some("q=a&b\r\n{y}&k=s3cret"));
+    assert_eq!(written(&plan, &json!({})), None);
+}
+
+#[test]
+fn json_is_declared_unless_it_is_something_else() {
+    let of = |declared: &[(&str, &str)], body: BodyPlan| {
+        let (plan, environment) = (plan("https://h", &[], declared, Some(body)), environment());
+        let given = Given { arguments: &serde_json::Map::new(), environment: &environment };
+        let headers = headers(&plan, given).unwrap();
+        headers.get("content-type").map(|value| value.to_str().unwrap().to_owned())
+    };
+    let json = || BodyPlan::Json(json_template(&json!({})));
+    assert_eq!(of(&[], json()).as_deref(), Some("application/json"));
+    assert_eq!(of(&[("Content-Type", "application/x+json")], json()).as_deref(), Some("application/x+json"));
+    assert_eq!(of(&[], BodyPlan::Text(template("x"))), None);
+}

@@ -1,0 +1,35 @@
+//! What declared invokers are given of the world.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use converse_child::Guardian;
+use converse_config::Environment;
+
+use crate::builtin::Clock;
+use crate::fetch::Fetch;
+use crate::roster::Artefacts;
+
+/// One value for all ensembles of a run. Whoever made it has read the environment, the clock and the directory.
+pub struct Surroundings {
+    /// The directory converse runs in, canonical.
+    pub workspace: PathBuf,
+    /// Directories no tool may write to: configuration, trust, sessions.
+    pub protected: Vec<PathBuf>,
+    pub clock: Clock,
+    /// Where secrets and `${VAR}` of descriptors are looked up, at each invocation.
+    pub environment: Environment,
+    /// The variables every child gets; what its descriptor declares is set over them.
+    pub inherited: Vec<(String, String)>,
+    /// Ends children that outlive us.
+    pub guardian: Guardian,
+    pub fetch: Arc<dyn Fetch>,
+    /// Keeps pictures and sounds that an answer refers to.
+    pub artefacts: Arc<dyn Artefacts>,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}

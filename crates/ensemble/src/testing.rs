@@ -1,0 +1,182 @@
+//! What tests of this crate share: a directory that goes away, the world around an invoker, templates without a file
+//! around them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationResult, TurnId};
+use converse_child::Guardian;
+use converse_config::{
+    EnsemblePlan, Environment, InvokerKind, InvokerPlan, Origin, Permission, Policy, Rule, Scope, Template,
+    TemplatePiece, ToolFilter,
+};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Artefacts, ConnectError, Context, DeclaredConnection, Ensemble, Fetch, FetchError, Fetched, Halt, Host,
+    Roster, Surroundings, Verdict,
+};
+
+/// A directory of its own for one test.
+pub(crate) struct TempDir(PathBuf);
+
+impl TempDir {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("converse-ensemble-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn context(cancel: CancellationToken) -> Context {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    Context { invoker: "test.tool".into(), cancel, deadline, host: Host::default() }
+}
+
+/// `{name}` is an argument, `${NAME}` a variable, all else is text; there are no escapes.
+pub(crate) fn template(text: &str) -> Template {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (plain, variable) = before.strip_suffix('$').map_or((before, false), |before| (before, true));
+        if !plain.is_empty() {
+            pieces.push(TemplatePiece::Text(plain.to_owned()));
+        }
+        let (name, after) = after.split_once('}').unwrap();
+        let name = name.to_owned();
+        pieces.push(if variable {
+            TemplatePiece::Variable { name, default: None }
+        } else {
+            TemplatePiece::Argument(name)
+        });
+        rest = after;
+    }
+    if !rest.is_empty() || pieces.is_empty() {
+        pieces.push(TemplatePiece::Text(rest.to_owned()));
+    }
+    Template { pieces }
+}
+
+/// Answers by script, and remembers what it was asked.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    pub(crate) replies: Mutex<Vec<Result<Fetched, FetchError>>>,
+    pub(crate) requests: Mutex<Vec<http::Request<Bytes>>>,
+}
+
+impl Fetch for Scripted {
+    fn fetch<'a>(
+        &'a self,
+        request: http::Request<Bytes>,
+        _: usize,
+    ) -> BoxFuture<'a, Result<Fetched, FetchError>> {
+        self.requests.lock().unwrap().push(request);
+        match self.replies.lock().unwrap().pop() {
+            Some(reply) => std::future::ready(reply).boxed(),
+            None => std::future::pending().boxed(),
+        }
+    }
+}
+
+pub(crate) struct Nowhere;
+
+impl Artefacts for Nowhere {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
+/// `PATH` and `SHARED` are inherited; `KEY` can be named.
+pub(crate) fn surroundings(workspace: &Path, fetch: Arc<dyn Fetch>) -> Surroundings {
+    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    Surroundings {
+        workspace: workspace.to_owned(),
+        protected: Vec::new(),
+        clock: Arc::new(jiff::Timestamp::now),
+        environment: Environment::new([set("KEY", "s3cret"), set("UNRELATED", "private")]),
+        inherited: vec![set("PATH", "/usr/bin:/bin"), set("SHARED", "for all")],
+        // Says once that it cannot be started; what is tested here does not outlive the test.
+        guardian: Guardian::new("/bin/false".into(), Vec::new()),
+        fetch,
+        artefacts: Arc::new(Nowhere),
+    }
+}
+
+/// One ensemble `t` with one invoker `x`, which takes any arguments.
+pub(crate) fn plan(kind: InvokerKind, policy: Policy, scope: Scope) -> EnsemblePlan {
+    let origin = Origin { scope, file: "t.toml".into(), line: 1 };
+    let invoker = InvokerPlan {
+        name: "x".to_owned().try_into().unwrap(),
+        description: String::new(),
+        arguments: Some(serde_json::json!({ "type": "object" })),
+        kind,
+        policy,
+        origin: origin.clone(),
+    };
+    EnsemblePlan {
+        name: "t".to_owned().try_into().unwrap(),
+        description: String::new(),
+        enabled: true,
+        required: false,
+        lazy: false,
+        prefix: None,
+        connection: None,
+        configuration: serde_json::Map::new(),
+        defaults: Policy::default(),
+        invokers: vec![invoker],
+        filter: ToolFilter::default(),
+        tools: Default::default(),
+        trusted: true,
+        origin,
+    }
+}
+
+pub(crate) async fn connect(plan: &EnsemblePlan, surroundings: Surroundings) -> (Roster, Vec<ConnectError>) {
+    let connection = DeclaredConnection::new(plan, Vec::new(), Arc::new(surroundings));
+    let rules = vec![Rule::new("*", Permission::Allow, "test").unwrap()];
+    Roster::connect(vec![Ensemble::new(plan, Box::new(connection))], rules, Arc::new(Nowhere)).await
+}
+
+/// Judges and runs `t.x`, as the loop does.
+pub(crate) async fn call(roster: &Roster, arguments: Value, cancel: &CancellationToken) -> InvocationResult {
+    let turn = TurnId(1);
+    let invocation = Invocation {
+        turn,
+        id: InvocationId::of(turn, 0),
+        wire_id: None,
+        tool: "t__x".into(),
+        arguments: Arguments::from_object(arguments.as_object().unwrap().clone()),
+        seal: None,
+    };
+    match roster.judge(&invocation) {
+        Verdict::Allowed(approved) => {
+            let turn = roster.turn(&approved, &Halt::below(cancel)).await.unwrap();
+            roster.invoke(&approved, turn, Host::default(), cancel).await
+        }
+        Verdict::Answered(denied) => denied.result,
+        Verdict::Ask(pending) => panic!("{pending:?}"),
+    }
+}
+
+pub(crate) fn text(result: &InvocationResult) -> &str {
+    result.content[0].as_text().unwrap()
+}

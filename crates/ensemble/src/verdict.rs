@@ -1,0 +1,104 @@
+//! What judging makes of an invocation. [`Approved`] holds the very arguments that will run, so that nothing else can.
+
+use std::sync::Arc;
+
+use converse_canister::{Arguments, InvocationId, InvocationResult};
+use converse_config::{Effects, OnFailure};
+use serde_json::{Map, Value};
+
+use crate::tool::Tool;
+
+/// What becomes of an invocation before anything runs.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It cannot run: no such tool, bad arguments, a rule against it. This is its answer.
+    Answered(Denied),
+    Allowed(Approved),
+    /// Somebody must be asked; [`Pending::approve`] turns a yes into an [`Approved`].
+    Ask(Pending),
+}
+
+/// An answer given without running, and the rule behind it if there was one.
+#[derive(Debug)]
+pub struct Denied {
+    pub result: InvocationResult,
+    pub rule: Option<String>,
+}
+
+/// A tool and the very arguments it will run with. Made by judging only.
+#[derive(Debug, Clone)]
+pub struct Approved {
+    pub(crate) id: InvocationId,
+    pub(crate) tool: Arc<Tool>,
+    pub(crate) arguments: Arguments,
+    pub rule: String,
+}
+
+impl Approved {
+    pub fn id(&self) -> &InvocationId {
+        &self.id
+    }
+
+    /// The very arguments it will run with, defaults filled in.
+    pub fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// May it run beside others?
+    pub fn is_parallel(&self) -> bool {
+        self.tool.policy.parallel
+    }
+
+    /// Calls of it in one turn of the user.
+    pub fn max_invocations(&self) -> Option<u32> {
+        self.tool.policy.max_invocations
+    }
+
+    /// `ensemble.invoker`.
+    pub fn tool(&self) -> &str {
+        &self.tool.qualified
+    }
+
+    pub fn stops_on_failure(&self) -> bool {
+        self.tool.policy.on_failure == OnFailure::Stop
+    }
+}
+
+/// An invocation that waits for a yes.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    pub(crate) approved: Approved,
+}
+
+impl Pending {
+    pub fn id(&self) -> &InvocationId {
+        &self.approved.id
+    }
+
+    /// `ensemble.invoker`.
+    pub fn tool(&self) -> &str {
+        &self.approved.tool.qualified
+    }
+
+    pub fn effects(&self) -> Effects {
+        self.approved.tool.policy.effects
+    }
+
+    pub fn arguments(&self) -> &Map<String, Value> {
+        &self.approved.arguments.object
+    }
+
+    /// Why it must be asked.
+    pub fn rule(&self) -> &str {
+        &self.approved.rule
+    }
+
+    /// Calls of it in one turn of the user.
+    pub fn max_invocations(&self) -> Option<u32> {
+        self.approved.max_invocations()
+    }
+
+    pub fn approve(self) -> Approved {
+        self.approved
+    }
+}

@@ -1,0 +1,248 @@
+//! Ensembles that misbehave or change while a run goes on.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use converse_canister::{Arguments, Digest, Invocation, InvocationId, Outcome, TurnId};
+use converse_config::{
+    ConnectionPlan, EnsemblePlan, Origin, Permission, Policy, Protocol, Rule, Scope, ToolFilter, Way,
+};
+use converse_ensemble::{
+    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
+    Roster, Tool, Verdict,
+};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What a connection does when it is asked for its tools.
+#[derive(Clone)]
+enum Does {
+    Tells(Vec<&'static str>),
+    Fails,
+    Panics,
+    PanicsAtOnce,
+    Hangs,
+    /// Only when asked anew: nothing has changed.
+    Same,
+}
+
+/// Connects by the first of the script, is refreshed by the rest. Its tools say which telling they are of.
+struct Scripted {
+    script: Mutex<VecDeque<Does>>,
+    asked: Arc<Mutex<usize>>,
+}
+
+struct Says(usize);
+
+impl Invocable for Says {
+    fn invoke<'a>(&'a self, _: Context, _: &'a Arguments) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+        std::future::ready(Ok(Answer::text(format!("telling {}", self.0)))).boxed()
+    }
+}
+
+impl Scripted {
+    fn next(&self, ensemble: &Ensemble) -> BoxFuture<'static, Option<Result<Vec<Tool>, ConnectError>>> {
+        let does = self.script.lock().unwrap().pop_front().unwrap_or(Does::Same);
+        let telling = {
+            let mut asked = self.asked.lock().unwrap();
+            *asked += 1;
+            *asked
+        };
+        let tool = |name: &&str| {
+            let name = (*name).to_owned().try_into().unwrap();
+            let schema = json!({ "type": "object" });
+            ensemble.tool(&name, String::new(), schema, Policy::default(), false, Arc::new(Says(telling)))
+        };
+        match does {
+            Does::Tells(names) => {
+                std::future::ready(Some(Ok(names.iter().map(tool).collect::<Vec<_>>()))).boxed()
+            }
+            Does::Fails => {
+                let reason = "no route".to_owned();
+                std::future::ready(Some(Err(ConnectError { ensemble: ensemble.name.to_string(), reason })))
+                    .boxed()
+            }
+            Does::Panics => async { panic!("on purpose") }.boxed(),
+            Does::PanicsAtOnce => panic!("on purpose"),
+            Does::Hangs => std::future::pending().boxed(),
+            Does::Same => std::future::ready(None).boxed(),
+        }
+    }
+}
+
+impl Connection for Scripted {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        let next = self.next(ensemble);
+        async move { next.await.unwrap() }.boxed()
+    }
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        let next = self.next(ensemble);
+        async move { next.await?.ok() }.boxed()
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        match self.script.lock().unwrap().pop_front() {
+            Some(Does::Panics) => async { panic!("on purpose") }.boxed(),
+            Some(Does::Hangs) => std::future::pending().boxed(),
+            _ => std::future::ready(()).boxed(),
+        }
+    }
+}
+
+struct Nowhere;
+
+impl Artefacts for Nowhere {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
+/// An ensemble, and how often it was asked for its tools. `prefix` is empty for bare names.
+fn ensemble(name: &str, prefix: Option<&str>, script: Vec<Does>) -> (Ensemble, Arc<Mutex<usize>>) {
+    let way = Way::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
+    let connect_timeout = Some(Duration::from_secs(7));
+    let plan = EnsemblePlan {
+        name: name.to_owned().try_into().unwrap(),
+        description: String::new(),
+        enabled: true,
+        required: false,
+        lazy: false,
+        prefix: prefix.map(str::to_owned),
+        connection: Some(ConnectionPlan { way, connect_timeout, protocol: Protocol::Auto }),
+        configuration: serde_json::Map::new(),
+        defaults: Policy::default(),
+        invokers: Vec::new(),
+        filter: ToolFilter::default(),
+        tools: Default::default(),
+        trusted: true,
+        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+    };
+    let asked = Arc::new(Mutex::new(0));
+    let connection = Scripted { script: Mutex::new(script.into()), asked: Arc::clone(&asked) };
+    (Ensemble::new(&plan, Box::new(connection)), asked)
+}
+
+async fn roster(ensembles: Vec<Ensemble>) -> (Roster, Vec<String>) {
+    let rules = vec![Rule::new("*", Permission::Allow, "test").unwrap()];
+    let (roster, failures) = Roster::connect(ensembles, rules, Arc::new(Nowhere)).await;
+    (roster, failures.iter().map(ToString::to_string).collect())
+}
+
+fn names(roster: &Roster) -> Vec<String> {
+    roster.offer().declarations.iter().map(|declaration| declaration.name.to_string()).collect()
+}
+
+fn judged(roster: &Roster, tool: &str) -> Verdict {
+    let turn = TurnId(1);
+    roster.judge(&Invocation {
+        turn,
+        id: InvocationId::of(turn, 0),
+        wire_id: None,
+        tool: tool.into(),
+        arguments: Arguments::parse("{}"),
+        seal: None,
+    })
+}
+
+use Does::{Fails, Hangs, Panics, PanicsAtOnce, Same, Tells};
+
+#[tokio::test(start_paused = true)]
+async fn one_that_hangs_or_panics_fails_alone() {
+    let began = Instant::now();
+    let scripts =
+        [("a", vec![Panics]), ("b", vec![PanicsAtOnce]), ("c", vec![Hangs]), ("d", vec![Tells(vec!["x"])])];
+    let ensembles = scripts.map(|(name, script)| ensemble(name, None, script).0);
+    let (roster, failures) = roster(ensembles.into()).await;
+    assert_eq!(names(&roster), ["d__x"]);
+    assert_eq!(
+        failures,
+        [
+            "ensemble `a` could not be connected: connecting it crashed",
+            "ensemble `b` could not be connected: connecting it crashed",
+            "ensemble `c` could not be connected: it was not done within 12 s",
+        ]
+    );
+    assert_eq!(began.elapsed(), Duration::from_secs(12), "its own limit and a margin");
+}
+
+#[tokio::test(start_paused = true)]
+async fn disconnecting_ends_whatever_the_connections_do() {
+    let scripts = [vec![Tells(vec![]), Panics], vec![Tells(vec![]), Hangs], vec![Tells(vec![])]];
+    let ensembles = scripts.map(|script| ensemble("a", None, script).0);
+    let (roster, _) = roster(ensembles.into()).await;
+    let began = Instant::now();
+    roster.disconnect().await;
+    assert_eq!(began.elapsed(), Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn tools_that_change_are_offered_anew() {
+    let (changes, _) = ensemble("t", None, vec![Tells(vec!["a", "b"]), Same, Tells(vec!["b", "c"])]);
+    let (stays, _) = ensemble("u", None, vec![Tells(vec!["z"])]);
+    let (roster, _) = roster(vec![changes, stays]).await;
+    let first = roster.offer();
+    roster.refresh().await;
+    assert!(Arc::ptr_eq(&first, &roster.offer()), "nothing changed");
+    let Verdict::Allowed(approved) = judged(&roster, "t__a") else { panic!() };
+
+    roster.refresh().await;
+    assert_eq!(names(&roster), ["t__b", "t__c", "u__z"]);
+    assert_eq!(first.declarations.len(), 3, "who holds an offer keeps it");
+    match judged(&roster, "t__a") {
+        Verdict::Answered(denied) => assert_eq!(denied.result.outcome, Outcome::NoSuchTool),
+        verdict => panic!("{verdict:?}"),
+    }
+    assert!(matches!(judged(&roster, "t__c"), Verdict::Allowed(_)));
+
+    // What was approved runs as it was approved.
+    let halt = Halt::below(&CancellationToken::new());
+    let turn = roster.turn(&approved, &halt).await.unwrap();
+    let result = roster.invoke(&approved, turn, Host::default(), &halt.now).await;
+    assert_eq!(result.content[0].as_text(), Some("telling 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_goes_wrong_keeps_the_old_tools() {
+    let scripts = [
+        ("a", vec![Tells(vec!["x"]), Panics]),
+        ("b", vec![Tells(vec!["x"]), PanicsAtOnce]),
+        ("c", vec![Tells(vec!["x"]), Hangs]),
+        ("d", vec![Tells(vec!["x"]), Fails]),
+        ("e", vec![Tells(vec!["x"]), Tells(vec!["y"])]),
+    ];
+    let (roster, _) = roster(scripts.map(|(name, script)| ensemble(name, None, script).0).into()).await;
+    let began = Instant::now();
+    roster.refresh().await;
+    assert_eq!(began.elapsed(), Duration::from_secs(5));
+    assert_eq!(names(&roster), ["a__x", "b__x", "c__x", "d__x", "e__y"]);
+}
+
+#[tokio::test]
+async fn one_that_was_not_connected_is_not_asked() {
+    let (down, asked) = ensemble("down", None, vec![Fails, Tells(vec!["x"])]);
+    let (roster, failures) = roster(vec![down]).await;
+    assert_eq!(failures.len(), 1);
+    roster.refresh().await;
+    assert_eq!((names(&roster).len(), *asked.lock().unwrap()), (0, 1));
+}
+
+#[tokio::test]
+async fn names_that_meet_later_are_both_left_out_until_they_part() {
+    let bare = |script| ensemble("t", Some(""), script).0;
+    let changes = bare(vec![Tells(vec!["a"]), Tells(vec!["a", "b"]), Tells(vec!["a"])]);
+    let stays = bare(vec![Tells(vec!["b", "c"])]);
+    let (roster, failures) = roster(vec![changes, stays]).await;
+    assert!(failures.is_empty());
+    assert_eq!(names(&roster), ["a", "b", "c"]);
+    roster.refresh().await;
+    assert_eq!(names(&roster), ["a", "c"]);
+    roster.refresh().await;
+    assert_eq!(names(&roster), ["a", "b", "c"]);
+}
