@@ -1,0 +1,189 @@
+//! A server as the connection of an ensemble: its tools named, judged and filtered as the plan says.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use converse_canister::Digest;
+use converse_config::{ConnectionPlan, EnsemblePlan, Policy, ToolFilter};
+use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
+use futures_util::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
+
+use crate::call::McpTool;
+use crate::error::Failure;
+use crate::http::Site;
+use crate::launch::Launch;
+use crate::link::{Link, Way};
+use crate::listing::{Declared, Listed};
+use crate::selection::Selection;
+use crate::server::Server;
+use crate::{Surroundings, Survey, words};
+
+const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Disconnecting takes no longer, whatever the server does.
+const DISCONNECT: Duration = Duration::from_secs(6);
+/// Warnings that are remembered; a server that finds ever new ones is not listened to.
+const MAX_TOLD: usize = 1000;
+/// Lines of one warning about left-out tools; the rest is counted.
+const MAX_WARNINGS: usize = 10;
+
+/// The way to the tools of one MCP server.
+pub struct McpConnection {
+    name: String,
+    defaults: Policy,
+    policies: std::collections::BTreeMap<converse_canister::InvokerName, Policy>,
+    filter: ToolFilter,
+    server: Arc<Server>,
+    survey: Mutex<Option<Survey>>,
+    /// What has been warned of: once is enough.
+    told: Mutex<HashSet<String>>,
+}
+
+impl McpConnection {
+    /// Nothing is started or contacted before it is connected.
+    pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
+        let (way, default_timeout) = way(&connection.way);
+        let timeout = connection.connect_timeout.unwrap_or(default_timeout);
+        let key = key(&connection.way);
+        Self::over(plan, Server::new(way, connection.protocol, timeout, surroundings, key))
+    }
+
+    pub(crate) fn over(plan: &EnsemblePlan, server: Server) -> Self {
+        Self {
+            name: plan.name.to_string(),
+            defaults: plan.defaults.clone(),
+            policies: plan.tools.clone(),
+            filter: plan.filter.clone(),
+            server: Arc::new(server),
+            survey: Mutex::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// What the server said of itself; `None` before it is connected.
+    pub fn survey(&self) -> Option<Survey> {
+        self.survey.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn connected(&self, ensemble: &Ensemble) -> Result<Vec<Tool>, Failure> {
+        let begun = Instant::now();
+        let selection = Selection::new(&self.filter)?;
+        let (link, listed) = self.server.connect().await?;
+        let (offered, skipped) = (listed.offered, skipped(&listed));
+        let tools = self.tools(ensemble, &selection, listed);
+        let survey = survey(&link, offered, tools.len(), skipped, begun.elapsed());
+        *self.survey.lock().unwrap_or_else(PoisonError::into_inner) = Some(survey);
+        Ok(tools)
+    }
+
+    async fn refreshed(&self, ensemble: &Ensemble) -> Option<Vec<Tool>> {
+        let listed = self.server.relist().await?;
+        Some(self.tools(ensemble, &Selection::new(&self.filter).ok()?, listed))
+    }
+
+    fn tools(&self, ensemble: &Ensemble, selection: &Selection, listed: Listed) -> Vec<Tool> {
+        let mut warnings: Vec<String> = listed
+            .skipped
+            .iter()
+            .map(|(name, reason)| format!("tool `{name}` is left out: {reason}"))
+            .collect();
+        warnings.extend(selection.idle(&listed.tools, &self.policies));
+        self.warn(warnings);
+        let kept = listed.tools.into_iter().filter(|tool| selection.keeps(&tool.name));
+        kept.map(|declared| self.tool(ensemble, declared)).collect()
+    }
+
+    fn tool(&self, ensemble: &Ensemble, declared: Declared) -> Tool {
+        let Declared { name, description, arguments, output } = declared;
+        let policy = self.policies.get(&name).unwrap_or(&self.defaults).clone();
+        let invocable = McpTool {
+            server: Arc::clone(&self.server),
+            name: name.clone(),
+            policy: policy.clone(),
+            output,
+            promise: OnceLock::new(),
+        };
+        ensemble.tool(&name, description, arguments, policy, false, Arc::new(invocable))
+    }
+
+    fn warn(&self, warnings: Vec<String>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_fresh = |warning: &String| told.len() < MAX_TOLD && told.insert(warning.clone());
+        let fresh: Vec<_> = warnings.into_iter().filter(|warning| is_fresh(warning)).collect();
+        drop(told);
+        let warn = &self.server.surroundings.warn;
+        for warning in fresh.iter().take(MAX_WARNINGS) {
+            warn(format!("ensemble `{}`: {warning}", self.name));
+        }
+        if fresh.len() > MAX_WARNINGS {
+            warn(format!("ensemble `{}`: and {} more", self.name, fresh.len() - MAX_WARNINGS));
+        }
+    }
+}
+
+impl Connection for McpConnection {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        Box::pin(async move {
+            let connected = self.connected(ensemble).await;
+            connected
+                .map_err(|failure| ConnectError { ensemble: self.name.clone(), reason: failure.to_string() })
+        })
+    }
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        Box::pin(self.refreshed(ensemble))
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let _ = tokio::time::timeout(DISCONNECT, self.server.disconnect()).await;
+        })
+    }
+}
+
+impl std::fmt::Debug for McpConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpConnection").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+fn way(way: &converse_config::Way) -> (Way, Duration) {
+    match way.clone() {
+        converse_config::Way::Stdio { command, environment, cwd } => {
+            let launch = Launch { command, environment, cwd };
+            let timeout = launch.default_timeout();
+            (Way::Stdio(launch), timeout)
+        }
+        converse_config::Way::Http { url, headers } => (Way::Http(Site { url, headers }), HTTP_TIMEOUT),
+    }
+}
+
+/// What the era of a server is remembered by: the command or the address as written, with variables named.
+fn key(way: &converse_config::Way) -> String {
+    let text = match way {
+        converse_config::Way::Stdio { command, cwd, .. } => format!("stdio {command:?} {cwd:?}"),
+        converse_config::Way::Http { url, .. } => format!("http {url:?}"),
+    };
+    Digest(Sha256::digest(text).into()).to_string()
+}
+
+fn skipped(listed: &Listed) -> Vec<String> {
+    listed.skipped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect()
+}
+
+fn survey(link: &Link, offered: usize, kept: usize, skipped: Vec<String>, took: Duration) -> Survey {
+    let info = link.info();
+    let server = info.as_ref().and_then(|info| info.server_info.clone());
+    Survey {
+        era: link.era,
+        protocol: info.as_ref().map_or_else(String::new, |info| info.protocol_version.to_string()),
+        server: server.as_ref().map_or_else(String::new, |server| words::cleaned(&server.name, 200)),
+        version: server.as_ref().map_or_else(String::new, |server| words::cleaned(&server.version, 100)),
+        instructions: info.and_then(|info| info.instructions.as_ref().map(String::len)).unwrap_or_default(),
+        offered,
+        kept,
+        skipped,
+        took,
+    }
+}

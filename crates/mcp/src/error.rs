@@ -1,0 +1,82 @@
+//! Why a server could not be connected, in the words of a [`converse_ensemble::ConnectError`].
+
+use std::time::Duration;
+
+use converse_child::{ProgramNotFound, SpawnError};
+use converse_config::UnsetVariable;
+
+use crate::words;
+
+/// Texts of servers in it are bounded and hold no control characters and no secrets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Unset(#[from] UnsetVariable),
+    /// It cannot even be tried: a bad command, address or header.
+    #[error("{0}")]
+    Unusable(String),
+    /// Nobody answers there.
+    #[error("it could not be reached: {0}")]
+    Unreachable(String),
+    #[error("it asks for authorization ({0}), which this version cannot give: put a token in `headers`")]
+    Unauthorized(u16),
+    /// The server ended, or was given up.
+    #[error("{0}")]
+    Ended(String),
+    #[error("it answered with an error: {0}")]
+    Refused(String),
+    /// Something came that is no answer.
+    #[error("{0}")]
+    Nonsense(String),
+    /// The probe for the modern era, or a first try, got no answer in its share of the time.
+    #[error("it did not answer `{request}` within {} s", limit.as_secs_f64())]
+    Silent { request: &'static str, limit: Duration },
+    #[error("it was not connected within {} s (`connect_timeout`){words}", limit.as_secs_f64())]
+    Slow { limit: Duration, words: String },
+    #[error("it speaks version {0} of the protocol, which is not known here")]
+    Version(String),
+    #[error("it lists its tools for ever: {0}")]
+    Endless(String),
+}
+
+impl Failure {
+    /// Would the other era fail in the same way?
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Unset(_)
+                | Self::Unusable(_)
+                | Self::Unreachable(_)
+                | Self::Unauthorized(_)
+                | Self::Version(_)
+                | Self::Slow { .. }
+        )
+    }
+}
+
+impl Failure {
+    /// The same without what no message may show.
+    pub(crate) fn without(self, secrets: &[String]) -> Self {
+        let clean = |text| words::without(secrets, text);
+        match self {
+            Self::Unusable(text) => Self::Unusable(clean(text)),
+            Self::Unreachable(text) => Self::Unreachable(clean(text)),
+            Self::Ended(text) => Self::Ended(clean(text)),
+            Self::Refused(text) => Self::Refused(clean(text)),
+            Self::Nonsense(text) => Self::Nonsense(clean(text)),
+            other => other,
+        }
+    }
+}
+
+impl From<ProgramNotFound> for Failure {
+    fn from(error: ProgramNotFound) -> Self {
+        Self::Unusable(error.to_string())
+    }
+}
+
+impl From<SpawnError> for Failure {
+    fn from(error: SpawnError) -> Self {
+        Self::Unusable(error.to_string())
+    }
+}

@@ -1,0 +1,163 @@
+//! The first words with a server: which era it is of, and whether we speak one of its versions.
+//!
+//! A modern server is asked `server/discover`, a legacy one `initialize`. Who does not know what it faces asks the first
+//! and goes on with the second on the same connection if that is answered with an error
+//! (<https://modelcontextprotocol.io/specification/draft/basic/lifecycle>, checked 2026-11); servers that end, fall
+//! silent or answer nonsense are asked anew on another connection, by whoever opened this one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ProtocolVersion, ServerJsonRpcMessage};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
+use rmcp::transport::Transport;
+use tokio_util::sync::CancellationToken;
+
+use crate::Era;
+use crate::error::Failure;
+use crate::handler::Handler;
+use crate::http;
+use crate::words;
+
+/// How long a server may think about `server/discover` before it is taken for one that ignores it.
+pub(crate) const PROBE: Duration = Duration::from_secs(3);
+
+pub(crate) type Service = RunningService<RoleClient, Handler>;
+
+/// What is tried on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Modern if it answers that in time, else legacy.
+    Probe,
+    Only(Era),
+}
+
+/// Why there is no service.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The other side is gone: its process knows more.
+    Closed,
+    Failed(Failure),
+}
+
+pub(crate) async fn shake<T>(transport: T, handler: Handler, mode: Mode) -> Result<(Service, Era), Broken>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let seen = Seen::default();
+    let transport = Observed { inner: transport, seen: seen.clone() };
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    let lifecycle = match mode {
+        Mode::Probe => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+        Mode::Only(Era::Modern) => ClientLifecycleMode::Discover { preferred_versions },
+        Mode::Only(Era::Legacy) => ClientLifecycleMode::Initialize,
+    };
+    let shaking = handler.serve_with_lifecycle(transport, lifecycle);
+    let service = if mode == Mode::Probe {
+        let mut shaking = std::pin::pin!(shaking);
+        tokio::select! {
+            biased;
+            shaken = &mut shaking => shaken,
+            () = seen.silent_for(PROBE) => {
+                let silent = Failure::Silent { request: "server/discover", limit: PROBE };
+                return Err(Broken::Failed(silent));
+            }
+        }
+    } else {
+        shaking.await
+    };
+    let service = service.map_err(broken)?;
+    let era = if seen.initialized.load(Ordering::Relaxed) { Era::Legacy } else { Era::Modern };
+    let version = service.peer_info().map(|info| info.protocol_version.clone()).unwrap_or_default();
+    if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
+        Ok((service, era))
+    } else {
+        let version = words::cleaned(version.as_str(), 40);
+        Err(Broken::Failed(Failure::Version(version)))
+    }
+}
+
+fn broken(error: ClientInitializeError) -> Broken {
+    Broken::Failed(match error {
+        ClientInitializeError::ConnectionClosed(_) => return Broken::Closed,
+        ClientInitializeError::TransportError { error, .. } => match http::fault(&error) {
+            Some(fault) => fault.into(),
+            None => return Broken::Closed,
+        },
+        ClientInitializeError::JsonRpcError(error) => {
+            Failure::Refused(words::cleaned(&error.message, words::ERROR))
+        }
+        // What the legacy handshake came to says more than that the modern one was refused.
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return broken(*fallback),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<_> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            Failure::Nonsense(format!(
+                "it speaks none of our versions of the protocol, but {}",
+                words::cleaned(&theirs.join(", "), 200)
+            ))
+        }
+        ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
+            Failure::Nonsense("it answered the handshake with something else".to_owned())
+        }
+        ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            Failure::Nonsense("it answered a request that was never sent".to_owned())
+        }
+        other => Failure::Nonsense(words::cleaned(&other.to_string(), words::ERROR)),
+    })
+}
+
+/// What passed through a transport during the handshake.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    answered: CancellationToken,
+    initialized: Arc<AtomicBool>,
+}
+
+impl Seen {
+    /// Resolves when so much time has passed without any answer.
+    async fn silent_for(&self, limit: Duration) {
+        if tokio::time::timeout(limit, self.answered.cancelled()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// A transport that tells what it sees.
+struct Observed<T> {
+    inner: T,
+    seen: Seen,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let ClientJsonRpcMessage::Request(request) = &message
+            && matches!(request.request, ClientRequest::InitializeRequest(_))
+        {
+            self.seen.initialized.store(true, Ordering::Relaxed);
+        }
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let message = self.inner.receive().await;
+        if matches!(message, Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))) {
+            self.seen.answered.cancel();
+        }
+        message
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
+    }
+}

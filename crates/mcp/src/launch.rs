@@ -1,0 +1,86 @@
+//! How a stdio server is started: a plan and the world → a process.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use converse_child::{Child, Spawn, find_program};
+use converse_config::{SecretRef, UnsetVariable};
+
+use crate::Surroundings;
+use crate::error::Failure;
+
+/// Programs that may have to fetch the server first.
+const LAUNCHERS: [&str; 13] =
+    ["npx", "uvx", "npm", "pnpm", "yarn", "bunx", "bun", "uv", "pipx", "docker", "podman", "deno", "nerdctl"];
+const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(30);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A command line as planned.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    pub(crate) command: Vec<SecretRef>,
+    pub(crate) environment: Vec<(String, SecretRef)>,
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+impl Launch {
+    pub(crate) fn start(&self, surroundings: &Surroundings) -> Result<Child, Failure> {
+        Ok(self.spawn(surroundings)?.start(&surroundings.guardian)?)
+    }
+
+    fn spawn(&self, surroundings: &Surroundings) -> Result<Spawn, Failure> {
+        let read = |secret: &SecretRef| secret.read(&surroundings.environment);
+        let mut command =
+            self.command.iter().map(read).collect::<Result<Vec<_>, UnsetVariable>>()?.into_iter();
+        let Some(program) = command.next().filter(|program| !program.is_empty()) else {
+            return Err(Failure::Unusable("its command is empty".to_owned()));
+        };
+        let mut environment = surroundings.inherited.clone();
+        for (name, secret) in &self.environment {
+            environment.retain(|(inherited, _)| inherited != name);
+            environment.push((name.clone(), read(secret)?));
+        }
+        let cwd = match &self.cwd {
+            Some(cwd) => surroundings.workspace.join(cwd),
+            None => surroundings.workspace.clone(),
+        };
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
+        let program = find_program(&program, path, &cwd, surroundings.avoid.as_deref())?;
+        Ok(Spawn { program, arguments: command.collect(), environment, cwd, stdin: true })
+    }
+
+    /// How long it may take until its tools are known, if its plan does not say.
+    pub(crate) fn default_timeout(&self) -> Duration {
+        let program = match self.command.first() {
+            Some(SecretRef::Literal(program)) => {
+                Path::new(program).file_name().and_then(|name| name.to_str())
+            }
+            _ => None,
+        };
+        if program.is_some_and(|name| LAUNCHERS.contains(&name)) { LAUNCHER_TIMEOUT } else { PROGRAM_TIMEOUT }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_get_more_time() {
+        let timeout = |program: &str| {
+            let command = vec![SecretRef::Literal(program.to_owned())];
+            Launch { command, environment: vec![], cwd: None }.default_timeout().as_secs()
+        };
+        for (program, seconds) in [
+            ("npx", 30),
+            ("/usr/bin/docker", 30),
+            ("./uvx", 30),
+            ("npx2", 10),
+            ("/opt/npx/server", 10),
+            ("python3", 10),
+            ("", 10),
+        ] {
+            assert_eq!(timeout(program), seconds, "{program}");
+        }
+    }
+}

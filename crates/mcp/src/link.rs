@@ -1,0 +1,235 @@
+//! One connection to a server, from its handshake to its end. A server that lives on gets another one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use converse_child::Stderr;
+use rmcp::RoleClient;
+use rmcp::model::{ClientRequest, ServerPeerInfo};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::end::{Cause, End};
+use crate::error::Failure;
+use crate::handler::Handler;
+use crate::handshake::{Broken, Mode, Service, shake};
+use crate::http::{self, Site};
+use crate::launch::Launch;
+use crate::process::{self, Process};
+use crate::stdio::Stdio;
+use crate::{Era, Surroundings, raw, subscription, words};
+
+/// Each rung of the ladder a process is ended by: its stdin closed, SIGTERM, SIGKILL.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What the protocol library may take to stop; over HTTP it ends its session in this time.
+const STOP_HTTP: Duration = Duration::from_secs(2);
+const STOP_STDIO: Duration = Duration::from_millis(500);
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub(crate) enum Way {
+    Stdio(Launch),
+    Http(Site),
+    /// A server within the test.
+    #[cfg(test)]
+    Pipes(crate::testing::Fake),
+}
+
+/// The stderr of the process that is being connected, for the message when it takes too long.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Witness(Arc<Mutex<Option<Stderr>>>);
+
+impl Witness {
+    fn watch(&self, stderr: Option<Stderr>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stderr;
+    }
+
+    pub(crate) fn last_words(&self) -> String {
+        let stderr = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        stderr.map_or_else(String::new, |stderr| process::last_words(&stderr))
+    }
+}
+
+/// One connection.
+pub(crate) struct Link {
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) era: Era,
+    pub(crate) handler: Handler,
+    pub(crate) end: End,
+    /// No more calls; those that run may go on.
+    pub(crate) retired: AtomicBool,
+    /// `None` once it is closed.
+    service: tokio::sync::Mutex<Option<Service>>,
+    process: Option<Process>,
+    /// Somebody else runs it: a new connection starts nothing.
+    pub(crate) remote: bool,
+    secrets: Vec<String>,
+}
+
+/// Why a request of ours to list something has no answer.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// The server's own error.
+    Error(rmcp::ErrorData),
+    Failed(Failure),
+}
+
+impl Link {
+    /// Starts or reaches the server and shakes hands. Not bounded in time, except for the probe. Dropping the future
+    /// kills what it started.
+    pub(crate) async fn open(
+        way: &Way,
+        surroundings: &Surroundings,
+        mode: Mode,
+        witness: &Witness,
+    ) -> Result<Self, Failure> {
+        match way {
+            Way::Stdio(launch) => Self::open_stdio(launch, surroundings, mode, witness).await,
+            Way::Http(site) => Self::open_http(site, surroundings, mode).await,
+            #[cfg(test)]
+            Way::Pipes(fake) => {
+                let (stdin, stdout) = fake.start();
+                Self::open_pipes(stdin, stdout, End::default(), None, mode).await
+            }
+        }
+    }
+
+    async fn open_stdio(
+        launch: &Launch,
+        surroundings: &Surroundings,
+        mode: Mode,
+        witness: &Witness,
+    ) -> Result<Self, Failure> {
+        let mut child = launch.start(surroundings)?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Failure::Unusable("its pipes could not be had".to_owned()));
+        };
+        let end = End::default();
+        let process = Process::keep(child, end.clone());
+        witness.watch(Some(process.stderr()));
+        Self::open_pipes(stdin, stdout, end, Some(process), mode).await
+    }
+
+    async fn open_pipes(
+        stdin: impl AsyncWrite + Send + Unpin + 'static,
+        stdout: impl AsyncRead + Send + Unpin + 'static,
+        end: End,
+        process: Option<Process>,
+        mode: Mode,
+    ) -> Result<Self, Failure> {
+        let transport = Stdio::new(stdout, stdin, end.clone());
+        let handler = Handler::default();
+        match shake(transport, handler.clone(), mode).await {
+            Ok((service, era)) => Ok(Self::new(service, era, handler, end, process, None)),
+            Err(broken) => {
+                let failure = match broken {
+                    Broken::Closed => Failure::Ended(obituary(process.as_ref(), &end).await),
+                    Broken::Failed(failure) => failure,
+                };
+                if let Some(process) = process {
+                    process.end(process::SHORT).await;
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    async fn open_http(site: &Site, surroundings: &Surroundings, mode: Mode) -> Result<Self, Failure> {
+        let route = site.route(surroundings)?;
+        let handler = Handler::default();
+        match shake(route.transport, handler.clone(), mode).await {
+            Ok((service, era)) => {
+                Ok(Self::new(service, era, handler, End::default(), None, Some(route.secrets)))
+            }
+            Err(Broken::Closed) => {
+                Err(Failure::Nonsense("it answered the handshake with what could not be read".to_owned()))
+            }
+            Err(Broken::Failed(failure)) => Err(failure.without(&route.secrets)),
+        }
+    }
+
+    /// `secrets`: what no message may show, where it is reached over the network.
+    fn new(
+        service: Service,
+        era: Era,
+        handler: Handler,
+        end: End,
+        process: Option<Process>,
+        secrets: Option<Vec<String>>,
+    ) -> Self {
+        let peer = service.peer().clone();
+        subscription::subscribe(&peer, era, &handler);
+        Self {
+            peer,
+            era,
+            handler,
+            end,
+            retired: AtomicBool::new(false),
+            service: tokio::sync::Mutex::new(Some(service)),
+            process,
+            remote: secrets.is_some(),
+            secrets: secrets.unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.retired.load(Ordering::Relaxed) && !self.end.is_over() && !self.peer.is_transport_closed()
+    }
+
+    pub(crate) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    /// Asks one thing and waits for the answer, as text. Bounded by whoever asks.
+    pub(crate) async fn ask(&self, request: ClientRequest) -> Result<String, NoAnswer> {
+        let asked = async {
+            let handle =
+                self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+            handle.await_response().await
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = asked => answer,
+            () = self.end.over() => Err(ServiceError::TransportClosed),
+        };
+        match answer {
+            Ok(result) => Ok(raw::text(result)),
+            Err(ServiceError::McpError(error)) => Err(NoAnswer::Error(error)),
+            Err(ServiceError::TransportSend(error)) => match http::fault(&error) {
+                Some(fault) => Err(NoAnswer::Failed(Failure::from(fault).without(&self.secrets))),
+                None => Err(NoAnswer::Failed(Failure::Ended(self.obituary().await))),
+            },
+            Err(_) => Err(NoAnswer::Failed(Failure::Ended(self.obituary().await))),
+        }
+    }
+
+    /// How it ended, for a message.
+    pub(crate) async fn obituary(&self) -> String {
+        obituary(self.process.as_ref(), &self.end).await
+    }
+
+    /// The text without what no message may show.
+    pub(crate) fn discreet(&self, text: String) -> String {
+        words::without(&self.secrets, text)
+    }
+
+    /// Ends it: at most 5 s. Harmless when it has ended.
+    pub(crate) async fn close(&self) {
+        if let Some(mut service) = self.service.lock().await.take() {
+            let limit = if self.process.is_some() { STOP_STDIO } else { STOP_HTTP };
+            let _ = service.close_with_timeout(limit).await;
+        }
+        if let Some(process) = &self.process {
+            process.end(PATIENCE).await;
+        }
+    }
+}
+
+async fn obituary(process: Option<&Process>, end: &End) -> String {
+    match (process, end.cause()) {
+        (Some(process), cause) => process.obituary(cause).await,
+        (None, Some(Cause::GivenUp(reason))) => reason,
+        (None, _) => "the server closed the connection".to_owned(),
+    }
+}

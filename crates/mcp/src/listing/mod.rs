@@ -1,0 +1,188 @@
+//! A server's list of tools: read page by page, then tool by tool. One bad tool costs itself only, and a list without
+//! end costs the server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use converse_canister::InvokerName;
+use converse_config::ArgumentsSchema;
+use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::error::Failure;
+use crate::link::{Link, NoAnswer};
+use crate::raw::First;
+use crate::words;
+
+const MAX_PAGES: usize = 50;
+const MAX_TOOLS: usize = 10_000;
+/// Of all pages together.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_CURSOR: usize = 64 * 1024;
+const MAX_DESCRIPTION: usize = 16 * 1024;
+const CUT: &str = "… [the description is cut here]";
+
+/// A tool as a server declares it, fit to be offered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Declared {
+    pub(crate) name: InvokerName,
+    pub(crate) description: String,
+    pub(crate) arguments: Value,
+    pub(crate) output: Option<Arc<Value>>,
+}
+
+/// What a list came to.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) offered: usize,
+    /// In the server's order.
+    pub(crate) tools: Vec<Declared>,
+    /// The names of the others, cleaned, and what is wrong with them.
+    pub(crate) skipped: Vec<(String, String)>,
+}
+
+/// Everything the server offers. Bounded in time by whoever asks.
+pub(crate) async fn list(link: &Link) -> Result<Listed, Failure> {
+    let mut entries = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor = None;
+    let mut bytes = 0;
+    for _ in 0..MAX_PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let request = ListToolsRequest::with_param(params);
+        let page = match link.ask(ClientRequest::ListToolsRequest(request)).await {
+            Ok(text) => {
+                bytes += text.len();
+                page(&text)?
+            }
+            // A server without tools need not know the method.
+            Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Page::default(),
+            Err(NoAnswer::Error(error)) => {
+                let said = link.discreet(words::cleaned(&error.message, words::ERROR));
+                return Err(Failure::Refused(format!("tools/list: {said}")));
+            }
+            Err(NoAnswer::Failed(failure)) => return Err(failure),
+        };
+        entries.extend(page.tools.items);
+        if page.tools.left > 0 || entries.len() > MAX_TOOLS {
+            return Err(Failure::Endless(format!("more than {MAX_TOOLS} tools")));
+        }
+        if bytes > MAX_BYTES {
+            return Err(Failure::Endless(format!("more than {MAX_BYTES} bytes")));
+        }
+        match page.next_cursor.filter(|next| !next.is_empty()) {
+            None => return Ok(sift(entries)),
+            Some(next) if next.len() > MAX_CURSOR => {
+                return Err(Failure::Endless(format!("a cursor of {} bytes", next.len())));
+            }
+            Some(next) if !seen.insert(next.clone()) => {
+                return Err(Failure::Endless("a cursor came twice".to_owned()));
+            }
+            next => cursor = next,
+        }
+    }
+    Err(Failure::Endless(format!("more than {MAX_PAGES} pages")))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    /// Unread: each may be malformed in its own way.
+    tools: First<Box<RawValue>, MAX_TOOLS>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Offered {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    input_schema: Map<String, Value>,
+    output_schema: Option<Value>,
+    annotations: Option<Annotations>,
+}
+
+/// Hints of the server's. Nothing here believes more of them than a title.
+#[derive(Deserialize)]
+struct Annotations {
+    title: Option<String>,
+}
+
+fn page(text: &str) -> Result<Page, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::Nonsense(format!("its list of tools could not be read: {error}")))
+}
+
+fn sift(entries: Vec<Box<RawValue>>) -> Listed {
+    let mut listed = Listed { offered: entries.len(), ..Listed::default() };
+    for (place, entry) in entries.into_iter().enumerate() {
+        match serde_json::from_str(entry.get()).map_err(|error| error.to_string()).and_then(declared) {
+            Ok(tool) => listed.tools.push(tool),
+            Err(reason) => {
+                let name = name_of(&entry).unwrap_or_else(|| format!("#{}", place + 1));
+                listed.skipped.push((words::cleaned(&name, 128), words::cleaned(&reason, 300)));
+            }
+        }
+    }
+    without_twins(&mut listed);
+    listed
+}
+
+fn name_of(entry: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str(entry.get()).ok().map(|named: Named| named.name)
+}
+
+fn declared(offered: Offered) -> Result<Declared, String> {
+    let name = InvokerName::new(offered.name).map_err(|error| format!("its name is not {}", error.rule))?;
+    let mut arguments = offered.input_schema;
+    match arguments.get("type") {
+        Some(Value::String(kind)) if kind == "object" => {}
+        None => {
+            arguments.insert("type".to_owned(), json!("object"));
+        }
+        Some(_) => return Err("the schema of its arguments is not of type object".to_owned()),
+    }
+    let arguments = Value::Object(arguments);
+    ArgumentsSchema::weigh(&arguments).map_err(|error| format!("the schema of its arguments: {error}"))?;
+    let titles = [offered.title, offered.annotations.and_then(|annotations| annotations.title)];
+    let said = [offered.description].into_iter().chain(titles).flatten();
+    let description = said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let output = offered.output_schema.filter(Value::is_object).map(Arc::new);
+    Ok(Declared { name, description: cut(description), arguments, output })
+}
+
+fn cut(mut description: String) -> String {
+    if description.len() > MAX_DESCRIPTION {
+        description.truncate(description.floor_char_boundary(MAX_DESCRIPTION - CUT.len()));
+        description.push_str(CUT);
+    }
+    description
+}
+
+/// Of tools with the same name nobody can say which one a call would reach: all of them are left out.
+fn without_twins(listed: &mut Listed) {
+    let mut count: HashMap<InvokerName, usize> = HashMap::new();
+    for tool in &listed.tools {
+        *count.entry(tool.name.clone()).or_default() += 1;
+    }
+    count.retain(|_, count| *count > 1);
+    if count.is_empty() {
+        return;
+    }
+    listed.tools.retain(|tool| !count.contains_key(&tool.name));
+    let mut twins: Vec<_> = count.into_iter().collect();
+    twins.sort();
+    for (name, count) in twins {
+        listed.skipped.push((name.to_string(), format!("the server lists {count} tools of this name")));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+use serde_json::json;
+
+use super::*;
+
+fn listed(tools: &Value) -> Listed {
+    sift(page(&json!({ "tools": tools }).to_string()).unwrap().tools.items)
+}
+
+fn names(listed: &Listed) -> Vec<&str> {
+    listed.tools.iter().map(|tool| tool.name.as_str()).collect()
+}
+
+#[test]
+fn one_bad_tool_costs_itself_only() {
+    let long = "x".repeat(129);
+    for (bad, name, reason) in [
+        (json!({ "name": "bad" }), "bad", "missing field `inputSchema`"),
+        (json!({ "name": "bad", "inputSchema": [] }), "bad", "invalid type: sequence"),
+        (json!({ "name": "bad", "inputSchema": true }), "bad", "invalid type: boolean"),
+        (json!({ "name": "bad", "inputSchema": { "type": "string" } }), "bad", "not of type object"),
+        (json!({ "name": "bad", "inputSchema": { "type": ["object"] } }), "bad", "not of type object"),
+        (json!({ "name": "bad", "inputSchema": {}, "description": 1 }), "bad", "invalid type: integer"),
+        (json!({ "inputSchema": {} }), "#2", "missing field `name`"),
+        (json!("bad"), "#2", "invalid type: string"),
+        (json!(null), "#2", "invalid type: null"),
+        (json!({ "name": "a b", "inputSchema": {} }), "a b", "its name is not 1 to 128"),
+        (json!({ "name": "", "inputSchema": {} }), "", "its name is not 1 to 128"),
+        (json!({ "name": "a\u{202e}b", "inputSchema": {} }), "a\u{202e}b", "its name is not 1 to 128"),
+        (
+            json!({ "name": long, "inputSchema": {} }),
+            &*format!("{}…", &long[1..]),
+            "its name is not 1 to 128",
+        ),
+    ] {
+        let good = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+        let listed = listed(&json!([good("first"), bad, good("last")]));
+        assert_eq!(names(&listed), ["first", "last"], "{bad}");
+        assert_eq!(listed.offered, 3);
+        assert_eq!(listed.skipped.len(), 1, "{bad}");
+        assert_eq!(listed.skipped[0].0, name);
+        assert!(listed.skipped[0].1.contains(reason), "{bad}: {:?}", listed.skipped);
+    }
+}
+
+#[test]
+fn schemas_say_that_they_are_of_objects() {
+    for (schema, wanted) in [
+        (json!({}), json!({ "type": "object" })),
+        (json!({ "properties": { "a": {} } }), json!({ "properties": { "a": {} }, "type": "object" })),
+        (json!({ "type": "object", "x": 1 }), json!({ "type": "object", "x": 1 })),
+    ] {
+        assert_eq!(listed(&json!([{ "name": "t", "inputSchema": schema }])).tools[0].arguments, wanted);
+    }
+}
+
+#[test]
+fn schema_bombs_are_left_out() {
+    let mut bomb = json!({ "type": "object", "$defs": { "a0": { "type": "string" } } });
+    for depth in 0..40 {
+        let below = format!("#/$defs/a{depth}");
+        bomb["$defs"][format!("a{}", depth + 1)] = json!({ "allOf": [{ "$ref": below }, { "$ref": below }] });
+    }
+    bomb["properties"] = json!({ "x": { "$ref": "#/$defs/a40" } });
+    let mut deep = json!({ "type": "object" });
+    for _ in 0..40 {
+        deep = json!({ "type": "object", "properties": { "x": deep } });
+    }
+    let wide = json!({ "type": "object", "description": "x".repeat(70_000) });
+    for schema in [bomb, deep, wide] {
+        let begun = std::time::Instant::now();
+        let listed =
+            listed(&json!([{ "name": "bomb", "inputSchema": schema }, { "name": "t", "inputSchema": {} }]));
+        assert_eq!(names(&listed), ["t"]);
+        assert!(listed.skipped[0].1.starts_with("the schema of its arguments: "), "{:?}", listed.skipped);
+        assert!(begun.elapsed().as_millis() < 500, "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn twins_are_both_left_out() {
+    let tool = |name: &str| json!({ "name": name, "inputSchema": {} });
+    let listed = listed(&json!([tool("a"), tool("b"), tool("a"), tool("c"), tool("a")]));
+    assert_eq!(names(&listed), ["b", "c"]);
+    assert_eq!(listed.skipped, [("a".to_owned(), "the server lists 3 tools of this name".to_owned())]);
+}
+
+#[test]
+fn descriptions_are_bounded_and_titles_stand_in() {
+    let described = |tool: Value| {
+        let mut whole = json!({ "name": "t", "inputSchema": {} });
+        whole.as_object_mut().unwrap().extend(tool.as_object().unwrap().clone());
+        listed(&json!([whole])).tools[0].description.clone()
+    };
+    assert_eq!(described(json!({ "description": "d", "title": "t" })), "d");
+    assert_eq!(described(json!({ "description": " ", "title": "t" })), "t");
+    assert_eq!(described(json!({ "annotations": { "title": "a" } })), "a");
+    assert_eq!(described(json!({})), "");
+    let cut = described(json!({ "description": "ж".repeat(20_000) }));
+    assert!(cut.len() <= MAX_DESCRIPTION && cut.ends_with(CUT), "{}", cut.len());
+}

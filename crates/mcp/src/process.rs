@@ -1,0 +1,105 @@
+//! The process of a stdio server: somebody must wait for it, and see to it that nothing of it is left.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use converse_child::{Child, Stderr};
+use tokio::sync::{Mutex, oneshot, watch};
+
+use crate::end::{Cause, End};
+use crate::words;
+
+/// A process that has ended may have left its last answers, or a heir, in the pipe: so long they are waited for.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a process may take to end after it has closed its pipes, for the sake of its exit status.
+const STATUS: Duration = Duration::from_millis(500);
+/// Each rung of the ladder for one that was given up.
+pub(crate) const SHORT: Duration = Duration::from_millis(200);
+/// Longer than any ladder: `end` returns then, whatever happened.
+const LADDER: Duration = Duration::from_secs(5);
+const LAST_WORDS: usize = 4096;
+
+/// A process that is being looked after. Dropping it kills the process and its whole group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    order: Mutex<Option<oneshot::Sender<Duration>>>,
+    status: watch::Receiver<Option<ExitStatus>>,
+    gone: watch::Receiver<bool>,
+    stderr: Stderr,
+}
+
+impl Process {
+    pub(crate) fn keep(child: Child, end: End) -> Self {
+        let (order, orders) = oneshot::channel();
+        let (status, seen) = watch::channel(None);
+        let (gone, is_gone) = watch::channel(false);
+        let stderr = child.stderr();
+        tokio::spawn(async move {
+            keep(child, end, orders, status).await;
+            gone.send_replace(true);
+        });
+        Self { order: Mutex::new(Some(order)), status: seen, gone: is_gone, stderr }
+    }
+
+    /// Ends it: stdin must be closed already. `patience` is how long it may take after that, and after a SIGTERM.
+    pub(crate) async fn end(&self, patience: Duration) {
+        if let Some(order) = self.order.lock().await.take() {
+            // It is gone already if nobody listens.
+            let _ = order.send(patience);
+        }
+        let mut gone = self.gone.clone();
+        let _ = tokio::time::timeout(LADDER, gone.wait_for(|gone| *gone)).await;
+    }
+
+    /// How it ended and what it said last, for a message. Waits a little for its exit status.
+    pub(crate) async fn obituary(&self, cause: Option<Cause>) -> String {
+        let mut status = self.status.clone();
+        let known = tokio::time::timeout(STATUS + SHORT, status.wait_for(Option::is_some)).await;
+        let status = known.ok().and_then(|status| status.ok().and_then(|status| *status));
+        let fate = match (cause, status) {
+            (Some(Cause::GivenUp(reason)), _) => reason,
+            (_, Some(status)) => format!("the server ended ({status})"),
+            (Some(Cause::Deaf), None) => "the server closed its input".to_owned(),
+            (_, None) => "the server closed its output".to_owned(),
+        };
+        format!("{fate}{}", last_words(&self.stderr))
+    }
+
+    pub(crate) fn stderr(&self) -> Stderr {
+        self.stderr.clone()
+    }
+}
+
+/// `; its last words: …`, or nothing.
+pub(crate) fn last_words(stderr: &Stderr) -> String {
+    let words = words::cleaned(&stderr.last_words(), LAST_WORDS);
+    if words.is_empty() { words } else { format!("; its last words: {words}") }
+}
+
+async fn keep(
+    mut child: Child,
+    end: End,
+    mut orders: oneshot::Receiver<Duration>,
+    status: watch::Sender<Option<ExitStatus>>,
+) {
+    let patience = tokio::select! {
+        ended = child.wait() => {
+            status.send_replace(ended.ok());
+            let _ = tokio::time::timeout(GRACE, end.over()).await;
+            end.because(Cause::Closed);
+            Some(SHORT)
+        }
+        () = end.over() => {
+            if let Ok(ended) = tokio::time::timeout(STATUS, child.wait()).await {
+                status.send_replace(ended.ok());
+            }
+            Some(SHORT)
+        }
+        order = &mut orders => order.ok(),
+    };
+    match patience {
+        Some(patience) => child.end(patience).await,
+        // Nobody is left who could want an answer of it.
+        None => drop(child),
+    }
+}

@@ -1,0 +1,99 @@
+//! Which of a server's tools are kept, and what its descriptor says of tools that it does not have.
+
+use std::collections::BTreeMap;
+
+use converse_canister::InvokerName;
+use converse_config::{Policy, ToolFilter};
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::error::Failure;
+use crate::listing::Declared;
+
+/// A [`ToolFilter`] that can be asked: kept is what any include matches (anything, if there are none) and no exclude.
+/// `*` and `?` match any characters, as in permission rules.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    include: Vec<GlobMatcher>,
+    exclude: Vec<GlobMatcher>,
+}
+
+impl Selection {
+    pub(crate) fn new(filter: &ToolFilter) -> Result<Self, Failure> {
+        let compiled = |patterns: &[String]| {
+            patterns.iter().map(|pattern| matcher(pattern)).collect::<Result<Vec<_>, Failure>>()
+        };
+        Ok(Self { include: compiled(&filter.include)?, exclude: compiled(&filter.exclude)? })
+    }
+
+    pub(crate) fn keeps(&self, name: &InvokerName) -> bool {
+        let matches = |globs: &[GlobMatcher]| globs.iter().any(|glob| glob.is_match(name.as_str()));
+        (self.include.is_empty() || matches(&self.include)) && !matches(&self.exclude)
+    }
+
+    /// What the descriptor says and no tool of the server fits.
+    pub(crate) fn idle(&self, found: &[Declared], policies: &BTreeMap<InvokerName, Policy>) -> Vec<String> {
+        let unmatched = |glob: &&GlobMatcher| !found.iter().any(|tool| glob.is_match(tool.name.as_str()));
+        let patterns = self.include.iter().filter(unmatched);
+        let patterns = patterns.map(|glob| format!("no tool matches `{}` of `include`", glob.glob()));
+        let absent = policies.keys().filter(|name| !found.iter().any(|tool| tool.name == **name));
+        let absent = absent.map(|name| format!("there is no tool for `[tools.{name}]`"));
+        patterns.chain(absent).collect()
+    }
+}
+
+fn matcher(pattern: &str) -> Result<GlobMatcher, Failure> {
+    let glob = GlobBuilder::new(pattern).literal_separator(false).backslash_escape(true).build();
+    let glob =
+        glob.map_err(|error| Failure::Unusable(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
+    Ok(glob.compile_matcher())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> InvokerName {
+        InvokerName::new(name).unwrap()
+    }
+
+    fn selection(include: &[&str], exclude: &[&str]) -> Selection {
+        let owned = |patterns: &[&str]| patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+        Selection::new(&ToolFilter { include: owned(include), exclude: owned(exclude) }).unwrap()
+    }
+
+    #[test]
+    fn include_then_exclude() {
+        for (include, exclude, tool, kept) in [
+            (&[][..], &[][..], "any", true),
+            (&["get_*"], &[], "get_x", true),
+            (&["get_*"], &[], "set_x", false),
+            (&["get_*"], &["get_admin_*"], "get_admin_x", false),
+            (&["a", "b"], &[], "b", true),
+            (&[], &["*"], "x", false),
+            (&["admin*"], &[], "admin.tools/list", true),
+        ] {
+            assert_eq!(
+                selection(include, exclude).keeps(&name(tool)),
+                kept,
+                "{include:?} {exclude:?} {tool}"
+            );
+        }
+        assert!(Selection::new(&ToolFilter { include: vec!["[".into()], exclude: vec![] }).is_err());
+    }
+
+    #[test]
+    fn what_fits_no_tool_is_told() {
+        let tool = |tool: &str| Declared {
+            name: name(tool),
+            description: String::new(),
+            arguments: serde_json::json!({}),
+            output: None,
+        };
+        let policies =
+            BTreeMap::from([(name("get_x"), Policy::default()), (name("gone"), Policy::default())]);
+        assert_eq!(
+            selection(&["get_*", "put_*"], &["nothing"]).idle(&[tool("get_x")], &policies),
+            ["no tool matches `put_*` of `include`", "there is no tool for `[tools.gone]`"]
+        );
+    }
+}

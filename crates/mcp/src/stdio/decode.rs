@@ -1,0 +1,170 @@
+//! One line → messages for the protocol library.
+//!
+//! The results of the handshake are decoded here; every other result is handed on as the text it came as, for whoever
+//! asked (see [`crate::raw`]): the library's own way is a dozen guesses and all or nothing, and one odd tool or content
+//! block would cost the whole answer. A request of ours that is answered with something unusable is answered with an
+//! error, never with silence.
+
+use std::collections::{HashMap, VecDeque};
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, DiscoverResult, ErrorCode,
+    ErrorData, InitializeResult, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Messages in one line: 2025-03-26 allowed batches.
+const MAX_BATCH: usize = 1000;
+/// Bytes of a request or notification of the server; longer ones are ignored. Answers may be as long as a line.
+const MAX_UNASKED: usize = 1024 * 1024;
+
+/// What a request of ours is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Initialize,
+    Discover,
+    /// Decoded by the library: what it asks on its own account.
+    Listen,
+    Text,
+}
+
+/// Knows which of our requests are unanswered.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    awaited: HashMap<i64, Awaited>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    jsonrpc: Value,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+impl Decoder {
+    /// Notes what is sent, so that its answer is understood.
+    pub(crate) fn sent(&mut self, message: &ClientJsonRpcMessage) {
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                let awaited = match &request.request {
+                    ClientRequest::InitializeRequest(_) => Awaited::Initialize,
+                    ClientRequest::DiscoverRequest(_) => Awaited::Discover,
+                    ClientRequest::SubscriptionsListenRequest(_) => Awaited::Listen,
+                    _ => Awaited::Text,
+                };
+                if let RequestId::Number(id) = request.id {
+                    self.awaited.insert(id, awaited);
+                }
+            }
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(RequestId::Number(id)) = cancelled.params.request_id
+                {
+                    self.awaited.remove(&id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Decodes a line. False: it was no JSON-RPC.
+    pub(crate) fn decode(&mut self, line: &[u8], messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
+        // A server that cuts a character in two still gave an answer.
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.starts_with('[') {
+            let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text) else { return false };
+            let decoded = batch.iter().take(MAX_BATCH).filter(|one| self.one(one.get(), messages)).count();
+            return decoded > 0;
+        }
+        text.starts_with('{') && self.one(text, messages)
+    }
+
+    fn one(&mut self, text: &str, messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
+        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else { return false };
+        if envelope.jsonrpc.is_null() {
+            return false;
+        }
+        if envelope.method.is_some() {
+            messages.extend(unasked(text));
+        } else {
+            messages.extend(self.answer(&envelope, text));
+        }
+        true
+    }
+
+    /// An answer to a request that waits for one; others are too late, or were never asked for.
+    fn answer(&mut self, envelope: &Envelope<'_>, text: &str) -> Option<ServerJsonRpcMessage> {
+        let id = match envelope.id {
+            Some(id) => number(id)?,
+            // A server that could not read the id leaves it out: it can only mean the one request there is.
+            None if envelope.error.is_some() && self.awaited.len() == 1 => *self.awaited.keys().next()?,
+            None => return None,
+        };
+        let awaited = self.awaited.remove(&id)?;
+        let id = RequestId::Number(id);
+        if let Some(error) = envelope.error {
+            return Some(ServerJsonRpcMessage::error(error_data(error), Some(id)));
+        }
+        let Some(result) = envelope.result else {
+            return Some(unreadable("it has neither a result nor an error", id));
+        };
+        let result = match awaited {
+            Awaited::Text => {
+                Ok(ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned()))))
+            }
+            Awaited::Initialize => {
+                serde_json::from_str::<InitializeResult>(result.get()).map(ServerResult::InitializeResult)
+            }
+            Awaited::Discover => {
+                serde_json::from_str::<DiscoverResult>(result.get()).map(ServerResult::DiscoverResult)
+            }
+            Awaited::Listen => {
+                return serde_json::from_str(text).map_or_else(|error| Some(unreadable(error, id)), Some);
+            }
+        };
+        Some(match result {
+            Ok(result) => ServerJsonRpcMessage::response(result, id),
+            Err(error) => unreadable(error, id),
+        })
+    }
+}
+
+/// What the server says on its own account. What the library cannot read, it cannot heed.
+fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
+    if text.len() > MAX_UNASKED {
+        tracing::debug!(bytes = text.len(), "an over-long message of a server was ignored");
+        return None;
+    }
+    serde_json::from_str(text)
+        .inspect_err(|error| tracing::debug!(%error, "a message of a server was ignored"))
+        .ok()
+}
+
+/// Our ids are numbers; some servers answer with the number as a string.
+fn number(id: &RawValue) -> Option<i64> {
+    let text = id.get();
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).parse().ok()
+}
+
+fn error_data(error: &RawValue) -> ErrorData {
+    serde_json::from_str(error.get()).unwrap_or_else(|_| {
+        // Not as JSON-RPC has it (a bare string, a code that is no integer): its own words are the best there is.
+        let (code, text) = (ErrorCode::INTERNAL_ERROR, error.get());
+        let cut = text.get(..text.floor_char_boundary(2048)).unwrap_or_default();
+        ErrorData::new(code, cut.to_owned(), None)
+    })
+}
+
+fn unreadable(why: impl std::fmt::Display, id: RequestId) -> ServerJsonRpcMessage {
+    let message = format!("the server's answer could not be read: {why}");
+    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None), Some(id))
+}

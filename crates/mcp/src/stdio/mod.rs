@@ -1,0 +1,163 @@
+//! MCP over the pipes of a process: one JSON message per line.
+//!
+//! Instead of the library's own transport, which drops a line that is too long (the call then hangs), never gives up on
+//! a server that does not read, and forgets why a connection ended.
+//! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports> (checked 2026-11).
+
+mod decode;
+mod lines;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::collections::VecDeque;
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::mpsc;
+
+use crate::end::{Cause, End};
+use decode::Decoder;
+use lines::{Lines, MAX_LINE, Next};
+
+/// Lines that are no messages: banners, logs. More of them, or more bytes, and it is not a server.
+const MAX_STRAY_LINES: usize = 1000;
+const MAX_STRAY_BYTES: usize = 1024 * 1024;
+const CHUNK: usize = 64 * 1024;
+
+/// One connection. It is over when `end` says so; `end` says why.
+pub(crate) struct Stdio<R> {
+    reader: R,
+    chunk: Box<[u8]>,
+    lines: Lines,
+    decoder: Decoder,
+    ready: VecDeque<ServerJsonRpcMessage>,
+    stray_lines: usize,
+    stray_bytes: usize,
+    /// `None` once closed: the server's stdin is then closed, too.
+    writer: Option<mpsc::Sender<Vec<u8>>>,
+    end: End,
+}
+
+/// A message was not sent: the connection is over.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is over")]
+pub(crate) struct NotSent;
+
+impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
+    pub(crate) fn new(reader: R, pipe: impl AsyncWrite + Send + Unpin + 'static, end: End) -> Self {
+        let (writer, queue) = mpsc::channel(writer::QUEUE);
+        tokio::spawn(writer::write(queue, pipe, end.clone()));
+        Self {
+            reader,
+            chunk: vec![0; CHUNK].into(),
+            lines: Lines::default(),
+            decoder: Decoder::default(),
+            ready: VecDeque::new(),
+            stray_lines: 0,
+            stray_bytes: 0,
+            writer: Some(writer),
+            end,
+        }
+    }
+
+    /// The next message there is without reading on; `Err` is the end.
+    fn decoded(&mut self) -> Result<Option<ServerJsonRpcMessage>, Cause> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Ok(Some(message));
+            }
+            let line = match self.lines.next() {
+                Next::Line(line) => line,
+                Next::More => return Ok(None),
+                Next::TooLong => {
+                    let limit = MAX_LINE / 1024 / 1024;
+                    return Err(Cause::GivenUp(format!("the server sent a line of more than {limit} MiB")));
+                }
+            };
+            let blank = line.iter().all(u8::is_ascii_whitespace);
+            if !blank && !self.decoder.decode(line, &mut self.ready) {
+                self.stray_lines += 1;
+                self.stray_bytes += line.len();
+                if self.stray_lines > MAX_STRAY_LINES || self.stray_bytes > MAX_STRAY_BYTES {
+                    let cause = "the server writes what is not MCP to its standard output, without end";
+                    return Err(Cause::GivenUp(cause.to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Reads on; `Err` is the end. Losing the future loses nothing.
+    async fn read(&mut self) -> Result<(), Cause> {
+        let read = tokio::select! {
+            biased;
+            () = self.end.over() => return Err(Cause::Closed),
+            read = self.reader.read(&mut self.chunk) => read,
+        };
+        match read {
+            Ok(0) | Err(_) => Err(Cause::Closed),
+            Ok(bytes) => {
+                self.lines.push(self.chunk.get(..bytes).unwrap_or_default());
+                Ok(())
+            }
+        }
+    }
+
+    /// An answer whose line was never ended still counts.
+    fn last(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.decoder.decode(self.lines.rest(), &mut self.ready);
+        self.ready.pop_front()
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleClient> for Stdio<R> {
+    type Error = NotSent;
+
+    fn name() -> std::borrow::Cow<'static, str> {
+        "stdio".into()
+    }
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), NotSent>> + Send + 'static {
+        self.decoder.sent(&message);
+        let writer = self.writer.clone();
+        let end = self.end.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message).map_err(|_| NotSent)?;
+            line.push(b'\n');
+            let writer = writer.ok_or(NotSent)?;
+            tokio::select! {
+                biased;
+                () = end.over() => Err(NotSent),
+                sent = writer.send(line) => sent.map_err(|_| NotSent),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let cause = match self.decoded() {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => match self.read().await {
+                    Ok(()) => continue,
+                    Err(cause) => cause,
+                },
+                Err(cause) => cause,
+            };
+            let last = if cause == Cause::Closed { self.last() } else { None };
+            if last.is_none() {
+                self.end.because(cause);
+            }
+            return last;
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), NotSent> {
+        self.writer = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! What a server is given of the world, and what is known of it from earlier runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use converse_child::Guardian;
+use converse_config::Environment;
+use converse_ensemble::Artefacts;
+
+/// Tells the user one line that is not worth failing for. Its text is foreign in parts: whoever shows it cleans it.
+pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
+
+/// What servers are given of the world.
+pub struct Surroundings {
+    /// Where stdio servers run, unless their `cwd` says otherwise. Absolute.
+    pub workspace: PathBuf,
+    /// Where secrets are read from, when a server is started or reached.
+    pub environment: Environment,
+    /// Variables every stdio server gets; declared ones are added over them.
+    pub inherited: Vec<(String, String)>,
+    /// Ends what outlives us.
+    pub guardian: Guardian,
+    /// Builds the client to reach HTTP servers with; `true` asks for one that can speak TLS.
+    pub http: Box<dyn Fn(bool) -> Result<reqwest::Client, String> + Send + Sync>,
+    pub eras: Arc<dyn Eras>,
+    /// Keeps the bytes of pictures and sounds.
+    pub artefacts: Arc<dyn Artefacts>,
+    /// Programs below it are not found by a bare name: a project's directory that nobody has trusted.
+    pub avoid: Option<PathBuf>,
+    pub warn: Warn,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}
+
+/// Which of the two kinds of MCP a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// 2026-07-28 and later: no handshake, `server/discover`.
+    Modern,
+    /// Up to 2025-11-25: `initialize`.
+    Legacy,
+}
+
+/// What is known of servers from earlier runs. A key is opaque: the SHA-256, in hex, of what starts or reaches the
+/// server; no secret can be read from it.
+pub trait Eras: Send + Sync {
+    fn get(&self, key: &str) -> Option<Era>;
+    fn put(&self, key: &str, era: Era);
+}

@@ -1,0 +1,26 @@
+//! What one server says of itself, for `ensembles check --connect`.
+
+use std::time::Duration;
+
+use crate::Era;
+
+/// What was found when a server was connected. Texts are the server's own: foreign, bounded, not cleaned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survey {
+    pub era: Era,
+    /// The protocol version in use, such as `2025-11-25`.
+    pub protocol: String,
+    /// The name it gives itself; not unique.
+    pub server: String,
+    pub version: String,
+    /// Bytes of its instructions; they reach no model.
+    pub instructions: usize,
+    /// Tools in its list.
+    pub offered: usize,
+    /// Tools of them that became tools here.
+    pub kept: usize,
+    /// Why others did not: `name: reason`.
+    pub skipped: Vec<String>,
+    /// From starting or reaching it to its list of tools.
+    pub took: Duration,
+}

@@ -1,0 +1,265 @@
+//! For tests: a server by script, at the other end of pipes within the process.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use converse_canister::{Arguments, Digest};
+use converse_config::{EnsemblePlan, Environment, Origin, Policy, Protocol, Scope, ToolFilter};
+use converse_ensemble::{
+    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Host, InvokeError, Tool,
+};
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::link::Way;
+use crate::server::Server;
+use crate::{Era, Eras, McpConnection, Surroundings};
+
+/// What the fake does about a message.
+pub(crate) enum Act {
+    /// Bytes for its output.
+    Say(Vec<u8>),
+    Nothing,
+    /// It ends.
+    Exit,
+}
+
+type Script = dyn FnMut(usize, &Value) -> Act + Send;
+
+/// A server. The script is given the number of its start, from 1, and each message.
+#[derive(Clone)]
+pub(crate) struct Fake {
+    script: Arc<Mutex<Box<Script>>>,
+    starts: Arc<Mutex<usize>>,
+    heard: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Fake {
+    pub(crate) fn new(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Self {
+        Self { script: Arc::new(Mutex::new(Box::new(script))), starts: Arc::default(), heard: Arc::default() }
+    }
+
+    pub(crate) fn starts(&self) -> usize {
+        *self.starts.lock().unwrap()
+    }
+
+    /// The methods of what it was sent, in order.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        let heard = self.heard.lock().unwrap();
+        heard.iter().map(|message| message["method"].as_str().unwrap_or("answer").to_owned()).collect()
+    }
+
+    pub(crate) fn start(&self) -> (DuplexStream, DuplexStream) {
+        let (stdin, ear) = tokio::io::duplex(64 * 1024);
+        let (mut mouth, stdout) = tokio::io::duplex(64 * 1024);
+        let start = {
+            let mut starts = self.starts.lock().unwrap();
+            *starts += 1;
+            *starts
+        };
+        let fake = self.clone();
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(ear).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let message: Value = serde_json::from_str(&line).unwrap();
+                let act = (fake.script.lock().unwrap())(start, &message);
+                fake.heard.lock().unwrap().push(message);
+                match act {
+                    Act::Say(bytes) if mouth.write_all(&bytes).await.is_err() => return,
+                    Act::Say(_) | Act::Nothing => {}
+                    Act::Exit => return,
+                }
+            }
+        });
+        (stdin, stdout)
+    }
+}
+
+impl std::fmt::Debug for Fake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fake")
+    }
+}
+
+pub(crate) fn result(request: &Value, result: &Value) -> Act {
+    Act::Say(format!("{}\n", json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).into())
+}
+
+pub(crate) fn error(request: &Value, code: i32, message: &str) -> Act {
+    let error = json!({ "code": code, "message": message });
+    Act::Say(format!("{}\n", json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).into())
+}
+
+/// What a well-behaved legacy server does: it knows the tools `echo` and `other`.
+pub(crate) fn legacy(request: &Value) -> Act {
+    match request["method"].as_str().unwrap_or_default() {
+        "initialize" => result(
+            request,
+            &json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "fake", "version": "1" }, "instructions": "be kind",
+            }),
+        ),
+        "tools/list" => result(request, &json!({ "tools": [tool("echo"), tool("other")] })),
+        "tools/call" => {
+            let said = request["params"]["arguments"].to_string();
+            result(request, &json!({ "content": [{ "type": "text", "text": said }] }))
+        }
+        _ if request.get("id").is_none() => Act::Nothing,
+        _ => error(request, -32601, "no such method"),
+    }
+}
+
+pub(crate) fn modern(request: &Value) -> Act {
+    match request["method"].as_str().unwrap_or_default() {
+        "server/discover" => result(
+            request,
+            &json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+                "ttlMs": 0, "cacheScope": "private",
+                "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "new", "version": "2" } },
+            }),
+        ),
+        "initialize" => error(request, -32601, "no such method"),
+        _ => legacy(request),
+    }
+}
+
+pub(crate) fn tool(name: &str) -> Value {
+    json!({ "name": name, "description": format!("does {name}"), "inputSchema": { "type": "object" } })
+}
+
+/// Everything around a connection to a fake.
+pub(crate) struct Stage {
+    pub(crate) fake: Fake,
+    pub(crate) plan: EnsemblePlan,
+    pub(crate) protocol: Protocol,
+    pub(crate) timeout: Duration,
+    pub(crate) eras: Arc<Remembered>,
+    pub(crate) warnings: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
+
+impl Eras for Remembered {
+    fn get(&self, key: &str) -> Option<Era> {
+        self.0.lock().unwrap().get(key).copied()
+    }
+
+    fn put(&self, key: &str, era: Era) {
+        self.0.lock().unwrap().insert(key.to_owned(), era);
+    }
+}
+
+/// Keeps nothing but says so, unless it is told to be full.
+pub(crate) struct Shelf(pub(crate) bool);
+
+impl Artefacts for Shelf {
+    fn keep(&self, bytes: &[u8]) -> Option<Digest> {
+        self.0.then(|| Digest([u8::try_from(bytes.len()).unwrap(); 32]))
+    }
+}
+
+struct Shared(Arc<McpConnection>);
+
+impl Connection for Shared {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        self.0.connect(ensemble)
+    }
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        self.0.refresh(ensemble)
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        self.0.disconnect()
+    }
+}
+
+pub(crate) fn plan() -> EnsemblePlan {
+    EnsemblePlan {
+        name: "fake".to_owned().try_into().unwrap(),
+        description: String::new(),
+        enabled: true,
+        required: false,
+        lazy: false,
+        prefix: None,
+        connection: None,
+        configuration: Map::new(),
+        defaults: Policy::default(),
+        invokers: Vec::new(),
+        filter: ToolFilter::default(),
+        tools: Default::default(),
+        trusted: true,
+        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+    }
+}
+
+impl Stage {
+    pub(crate) fn new(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Self {
+        Self {
+            fake: Fake::new(script),
+            plan: plan(),
+            protocol: Protocol::Auto,
+            timeout: Duration::from_secs(30),
+            eras: Arc::default(),
+            warnings: Arc::default(),
+        }
+    }
+
+    pub(crate) fn open(&self) -> (Arc<McpConnection>, Ensemble) {
+        let warnings = Arc::clone(&self.warnings);
+        let surroundings = Surroundings {
+            workspace: PathBuf::from("/"),
+            environment: Environment::default(),
+            inherited: vec![],
+            guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
+            http: Box::new(|_| Err("no network".to_owned())),
+            eras: Arc::clone(&self.eras) as Arc<dyn Eras>,
+            artefacts: Arc::new(Shelf(true)),
+            avoid: None,
+            warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
+        };
+        let way = Way::Pipes(self.fake.clone());
+        let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), "key".to_owned());
+        let connection = Arc::new(McpConnection::over(&self.plan, server));
+        let ensemble = Ensemble::new(&self.plan, Box::new(Shared(Arc::clone(&connection))));
+        (connection, ensemble)
+    }
+
+    /// Connected, with its tools.
+    pub(crate) async fn connected(&self) -> (Arc<McpConnection>, Ensemble, Vec<Tool>) {
+        let (connection, ensemble) = self.open();
+        let tools = ensemble.connect().await.unwrap();
+        (connection, ensemble, tools)
+    }
+
+    /// Why it could not be connected.
+    pub(crate) async fn refused(&self) -> String {
+        let (_connection, ensemble) = self.open();
+        ensemble.connect().await.unwrap_err().reason
+    }
+
+    pub(crate) fn era(&self) -> Option<Era> {
+        self.eras.get("key")
+    }
+}
+
+pub(crate) fn context(timeout: Duration) -> Context {
+    Context {
+        invoker: "fake.echo".to_owned(),
+        cancel: CancellationToken::new(),
+        deadline: (tokio::time::Instant::now() + timeout).into_std(),
+        host: Host::default(),
+    }
+}
+
+pub(crate) async fn call(tool: &Tool, arguments: Value) -> Result<Answer, InvokeError> {
+    let arguments = Arguments::from_object(arguments.as_object().unwrap().clone());
+    tool.invocable.invoke(context(Duration::from_secs(30)), &arguments).await
+}

@@ -1,0 +1,172 @@
+use std::time::Duration;
+
+use converse_canister::{Arguments, Content};
+use converse_ensemble::{Answer, Host, InvokeError, Word};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::testing::{Act, Stage, call, context, error, legacy, result, tool};
+
+fn calls(answer: impl Fn(&Value) -> Act + Send + 'static) -> Stage {
+    Stage::new(
+        move |_, request| if request["method"] == "tools/call" { answer(request) } else { legacy(request) },
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_answered() {
+    let stage = Stage::new(|_, request| legacy(request));
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let answer = call(&tools[0], json!({ "b": 1, "a": [true] })).await;
+    assert_eq!(answer, Ok(Answer::text(r#"{"b":1,"a":[true]}"#)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_the_server_are_failures_in_its_words() {
+    for code in [-32602, -32601, -32603, 1] {
+        let stage = calls(move |request| error(request, code, "no\u{7}pe"));
+        let (_connection, _ensemble, tools) = stage.connected().await;
+        let failed = call(&tools[0], json!({})).await;
+        assert_eq!(failed, Err(InvokeError::Failed(format!("the server answered with error {code}: no pe"))));
+    }
+    let stage = calls(|request| error(request, 1, &"x".repeat(10_000)));
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let Err(InvokeError::Failed(text)) = call(&tools[0], json!({})).await else { panic!() };
+    assert!(text.len() < 2200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_during_a_call_leaves_its_outcome_unknown() {
+    let stage = calls(|_| Act::Exit);
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (one, two) = tokio::join!(call(&tools[0], json!({})), call(&tools[1], json!({})));
+    for died in [one, two] {
+        let Err(InvokeError::Interrupted(text)) = died else { panic!("{died:?}") };
+        assert!(text.starts_with("interrupted, outcome unknown: the server closed the connection"), "{text}");
+    }
+    let calls = stage.fake.heard().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(calls, 1, "the second was not read any more, and nothing is sent twice");
+}
+
+#[tokio::test]
+async fn an_over_long_line_fails_all_calls_at_once() {
+    let stage = calls(|_| Act::Say(vec![b'x'; 17 * 1024 * 1024]));
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let begun = std::time::Instant::now();
+    let (one, two) = tokio::join!(call(&tools[0], json!({})), call(&tools[1], json!({})));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    for failed in [one, two] {
+        let Err(InvokeError::Interrupted(text)) = failed else { panic!("{failed:?}") };
+        assert!(text.ends_with("the server sent a line of more than 16 MiB"), "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_a_timeout_and_the_server_is_told() {
+    let stage =
+        calls(|request| if request["params"]["name"] == "echo" { Act::Nothing } else { legacy(request) });
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let begun = Instant::now();
+    let late = call(&tools[0], json!({})).await;
+    assert_eq!(late, Err(InvokeError::Timeout("no answer within 30 s; it was told to stop".into())));
+    assert_eq!(begun.elapsed().as_secs(), 30);
+    assert!(call(&tools[1], json!({})).await.is_ok(), "it is still of use");
+    assert_eq!(stage.fake.starts(), 1);
+    assert_eq!(stage.fake.heard()[4..], ["tools/call", "notifications/cancelled", "tools/call"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_is_told_and_keeps_a_call_alive_until_its_deadline() {
+    // The call of `echo` makes progress with every call of `other`.
+    let token = std::sync::Mutex::new(Value::Null);
+    let stage = calls(move |request| {
+        let mut token = token.lock().unwrap();
+        if request["params"]["name"] == "echo" {
+            *token = request["params"]["_meta"]["progressToken"].clone();
+            return Act::Nothing;
+        }
+        let progress = json!({
+            "jsonrpc": "2.0", "method": "notifications/progress",
+            "params": { "progressToken": *token, "progress": 1, "total": 4, "message": "half\u{1b}way" },
+        });
+        let Act::Say(mut bytes) = legacy(request) else { unreachable!() };
+        bytes.splice(0..0, format!("{progress}\n").into_bytes());
+        Act::Say(bytes)
+    });
+    let mut slow = stage;
+    slow.plan.defaults.idle_timeout = Duration::from_secs(10);
+    for (steps, seconds) in [(0_u32, 10_u64), (3, 34), (12, 60)] {
+        let (_connection, _ensemble, tools) = slow.connected().await;
+        let (words, mut heard) = tokio::sync::mpsc::channel(64);
+        let mut context = context(Duration::from_secs(60));
+        context.host = Host::new(7, words);
+        let arguments = Arguments::parse("{}");
+        let begun = Instant::now();
+        let waiting =
+            async { (tools[0].invocable.invoke(context, &arguments).await, begun.elapsed().as_secs()) };
+        let stirring = async {
+            for _ in 0..steps {
+                tokio::time::sleep(Duration::from_secs(8)).await;
+                call(&tools[1], json!({})).await.unwrap();
+            }
+        };
+        let ((late, took), ()) = tokio::join!(waiting, stirring);
+        assert!(matches!(late, Err(InvokeError::Timeout(_))), "{late:?}");
+        assert_eq!(took, seconds, "{steps} steps");
+        if steps > 0 {
+            let (index, word) = heard.recv().await.unwrap();
+            let message = Some("half way".to_owned());
+            assert_eq!((index, word), (7, Word::Progress { done: 1.0, total: Some(4.0), message }));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_or_dropped_call_tells_the_server() {
+    let stage = calls(|_| Act::Nothing);
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let arguments = Arguments::parse("{}");
+    let context_ = context(Duration::from_secs(30));
+    let cancel = context_.cancel.clone();
+    let begun = Instant::now();
+    let waiting = tools[0].invocable.invoke(context_, &arguments);
+    let cancelling = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cancel.cancel();
+    };
+    let (cancelled, ()) = tokio::join!(waiting, cancelling);
+    assert!(matches!(cancelled, Err(InvokeError::Failed(_))));
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(stage.fake.heard()[4..], ["tools/call", "notifications/cancelled"]);
+    let waiting = tools[0].invocable.invoke(context(Duration::from_secs(30)), &arguments);
+    assert!(tokio::time::timeout(Duration::from_secs(1), waiting).await.is_err());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(stage.fake.heard()[6..], ["tools/call", "notifications/cancelled"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_output_schema_is_noted() {
+    let stage = Stage::new(|_, request| match request["method"].as_str() {
+        Some("tools/list") => {
+            let mut tool = tool("echo");
+            tool["outputSchema"] = json!({
+                "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"]
+            });
+            result(request, &json!({ "tools": [tool] }))
+        }
+        Some("tools/call") => {
+            let structured = request["params"]["arguments"]["give"].clone();
+            result(request, &json!({ "content": [], "structuredContent": structured }))
+        }
+        _ => legacy(request),
+    });
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    for (give, fits) in
+        [(json!({ "n": 1 }), true), (json!({ "n": "x" }), false), (json!({}), false), (json!([1]), false)]
+    {
+        let answer = call(&tools[0], json!({ "give": give })).await.unwrap();
+        assert_eq!(answer.content[0], Content::Structured { value: give.clone() });
+        let note = answer.content.get(1).and_then(Content::as_text).unwrap_or_default();
+        assert_eq!(note.contains("does not fit the tool's own output schema"), !fits, "{give} {note}");
+    }
+}

@@ -1,0 +1,156 @@
+use std::time::Duration;
+
+use converse_ensemble::InvokeError;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::testing::{Act, Stage, call, legacy, modern, result, tool};
+
+/// It ends on every call of `other`.
+fn fragile() -> Stage {
+    Stage::new(|_, request| match request["params"]["name"].as_str() {
+        Some("other") => Act::Exit,
+        _ => legacy(request),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ended_is_started_again_but_not_for_ever() {
+    let stage = fragile();
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    for restart in 0..3_usize {
+        assert!(matches!(call(&tools[1], json!({})).await, Err(InvokeError::Interrupted(_))));
+        let begun = Instant::now();
+        assert!(call(&tools[0], json!({})).await.is_ok(), "restart {restart}");
+        assert_eq!(begun.elapsed().as_millis() / 250, 1 << restart, "it is waited for longer each time");
+        assert_eq!(stage.fake.starts(), restart + 2);
+    }
+    assert!(matches!(call(&tools[1], json!({})).await, Err(InvokeError::Interrupted(_))));
+    let Err(InvokeError::Unreachable { message, sent: false }) = call(&tools[0], json!({})).await else {
+        panic!()
+    };
+    assert!(message.contains("connected again 3 times and is not once more"), "{message}");
+    assert_eq!(stage.fake.starts(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_era_is_known_when_it_is_started_again() {
+    let stage = fragile();
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let before = stage.fake.heard().len();
+    assert!(call(&tools[1], json!({})).await.is_err());
+    assert!(call(&tools[0], json!({})).await.is_ok());
+    let heard = ["tools/call", "initialize", "notifications/initialized", "tools/call"];
+    assert_eq!(stage.fake.heard()[before..], heard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_share_one_new_connection() {
+    let stage = fragile();
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    assert!(call(&tools[1], json!({})).await.is_err());
+    let calls = (0..20).map(|_| call(&tools[0], json!({})));
+    let answers = futures_util::future::join_all(calls).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(stage.fake.starts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_come_back_costs_no_more_than_the_deadline() {
+    let stage = Stage::new(|start, request| match (start, request["params"]["name"].as_str()) {
+        (1, Some("other")) => Act::Exit,
+        (1, _) => legacy(request),
+        _ => Act::Nothing,
+    });
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    assert!(call(&tools[1], json!({})).await.is_err());
+    let begun = Instant::now();
+    let gone = call(&tools[0], json!({})).await;
+    assert!(matches!(gone, Err(InvokeError::Unreachable { sent: false, .. })), "{gone:?}");
+    assert_eq!(begun.elapsed(), Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_are_listed_anew_only_when_they_changed() {
+    // With the first call it says that they have changed.
+    let mut changed = false;
+    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+        Some("tools/list") if changed => result(request, &json!({ "tools": [tool("fresh")] })),
+        Some("tools/call") => {
+            changed = true;
+            let Act::Say(mut bytes) = legacy(request) else { unreachable!() };
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+            bytes.splice(0..0, format!("{note}\n{note}\n").into_bytes());
+            Act::Say(bytes)
+        }
+        _ => legacy(request),
+    });
+    let (connection, ensemble, tools) = stage.connected().await;
+    let refresh = || converse_ensemble::Connection::refresh(connection.as_ref(), &ensemble);
+    assert!(refresh().await.is_none());
+    call(&tools[0], json!({})).await.unwrap();
+    tokio::task::yield_now().await;
+    let fresh = refresh().await.unwrap();
+    assert_eq!(fresh.len(), 1);
+    assert_eq!(fresh[0].qualified, "fake.fresh");
+    assert!(refresh().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_asked_to_tell_of_changes() {
+    let mut subscription = Value::Null;
+    let mut changed = false;
+    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+        Some("server/discover") => {
+            let Act::Say(bytes) = modern(request) else { unreachable!() };
+            let text = String::from_utf8(bytes).unwrap();
+            Act::Say(text.replace(r#""tools":{}"#, r#""tools":{"listChanged":true}"#).into())
+        }
+        Some("subscriptions/listen") => {
+            subscription = request["id"].clone();
+            let note = json!({
+                "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                "params": {
+                    "notifications": { "toolsListChanged": true },
+                    "_meta": { "io.modelcontextprotocol/subscriptionId": subscription },
+                },
+            });
+            Act::Say(format!("{note}\n").into())
+        }
+        Some("tools/list") if changed => result(request, &json!({ "tools": [tool("fresh")] })),
+        Some("tools/call") if !subscription.is_null() => {
+            changed = true;
+            let Act::Say(mut bytes) = legacy(request) else { unreachable!() };
+            let note = json!({
+                "jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                "params": { "_meta": { "io.modelcontextprotocol/subscriptionId": subscription } },
+            });
+            bytes.splice(0..0, format!("{note}\n").into_bytes());
+            Act::Say(bytes)
+        }
+        _ => modern(request),
+    });
+    let (connection, ensemble, tools) = stage.connected().await;
+    let refresh = || converse_ensemble::Connection::refresh(connection.as_ref(), &ensemble);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(refresh().await.is_none());
+    call(&tools[0], json!({})).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(refresh().await.unwrap()[0].qualified, "fake.fresh");
+}
+
+#[tokio::test(start_paused = true)]
+async fn disconnecting_is_final_and_harmless() {
+    let stage = Stage::new(|_, request| legacy(request));
+    let (_connection, ensemble) = stage.open();
+    ensemble.disconnect().await;
+    assert_eq!(stage.fake.starts(), 0, "never connected");
+    let stage = Stage::new(|_, request| legacy(request));
+    let (_connection, ensemble, tools) = stage.connected().await;
+    ensemble.disconnect().await;
+    ensemble.disconnect().await;
+    let gone = call(&tools[0], json!({})).await;
+    let Err(InvokeError::Unreachable { message, sent: false }) = gone else { panic!("{gone:?}") };
+    assert!(message.ends_with("it has been disconnected"), "{message}");
+    assert_eq!(stage.fake.starts(), 1);
+}

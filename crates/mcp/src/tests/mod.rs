@@ -1,0 +1,5 @@
+//! The whole crate against servers by script.
+
+mod calling;
+mod connecting;
+mod living;

@@ -1,0 +1,54 @@
+//! Words of servers made fit for a message: bounded and without control characters.
+
+/// Bytes of a server's error message that are passed on.
+pub(crate) const ERROR: usize = 2048;
+
+/// At most about `most` bytes; runs of control characters become one blank, a cut is marked.
+pub(crate) fn cleaned(text: &str, most: usize) -> String {
+    let cut = text.floor_char_boundary(most);
+    let mut clean = String::with_capacity(cut + '…'.len_utf8());
+    for c in text.get(..cut).unwrap_or_default().chars() {
+        match c {
+            c if !c.is_control() => clean.push(c),
+            _ if clean.ends_with(' ') => {}
+            _ => clean.push(' '),
+        }
+    }
+    let mut clean = clean.trim().to_owned();
+    if cut < text.len() {
+        clean.push('…');
+    }
+    clean
+}
+
+/// The text without any of the secrets.
+pub(crate) fn without(secrets: &[String], text: String) -> String {
+    // A secret of a few characters would tear holes into ordinary words.
+    let worth_hiding = secrets.iter().filter(|secret| secret.len() >= 6);
+    worth_hiding
+        .fold(text, |text, secret| if text.contains(secret) { text.replace(secret, "…") } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_bounded_and_plain() {
+        for (text, most, clean) in [
+            ("plain", 5, "plain"),
+            ("a\r\n\tb\u{1b}[31m", 99, "a b [31m"),
+            ("\nжжж", 4, "ж…"),
+            ("", 0, ""),
+            ("x", 0, "…"),
+        ] {
+            assert_eq!(cleaned(text, most), clean, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_taken_out() {
+        let secrets = ["s3cret-token".to_owned(), "abc".to_owned(), String::new()];
+        assert_eq!(without(&secrets, "bad s3cret-token, abc".into()), "bad …, abc");
+    }
+}

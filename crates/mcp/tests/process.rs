@@ -1,0 +1,190 @@
+//! Servers as processes: scripts of `/bin/sh`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+
+mod stage;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use converse_config::{SecretRef, Way};
+use converse_ensemble::{Answer, Ensemble, InvokeError};
+use stage::call;
+
+/// A legacy server of one tool; `$CALL` is what it does when that is called, and says `$said` then.
+const SERVER: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+echo "a banner"
+while read -r line; do
+    id=$(printf %s "$line" | sed 's/^[^,]*,"id":\([0-9]*\).*/\1/')
+    case "$line" in
+        *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+        *'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"sh","version":"1"}}' ;;
+        *'"tools/list"'*) say '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+        *'"tools/call"'*) eval "$CALL"; say "{\"content\":[{\"type\":\"text\",\"text\":\"$said\"}]}" ;;
+    esac
+done
+"#;
+
+fn literal(text: &str) -> SecretRef {
+    SecretRef::Literal(text.to_owned())
+}
+
+fn shell(script: &str, environment: &[(&str, SecretRef)], timeout: Duration, workspace: &Path) -> Ensemble {
+    let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let command = ["sh", "-c", script].map(literal).to_vec();
+    stage::ensemble(
+        Way::Stdio { command, environment, cwd: None },
+        timeout,
+        workspace.to_owned(),
+        &Arc::default(),
+    )
+}
+
+fn server(call: &str) -> Ensemble {
+    shell(SERVER, &[("CALL", literal(call))], Duration::from_secs(20), Path::new("/"))
+}
+
+async fn gone(process: &str, within: Duration) -> bool {
+    let deadline = Instant::now() + within;
+    while PathBuf::from(format!("/proc/{process}")).exists() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    true
+}
+
+fn text(answer: Result<Answer, InvokeError>) -> String {
+    answer.unwrap().content[0].as_text().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_server_gets_what_was_declared_and_ends_with_the_connection() {
+    let workspace = tempfile::tempdir().unwrap();
+    let whole = workspace.path().canonicalize().unwrap();
+    let call_ = "said=\"$GREETING|$LANG|$(pwd)|$$|$(env | sed 's/=.*//' | sort | tr '\\n' ' ')\"";
+    let environment = [
+        ("CALL", literal(call_)),
+        ("GREETING", SecretRef::Environment("TOKEN".into())),
+        ("LANG", literal("de")),
+    ];
+    let web = shell(SERVER, &environment, Duration::from_secs(20), &whole);
+    let tools = web.connect().await.unwrap();
+    let said = text(call(&tools[0]).await);
+    let parts: Vec<_> = said.split('|').collect();
+    assert_eq!(parts[..3], ["s3cret-token", "de", whole.to_str().unwrap()]);
+    let names: Vec<_> =
+        parts[4].split(' ').filter(|name| !matches!(*name, "" | "_" | "SHLVL" | "OLDPWD" | "PWD")).collect();
+    assert_eq!(names, ["CALL", "GREETING", "LANG", "PATH"]);
+    let begun = Instant::now();
+    web.disconnect().await;
+    assert!(
+        begun.elapsed() < Duration::from_millis(1500),
+        "it ends when its input does: {:?}",
+        begun.elapsed()
+    );
+    assert!(gone(parts[3], Duration::ZERO).await);
+}
+
+#[tokio::test]
+async fn a_stubborn_server_is_gone_within_five_seconds() {
+    let script = format!("trap '' TERM; {SERVER} while :; do sleep 1; done");
+    let web = shell(&script, &[("CALL", literal("said=$$"))], Duration::from_secs(20), Path::new("/"));
+    let tools = web.connect().await.unwrap();
+    let process = text(call(&tools[0]).await);
+    let begun = Instant::now();
+    web.disconnect().await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(gone(&process, Duration::ZERO).await);
+}
+
+#[tokio::test]
+async fn dropping_the_ensemble_kills_its_server() {
+    let web = server("said=$$");
+    let tools = web.connect().await.unwrap();
+    let process = text(call(&tools[0]).await);
+    drop((web, tools));
+    assert!(gone(&process, Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn reasons_are_told_with_the_last_words() {
+    let long = Duration::from_secs(20);
+    for (script, timeout, wanted) in [
+        (
+            "echo 'no licence' >&2; exit 3",
+            long,
+            "the server ended (exit status: 3); its last words: no licence",
+        ),
+        ("echo banner; echo bye >&2", long, "the server ended (exit status: 0); its last words: bye"),
+        ("kill -9 $$", long, "the server ended (signal: 9 (SIGKILL))"),
+        ("yes", long, "the server writes what is not MCP to its standard output, without end"),
+        (
+            "echo starting >&2; sleep 100",
+            Duration::from_millis(500),
+            "it was not connected within 0.5 s (`connect_timeout`); its last words: starting",
+        ),
+    ] {
+        let web = shell(script, &[], timeout, Path::new("/"));
+        let reason = web.connect().await.unwrap_err().reason;
+        assert_eq!(reason, wanted, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_told() {
+    let unset = [("KEY", SecretRef::Environment("NONE".into()))];
+    let reason =
+        shell("true", &unset, Duration::from_secs(20), Path::new("/")).connect().await.unwrap_err().reason;
+    assert_eq!(reason, "the environment variable `NONE` is not set");
+    for command in ["no-such-program-anywhere", "./no-such-program", ""] {
+        let way = Way::Stdio { command: vec![literal(command)], environment: vec![], cwd: None };
+        let web = stage::ensemble(way, Duration::from_secs(20), PathBuf::from("/"), &Arc::default());
+        let reason = web.connect().await.unwrap_err().reason;
+        assert!(reason.contains(if command.is_empty() { "empty" } else { "no-such-program" }), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_is_started_again_for_the_next() {
+    let workspace = tempfile::tempdir().unwrap();
+    let call_ = "if [ -e been ]; then said=again; else : > been; echo argh >&2; exit 7; fi";
+    let web = shell(SERVER, &[("CALL", literal(call_))], Duration::from_secs(20), workspace.path());
+    let tools = web.connect().await.unwrap();
+    let Err(InvokeError::Interrupted(died)) = call(&tools[0]).await else { panic!() };
+    let wanted = "interrupted, outcome unknown: the server ended (exit status: 7); its last words: argh";
+    assert_eq!(died, wanted);
+    assert_eq!(text(call(&tools[0]).await), "again");
+    web.disconnect().await;
+}
+
+#[tokio::test]
+async fn a_heir_that_keeps_the_pipe_open_does_not_keep_calls_waiting() {
+    let web = server("sleep 1000 & exit 0");
+    let tools = web.connect().await.unwrap();
+    let begun = Instant::now();
+    let died = call(&tools[0]).await;
+    assert!(matches!(died, Err(InvokeError::Interrupted(_))), "{died:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    web.disconnect().await;
+}
+
+#[tokio::test]
+async fn a_server_that_closes_a_pipe_and_lives_on_is_noticed() {
+    let answered = r#"say '{"content":[]}'; exec <&-; sleep 1000"#;
+    for (closes, answers, wanted) in [("exec >&-; sleep 1000", 0, "output"), (answered, 1, "input")] {
+        let web = server(closes);
+        let tools = web.connect().await.unwrap();
+        let begun = Instant::now();
+        for _ in 0..answers {
+            call(&tools[0]).await.unwrap();
+        }
+        let Err(InvokeError::Interrupted(died)) = call(&tools[0]).await else { panic!("{closes}") };
+        assert_eq!(died, format!("interrupted, outcome unknown: the server closed its {wanted}"));
+        assert!(begun.elapsed() < Duration::from_secs(5), "{closes}: {:?}", begun.elapsed());
+        web.disconnect().await;
+    }
+}

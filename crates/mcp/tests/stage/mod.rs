@@ -1,0 +1,105 @@
+//! What all test programs need: an ensemble around a connection, and calls of its tools.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use converse_canister::{Arguments, Digest};
+use converse_config::{
+    ConnectionPlan, EnsemblePlan, Environment, Origin, Policy, Protocol, Scope, ToolFilter, Way,
+};
+use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
+use converse_mcp::{Era, Eras, McpConnection, Surroundings};
+
+#[derive(Default)]
+pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
+
+impl Eras for Remembered {
+    fn get(&self, key: &str) -> Option<Era> {
+        self.0.lock().unwrap().get(key).copied()
+    }
+
+    fn put(&self, key: &str, era: Era) {
+        self.0.lock().unwrap().insert(key.to_owned(), era);
+    }
+}
+
+struct Nowhere;
+
+impl Artefacts for Nowhere {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
+fn client(_https: bool) -> Result<reqwest::Client, String> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    let client = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy().build();
+    client.map_err(|error| error.to_string())
+}
+
+pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &Arc<Remembered>) -> Ensemble {
+    let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
+    let connection = ConnectionPlan { way, connect_timeout: Some(timeout), protocol: Protocol::Auto };
+    let plan = EnsemblePlan {
+        name: "web".to_owned().try_into().unwrap(),
+        description: String::new(),
+        enabled: true,
+        required: false,
+        lazy: false,
+        prefix: None,
+        connection: Some(connection.clone()),
+        configuration: serde_json::Map::new(),
+        defaults: Policy::default(),
+        invokers: Vec::new(),
+        filter: ToolFilter::default(),
+        tools: Default::default(),
+        trusted: true,
+        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+    };
+    let surroundings = Surroundings {
+        workspace,
+        environment: Environment::new(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))),
+        inherited: vec![("PATH".into(), "/usr/bin:/bin".into()), ("LANG".into(), "C".into())],
+        guardian: converse_child::Guardian::new(PathBuf::from("/bin/cat"), vec![]),
+        http: Box::new(client),
+        eras: Arc::clone(eras) as Arc<dyn Eras>,
+        artefacts: Arc::new(Nowhere),
+        avoid: None,
+        warn: Arc::new(|_| ()),
+    };
+    Ensemble::new(&plan, Box::new(McpConnection::new(&plan, &connection, Arc::new(surroundings))))
+}
+
+/// Cancelled at its deadline, as the pipeline does.
+pub(crate) async fn call_within(tool: &Tool, limit: Duration) -> Result<Answer, InvokeError> {
+    let deadline = tokio::time::Instant::now() + limit;
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let context = Context {
+        invoker: tool.qualified.clone(),
+        cancel: cancel.clone(),
+        deadline: deadline.into_std(),
+        host: Host::default(),
+    };
+    let arguments = Arguments::parse("{\"a\":1}");
+    let cancelling = async {
+        tokio::time::sleep_until(deadline).await;
+        cancel.cancel();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        () = cancelling => unreachable!(),
+        answer = tool.invocable.invoke(context, &arguments) => answer,
+    }
+}
+
+pub(crate) async fn call(tool: &Tool) -> Result<Answer, InvokeError> {
+    call_within(tool, Duration::from_secs(20)).await
+}
