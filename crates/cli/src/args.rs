@@ -190,9 +190,12 @@ pub(crate) enum Ensembles {
         #[arg(long)]
         json: bool,
     },
-    /// One ensemble: its tools, their arguments and permissions; starts nothing
+    /// One ensemble: its tools, their arguments and permissions; starts nothing unless told to
     Show {
         name: String,
+        /// Connect its server, to show the tools that it has
+        #[arg(long)]
+        connect: bool,
         #[command(flatten)]
         places: Places,
         #[command(flatten)]
@@ -202,6 +205,10 @@ pub(crate) enum Ensembles {
     },
     /// Read all descriptors and report every problem; exit 3 if there is an error
     Check {
+        /// Then connect every server too, and report those that fail and the tools that cannot be used; exit 10 if one
+        /// cannot be connected
+        #[arg(long)]
+        connect: bool,
         /// Directories to check instead of those that would be used
         #[arg(value_hint = ValueHint::DirPath)]
         directories: Vec<PathBuf>,

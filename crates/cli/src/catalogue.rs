@@ -1,5 +1,7 @@
 //! The ensembles of this run: found, read, judged by what the user trusts, resolved; and what the user must hear of them.
 
+mod project;
+
 use std::path::{Path, PathBuf};
 
 use converse_config::{
@@ -12,6 +14,8 @@ use crate::failure::{Failure, Kind};
 use crate::settings::{can_be_looked_for, leads_out};
 use crate::trust::{Declaration, HOW, Standing};
 use crate::world::World;
+
+use project::Project;
 
 /// The tools in this binary.
 pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
@@ -27,6 +31,7 @@ pub(crate) struct Catalogue {
     pub(crate) plans: Vec<EnsemblePlan>,
     broken: Vec<Broken>,
     diagnostics: Vec<Diagnostic>,
+    project: Project,
     sources: SourceMap,
     /// About the project as a whole.
     notes: Vec<String>,
@@ -82,19 +87,22 @@ impl Catalogue {
             .collect();
         let environment = Environment::new(world.env.clone());
         let loaded = load(roots, shipped);
-        // Without a project's files nobody's trust is looked up.
+        let given =
+            Given { builtins: &specs, environment: &environment, project_trusted: false, compile_schemas };
+        let project = project::project(&loaded, &given, world);
         let standing = match judged {
-            Judged::AsTheyStand => Declaration::of(&loaded.sources).map(|now| Standing::of(&now, world)),
+            Judged::AsTheyStand => project::standing(&project, world),
             Judged::AsIfTrusted => Some(Standing::Trusted),
         };
         let project_trusted = standing == Some(Standing::Trusted);
-        let given = Given { builtins: &specs, environment: &environment, project_trusted, compile_schemas };
+        let given = Given { project_trusted, ..given };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let mut diagnostics = loaded.diagnostics;
         diagnostics.extend(resolved.diagnostics);
         diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
         let notes = notes(standing.as_ref(), &diagnostics);
-        Self { plans: resolved.plans, broken: resolved.broken, diagnostics, sources: loaded.sources, notes }
+        let (plans, broken) = (resolved.plans, resolved.broken);
+        Self { plans, broken, diagnostics, project, sources: loaded.sources, notes }
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -106,8 +114,9 @@ impl Catalogue {
     }
 
     /// What the project's files declare, if there are any.
-    pub(crate) fn declaration(&self) -> Option<Declaration> {
-        Declaration::of(&self.sources)
+    pub(crate) fn declaration(&self) -> Result<Option<Declaration>, Failure> {
+        let unread = |why: &String| Failure::new(Kind::Configuration, "untrusted", why.as_str());
+        self.project.clone().map_err(|why| unread(&why))
     }
 
     /// What is to be said of the project as a whole.
@@ -234,7 +243,7 @@ fn same(a: &Path, b: &Path) -> bool {
 
 /// It would start or contact something, and nobody has trusted it.
 fn is_inert(plan: &EnsemblePlan) -> bool {
-    plan.connection.is_some() && !plan.trusted
+    plan.reaches_out() && !plan.trusted
 }
 
 /// Nothing is said of a project that loses nothing by not being trusted and never was.

@@ -8,6 +8,7 @@ mod commands;
 mod failure;
 #[cfg(feature = "test-fakes")]
 mod fakes;
+mod guardian;
 mod manners;
 mod model;
 mod names;
@@ -42,7 +43,15 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> u8 {
+    #[cfg(feature = "test-fakes")]
+    if let Some(code) = fakes::server::asked() {
+        return code;
+    }
     let world = match World::snapshot() {
+        Ok(world) if guardian::is_called(&world.words) => {
+            converse_child::guard();
+            return 0;
+        }
         Ok(world) => world,
         Err(error) => {
             let message = format!("the current directory cannot be used: {error}");

@@ -2,10 +2,13 @@
 //!
 //! Trust is bound to content, not to a name: every descriptor and invoker file counts, with its path below the project's
 //! root and the very text that was judged. A digest of the disk would be of other bytes if a file changed in between.
+//! The project's own scripts that its commands would run count as well ([`scripts()`]).
 //! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
 //! had none must change [`DOMAIN`], or it would act on what nobody was shown.
 
+mod scripts;
 mod store;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +21,12 @@ use sha2::{Digest as _, Sha256};
 use crate::render::safe::safe_line;
 use crate::world::World;
 
+pub(crate) use scripts::scripts;
 pub(crate) use store::{Entry, Store, StoreError};
+pub(crate) use texts::Texts;
 
 /// No other digest of this program begins like this one.
-const DOMAIN: &[u8] = b"converse-trust-1";
+const DOMAIN: &[u8] = b"converse-trust-2";
 
 /// One file of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,18 +47,21 @@ pub(crate) struct Declaration {
 
 impl Declaration {
     /// `None`: the project declares nothing.
-    pub(crate) fn of(sources: &SourceMap) -> Option<Self> {
+    pub(crate) fn of(sources: &SourceMap, scripts: &[FileDigest]) -> Option<Self> {
         let project = sources.iter().filter(|(_, source)| source.scope == Scope::Project);
         let files: BTreeSet<(&str, &str)> =
             project.map(|(_, source)| (source.path.as_str(), source.text.as_str())).collect();
-        (!files.is_empty()).then(|| Self::of_files(&files))
+        (!files.is_empty()).then(|| Self::of_files(&files, scripts))
     }
 
     /// A file that two ensembles name is there once, unless it changed between the two readings.
-    fn of_files(files: &BTreeSet<(&str, &str)>) -> Self {
+    fn of_files(files: &BTreeSet<(&str, &str)>, scripts: &[FileDigest]) -> Self {
         let mut whole = Sha256::new_with_prefix(DOMAIN);
+        let scripts_as_pairs = scripts.iter().map(|script| (script.path.as_str(), script.sha256.as_str()));
         whole.update(length(files.len()));
-        for part in files.iter().flat_map(|(path, text)| [path, text]) {
+        whole.update(length(scripts.len()));
+        let pairs = files.iter().copied().chain(scripts_as_pairs);
+        for part in pairs.flat_map(|(path, text)| [path, text]) {
             whole.update(length(part.len()));
             whole.update(part);
         }
@@ -61,7 +69,8 @@ impl Declaration {
             path: (*path).to_owned(),
             sha256: digest(text.as_bytes()).to_string(),
         };
-        Self { hash: Digest(whole.finalize().into()).to_string(), files: files.iter().map(file).collect() }
+        let files = files.iter().map(file).chain(scripts.iter().cloned()).collect();
+        Self { hash: Digest(whole.finalize().into()).to_string(), files }
     }
 
     /// What has become of the files that were trusted.
@@ -154,7 +163,7 @@ impl Standing {
                 "this project was trusted before; changed since: {}; {HOW}",
                 changes.in_a_line()
             )),
-            Self::Unsound(why) => Some(format!("no project is trusted: {why}")),
+            Self::Unsound(why) => Some(format!("this project is not trusted: {why}")),
         }
     }
 }
@@ -173,7 +182,7 @@ mod tests {
         for (path, text) in files {
             sources.add(*path, Scope::Project, text);
         }
-        Declaration::of(&sources).unwrap()
+        Declaration::of(&sources, &[]).unwrap()
     }
 
     #[test]
@@ -183,8 +192,8 @@ mod tests {
         assert_eq!(declared(&[a, b]).files.len(), 2);
         let mut alone = SourceMap::new();
         alone.add(a.0, Scope::Project, a.1);
-        assert_eq!(Declaration::of(&alone), Some(declared(&[a])));
-        assert_eq!(Declaration::of(&SourceMap::new()), None);
+        assert_eq!(Declaration::of(&alone, &[]), Some(declared(&[a])));
+        assert_eq!(Declaration::of(&SourceMap::new(), &[]), None);
     }
 
     #[test]
@@ -205,11 +214,25 @@ mod tests {
         assert_eq!(hashes.len(), sets.len());
     }
 
+    #[test]
+    fn a_script_counts_by_its_content() {
+        let mut sources = SourceMap::new();
+        sources.add("ensembles/a.toml", Scope::Project, "text");
+        let with = |sha256: &str| {
+            let script = FileDigest { path: "server.py".to_owned(), sha256: sha256.to_owned() };
+            Declaration::of(&sources, &[script]).unwrap()
+        };
+        let (before, now) = (with("aa"), with("bb"));
+        assert_ne!(before.hash, now.hash);
+        assert_eq!(now.since(&before.files).in_a_line(), "server.py");
+        assert_ne!(Declaration::of(&sources, &[]).unwrap().hash, before.hash);
+    }
+
     /// What users have recorded must stay valid: the form may change only together with its domain.
     #[test]
     fn the_canonical_form_is_fixed() {
         let bytes =
-            b"converse-trust-1\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x10ensembles/a.toml\0\0\0\0\0\0\0\x01x";
+            b"converse-trust-2\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10ensembles/a.toml\0\0\0\0\0\0\0\x01x";
         let one = declared(&[("ensembles/a.toml", "x")]);
         assert_eq!(one.hash, digest(bytes).to_string());
         assert_eq!(one.files[0].sha256, digest(b"x").to_string());

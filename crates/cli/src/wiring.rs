@@ -1,68 +1,259 @@
 //! Plans to live things: a roster of ensembles, a wire to the model.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use converse_config::{EnsemblePlan, Rule};
+use converse_canister::EnsembleName;
+use converse_child::{Guardian, INHERITED, inherited};
+use converse_config::{EnsemblePlan, Environment, Rule, Scope};
 use converse_engine::Wire;
-use converse_ensemble::{Artefacts, BuiltinConnection, Ensemble, Roster, Surroundings};
+use converse_ensemble::{ConnectError, Connection, DeclaredConnection, Ensemble, Roster, Surroundings, Tool};
+use converse_mcp::{McpConnection, Survey};
+use futures_util::future::BoxFuture;
 
+use crate::adapters::client::{ClientPlan, Redirects, cause_of};
+use crate::adapters::contents::Kept;
+use crate::adapters::eras::EraFile;
+use crate::adapters::fetch::HttpFetch;
 use crate::adapters::http::HttpWire;
+use crate::adapters::secrets::Secret;
+use crate::adapters::signals::Interrupt;
 use crate::adapters::understudy::UnderstudyWire;
 use crate::catalogue::all_builtins;
 use crate::failure::{Failure, Kind};
+use crate::guardian;
+use crate::manners::Manners;
 use crate::model::Model;
 use crate::world::World;
 
-/// The roster, and what could not be connected, in words.
+/// Time to reach a server of tools; how long it may take to be ready is its ensemble's.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What connecting is done for.
+pub(crate) struct Wiring<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) manners: &'a Manners,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) contents: &'a Kept,
+}
+
+type Servers = Vec<(EnsembleName, Arc<McpConnection>)>;
+
+/// Everybody who can be invoked, and what could not be connected.
 pub(crate) struct Connected {
     pub(crate) roster: Roster,
-    pub(crate) errors: Vec<String>,
+    pub(crate) failures: Vec<ConnectError>,
+    servers: Servers,
+    guardian: Guardian,
+    said: Said,
 }
 
-/// Connects the chosen ensembles. A `required` one that fails stops the run.
-pub(crate) async fn connect(
-    plans: &[&EnsemblePlan],
-    rules: Vec<Rule>,
-    artefacts: Arc<dyn Artefacts>,
-    world: &World,
-) -> Result<Connected, Failure> {
-    let surroundings = Arc::new(Surroundings {
-        workspace: world.cwd.clone(),
-        protected: protected(world),
-        clock: Arc::new(jiff::Timestamp::now),
-    });
-    let mut errors = Vec::new();
-    let mut ensembles = Vec::new();
-    for plan in plans {
-        if plan.connection.is_some() {
-            let error = format!("ensemble `{}`: this version cannot connect to servers yet", plan.name);
-            stop_if_required(plan, &error)?;
-            errors.push(error);
-            continue;
-        }
-        let connection = BuiltinConnection::new(plan, all_builtins(), Arc::clone(&surroundings));
-        ensembles.push(Ensemble::new(plan, Box::new(connection)));
+/// A server that is asked for its survey while an ensemble has it.
+struct Shared(Arc<McpConnection>);
+
+impl Connection for Shared {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        self.0.connect(ensemble)
     }
-    let (roster, failures) = Roster::connect(ensembles, rules, artefacts).await;
-    for failure in failures {
-        let error = failure.to_string();
-        if let Some(plan) = plans.iter().find(|plan| plan.name.as_str() == failure.ensemble) {
-            stop_if_required(plan, &error)?;
-        }
-        errors.push(error);
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        self.0.refresh(ensemble)
     }
-    Ok(Connected { roster, errors })
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        self.0.disconnect()
+    }
 }
 
-fn stop_if_required(plan: &EnsemblePlan, error: &str) -> Result<(), Failure> {
-    if plan.required {
-        let place = format!("{}:{}", plan.origin.file, plan.origin.line);
-        return Err(Failure::new(Kind::Ensemble, "required-ensemble", error)
-            .hint(format!("{place} says that it is required")));
+/// What connections said to the user and was not yet passed on.
+#[derive(Debug, Clone, Default)]
+struct Said(Arc<Mutex<Vec<String>>>);
+
+impl Said {
+    fn add(&self, line: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
-    Ok(())
+
+    fn tell(&self, manners: &Manners) {
+        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        manners.warn_all(lines.into_iter().map(|line| format!("warning: {line}")));
+    }
+}
+
+impl Connected {
+    pub(crate) fn errors(&self) -> Vec<String> {
+        self.failures.iter().map(ToString::to_string).collect()
+    }
+
+    /// What the model is told of those that could not be connected. Not why: that is foreign text.
+    pub(crate) fn note(&self) -> Option<String> {
+        let mut names: Vec<&str> = self.failures.iter().map(|failure| failure.ensemble.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "Tools of these groups are missing in this run, because they could not be connected: {}. If the user needs \
+             them, say so.",
+            names.join(", ")
+        ))
+    }
+
+    /// What each server that is connected says of itself.
+    pub(crate) fn surveys(&self) -> Vec<(&EnsembleName, Survey)> {
+        self.servers.iter().filter_map(|(name, server)| Some((name, server.survey()?))).collect()
+    }
+
+    /// Bounded: servers are asked to end, then made to.
+    pub(crate) async fn disconnect(self, manners: &Manners) {
+        self.roster.disconnect().await;
+        self.guardian.sweep();
+        self.said.tell(manners);
+    }
+}
+
+impl Wiring<'_> {
+    /// Connects the chosen ensembles, all at once. A `required` one that fails stops the run.
+    pub(crate) async fn connect(
+        &self,
+        plans: &[&EnsemblePlan],
+        rules: Vec<Rule>,
+    ) -> Result<Connected, Failure> {
+        self.manners.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
+        let guardian = guardian::of_this_run();
+        let said = Said::default();
+        let (ensembles, servers) = self.ensembles(plans, &guardian, &said);
+        let artefacts = Arc::new(self.contents.clone());
+        let connecting = Roster::connect(ensembles, rules, artefacts);
+        let (roster, failures) = tokio::select! {
+            connected = connecting => connected,
+            failure = self.stopped() => {
+                // Dropping what was begun has killed it; what it left behind is swept.
+                guardian.sweep();
+                return Err(failure);
+            }
+        };
+        let connected = Connected { roster, failures, servers, guardian, said };
+        connected.said.tell(self.manners);
+        if let Some(failure) = required_failure(plans, &connected.failures) {
+            connected.disconnect(self.manners).await;
+            return Err(failure);
+        }
+        Ok(connected)
+    }
+
+    fn ensembles(
+        &self,
+        plans: &[&EnsemblePlan],
+        guardian: &Guardian,
+        said: &Said,
+    ) -> (Vec<Ensemble>, Servers) {
+        let declared = Arc::new(self.surroundings(guardian));
+        let [anywhere, outside] = [None, Some(self.world.cwd.clone())]
+            .map(|avoid| Arc::new(self.surroundings_of_servers(guardian, said, avoid)));
+        let mut servers = Vec::new();
+        let mut connection = |plan: &EnsemblePlan| -> Box<dyn Connection> {
+            let Some(connection) = &plan.connection else {
+                return Box::new(DeclaredConnection::new(plan, all_builtins(), Arc::clone(&declared)));
+            };
+            // A project's own directory is no place to find a program by its bare name.
+            let of_project = plan.origin.scope == Scope::Project;
+            let surroundings = Arc::clone(if of_project { &outside } else { &anywhere });
+            let server = Arc::new(McpConnection::new(plan, connection, surroundings));
+            servers.push((plan.name.clone(), Arc::clone(&server)));
+            Box::new(Shared(server))
+        };
+        let ensembles = plans.iter().map(|plan| Ensemble::new(plan, connection(plan))).collect();
+        (ensembles, servers)
+    }
+
+    fn surroundings(&self, guardian: &Guardian) -> Surroundings {
+        Surroundings {
+            workspace: self.world.cwd.clone(),
+            protected: protected(self.world),
+            clock: Arc::new(jiff::Timestamp::now),
+            environment: self.environment(),
+            inherited: self.inherited(),
+            guardian: guardian.clone(),
+            fetch: Arc::new(HttpFetch),
+            artefacts: Arc::new(self.contents.shown()),
+        }
+    }
+
+    fn surroundings_of_servers(
+        &self,
+        guardian: &Guardian,
+        said: &Said,
+        avoid: Option<PathBuf>,
+    ) -> converse_mcp::Surroundings {
+        let said = said.clone();
+        converse_mcp::Surroundings {
+            workspace: self.world.cwd.clone(),
+            environment: self.environment(),
+            inherited: self.inherited(),
+            guardian: guardian.clone(),
+            http: Box::new(client),
+            eras: Arc::new(EraFile::new(self.world.cache_dir())),
+            artefacts: Arc::new(self.contents.shown()),
+            avoid,
+            warn: Arc::new(move |line| said.add(line)),
+        }
+    }
+
+    fn environment(&self) -> Environment {
+        Environment::new(self.world.env.clone())
+    }
+
+    fn inherited(&self) -> Vec<(String, String)> {
+        inherited(self.world.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// What the variables hold that a descriptor hands to somebody: never to be printed. Those that every child gets
+    /// are no secrets.
+    fn secrets(&self, plan: &EnsemblePlan) -> Vec<Secret> {
+        let names = plan.variables().filter(|name| !INHERITED.contains(name));
+        names.filter_map(|name| self.world.env.get(name)).map(|value| Secret::new(value.as_str())).collect()
+    }
+
+    /// Resolves when the run must not go on.
+    async fn stopped(&self) -> Failure {
+        let deadline = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.interrupt.token.cancelled() => self.interrupt.failure(),
+            () = deadline => {
+                Failure::new(Kind::Limit, "limit", "the deadline passed while ensembles were being connected")
+            }
+        }
+    }
+}
+
+fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Option<Failure> {
+    let required = plans.iter().filter(|plan| plan.required);
+    let failed = |plan: &EnsemblePlan| failures.iter().find(|failure| failure.ensemble == plan.name.as_str());
+    let (plan, error) = required.filter_map(|plan| Some((plan, failed(plan)?))).next()?;
+    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
+    let failure = Failure::new(Kind::Ensemble, "required-ensemble", error.to_string());
+    Some(failure.hint(format!("{place} says that it is required")))
+}
+
+/// Connections are not kept for the next request: a server that answers and then waits for the acknowledgement would
+/// make each one 40 ms late.
+fn client(https: bool) -> Result<reqwest::Client, String> {
+    let plan = ClientPlan {
+        connect_timeout: CONNECT_TIMEOUT,
+        https,
+        redirects: Redirects::SameOrigin,
+        reuse: false,
+    };
+    plan.build().map_err(|error| cause_of(&error).message)
 }
 
 /// What tools may never write to: our own configuration, sessions, and whom the user has trusted.

@@ -72,6 +72,11 @@ impl World {
         self.base_dir("XDG_STATE_HOME", ".local/state")
     }
 
+    /// `$XDG_CACHE_HOME/converse`, or `~/.cache/converse`; `None` without a home.
+    pub(crate) fn cache_dir(&self) -> Option<PathBuf> {
+        self.base_dir("XDG_CACHE_HOME", ".cache")
+    }
+
     /// The XDG base directory specification: relative values are to be ignored.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |name: &str| self.var(name).map(Path::new).filter(|path| path.is_absolute());
@@ -136,6 +141,7 @@ mod tests {
         assert_eq!(home.config_dir(), Some("/h/.config/converse".into()));
         assert_eq!(home.data_dir(), Some("/h/.local/share/converse".into()));
         assert_eq!(home.state_dir(), Some("/h/.local/state/converse".into()));
+        assert_eq!(home.cache_dir(), Some("/h/.cache/converse".into()));
         let xdg = world(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);
         assert_eq!(xdg.config_dir(), Some("/c/converse".into()));
         assert_eq!(world(&[("HOME", "")]).config_dir(), None);

@@ -1,11 +1,10 @@
 //! The session as a sink: what happens is on disk before the loop goes on.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
-use converse_canister::{Blobs, Canister, Digest};
+use converse_canister::Canister;
 use converse_engine::{Event, Sink, SinkError};
-use converse_ensemble::Artefacts;
-use converse_session::{Body, Contents, Session, SessionError};
+use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
 
 type Clock = fn() -> Timestamp;
@@ -71,25 +70,5 @@ impl Sink for JournalSink {
             Event::Committed { .. } => self.append([], true),
             _ => Ok(()),
         }
-    }
-}
-
-/// Content by digest: the session's, or none for a run that keeps nothing.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept(pub(crate) Option<Contents>);
-
-impl Artefacts for Kept {
-    fn keep(&self, bytes: &[u8]) -> Option<Digest> {
-        self.0
-            .as_ref()?
-            .put(bytes)
-            .inspect_err(|error| tracing::warn!(%error, "an artefact was not kept"))
-            .ok()
-    }
-}
-
-impl Blobs for Kept {
-    fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>> {
-        self.0.as_ref()?.get(digest).ok().flatten()
     }
 }

@@ -2,6 +2,10 @@
 
 pub(crate) mod approver;
 pub(crate) mod audit;
+pub(crate) mod client;
+pub(crate) mod contents;
+pub(crate) mod eras;
+pub(crate) mod fetch;
 pub(crate) mod http;
 pub(crate) mod journal;
 pub(crate) mod log;

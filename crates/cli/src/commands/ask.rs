@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use converse_engine::{Conversation, Engine, Ports, Sink, converse};
-use converse_ensemble::Roster;
 use converse_provider::processor;
 
 use crate::adapters::approver::TerminalApprover;
 use crate::adapters::audit::AuditSink;
-use crate::adapters::journal::{JournalSink, Kept};
+use crate::adapters::contents::Kept;
+use crate::adapters::journal::JournalSink;
 use crate::adapters::secrets::Redactor;
 use crate::adapters::signals::{self, Interrupt};
 use crate::args::{Ask, Format};
@@ -26,7 +26,7 @@ use crate::render::jsonl::JsonlRenderer;
 use crate::render::{End, Renderer as _};
 use crate::settings::{self, Files, Settings};
 use crate::stdin::{self, Bounds};
-use crate::wiring::{self, Connected};
+use crate::wiring::{self, Connected, Wiring};
 use crate::world::World;
 use crate::{model, runtime};
 
@@ -137,12 +137,13 @@ struct Turn<'a> {
 impl Turn<'_> {
     async fn run(&self, keeping: Keeping, catalogue: &Catalogue, prompt: String) -> Result<(), Failure> {
         let Self { run, settings, .. } = self;
-        let contents = Kept(keeping.session.as_ref().map(|session| session.contents.clone()));
+        let contents = Kept::new(keeping.session.as_ref().map(|session| session.contents.clone()));
         let session_id = keeping.session.as_ref().map(|session| session.id.to_string());
         let journal = keeping.session.map(|session| JournalSink::new(session, World::now));
         let audit = AuditSink::new(settings.audit, session_id.clone(), run.manners, run.world);
-        let Connected { roster, errors } = self.connect(catalogue, &contents).await?;
-        run.output.introduce(&settings.model, session_id.as_deref(), &roster, &errors, run.manners)?;
+        let connected = self.connect(catalogue, &contents).await?;
+        let (roster, errors) = (&connected.roster, connected.errors());
+        run.output.introduce(&settings.model, session_id.as_deref(), roster, &errors, run.manners)?;
         if let Some(journal) = &journal {
             journal.note_model(&settings.model.id);
         }
@@ -157,30 +158,32 @@ impl Turn<'_> {
             ports.tell(&canister)?;
             conversation.say(canister).map_err(internal)?;
         }
-        let engine = self.engine(&roster, &contents);
+        let engine = self.engine(&connected, &contents);
         let ended = converse(&mut conversation, &engine, ports, &self.interrupt.token).await;
-        roster.disconnect().await;
+        connected.disconnect(run.manners).await;
         ending::outcome(ended?, self.interrupt)
     }
 
     async fn connect(&self, catalogue: &Catalogue, contents: &Kept) -> Result<Connected, Failure> {
         let chosen = catalogue.select(self.settings.ensembles.as_deref())?;
-        let artefacts = Arc::new(contents.clone());
-        let connected =
-            wiring::connect(&chosen, self.settings.rules.clone(), artefacts, self.run.world).await?;
-        self.run.manners.warn_all(connected.errors.iter().map(|error| format!("warning: {error}")));
+        let (world, manners) = (self.run.world, self.run.manners);
+        let (interrupt, deadline) = (self.interrupt, self.deadline);
+        let wiring = Wiring { world, manners, interrupt, deadline, contents };
+        let connected = wiring.connect(&chosen, self.settings.rules.clone()).await?;
+        manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         Ok(connected)
     }
 
-    fn engine<'e>(&self, roster: &'e Roster, blobs: &'e Kept) -> Engine<'e> {
+    fn engine<'e>(&self, connected: &'e Connected, blobs: &'e Kept) -> Engine<'e> {
         let settings = self.settings;
         Engine {
             endpoint: settings.model.endpoint.clone(),
             processor: processor(settings.model.endpoint.dialect),
             model: settings.model.name.clone(),
             controls: settings.controls.clone(),
-            roster,
+            roster: &connected.roster,
             blobs,
+            note: connected.note(),
             timeouts: settings.timeouts,
             retry: settings.retry,
             can_take_back: self.run.output.can_take_back(self.run.world),

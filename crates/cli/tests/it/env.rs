@@ -121,7 +121,37 @@ impl TestEnv {
     }
 }
 
-pub(crate) fn wait(mut child: Child) -> Ran {
+pub(crate) fn wait(child: Child) -> Ran {
+    watch(child, |_| {})
+}
+
+/// A run with what it cost.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) ran: Ran,
+    pub(crate) took: Duration,
+    /// The most memory it held at a time, in MiB; without its children.
+    pub(crate) peak: u64,
+}
+
+pub(crate) fn measure(child: Child) -> Measured {
+    let began = Instant::now();
+    // A high-water mark: it grows only, so the last look is enough, and one comes every few milliseconds.
+    let mut peak = 0;
+    let ran = watch(child, |pid| peak = high_water(pid).unwrap_or(peak));
+    assert_ne!(peak, 0, "no memory was measured");
+    Measured { ran, took: began.elapsed(), peak: peak / 1024 }
+}
+
+/// In KiB; none once it has ended.
+fn high_water(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+/// Looks at it until it has ended.
+fn watch(mut child: Child, mut look: impl FnMut(u32)) -> Ran {
     let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
     let began = Instant::now();
     let status = loop {
@@ -132,6 +162,7 @@ pub(crate) fn wait(mut child: Child) -> Ran {
             let _ = child.kill();
             panic!("the program hangs");
         }
+        look(child.id());
         std::thread::sleep(Duration::from_millis(2));
     };
     use std::os::unix::process::ExitStatusExt as _;

@@ -8,19 +8,23 @@ use serde_json::Value;
 /// Who may depend on whom, within the workspace. An arrow that is not here is a decision to be made first.
 const ARROWS: &[(&str, &[&str])] = &[
     ("converse-canister", &[]),
+    ("converse-child", &[]),
     ("converse-config", &["converse-canister"]),
     ("converse-provider", &["converse-canister"]),
     ("converse-session", &["converse-canister"]),
     ("converse-understudy", &["converse-canister"]),
-    ("converse-ensemble", &["converse-canister", "converse-config"]),
+    ("converse-ensemble", &["converse-canister", "converse-child", "converse-config"]),
+    ("converse-mcp", &["converse-canister", "converse-child", "converse-config", "converse-ensemble"]),
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
     (
         "converse",
         &[
             "converse-canister",
+            "converse-child",
             "converse-config",
             "converse-engine",
             "converse-ensemble",
+            "converse-mcp",
             "converse-provider",
             "converse-session",
             "converse-understudy",
@@ -31,12 +35,14 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Heavy or worldly crates, and the only ones of ours that may use them.
 const CONFINED: &[(&str, &[&str])] = &[
-    ("reqwest", &["converse"]),
+    // The servers of one ensemble are reached by a client that the program builds.
+    ("reqwest", &["converse", "converse-mcp"]),
+    ("rmcp", &["converse-mcp"]),
     ("rustls", &["converse"]),
     ("clap", &["converse"]),
     ("indicatif", &["converse"]),
     ("jsonschema", &["converse-config"]),
-    ("tokio", &["converse", "converse-engine", "converse-ensemble"]),
+    ("tokio", &["converse", "converse-child", "converse-engine", "converse-ensemble", "converse-mcp"]),
 ];
 
 fn metadata() -> Value {

@@ -7,6 +7,7 @@
 mod body;
 mod check;
 mod env;
+mod fake_server;
 mod http;
 mod provider;
 
@@ -15,9 +16,14 @@ mod audit;
 mod cassettes;
 mod ensembles;
 mod failures;
+mod hostile;
 mod layering;
 mod loops;
 mod records;
+mod server_deaths;
+mod server_faults;
+mod server_starts;
+mod servers;
 mod sessions;
 mod signals;
 mod terminal;

@@ -1,6 +1,5 @@
 //! `converse ensembles trust`: a project does nothing of its own accord before somebody has trusted exactly what it declares.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::env::{Ran, TestEnv};
@@ -271,37 +270,4 @@ fn server(env: &TestEnv, port: u16) -> String {
          command = [\"touch\", \"{trace}\", \"--very-long={long}\"]\n\
          environment = {{ TOKEN = \"env:AWS_SECRET\" }}\n"
     )
-}
-
-#[test]
-fn a_hostile_repository_starts_and_contacts_nothing() {
-    let env = shadowed();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    env.write("work/ensembles/server.toml", &server(&env, listener.local_addr().unwrap().port()));
-    for (words, code) in [
-        (&["--help"][..], 0),
-        (&["ensembles", "list"], 0),
-        (&["ensembles", "list", "--json"], 0),
-        (&["ensembles", "show", "server"], 3),
-        (&["ensembles", "show", "essentials"], 0),
-        (&["ensembles", "check"], 3),
-        (&["ensembles", "trust"], 3),
-        (&["ensembles", "call", "server.x"], 3),
-        (&["models", "list"], 0),
-        (&["ask", "2+2"], 0),
-        (&["ask", "2+2", "-e", "server"], 3),
-        (&["ask", "2+2", "-e", "web"], 3),
-        (&["ask", "2+2", "--dry-run"], 0),
-    ] {
-        let ran = env.run(words).exits(code);
-        assert!(!env.path("trace").exists(), "{words:?}");
-        assert!(listener.accept().is_err(), "{words:?}");
-        if code == 3 {
-            assert!(ran.stderr.contains("converse ensembles trust"), "{words:?}: {}", ran.stderr);
-        }
-    }
-    let hash = hash(&env);
-    trust(&env, &["--hash", &hash]).exits(0);
-    assert!(!env.path("trace").exists() && listener.accept().is_err(), "to trust is not to start");
 }

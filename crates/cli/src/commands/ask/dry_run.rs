@@ -1,30 +1,31 @@
 //! `--dry-run`: the request that would be sent, as one JSON object, without the key.
 
-use converse_engine::Conversation;
+use converse_engine::{Conversation, noted};
 use converse_provider::{AuthScheme, Prompt, processor};
 use converse_session::Session;
 use serde_json::{Map, Value, json};
 
 use super::conversation::opening;
 use super::{Turn, internal};
-use crate::adapters::journal::Kept;
+use crate::adapters::contents::Kept;
 use crate::failure::{Failure, Kind};
 use crate::render::output::write_json;
 
 impl Turn<'_> {
     pub(super) async fn dry_run(&self, continued: Option<Session>, prompt: String) -> Result<(), Failure> {
         let Self { run, settings, .. } = self;
-        let contents = Kept(continued.as_ref().map(|session| session.contents.clone()));
-        let roster = self.connect(&run.catalogue(settings)?, &contents).await?.roster;
+        let contents = Kept::new(continued.as_ref().map(|session| session.contents.clone()));
+        let connected = self.connect(&run.catalogue(settings)?, &contents).await?;
         let transcript = continued.map(|session| session.loaded.transcript).unwrap_or_default();
         let mut conversation = Conversation::resume(transcript, settings.limits);
         for canister in opening(conversation.transcript(), settings.system.as_deref(), prompt) {
             conversation.say(canister).map_err(internal)?;
         }
-        let offer = roster.offer();
+        let (offer, note) = (connected.roster.offer(), connected.note());
+        connected.disconnect(run.manners).await;
         let asked = Prompt {
             model: &settings.model.name,
-            view: conversation.transcript().as_slice(),
+            view: &noted(conversation.transcript().as_slice(), note.as_deref()),
             tools: &offer.declarations,
             controls: &settings.controls,
             blobs: &contents,

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::adapters::approver::TerminalApprover;
 use crate::adapters::audit::AuditSink;
-use crate::adapters::journal::Kept;
+use crate::adapters::contents::Kept;
 use crate::adapters::signals::Interrupt;
 use crate::args::{Places, Rules};
 use crate::catalogue::Catalogue;
@@ -23,7 +23,7 @@ use crate::render::output::{write_json, write_stdout};
 use crate::render::result_text;
 use crate::render::safe::safe;
 use crate::settings::{Files, rules};
-use crate::wiring::connect;
+use crate::wiring::Wiring;
 use crate::world::World;
 
 /// What was asked for.
@@ -48,13 +48,16 @@ impl Call<'_> {
         manners.warn_all(warnings);
         manners.redactor.learn(model::keys(&files, world)?);
         let rules = rules(self.rules, &files)?;
-        let connected = connect(&[plan], rules, Arc::new(Kept(None)), world).await?;
-        if let Some(error) = connected.errors.first() {
+        let contents = Kept::new(None);
+        let interrupt = self.interrupt;
+        let wiring = Wiring { world, manners, interrupt, deadline: None, contents: &contents };
+        let connected = wiring.connect(&[plan], rules).await?;
+        if let Some(error) = connected.errors().first() {
             return Err(Failure::new(Kind::Ensemble, "ensemble", error.as_str()));
         }
         let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
         let result = self.invoke(&connected.roster, manners, &audit).await;
-        connected.roster.disconnect().await;
+        connected.disconnect(manners).await;
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());
         }

@@ -4,10 +4,10 @@
 //! description must not look like a line of ours. Of headers and variables for a
 //! server only the names are shown, and which of the user's variables they would read.
 
+mod outward;
+
 use converse_canister::InvokerName;
-use converse_config::{
-    ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Piece, Policy, SecretRef,
-};
+use converse_config::{Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Policy};
 use converse_ensemble::own_permission;
 use serde_json::{Value, json};
 
@@ -16,11 +16,14 @@ use crate::render::safe::{safe, safe_line};
 
 use super::permission;
 
-pub(super) fn json(plan: &EnsemblePlan) -> Value {
+pub(super) use outward::Outward;
+
+pub(super) fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
     let invoker = |invoker: &InvokerPlan| {
-        let mut row = policy_json(plan, &invoker.policy, true);
+        let mut row = policy_json(plan, &invoker.policy, is_builtin(invoker));
         row["name"] = json!(invoker.name);
-        row["builtin"] = json!(builtin(invoker));
+        let (kind, what) = outward.kind_json(&invoker.kind);
+        row[kind] = what;
         row["description"] = json!(invoker.description);
         row["arguments"] = json!(invoker.arguments);
         row
@@ -40,7 +43,7 @@ pub(super) fn json(plan: &EnsemblePlan) -> Value {
         "prefix": plan.prefix,
         "configuration": plan.configuration,
         "invokers": plan.invokers.iter().map(invoker).collect::<Vec<_>>(),
-        "connection": plan.connection.as_ref().map(connection_json),
+        "connection": plan.connection.as_ref().map(|connection| outward.connection_json(connection)),
         "tools": plan.tools.iter().map(tool).collect::<Vec<_>>(),
         "include": plan.filter.include,
         "exclude": plan.filter.exclude,
@@ -64,6 +67,8 @@ fn terms(policy: &Policy) -> Vec<String> {
     let mut terms = Vec::new();
     let mut term = |differs: bool, text: String| terms.extend(differs.then_some(text));
     term(policy.timeout != default.timeout, format!("timeout = {} s", policy.timeout.as_secs_f64()));
+    let idle = policy.idle_timeout;
+    term(idle != default.idle_timeout, format!("idle_timeout = {} s", idle.as_secs_f64()));
     term(policy.max_retries != default.max_retries, format!("max_retries = {}", policy.max_retries));
     term(policy.idempotent, "idempotent: it may be run again".to_owned());
     term(!policy.parallel, "never beside others".to_owned());
@@ -78,23 +83,8 @@ fn terms(policy: &Policy) -> Vec<String> {
     terms
 }
 
-fn connection_json(connection: &ConnectionPlan) -> Value {
-    let named = |list: &[(String, SecretRef)]| {
-        let entry = |(name, value): &(String, SecretRef)| json!({ "name": name, "reads": reads(value) });
-        list.iter().map(entry).collect::<Vec<_>>()
-    };
-    match connection {
-        ConnectionPlan::Stdio { command, environment, cwd } => json!({
-            "command": command.iter().map(written).collect::<Vec<_>>(),
-            "environment": named(environment),
-            "cwd": cwd,
-        }),
-        ConnectionPlan::Http { url, headers } => json!({ "url": written(url), "headers": named(headers) }),
-    }
-}
-
 /// `replaces` is where the ensemble of this name is that would no longer be used.
-pub(super) fn text(plan: &EnsemblePlan, replaces: Option<&str>) -> String {
+pub(super) fn text(plan: &EnsemblePlan, replaces: Option<&str>, outward: &Outward<'_>) -> String {
     let mut lines = vec![format!("{}  {}", plain(&place(plan)), plan.name)];
     let mut line = |text: String| lines.push(format!("  {text}"));
     if let Some(file) = replaces {
@@ -113,10 +103,16 @@ pub(super) fn text(plan: &EnsemblePlan, replaces: Option<&str>) -> String {
     if !plan.configuration.is_empty() {
         line(format!("configuration: {}", safe(&Value::Object(plan.configuration.clone()).to_string())));
     }
-    plan.connection.iter().flat_map(connection_lines).for_each(&mut line);
+    plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)).for_each(&mut line);
     for invoker in &plan.invokers {
-        let policy = policy(plan, &invoker.policy, true);
-        line(format!("{} = built-in {}  {policy}", invoker.name, builtin(invoker)));
+        let policy = policy(plan, &invoker.policy, is_builtin(invoker));
+        let what = match &invoker.kind {
+            InvokerKind::Builtin(name) => format!("built-in {name}"),
+            InvokerKind::Command(_) => "a command".to_owned(),
+            InvokerKind::Http(_) => "an HTTP request".to_owned(),
+        };
+        line(format!("{} = {what}  {policy}", invoker.name));
+        outward.kind_lines(&invoker.kind).iter().for_each(|text| line(format!("  {text}")));
         line(format!("  description: {}", quoted(&invoker.description)));
         let arguments = invoker.arguments.as_ref().map(Value::to_string).unwrap_or_default();
         line(format!("  arguments: {}", safe(&arguments)));
@@ -143,66 +139,12 @@ fn policy(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> String {
     format!("[{}]", words.join("; "))
 }
 
-fn connection_lines(connection: &ConnectionPlan) -> Vec<String> {
-    let named = |what: &str, list: &[(String, SecretRef)]| {
-        let line = |(name, value): &(String, SecretRef)| match reads(value).as_slice() {
-            [] => format!("{what} {}: written there", quoted(name)),
-            names => format!("{what} {}: reads your {}", quoted(name), plain(&names.join(", "))),
-        };
-        list.iter().map(line).collect::<Vec<_>>()
-    };
-    match connection {
-        ConnectionPlan::Stdio { command, environment, cwd } => {
-            let words: Vec<String> = command.iter().map(|word| quoted(&written(word))).collect();
-            let mut lines = vec![format!("STARTS {}", words.join(" "))];
-            lines.extend(cwd.iter().map(|cwd| format!("in {}", quoted(&cwd.to_string_lossy()))));
-            lines.extend(named("with the variable", environment));
-            lines
-        }
-        ConnectionPlan::Http { url, headers } => {
-            let mut lines = vec![format!("CONNECTS TO {}", quoted(&written(url)))];
-            lines.extend(named("with the header", headers));
-            lines
-        }
-    }
-}
-
-fn builtin(invoker: &InvokerPlan) -> &str {
-    let InvokerKind::Builtin(name) = &invoker.kind;
-    name
+fn is_builtin(invoker: &InvokerPlan) -> bool {
+    matches!(invoker.kind, InvokerKind::Builtin(_))
 }
 
 fn place(plan: &EnsemblePlan) -> String {
     format!("{}:{}", plan.origin.file, plan.origin.line)
-}
-
-/// As the descriptor has it: the variables of the user stay names.
-fn written(value: &SecretRef) -> String {
-    let piece = |piece: &Piece| match piece {
-        Piece::Text(text) => text.clone(),
-        Piece::Variable { name, default: None } => format!("${{{name}}}"),
-        Piece::Variable { name, default: Some(default) } => format!("${{{name}:-{default}}}"),
-    };
-    match value {
-        SecretRef::Literal(text) => text.clone(),
-        SecretRef::Environment(name) => format!("${{{name}}}"),
-        SecretRef::Template(pieces) => pieces.iter().map(piece).collect(),
-    }
-}
-
-/// The user's variables that a value is made of.
-fn reads(value: &SecretRef) -> Vec<&str> {
-    match value {
-        SecretRef::Literal(_) => Vec::new(),
-        SecretRef::Environment(name) => vec![name],
-        SecretRef::Template(pieces) => pieces
-            .iter()
-            .filter_map(|piece| match piece {
-                Piece::Variable { name, .. } => Some(name.as_str()),
-                Piece::Text(_) => None,
-            })
-            .collect(),
-    }
 }
 
 /// In quotes, on one line: line ends and what is invisible are shown.

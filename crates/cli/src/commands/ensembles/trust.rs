@@ -7,14 +7,14 @@
 use converse_config::{EnsemblePlan, Scope};
 use serde_json::{Value, json};
 
-use super::declared;
+use super::declared::{self, Outward};
 use crate::adapters::approver::says_yes;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 use crate::render::output::{write_json, write_stderr, write_stdout};
 use crate::render::safe::safe_line;
-use crate::trust::{Changes, Declaration, Entry, Store, StoreError};
+use crate::trust::{Changes, Declaration, Entry, Store, StoreError, Texts};
 use crate::world::World;
 
 pub(super) struct Trust<'a> {
@@ -44,8 +44,8 @@ impl Trust<'_> {
         let asks = self.hash.is_none() && !known && !self.as_json && self.manners.can_ask;
         match (self.as_json, asks) {
             (true, _) => {}
-            (false, true) => write_stderr(&case.text()),
-            (false, false) => write_stdout(&case.text())?,
+            (false, true) => write_stderr(&case.text(self.world)),
+            (false, false) => write_stdout(&case.text(self.world))?,
         }
         let consent = match self.hash {
             Some(hash) => hash == current,
@@ -53,9 +53,12 @@ impl Trust<'_> {
         };
         if consent && !known {
             store.record(case.entry()).map_err(failed)?;
+            if let Some(texts) = Texts::of(self.world) {
+                texts.keep(&self.world.cwd, &case.declaration.files);
+            }
         }
         if self.as_json {
-            write_json(&case.json(consent || known))?;
+            write_json(&case.json(consent || known, self.world))?;
         }
         if !consent {
             return Err(self.refusal(current, asks));
@@ -78,7 +81,7 @@ impl Trust<'_> {
         let catalogue = Catalogue::as_if_trusted(self.world);
         let none =
             || Failure::usage("no-project-ensembles", "there are no ensembles in `ensembles/` to trust");
-        let declaration = catalogue.declaration().ok_or_else(none)?;
+        let declaration = catalogue.declaration()?.ok_or_else(none)?;
         catalogue.stop_for_errors_of_the_project()?;
         self.manners.warn_all(catalogue.lines());
         let root = self.root()?;
@@ -136,12 +139,23 @@ impl Case {
         self.before.as_ref().map(|before| self.declaration.since(&before.files))
     }
 
-    fn text(&self) -> String {
+    /// Of each file that is not as it was trusted, as far as that is still known.
+    fn diffs(&self, world: &World) -> Vec<String> {
+        let (Some(before), Some(texts)) = (&self.before, Texts::of(world)) else { return Vec::new() };
+        let changed = self.declaration.files.iter().filter_map(|now| {
+            let before = before.files.iter().find(|before| before.path == now.path)?;
+            (before.sha256 != now.sha256).then(|| texts.diff(&world.cwd, before, now))?
+        });
+        changed.collect()
+    }
+
+    fn text(&self, world: &World) -> String {
         let line = |text: &str| safe_line(text, usize::MAX);
         let mut text = String::new();
         for plan in &self.plans {
             let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
-            text.push_str(&declared::text(plan, replaces.map(|farther| farther.origin.file.as_str())));
+            let replaces = replaces.map(|farther| farther.origin.file.as_str());
+            text.push_str(&declared::text(plan, replaces, &Outward { world }));
             text.push('\n');
         }
         text.push_str(&format!("project {}\n", line(&self.root)));
@@ -156,12 +170,16 @@ impl Case {
             {
                 paths.iter().for_each(|path| text.push_str(&format!("  {what}: {}\n", line(path))));
             }
+            for diff in self.diffs(world) {
+                diff.lines().for_each(|changed| text.push_str(&format!("    {}\n", line(changed))));
+            }
         }
         text
     }
 
-    fn json(&self, trusted: bool) -> Value {
+    fn json(&self, trusted: bool, world: &World) -> Value {
         let before = self.before.as_ref();
+        let outward = Outward { world };
         json!({
             "root": self.root,
             "sha256": self.declaration.hash,
@@ -169,7 +187,8 @@ impl Case {
             "files": self.declaration.files,
             "before": before.map(|before| json!({ "at": before.at, "sha256": before.hash })),
             "changes": self.changes(),
-            "ensembles": self.plans.iter().map(declared::json).collect::<Vec<_>>(),
+            "diffs": self.diffs(world),
+            "ensembles": self.plans.iter().map(|plan| declared::json(plan, &outward)).collect::<Vec<_>>(),
         })
     }
 }

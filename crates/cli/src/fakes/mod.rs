@@ -1,4 +1,6 @@
-//! Built-in tools that misbehave on purpose, for the tests of this crate (feature `test-fakes`).
+//! Built-in tools that misbehave on purpose, for the tests of this crate (feature `test-fakes`), and a server that does.
+
+pub(crate) mod server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,0 +1,128 @@
+//! HTTP clients, for providers, servers and tools alike.
+//!
+//! Plain `http:` loads no certificates at all (loading the platform's costs as much as all the rest of a short run).
+//! For `https:` they are the platform's, or the bundled ones where a machine has none.
+
+use std::time::Duration;
+
+use reqwest::{Client, ClientBuilder, redirect};
+
+/// What a redirect is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    /// Followed to the same origin with the same method, so that a key never travels to another.
+    SameOrigin,
+    /// It is the answer.
+    Never,
+}
+
+/// Set-up of a client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientPlan {
+    pub(crate) connect_timeout: Duration,
+    pub(crate) https: bool,
+    pub(crate) redirects: Redirects,
+    /// Connections that are kept open for the next request.
+    pub(crate) reuse: bool,
+}
+
+impl ClientPlan {
+    pub(crate) fn build(self) -> Result<Client, reqwest::Error> {
+        // Fails only when somebody has installed one before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        if self.https {
+            // Without any certificate on the machine the platform's verifier cannot be built.
+            self.builder().build().or_else(|_| with_bundled_roots(self.builder()).build())
+        } else {
+            without_roots(self.builder()).build()
+        }
+    }
+
+    fn builder(self) -> ClientBuilder {
+        let builder = Client::builder()
+            .user_agent(concat!("converse/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.connect_timeout)
+            .redirect(match self.redirects {
+                Redirects::SameOrigin => same_origin(),
+                Redirects::Never => redirect::Policy::none(),
+            });
+        if self.reuse { builder } else { builder.pool_max_idle_per_host(0) }
+    }
+}
+
+fn with_bundled_roots(builder: ClientBuilder) -> ClientBuilder {
+    let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    builder.tls_certs_only(roots.filter_map(|der| reqwest::Certificate::from_der(der).ok()))
+}
+
+fn without_roots(builder: ClientBuilder) -> ClientBuilder {
+    let config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    builder.tls_backend_preconfigured(config)
+}
+
+/// 307 and 308 to the same origin, five times at most; anything else is the answer itself.
+fn same_origin() -> redirect::Policy {
+    redirect::Policy::custom(|attempt| {
+        let first = attempt.previous().first().map(reqwest::Url::origin);
+        let same = first.is_some_and(|origin| origin == attempt.url().origin());
+        let kept = matches!(attempt.status().as_u16(), 307 | 308);
+        if same && kept && attempt.previous().len() <= 5 { attempt.follow() } else { attempt.stop() }
+    })
+}
+
+/// The whole chain of causes in one line; reqwest's own words hide the telling ones. Names the origin only: the rest of
+/// an address may be secret.
+pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
+    use std::error::Error as _;
+    let mut message = String::new();
+    let mut tls = false;
+    let mut cause: Option<&dyn std::error::Error> = error.source();
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        tls |= is_tls(inner);
+        if !message.contains(&words) {
+            message.push_str(if message.is_empty() { "" } else { ": " });
+            message.push_str(&words);
+        }
+        cause = inner.source();
+    }
+    let target = error.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+    let (kind, what) = match () {
+        () if tls => (CauseKind::Tls, format!("no trusted connection to {target}")),
+        () if error.is_builder() => (CauseKind::Request, "the request could not be made".to_owned()),
+        () if error.is_connect() && error.is_timeout() => {
+            (CauseKind::Unreachable, format!("connecting to {target} took too long"))
+        }
+        () if error.is_connect() => (CauseKind::Unreachable, format!("{target} cannot be reached")),
+        () => (CauseKind::Broken, "the connection broke".to_owned()),
+    };
+    Cause { kind, message: if message.is_empty() { what } else { format!("{what}: {message}") } }
+}
+
+/// Why an exchange failed.
+#[derive(Debug)]
+pub(crate) struct Cause {
+    pub(crate) kind: CauseKind,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CauseKind {
+    /// It was never sent.
+    Request,
+    /// The server cannot be trusted; it will be the same next time. Nothing was sent.
+    Tls,
+    /// No connection was made. Nothing was sent.
+    Unreachable,
+    /// It may have been sent.
+    Broken,
+}
+
+/// Is it a refusal of TLS itself: a certificate, a protocol, a server that speaks something else? An IO error hides what
+/// it wraps from the chain of causes, so it is opened.
+fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    cause.is::<rustls::Error>() || wrapped.is_some_and(|inner| is_tls(inner))
+}

@@ -1,0 +1,68 @@
+//! HTTP for tools, by reqwest: one request, no redirect, as much of the body as is wanted.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use converse_ensemble::{Fetch, FetchError, Fetched};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _};
+use http::Request;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+
+use crate::adapters::client::{CauseKind, ClientPlan, Redirects, cause_of};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HttpFetch;
+
+impl Fetch for HttpFetch {
+    fn fetch<'a>(
+        &'a self,
+        request: Request<Bytes>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Fetched, FetchError>> {
+        async move {
+            let https = request.uri().scheme() == Some(&http::uri::Scheme::HTTPS);
+            let plan = ClientPlan {
+                connect_timeout: CONNECT_TIMEOUT,
+                https,
+                redirects: Redirects::Never,
+                reuse: false,
+            };
+            let client = plan.build().map_err(|error| FetchError::Refused(cause_of(&error).message))?;
+            let request = reqwest::Request::try_from(request).map_err(|error| failed(&error))?;
+            let response = client.execute(request).await.map_err(|error| failed(&error))?;
+            let status = response.status().as_u16();
+            let content_type = header(response.headers(), CONTENT_TYPE);
+            let location = header(response.headers(), LOCATION);
+            let mut pieces = response.bytes_stream();
+            let mut body = BytesMut::new();
+            let mut truncated = false;
+            while let Some(piece) = pieces.next().await {
+                let piece = piece.map_err(|error| failed(&error))?;
+                let wanted = piece.len().min(limit - body.len());
+                body.extend_from_slice(&piece[..wanted]);
+                if wanted < piece.len() {
+                    truncated = true;
+                    break;
+                }
+            }
+            Ok(Fetched { status, content_type, body: body.freeze(), truncated, location })
+        }
+        .boxed()
+    }
+}
+
+fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+fn failed(error: &reqwest::Error) -> FetchError {
+    let cause = cause_of(error);
+    match cause.kind {
+        CauseKind::Request => FetchError::Refused(cause.message),
+        CauseKind::Tls | CauseKind::Unreachable => FetchError::Unreachable(cause.message),
+        CauseKind::Broken => FetchError::Broken(cause.message),
+    }
+}

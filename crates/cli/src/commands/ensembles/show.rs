@@ -1,0 +1,186 @@
+//! `converse ensembles show`: one ensemble, its tools, their arguments and permissions.
+
+use converse_config::{EnsemblePlan, InvokerKind, InvokerPlan, Policy, Rule, Subject, judge};
+use converse_ensemble::{Tool, own_permission, tool_name};
+use serde_json::{Value, json};
+
+use super::declared::Outward;
+use super::{ensemble_row, permission, survey};
+use crate::adapters::contents::Kept;
+use crate::adapters::signals;
+use crate::args::{Places, Rules};
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Kind};
+use crate::manners::Manners;
+use crate::render::output::{write_json, write_stdout};
+use crate::render::safe::{safe, safe_line};
+use crate::settings::{Files, rules};
+use crate::wiring::Wiring;
+use crate::world::World;
+
+pub(super) struct Show<'a> {
+    pub(super) name: &'a str,
+    pub(super) connect: bool,
+    pub(super) places: &'a Places,
+    pub(super) rules: &'a Rules,
+    pub(super) as_json: bool,
+    pub(super) manners: &'a Manners,
+    pub(super) world: &'a World,
+}
+
+/// What its server has, if it was connected.
+#[derive(Default)]
+struct Found {
+    tools: Vec<Value>,
+    survey: Option<(Value, String)>,
+}
+
+impl Show<'_> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let catalogue = Catalogue::find(self.world, &self.places.ensembles);
+        let plan = catalogue.named(self.name)?;
+        self.manners.warn_all(catalogue.notes());
+        let (files, warnings) = Files::read(self.world).checked()?;
+        self.manners.warn_all(warnings);
+        let rules = rules(self.rules, &files)?;
+        let found = match &plan.connection {
+            Some(_) if self.connect => self.found(plan, &rules)?,
+            _ => Found {
+                tools: plan.invokers.iter().map(|one| declared(plan, one, &rules)).collect(),
+                survey: None,
+            },
+        };
+        let outward = Outward { world: self.world };
+        if self.as_json {
+            let mut row = ensemble_row(plan);
+            row["connection"] = json!(plan.connection.as_ref().map(|way| outward.connection_json(way)));
+            row["server"] = found.survey.map_or(Value::Null, |(survey, _)| survey);
+            row["tools"] = Value::Array(found.tools);
+            return Ok(write_json(&row)?);
+        }
+        let mut text = format!("{}: {}\n", plan.name, safe_line(&plan.description, 200));
+        text.push_str(&format!("  from {}:{}\n", safe_line(&plan.origin.file, 200), plan.origin.line));
+        for line in plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)) {
+            text.push_str(&format!("  {line}\n"));
+        }
+        match &found.survey {
+            Some((_, line)) => text.push_str(&format!("  {line}\n")),
+            None if plan.connection.is_some() => text.push_str(&self.undiscovered(plan)),
+            None => {}
+        }
+        found.tools.iter().for_each(|row| text.push_str(&tool_text(row)));
+        Ok(write_stdout(&text)?)
+    }
+
+    fn undiscovered(&self, plan: &EnsemblePlan) -> String {
+        let mut text = format!(
+            "\nits tools are known once it is connected: `converse ensembles show {} --connect`\n",
+            plan.name
+        );
+        for (name, policy) in &plan.tools {
+            let (own, _) = own_permission(policy, false, plan.trusted, &place(plan));
+            text.push_str(&format!("  {}  [{}]\n", safe_line(name.as_str(), 128), permission(own)));
+        }
+        text
+    }
+
+    /// Connects it and ends it again.
+    fn found(&self, plan: &EnsemblePlan, rules: &[Rule]) -> Result<Found, Failure> {
+        let interrupt = signals::watch()?;
+        let contents = Kept::new(None);
+        let (world, manners) = (self.world, self.manners);
+        let wiring = Wiring { world, manners, interrupt: &interrupt, deadline: None, contents: &contents };
+        crate::runtime()?.block_on(async {
+            let connected = wiring.connect(&[plan], Vec::new()).await?;
+            let tools = connected.roster.offer().tools().map(|tool| discovered(tool, rules)).collect();
+            let survey =
+                connected.surveys().first().map(|(_, found)| (survey::json(found), survey::line(found)));
+            let failure = connected.failures.first().map(ToString::to_string);
+            connected.disconnect(manners).await;
+            match failure {
+                Some(failure) => Err(Failure::new(Kind::Ensemble, "ensemble", failure)),
+                None => Ok(Found { tools, survey }),
+            }
+        })
+    }
+}
+
+fn place(plan: &EnsemblePlan) -> String {
+    format!("{}:{}", plan.origin.file, plan.origin.line)
+}
+
+fn declared(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value {
+    let builtin = matches!(invoker.kind, InvokerKind::Builtin(_));
+    let (own, own_source) = own_permission(&invoker.policy, builtin, plan.trusted, &place(plan));
+    let tool = format!("{}.{}", plan.name, invoker.name);
+    let judgement =
+        judge(rules, Subject { tool: &tool, own, own_source: &own_source, trusted: plan.trusted });
+    let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
+    row(&Shown {
+        invoker: invoker.name.as_str(),
+        shown_as: tool_name(&prefix, &invoker.name).as_str(),
+        description: &invoker.description,
+        permission: permission(judgement.permission),
+        because: &judgement.rule,
+        policy: &invoker.policy,
+        arguments: invoker.arguments.as_ref(),
+    })
+}
+
+fn discovered(tool: &Tool, rules: &[Rule]) -> Value {
+    let (own, own_source) = &tool.own;
+    let subject = Subject { tool: &tool.qualified, own: *own, own_source, trusted: tool.trusted };
+    let judgement = judge(rules, subject);
+    row(&Shown {
+        invoker: tool.qualified.split_once('.').map_or("", |(_, invoker)| invoker),
+        shown_as: tool.declaration.name.as_str(),
+        description: &tool.declaration.description,
+        permission: permission(judgement.permission),
+        because: &judgement.rule,
+        policy: &tool.policy,
+        arguments: Some(&tool.declaration.arguments),
+    })
+}
+
+/// One tool, wherever it is known from.
+struct Shown<'a> {
+    invoker: &'a str,
+    shown_as: &'a str,
+    description: &'a str,
+    permission: &'a str,
+    because: &'a str,
+    policy: &'a Policy,
+    arguments: Option<&'a Value>,
+}
+
+fn row(shown: &Shown<'_>) -> Value {
+    json!({
+        "invoker": shown.invoker,
+        "shown_as": shown.shown_as,
+        "description": shown.description,
+        "permission": shown.permission,
+        "because": shown.because,
+        "timeout_s": shown.policy.timeout.as_secs_f64(),
+        "arguments": shown.arguments,
+    })
+}
+
+fn tool_text(row: &Value) -> String {
+    let word = |key: &str| safe_line(row[key].as_str().unwrap_or_default(), 400);
+    let mut text = format!(
+        "\n{}  [{}, because of {}]\n  {}\n",
+        word("invoker"),
+        word("permission"),
+        word("because"),
+        word("description")
+    );
+    let required: Vec<&str> =
+        row["arguments"]["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, schema) in row["arguments"]["properties"].as_object().into_iter().flatten() {
+        let kind = schema["type"].as_str().unwrap_or("any");
+        let need = if required.contains(&name.as_str()) { "required" } else { "optional" };
+        let about = safe_line(schema["description"].as_str().unwrap_or_default(), 200);
+        text.push_str(&format!("    {} ({}, {need})  {about}\n", safe_line(name, 64), safe(kind)));
+    }
+    text
+}
