@@ -17,6 +17,7 @@ use crate::adapters::contents::Kept;
 use crate::adapters::eras::EraFile;
 use crate::adapters::fetch::HttpFetch;
 use crate::adapters::http::HttpWire;
+use crate::adapters::lists::ListFiles;
 use crate::adapters::secrets::Secret;
 use crate::adapters::signals::Interrupt;
 use crate::adapters::understudy::UnderstudyWire;
@@ -197,6 +198,7 @@ impl Wiring<'_> {
             guardian: guardian.clone(),
             http: Box::new(client),
             eras: Arc::new(EraFile::new(self.world.cache_dir())),
+            lists: Arc::new(ListFiles::new(self.world.cache_dir())),
             artefacts: Arc::new(self.contents.shown()),
             avoid,
             warn: Arc::new(move |line| said.add(line)),

@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::http::Site;
 use crate::launch::Launch;
 use crate::link::{Link, Way};
-use crate::listing::{Declared, Listed};
+use crate::listing::{Declared, Entries, Listed, sift};
 use crate::selection::Selection;
 use crate::server::Server;
 use crate::{Surroundings, Survey, words};
@@ -34,6 +34,8 @@ pub struct McpConnection {
     defaults: Policy,
     policies: std::collections::BTreeMap<converse_canister::InvokerName, Policy>,
     filter: ToolFilter,
+    /// Started at its first call, if its tools are known from an earlier run.
+    lazy: bool,
     server: Arc<Server>,
     survey: Mutex<Option<Survey>>,
     /// What has been warned of: once is enough.
@@ -55,13 +57,14 @@ impl McpConnection {
             defaults: plan.defaults.clone(),
             policies: plan.tools.clone(),
             filter: plan.filter.clone(),
+            lazy: plan.lazy,
             server: Arc::new(server),
             survey: Mutex::default(),
             told: Mutex::default(),
         }
     }
 
-    /// What the server said of itself; `None` before it is connected.
+    /// What the server said of itself; `None` before it is connected, and where a lazy one was not needed.
     pub fn survey(&self) -> Option<Survey> {
         self.survey.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -69,7 +72,11 @@ impl McpConnection {
     async fn connected(&self, ensemble: &Ensemble) -> Result<Vec<Tool>, Failure> {
         let begun = Instant::now();
         let selection = Selection::new(&self.filter)?;
-        let (link, listed) = self.server.connect().await?;
+        if let Some(entries) = self.remembered() {
+            return Ok(self.tools(ensemble, &selection, sift(entries)));
+        }
+        let (link, entries) = self.server.connect().await?;
+        let listed = self.listed(entries);
         let (offered, skipped) = (listed.offered, skipped(&listed));
         let tools = self.tools(ensemble, &selection, listed);
         let survey = survey(&link, offered, tools.len(), skipped, begun.elapsed());
@@ -78,8 +85,20 @@ impl McpConnection {
     }
 
     async fn refreshed(&self, ensemble: &Ensemble) -> Option<Vec<Tool>> {
-        let listed = self.server.relist().await?;
+        let listed = self.listed(self.server.relist().await?);
         Some(self.tools(ensemble, &Selection::new(&self.filter).ok()?, listed))
+    }
+
+    fn remembered(&self) -> Option<Entries> {
+        let lists = self.lazy.then_some(&self.server.surroundings.lists)?;
+        Entries::read(&lists.get(&self.server.key)?)
+    }
+
+    fn listed(&self, entries: Entries) -> Listed {
+        if self.lazy {
+            self.server.surroundings.lists.put(&self.server.key, &entries.written());
+        }
+        sift(entries)
     }
 
     fn tools(&self, ensemble: &Ensemble, selection: &Selection, listed: Listed) -> Vec<Tool> {

@@ -35,6 +35,8 @@ pub(crate) enum Failure {
     Slow { limit: Duration, words: String },
     #[error("it speaks version {0} of the protocol, which is not known here")]
     Version(String),
+    #[error("it speaks none of our versions of the protocol, but {0}")]
+    Versions(String),
     #[error("it lists its tools for ever: {0}")]
     Endless(String),
 }

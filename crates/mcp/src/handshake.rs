@@ -96,10 +96,7 @@ fn broken(error: ClientInitializeError) -> Broken {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return broken(*fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<_> = server_supported.iter().map(ProtocolVersion::as_str).collect();
-            Failure::Nonsense(format!(
-                "it speaks none of our versions of the protocol, but {}",
-                words::cleaned(&theirs.join(", "), 200)
-            ))
+            Failure::Versions(words::cleaned(&theirs.join(", "), 200))
         }
         ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
             Failure::Nonsense("it answered the handshake with something else".to_owned())

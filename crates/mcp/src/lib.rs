@@ -31,5 +31,5 @@ mod tests;
 mod words;
 
 pub use connection::McpConnection;
-pub use surroundings::{Era, Eras, Surroundings, Warn};
+pub use surroundings::{Era, Eras, Lists, Surroundings, Warn};
 pub use survey::Survey;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::error::Failure;
 use crate::handshake::Mode;
 use crate::link::{Link, Way, Witness};
-use crate::listing::{self, Listed};
+use crate::listing::{self, Entries};
 use crate::{Era, Surroundings};
 
 /// New processes after the first one.
@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// The first connection, and what the server offers: all of it within the connect timeout.
-    pub(crate) async fn connect(&self) -> Result<(Arc<Link>, Listed), Failure> {
+    pub(crate) async fn connect(&self) -> Result<(Arc<Link>, Entries), Failure> {
         let witness = Witness::default();
         let limit = self.connect_timeout;
         let connected = timeout(limit, async {
@@ -109,7 +109,10 @@ impl Server {
                     }
                     silent = matches!(failure, Failure::Silent { .. });
                     tracing::debug!(?mode, %failure, "a server did not answer this way");
-                    failed = failure;
+                    // That nothing of what it speaks is known says more than what the other era came to.
+                    if !matches!(failed, Failure::Versions(_)) {
+                        failed = failure;
+                    }
                 }
             }
         }
@@ -123,9 +126,9 @@ impl Server {
         }
         let limit = deadline.min(Instant::now() + self.connect_timeout);
         let reopened = timeout_at(limit, self.reopen()).await;
-        let reopened = reopened.unwrap_or_else(|_| Err("it was not connected again in time".to_owned()));
+        let reopened = reopened.unwrap_or_else(|_| Err("the server was not connected in time".to_owned()));
         reopened.map_err(|reason| InvokeError::Unreachable {
-            message: format!("not sent: the server is gone; {reason}"),
+            message: format!("not sent: {reason}"),
             sent: false,
         })
     }
@@ -138,29 +141,40 @@ impl Server {
         if self.closed.load(Ordering::Relaxed) {
             return Err("it has been disconnected".to_owned());
         }
-        let dead = self.current();
+        let Some(dead) = self.current() else {
+            // A lazy one is started by its first call.
+            let begun = self.begin().await;
+            return begun.map_err(|failure| format!("the server could not be connected: {failure}"));
+        };
         let remote = matches!(self.way, Way::Http(_));
         // Over HTTP nothing is started by it, and a server that is slow today may answer tomorrow.
         if *restarts >= MAX_RESTARTS && !remote {
-            let fate = match &dead {
-                Some(link) => link.discreet(link.obituary().await),
-                None => String::new(),
-            };
-            return Err(format!("it was connected again {MAX_RESTARTS} times and is not once more; {fate}"));
+            let fate = dead.discreet(dead.obituary().await);
+            return Err(format!(
+                "the server is gone; it was connected again {MAX_RESTARTS} times and is not once more; {fate}"
+            ));
         }
         tokio::time::sleep(BACKOFF * 2_u32.pow(*restarts)).await;
         *restarts = MAX_RESTARTS.min(*restarts + 1);
-        let mode = dead.as_ref().map_or(Mode::Probe, |link| Mode::Only(link.era));
+        let mode = Mode::Only(dead.era);
         let opened = Link::open(&self.way, &self.surroundings, mode, &Witness::default()).await;
-        let link = Arc::new(opened.map_err(|failure| failure.to_string())?);
+        let link = Arc::new(opened.map_err(|failure| format!("the server is gone; {failure}"))?);
         // It may be another version of itself by now.
         link.handler.changed.store(true, Ordering::Relaxed);
         self.put(Some(Arc::clone(&link)));
         Ok(link)
     }
 
+    async fn begin(&self) -> Result<Arc<Link>, Failure> {
+        let link = Arc::new(self.open(&Witness::default()).await?);
+        // What was remembered of it may be old.
+        link.handler.changed.store(true, Ordering::Relaxed);
+        self.put(Some(Arc::clone(&link)));
+        Ok(link)
+    }
+
     /// The tools anew, if the server said that they have changed. `None`: they have not, or could not be had.
-    pub(crate) async fn relist(&self) -> Option<Listed> {
+    pub(crate) async fn relist(&self) -> Option<Entries> {
         let link = self.living()?;
         if !link.handler.changed.swap(false, Ordering::Relaxed) {
             return None;

@@ -23,6 +23,7 @@ pub struct Surroundings {
     /// Builds the client to reach HTTP servers with; `true` asks for one that can speak TLS.
     pub http: Box<dyn Fn(bool) -> Result<reqwest::Client, String> + Send + Sync>,
     pub eras: Arc<dyn Eras>,
+    pub lists: Arc<dyn Lists>,
     /// Keeps the bytes of pictures and sounds.
     pub artefacts: Arc<dyn Artefacts>,
     /// Programs below it are not found by a bare name: a project's directory that nobody has trusted.
@@ -43,6 +44,14 @@ pub enum Era {
     Modern,
     /// Up to 2025-11-25: `initialize`.
     Legacy,
+}
+
+/// The tool lists of earlier runs, for ensembles that are `lazy`: started at their first call. Keys as in [`Eras`].
+pub trait Lists: Send + Sync {
+    /// The text that was put, or none.
+    fn get(&self, key: &str) -> Option<String>;
+    /// As the server wrote its tools: foreign, at most 32 MiB.
+    fn put(&self, key: &str, list: &str);
 }
 
 /// What is known of servers from earlier runs. A key is opaque: the SHA-256, in hex, of what starts or reaches the

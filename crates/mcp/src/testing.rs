@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::link::Way;
 use crate::server::Server;
-use crate::{Era, Eras, McpConnection, Surroundings};
+use crate::{Era, Eras, Lists, McpConnection, Surroundings};
 
 /// What the fake does about a message.
 pub(crate) enum Act {
@@ -140,6 +140,7 @@ pub(crate) struct Stage {
     pub(crate) protocol: Protocol,
     pub(crate) timeout: Duration,
     pub(crate) eras: Arc<Remembered>,
+    pub(crate) lists: Arc<RememberedLists>,
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
 }
 
@@ -153,6 +154,19 @@ impl Eras for Remembered {
 
     fn put(&self, key: &str, era: Era) {
         self.0.lock().unwrap().insert(key.to_owned(), era);
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct RememberedLists(pub(crate) Mutex<HashMap<String, String>>);
+
+impl Lists for RememberedLists {
+    fn get(&self, key: &str) -> Option<String> {
+        self.0.lock().unwrap().get(key).cloned()
+    }
+
+    fn put(&self, key: &str, list: &str) {
+        self.0.lock().unwrap().insert(key.to_owned(), list.to_owned());
     }
 }
 
@@ -208,6 +222,7 @@ impl Stage {
             protocol: Protocol::Auto,
             timeout: Duration::from_secs(30),
             eras: Arc::default(),
+            lists: Arc::default(),
             warnings: Arc::default(),
         }
     }
@@ -221,6 +236,7 @@ impl Stage {
             guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
             http: Box::new(|_| Err("no network".to_owned())),
             eras: Arc::clone(&self.eras) as Arc<dyn Eras>,
+            lists: Arc::clone(&self.lists) as Arc<dyn Lists>,
             artefacts: Arc::new(Shelf(true)),
             avoid: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),

@@ -3,11 +3,12 @@
 //! Only a hint that saves a second start: it may be lost, and one that is wrong costs one try. So nothing here fails.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::{fs, io};
 
 use converse_mcp::{Era, Eras};
+
+use crate::adapters::cache::Cache;
 
 const NAME: &str = "mcp-eras.json";
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -16,18 +17,22 @@ const MOST: usize = 5_000;
 
 #[derive(Debug)]
 pub(crate) struct EraFile {
-    /// `None` without a home.
-    dir: Option<PathBuf>,
+    cache: Cache,
     known: OnceLock<Mutex<BTreeMap<String, String>>>,
 }
 
 impl EraFile {
     pub(crate) fn new(dir: Option<PathBuf>) -> Self {
-        Self { dir, known: OnceLock::new() }
+        Self { cache: Cache(dir), known: OnceLock::new() }
+    }
+
+    fn read(&self) -> BTreeMap<String, String> {
+        let bytes = self.cache.read(NAME, MAX_BYTES);
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     fn known(&self) -> &Mutex<BTreeMap<String, String>> {
-        self.known.get_or_init(|| Mutex::new(self.dir.as_deref().and_then(read).unwrap_or_default()))
+        self.known.get_or_init(|| Mutex::new(self.read()))
     }
 }
 
@@ -47,7 +52,7 @@ impl Eras for EraFile {
         }
         let mut known = self.known().lock().unwrap_or_else(PoisonError::into_inner);
         // Another run may have learnt something in the meantime.
-        known.extend(self.dir.as_deref().and_then(read).unwrap_or_default());
+        known.extend(self.read());
         if known.len() >= MOST {
             known.clear();
         }
@@ -56,30 +61,8 @@ impl Eras for EraFile {
             Era::Legacy => "legacy",
         };
         known.insert(key.to_owned(), word.to_owned());
-        let Some(dir) = &self.dir else { return };
-        let text = serde_json::to_vec(&*known).unwrap_or_default();
-        if let Err(error) = replace(dir, &text) {
-            tracing::debug!(%error, "the eras of servers were not kept");
-        }
+        self.cache.write(NAME, &serde_json::to_vec(&*known).unwrap_or_default());
     }
-}
-
-fn read(dir: &Path) -> Option<BTreeMap<String, String>> {
-    let path = dir.join(NAME);
-    let metadata = fs::metadata(&path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_BYTES {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
-}
-
-/// Not synced to the disk: what is lost is learnt again.
-fn replace(dir: &Path, text: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    let temporary = dir.join(format!(".{NAME}-{}", std::process::id()));
-    fs::write(&temporary, text)
-        .and_then(|()| fs::rename(&temporary, dir.join(NAME)))
-        .inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
 #[cfg(test)]
@@ -97,7 +80,7 @@ mod tests {
         first.put("a", Era::Legacy);
         second.put("b", Era::Modern);
         assert_eq!((eras().get("a"), eras().get("b")), (Some(Era::Legacy), Some(Era::Modern)));
-        fs::write(below.join(NAME), "{").unwrap();
+        std::fs::write(below.join(NAME), "{").unwrap();
         assert_eq!(eras().get("a"), None);
         eras().put("a", Era::Modern);
         assert_eq!(eras().get("a"), Some(Era::Modern));

@@ -2,12 +2,14 @@
 
 pub(crate) mod approver;
 pub(crate) mod audit;
+pub(crate) mod cache;
 pub(crate) mod client;
 pub(crate) mod contents;
 pub(crate) mod eras;
 pub(crate) mod fetch;
 pub(crate) mod http;
 pub(crate) mod journal;
+pub(crate) mod lists;
 pub(crate) mod log;
 pub(crate) mod secrets;
 pub(crate) mod signals;

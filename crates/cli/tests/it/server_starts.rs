@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::body::text;
+use crate::body::{Dialect, calls, text};
 use crate::env::{Measured, TestEnv, measure};
-use crate::fake_server::{BROKEN, Called, FakeServer, MEMORY, ask, at_once, brief, offered};
-use crate::provider::Provider;
+use crate::fake_server::{BROKEN, Called, FakeServer, MEMORY, ask, at_once, brief, offered, outcomes};
+use crate::provider::{Line, Provider};
 
 /// A run with a broken server beside a good one. The good one is usable; what is said of the broken one comes back.
 #[track_caller]
@@ -154,8 +154,11 @@ fn a_bad_tool_costs_only_itself() {
     for good in ["broken__echo", "broken__good", "broken__pattern"] {
         assert!(offered.iter().any(|name| name == good), "{good}: {offered:?}");
     }
-    let good: Vec<&str> =
-        ["echo", "env", "fds", "image", "fail", "pid", "progress", "meet", "good", "pattern"].into();
+    let good: Vec<&str> = [
+        "echo", "env", "fds", "image", "fail", "pid", "progress", "meet", "good", "pattern", "any_of",
+        "root_ref",
+    ]
+    .into();
     let others: Vec<&String> =
         offered.iter().filter(|name| !good.iter().any(|good| **name == format!("broken__{good}"))).collect();
     // `back_pattern` needs a backtracking engine, which is bounded; it may stay.
@@ -176,6 +179,45 @@ fn the_reason_a_tool_is_left_out_is_told() {
     for bad in bad {
         let lines = called.0.ran.stderr.lines().filter(|line| line.contains(bad)).count();
         assert!((1..=2).contains(&lines), "`{bad}`: {}", brief(&called.0.ran));
+    }
+}
+
+/// What a provider refuses at the root of a schema is not sent to it, and still holds here.
+#[test]
+fn a_schema_is_narrowed_for_the_provider_and_not_for_the_check() {
+    for dialect in [Dialect::Chat, Dialect::Anthropic] {
+        let call = |tool: &'static str, arguments| calls([(tool, arguments)]);
+        let provider = Provider::new(
+            dialect,
+            [
+                Line::from(call("broken__any_of", json!({}))),
+                call("broken__root_ref", json!({})).into(),
+                text("Well.").into(),
+            ],
+        );
+        let env = provider.env(TestEnv::new());
+        FakeServer::new(BROKEN, &["--malformed"]).write(&env);
+        let ran = ask(&provider, &env, &["-e", BROKEN]).exits(0);
+        provider.is_content();
+        let tools = provider.requests()[0]["tools"].as_array().unwrap().clone();
+        let schema = |name: &str| {
+            let function = |tool: &serde_json::Value| {
+                if tool["function"].is_object() { tool["function"].clone() } else { tool.clone() }
+            };
+            let found = tools.iter().map(function).find(|tool| tool["name"] == name).unwrap();
+            if found["parameters"].is_object() {
+                found["parameters"].clone()
+            } else {
+                found["input_schema"].clone()
+            }
+        };
+        for name in ["broken__any_of", "broken__root_ref"] {
+            let schema = schema(name);
+            assert!(schema["type"] == "object" && schema["properties"]["id"].is_object(), "{schema}");
+            assert!(schema.get("anyOf").is_none() && schema.get("$ref").is_none(), "{schema}");
+        }
+        let refused = |(outcome, _): (String, String)| outcome == "invalid";
+        assert!(outcomes(&ran).into_iter().all(refused), "{}", brief(&ran));
     }
 }
 

@@ -285,3 +285,65 @@ fn many_tools_are_no_trouble() {
         "this is numbered_999"
     );
 }
+
+/// A lazy one is started at the first call of one of its tools, once they are known.
+#[test]
+fn a_lazy_server_is_started_when_it_is_needed() {
+    let script = || [Line::from(calls([("fake__echo", json!({ "text": "late" }))])), text("Ok.").into()];
+    let provider = Provider::chat(script().into_iter().chain([text("Nothing to do.").into()]));
+    let env = provider.env(TestEnv::new());
+    let journal = format!("--journal={}", env.path("journal").display());
+    FakeServer::new("fake", &["--era=legacy", &journal]).ensemble("lazy = true").write(&env);
+    let starts = || noted(&env, "journal", "initialize");
+    ask(&provider, &env, &[]).exits(0);
+    assert_eq!(starts(), 1, "its tools are not known yet");
+    ask(&provider, &env, &[]).exits(0);
+    assert_eq!(starts(), 1, "nobody needed it");
+    let requests = provider.requests();
+    assert_eq!(offered(&requests[0]), offered(&requests[2]));
+    let ran = FakeServer::new("fake", &["--era=legacy", &journal]).ensemble("lazy = true").call(
+        &env,
+        "echo",
+        json!({ "text": "late" }),
+    );
+    assert_eq!((ran.is("success").as_str(), starts()), ("late", 2));
+    // Whoever checks it wants it started.
+    let dir = env.path("servers").display().to_string();
+    env.run(&["ensembles", "check", "--connect", &dir]).exits(0);
+    assert_eq!(starts(), 3);
+}
+
+#[test]
+fn a_check_that_connects_tells_what_it_met() {
+    let env = TestEnv::new();
+    FakeServer::new("good", &["--malformed=bomb"]).write(&env);
+    FakeServer::new("gone", &["--exit=3", "--stderr=no license"]).ensemble("required = true").write(&env);
+    let dir = env.path("servers").display().to_string();
+    env.run(&["ensembles", "check", &dir]).exits(0);
+    let ran = env.run(&["ensembles", "check", "--connect", &dir]).exits(10);
+    for said in ["good: ", "tool-left-out", "bomb: ", "connect-failed", "no license", "gone.toml:1"] {
+        assert!(ran.stdout.contains(said), "{said}: {}", brief(&ran));
+    }
+    let findings = env.run(&["ensembles", "check", "--connect", "--json", &dir]).exits(10).json();
+    let codes: Vec<_> = findings.as_array().unwrap().iter().map(|finding| finding["code"].clone()).collect();
+    assert_eq!(codes, ["connect-failed", "tool-left-out"]);
+    assert!(findings[0]["file"].as_str().unwrap().ends_with("gone.toml") && findings[0]["line"] == 1);
+}
+
+#[test]
+fn an_ensemble_is_shown_with_the_tools_that_its_server_has() {
+    let env = TestEnv::new();
+    FakeServer::new("fake", &[]).and("[tools.sleep]\npermission = \"deny\"").write(&env);
+    let dir = env.path("servers").display().to_string();
+    let ran = env.run(&["ensembles", "show", "fake", "--ensembles", &dir]).exits(0);
+    assert!(ran.stdout.contains("STARTS ") && ran.stdout.contains("--connect"), "{}", brief(&ran));
+    assert!(!ran.stdout.contains("echo"), "nothing was started: {}", brief(&ran));
+    let shown =
+        env.run(&["ensembles", "show", "fake", "--connect", "--json", "--ensembles", &dir]).exits(0).json();
+    let tool =
+        |name: &str| shown["tools"].as_array().unwrap().iter().find(|tool| tool["invoker"] == name).cloned();
+    assert_eq!(tool("sleep").unwrap()["permission"], "deny");
+    assert_eq!(tool("echo").unwrap()["permission"], "allow");
+    assert_eq!(tool("echo").unwrap()["shown_as"], "fake__echo");
+    assert!(shown["server"]["era"] == "modern" && shown["server"]["kept"].as_u64() > Some(5), "{shown:#}");
+}

@@ -43,8 +43,24 @@ pub(crate) struct Listed {
     pub(crate) skipped: Vec<(String, String)>,
 }
 
+/// The entries of a list as the server wrote them.
+#[derive(Debug, Default)]
+pub(crate) struct Entries(Vec<Box<RawValue>>);
+
+impl Entries {
+    /// Those that an earlier run has written down; `None` if that is no list.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let first: First<Box<RawValue>, MAX_TOOLS> = serde_json::from_str(text).ok()?;
+        (first.left == 0).then_some(Self(first.items))
+    }
+
+    pub(crate) fn written(&self) -> String {
+        format!("[{}]", self.0.iter().map(|entry| entry.get()).collect::<Vec<_>>().join(","))
+    }
+}
+
 /// Everything the server offers. Bounded in time by whoever asks.
-pub(crate) async fn list(link: &Link) -> Result<Listed, Failure> {
+pub(crate) async fn list(link: &Link) -> Result<Entries, Failure> {
     let mut entries = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor = None;
@@ -73,7 +89,7 @@ pub(crate) async fn list(link: &Link) -> Result<Listed, Failure> {
             return Err(Failure::Endless(format!("more than {MAX_BYTES} bytes")));
         }
         match page.next_cursor.filter(|next| !next.is_empty()) {
-            None => return Ok(sift(entries)),
+            None => return Ok(Entries(entries)),
             Some(next) if next.len() > MAX_CURSOR => {
                 return Err(Failure::Endless(format!("a cursor of {} bytes", next.len())));
             }
@@ -116,7 +132,8 @@ fn page(text: &str) -> Result<Page, Failure> {
         .map_err(|error| Failure::Nonsense(format!("its list of tools could not be read: {error}")))
 }
 
-fn sift(entries: Vec<Box<RawValue>>) -> Listed {
+/// Tool by tool: what can be offered and what cannot.
+pub(crate) fn sift(Entries(entries): Entries) -> Listed {
     let mut listed = Listed { offered: entries.len(), ..Listed::default() };
     for (place, entry) in entries.into_iter().enumerate() {
         match serde_json::from_str(entry.get()).map_err(|error| error.to_string()).and_then(declared) {

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn listed(tools: &Value) -> Listed {
-    sift(page(&json!({ "tools": tools }).to_string()).unwrap().tools.items)
+    sift(Entries(page(&json!({ "tools": tools }).to_string()).unwrap().tools.items))
 }
 
 fn names(listed: &Listed) -> Vec<&str> {

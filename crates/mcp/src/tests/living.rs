@@ -154,3 +154,46 @@ async fn disconnecting_is_final_and_harmless() {
     assert!(message.ends_with("it has been disconnected"), "{message}");
     assert_eq!(stage.fake.starts(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_server_is_started_by_its_first_call() {
+    let mut stage = Stage::new(|_, request| legacy(request));
+    stage.plan.lazy = true;
+    let (first, _ensemble, tools) = stage.connected().await;
+    assert_eq!(stage.fake.starts(), 1, "its tools are not known yet");
+    let known: Vec<_> = tools.iter().map(|tool| tool.declaration.clone()).collect();
+    converse_ensemble::Connection::disconnect(first.as_ref()).await;
+    let (connection, ensemble, tools) = stage.connected().await;
+    assert_eq!(tools.iter().map(|tool| tool.declaration.clone()).collect::<Vec<_>>(), known);
+    assert_eq!((stage.fake.starts(), connection.survey()), (1, None));
+    assert!(ensemble.refresh().await.is_none(), "nothing is started to look for changes");
+    let begun = Instant::now();
+    let calls = (0..5).map(|_| call(&tools[0], json!({})));
+    assert!(futures_util::future::join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!((stage.fake.starts(), begun.elapsed()), (2, Duration::ZERO), "one start, without any wait");
+    // What was remembered may be old: the tools are listed again before the next call of a model.
+    assert_eq!(ensemble.refresh().await.map(|tools| tools.len()), Some(known.len()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_server_that_cannot_be_started_says_so_when_it_is_needed() {
+    let mut stage = Stage::new(|start, request| if start == 1 { legacy(request) } else { Act::Exit });
+    stage.plan.lazy = true;
+    stage.connected().await;
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    let Err(InvokeError::Unreachable { message, sent: false }) = call(&tools[0], json!({})).await else {
+        panic!()
+    };
+    assert!(message.contains("not sent: the server could not be connected: "), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_memory_of_tools_is_none() {
+    for damaged in ["", "{}", "[1", "null"] {
+        let mut stage = Stage::new(|_, request| legacy(request));
+        stage.plan.lazy = true;
+        stage.lists.0.lock().unwrap().insert("key".to_owned(), damaged.to_owned());
+        let (connection, ..) = stage.connected().await;
+        assert!(connection.survey().is_some(), "{damaged}");
+    }
+}

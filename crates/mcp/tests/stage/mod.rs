@@ -12,7 +12,7 @@ use converse_config::{
     ConnectionPlan, EnsemblePlan, Environment, Origin, Policy, Protocol, Scope, ToolFilter, Way,
 };
 use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
-use converse_mcp::{Era, Eras, McpConnection, Surroundings};
+use converse_mcp::{Era, Eras, Lists, McpConnection, Surroundings};
 
 #[derive(Default)]
 pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
@@ -33,6 +33,14 @@ impl Artefacts for Nowhere {
     fn keep(&self, _: &[u8]) -> Option<Digest> {
         None
     }
+}
+
+impl Lists for Nowhere {
+    fn get(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn put(&self, _: &str, _: &str) {}
 }
 
 fn client(_https: bool) -> Result<reqwest::Client, String> {
@@ -70,6 +78,7 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
         guardian: converse_child::Guardian::new(PathBuf::from("/bin/cat"), vec![]),
         http: Box::new(client),
         eras: Arc::clone(eras) as Arc<dyn Eras>,
+        lists: Arc::new(Nowhere),
         artefacts: Arc::new(Nowhere),
         avoid: None,
         warn: Arc::new(|_| ()),

@@ -82,9 +82,9 @@ impl Check<'_> {
         let contents = Kept::new(None);
         let (world, manners) = (self.world, self.manners);
         let wiring = Wiring { world, manners, interrupt: &interrupt, deadline: None, contents: &contents };
-        // What is required is told like all others: every problem counts.
-        let optional: Vec<EnsemblePlan> =
-            plans.iter().map(|plan| EnsemblePlan { required: false, ..(*plan).clone() }).collect();
+        // What is required is told like all others, and what is lazy is started as well.
+        let eager = |plan: &&EnsemblePlan| EnsemblePlan { required: false, lazy: false, ..(*plan).clone() };
+        let optional: Vec<EnsemblePlan> = plans.iter().map(eager).collect();
         crate::runtime()?.block_on(async {
             let connected = wiring.connect(&optional.iter().collect::<Vec<_>>(), Vec::new()).await?;
             let mut met = Met::default();

@@ -91,7 +91,8 @@ impl Show<'_> {
         let (world, manners) = (self.world, self.manners);
         let wiring = Wiring { world, manners, interrupt: &interrupt, deadline: None, contents: &contents };
         crate::runtime()?.block_on(async {
-            let connected = wiring.connect(&[plan], Vec::new()).await?;
+            let eager = EnsemblePlan { lazy: false, ..plan.clone() };
+            let connected = wiring.connect(&[&eager], Vec::new()).await?;
             let tools = connected.roster.offer().tools().map(|tool| discovered(tool, rules)).collect();
             let survey =
                 connected.surveys().first().map(|(_, found)| (survey::json(found), survey::line(found)));

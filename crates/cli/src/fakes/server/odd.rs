@@ -31,6 +31,8 @@ pub(super) fn malformed() -> Vec<Value> {
         with_schema("pattern", property(json!({ "type": "string", "pattern": "^(a+)+$" }))),
         with_schema("back_pattern", property(json!({ "type": "string", "pattern": r"^(a*)*\1$" }))),
         with_schema("large", property(json!({ "type": "string", "description": "x".repeat(100 * 1024) }))),
+        with_schema("any_of", any_of()),
+        with_schema("root_ref", json!({ "$ref": "#/$defs/arguments", "$defs": { "arguments": any_of() } })),
         tool("good", "Is as good as any", &[]),
     ]
 }
@@ -41,6 +43,16 @@ fn with_schema(name: &str, schema: Value) -> Value {
 
 fn property(schema: Value) -> Value {
     json!({ "type": "object", "properties": { "value": schema } })
+}
+
+/// What some providers refuse at the root of a schema.
+fn any_of() -> Value {
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": { "id": { "type": "integer" }, "name": { "type": "string" } },
+        "anyOf": [{ "required": ["id"] }, { "required": ["name"] }],
+    })
 }
 
 fn bomb() -> Value {

@@ -1,0 +1,52 @@
+//! The tools of lazy servers as they were last time: `mcp-tools/<key>.json` in the user's cache directory.
+
+use std::path::PathBuf;
+
+use converse_mcp::Lists;
+
+use crate::adapters::cache::Cache;
+
+/// More than any server may list.
+const MAX_BYTES: u64 = 33 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct ListFiles(Cache);
+
+impl ListFiles {
+    pub(crate) fn new(dir: Option<PathBuf>) -> Self {
+        Self(Cache(dir.map(|dir| dir.join("mcp-tools"))))
+    }
+}
+
+impl Lists for ListFiles {
+    fn get(&self, key: &str) -> Option<String> {
+        String::from_utf8(self.0.read(&name(key), MAX_BYTES)?).ok()
+    }
+
+    fn put(&self, key: &str, list: &str) {
+        if self.get(key).as_deref() != Some(list) {
+            self.0.write(&name(key), list.as_bytes());
+        }
+    }
+}
+
+/// A key is a digest in hex.
+fn name(key: &str) -> String {
+    format!("{key}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_there_next_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let lists = ListFiles::new(Some(dir.path().to_path_buf()));
+        assert_eq!(lists.get("a"), None);
+        lists.put("a", "[1]");
+        lists.put("a", "[2]");
+        assert_eq!((lists.get("a").as_deref(), lists.get("b")), (Some("[2]"), None));
+        assert_eq!(std::fs::read_dir(dir.path().join("mcp-tools")).unwrap().count(), 1);
+    }
+}
