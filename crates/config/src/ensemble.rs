@@ -79,7 +79,11 @@ fn read(file: &Table<'_, '_>, source: SourceId) -> EnsembleDescriptor {
         source,
         span: head.map_or(file.span, |table| table.span),
         name: head.and_then(|table| table.required_string("name")),
-        description: head.and_then(|table| table.described("ensemble")),
+        // A server describes its tools itself.
+        description: head.and_then(|table| match has_connection {
+            Some(_) => table.string("description"),
+            None => table.described("ensemble"),
+        }),
         enabled: head.and_then(|table| table.boolean("enabled")),
         required: head.and_then(|table| table.boolean("required")),
         lazy: head.and_then(|table| table.boolean("lazy")),

@@ -9,6 +9,7 @@ use converse_config::{
 
 const SETTINGS: &str = include_str!("../../../docs/reference/settings.md");
 const README: &str = include_str!("../../../README.md");
+const SERVERS: &str = include_str!("../../../docs/guides/mcp.md");
 const DESCRIPTORS: &str = include_str!("../../../docs/reference/descriptors.md");
 
 const BUILTINS: [BuiltinSpec<'static>; 5] = [
@@ -25,7 +26,7 @@ type Example = (&'static str, &'static str);
 /// Every block of TOML of these pages.
 fn examples() -> Vec<Example> {
     let mut examples = Vec::new();
-    for page in [README, SETTINGS, DESCRIPTORS] {
+    for page in [README, SETTINGS, SERVERS, DESCRIPTORS] {
         let blocks: Vec<_> = page.split("```toml\n").skip(1).collect();
         let fences = page.lines().filter(|line| line.contains("```") && line.contains("toml"));
         assert_eq!(blocks.len(), fences.count(), "a fence is written in another way");
@@ -90,7 +91,7 @@ fn descriptor_examples_are_right() {
         files.into_iter().map(|(file, text)| (file.trim_start_matches("ensembles/"), text)).collect();
     let loaded = load(&[], &files);
     let environment =
-        Environment::new(["WEATHER_TOKEN", "PAGES_TOKEN"].map(|name| (name.to_owned(), "x".to_owned())));
+        Environment::new(["WEATHER_TOKEN", "PAGES_TOKEN", "TICKETS_TOKEN", "FILES_DEBUG"].map(|name| (name.to_owned(), "x".to_owned())));
     let given = Given {
         builtins: &BUILTINS,
         environment: &environment,
