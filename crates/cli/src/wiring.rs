@@ -14,6 +14,7 @@ use futures_util::future::BoxFuture;
 
 use crate::adapters::client::{ClientPlan, Redirects, cause_of};
 use crate::adapters::contents::Kept;
+use crate::adapters::discreet::Discreet;
 use crate::adapters::eras::EraFile;
 use crate::adapters::fetch::HttpFetch;
 use crate::adapters::http::HttpWire;
@@ -157,15 +158,17 @@ impl Wiring<'_> {
             .map(|avoid| Arc::new(self.surroundings_of_servers(guardian, said, avoid)));
         let mut servers = Vec::new();
         let mut connection = |plan: &EnsemblePlan| -> Box<dyn Connection> {
+            let redactor = self.manners.redactor.clone();
             let Some(connection) = &plan.connection else {
-                return Box::new(DeclaredConnection::new(plan, all_builtins(), Arc::clone(&declared)));
+                let inner = DeclaredConnection::new(plan, all_builtins(), Arc::clone(&declared));
+                return Box::new(Discreet { inner, redactor });
             };
             // A project's own directory is no place to find a program by its bare name.
             let of_project = plan.origin.scope == Scope::Project;
             let surroundings = Arc::clone(if of_project { &outside } else { &anywhere });
             let server = Arc::new(McpConnection::new(plan, connection, surroundings));
             servers.push((plan.name.clone(), Arc::clone(&server)));
-            Box::new(Shared(server))
+            Box::new(Discreet { inner: Shared(server), redactor })
         };
         let ensembles = plans.iter().map(|plan| Ensemble::new(plan, connection(plan))).collect();
         (ensembles, servers)

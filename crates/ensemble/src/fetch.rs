@@ -1,5 +1,5 @@
-//! The port to HTTP for tools. The adapter is the program's: it knows proxies, certificates and which addresses may be
-//! contacted; here nothing opens a socket.
+//! The port to HTTP for tools. The adapter is the program's: it knows proxies and certificates; here nothing opens a
+//! socket.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -38,7 +38,7 @@ pub enum FetchError {
     /// It may have been sent, and nobody knows what came of it.
     #[error("{0}")]
     Broken(String),
-    /// Nothing was sent, and nothing would be at another try: an address that may not be contacted.
+    /// Nothing was sent, and nothing would be at another try: the request itself cannot be made.
     #[error("{0}")]
     Refused(String),
 }

@@ -1,8 +1,8 @@
 //! A Chat Completions request as the router needs it: the prompt, the tools, what has been called and answered since.
 //!
 //! Strict in what would be an error at OpenAI's too (no messages, an unknown role, a result without its call's id) and
-//! lenient in what it does not read. Surprising: the prompt is the last user message *with a text*: pictures out of
-//! results travel in a user message of their own behind the results.
+//! lenient in what it does not read. Surprising: pictures out of results travel in a user message of their own right
+//! behind the results, which is therefore not taken for the prompt.
 
 use serde_json::Value;
 
@@ -75,8 +75,7 @@ impl Request {
         }
         check(messages)?;
         let flag = |pointer: &str| body.pointer(pointer).and_then(Value::as_bool);
-        let last =
-            messages.iter().rposition(|message| role(message) == "user" && !text(message).trim().is_empty());
+        let last = (0..messages.len()).rfind(|at| is_prompt(messages, *at));
         let behind = last.and_then(|last| messages.get(last + 1..)).unwrap_or(messages);
         Ok(Self {
             model: model.to_owned(),
@@ -104,6 +103,19 @@ fn check(messages: &[Value]) -> Result<(), Malformed> {
         }
     }
     Ok(())
+}
+
+/// Did the user say it? A message with pictures behind a result holds that result's.
+fn is_prompt(messages: &[Value], at: usize) -> bool {
+    let is = |at: usize, wanted: &str| messages.get(at).is_some_and(|message| role(message) == wanted);
+    let Some(message) = messages.get(at).filter(|_| is(at, "user")) else { return false };
+    let behind_a_result = at.checked_sub(1).is_some_and(|before| is(before, "tool"));
+    !text(message).trim().is_empty() && !(behind_a_result && has_pictures(message))
+}
+
+fn has_pictures(message: &Value) -> bool {
+    let parts = message.get("content").and_then(Value::as_array);
+    parts.into_iter().flatten().any(|part| part.get("type").is_some_and(|kind| kind == "image_url"))
 }
 
 fn role(message: &Value) -> &str {
@@ -188,7 +200,7 @@ mod tests {
                 {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "a__b", "arguments": "{}"}}, {"id": "2", "function": {"name": "a__b"}}]},
                 {"role": "tool", "tool_call_id": "2", "content": "two"},
                 {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "one"}]},
-                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]},
+                {"role": "user", "content": [{"type": "text", "text": "The images from above:"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
             ],
         }))
         .unwrap();

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod cache;
 pub(crate) mod client;
 pub(crate) mod contents;
+pub(crate) mod discreet;
 pub(crate) mod eras;
 pub(crate) mod fetch;
 pub(crate) mod http;

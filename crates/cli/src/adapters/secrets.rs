@@ -53,6 +53,14 @@ impl Redactor {
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
+    /// Most texts hold no key and are left as they are.
+    pub(crate) fn clean_text(&self, text: &mut String) {
+        let clean = self.clean(text);
+        if clean != *text {
+            *text = clean;
+        }
+    }
+
     /// Every text in a value. Serialised text is no place to look: there a key may be escaped, and a key that looks like
     /// JSON would break it.
     pub(crate) fn clean_json(&self, value: &mut Value) {

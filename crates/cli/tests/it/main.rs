@@ -14,6 +14,7 @@ mod provider;
 mod ask;
 mod audit;
 mod cassettes;
+mod declared;
 mod ensembles;
 mod failures;
 mod hostile;
