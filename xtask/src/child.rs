@@ -31,8 +31,10 @@ const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
 pub(crate) struct Run {
     /// User and system time, that of its waited-for descendants included.
     pub(crate) cpu: Duration,
-    /// Peak resident memory in bytes.
+    /// Peak resident memory in bytes, of its largest process.
     pub(crate) peak: u64,
+    /// From its start to its end.
+    pub(crate) wall: Duration,
     /// When its first byte of standard output arrived.
     pub(crate) first: Option<Instant>,
     pub(crate) stdout: Vec<u8>,
@@ -78,8 +80,9 @@ pub(crate) fn run(program: &Program, dir: &Path) -> Result<Run> {
         return Err(format!("`{name}` failed ({status}): {}", tail(&said())).into());
     }
     let (stdout, first) = read?;
-    let (cpu, peak) = parse(&std::fs::read_to_string(&account)?).ok_or("the helper left no account")?;
-    Ok(Run { cpu, peak, first, stdout })
+    let account = parse(&std::fs::read_to_string(&account)?).ok_or("the helper left no account")?;
+    let [cpu, wall] = [account.cpu, account.wall].map(Duration::from_nanos);
+    Ok(Run { cpu, peak: account.peak, wall, first, stdout })
 }
 
 fn read(mut pipe: impl std::io::Read) -> std::io::Result<(Vec<u8>, Option<Instant>)> {
@@ -114,14 +117,23 @@ pub(crate) fn helper(account: &str, command: &[&str]) -> ExitCode {
 
 fn measure(account: &str, command: &[&str]) -> Result<ExitCode> {
     let (name, arguments) = command.split_first().ok_or("no command")?;
+    let began = Instant::now();
     let used = Command::new(name).args(arguments).spawn()?.wait4()?;
+    let wall = began.elapsed();
     let cpu = used.rusage.utime + used.rusage.stime;
-    std::fs::write(account, format!("{} {}", cpu.as_nanos(), used.rusage.maxrss))?;
+    std::fs::write(account, format!("{} {} {}", cpu.as_nanos(), used.rusage.maxrss, wall.as_nanos()))?;
     let code = used.status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(128)))
 }
 
-fn parse(account: &str) -> Option<(Duration, u64)> {
-    let (cpu, peak) = account.split_once(' ')?;
-    Some((Duration::from_nanos(cpu.parse().ok()?), peak.parse().ok()?))
+/// What the helper writes down: nanoseconds and bytes.
+struct Account {
+    cpu: u64,
+    peak: u64,
+    wall: u64,
+}
+
+fn parse(account: &str) -> Option<Account> {
+    let mut numbers = account.split(' ').map(|number| number.parse().ok());
+    Some(Account { cpu: numbers.next()??, peak: numbers.next()??, wall: numbers.next()?? })
 }

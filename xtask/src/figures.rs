@@ -5,20 +5,28 @@ use serde_json::{Value, json};
 /// One row: a measured value, the same of the yardstick, and the bound on what is judged.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Figure {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) ours: f64,
-    /// `None`: there is no curl here.
-    pub(crate) curl: Option<f64>,
+    pub(crate) yardstick: Option<Yardstick>,
     pub(crate) gate: Gate,
+}
+
+/// Another program that did the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Yardstick {
+    pub(crate) name: &'static str,
+    pub(crate) value: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Gate {
-    /// Our value divided by curl's is at most this.
+    /// Our value divided by the yardstick's is at most this.
     Ratio(f64),
     /// Our value is at most this.
     Value(f64),
+    /// Our value is at least this.
+    AtLeast(f64),
     /// For information.
     None,
 }
@@ -34,19 +42,20 @@ pub(crate) enum Verdict {
 
 impl Figure {
     pub(crate) fn ratio(&self) -> Option<f64> {
-        self.curl.filter(|curl| *curl > 0.0).map(|curl| self.ours / curl)
+        self.yardstick.filter(|theirs| theirs.value > 0.0).map(|theirs| self.ours / theirs.value)
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        let (judged, bound) = match self.gate {
+        let passed = match self.gate {
             Gate::None => return Verdict::NoGate,
-            Gate::Value(bound) => (Some(self.ours), bound),
-            Gate::Ratio(bound) => (self.ratio(), bound),
+            Gate::Value(bound) => Some(self.ours <= bound),
+            Gate::AtLeast(bound) => Some(self.ours >= bound),
+            Gate::Ratio(bound) => self.ratio().map(|ratio| ratio <= bound),
         };
-        match judged {
+        match passed {
             None => Verdict::Unjudged,
-            Some(judged) if judged <= bound => Verdict::Passed,
-            Some(_) => Verdict::Failed,
+            Some(true) => Verdict::Passed,
+            Some(false) => Verdict::Failed,
         }
     }
 
@@ -54,11 +63,13 @@ impl Figure {
         let gate = match self.gate {
             Gate::Ratio(bound) => json!({ "ratio": bound }),
             Gate::Value(bound) => json!({ "value": bound }),
+            Gate::AtLeast(bound) => json!({ "at_least": bound }),
             Gate::None => Value::Null,
         };
+        let yardstick = self.yardstick.map(|theirs| json!({ "name": theirs.name, "value": theirs.value }));
         json!({
-            "figure": self.name, "unit": self.unit, "converse": self.ours, "curl": self.curl, "ratio": self.ratio(),
-            "gate": gate, "verdict": self.verdict().word(),
+            "figure": self.name, "unit": self.unit, "converse": self.ours, "yardstick": yardstick,
+            "ratio": self.ratio(), "gate": gate, "verdict": self.verdict().word(),
         })
     }
 }
@@ -76,7 +87,7 @@ impl Verdict {
 
 /// The figures as columns for people.
 pub(crate) fn table(figures: &[Figure]) -> String {
-    let mut rows = vec![["figure", "converse", "curl", "ratio", "gate", ""].map(str::to_owned)];
+    let mut rows = vec![["figure", "converse", "yardstick", "ratio", "gate", ""].map(str::to_owned)];
     rows.extend(figures.iter().map(row));
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -98,12 +109,14 @@ fn row(figure: &Figure) -> [String; 6] {
     let gate = match figure.gate {
         Gate::Ratio(bound) => format!("≤ {bound}"),
         Gate::Value(bound) => format!("≤ {bound} {}", figure.unit),
+        Gate::AtLeast(bound) => format!("≥ {bound} {}", figure.unit),
         Gate::None => String::new(),
     };
+    let yardstick = figure.yardstick.map(|theirs| format!("{} {}", theirs.name, number(theirs.value)));
     [
-        figure.name.to_owned(),
+        figure.name.clone(),
         number(figure.ours),
-        figure.curl.map_or_else(|| "-".to_owned(), number),
+        yardstick.unwrap_or_else(|| "-".to_owned()),
         figure.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
         gate,
         if figure.gate == Gate::None { String::new() } else { figure.verdict().word().to_owned() },
@@ -123,7 +136,8 @@ mod tests {
     use super::*;
 
     fn figure(ours: f64, curl: Option<f64>, gate: Gate) -> Figure {
-        Figure { name: "cpu", unit: "ms", ours, curl, gate }
+        let yardstick = curl.map(|value| Yardstick { name: "curl", value });
+        Figure { name: "cpu".to_owned(), unit: "ms", ours, yardstick, gate }
     }
 
     #[test]
@@ -135,6 +149,8 @@ mod tests {
             (4.0, Some(0.0), Gate::Ratio(0.5), Verdict::Unjudged),
             (2.0, None, Gate::Value(2.0), Verdict::Passed),
             (2.1, Some(9.0), Gate::Value(2.0), Verdict::Failed),
+            (4.8, Some(4.9), Gate::AtLeast(4.8), Verdict::Passed),
+            (4.7, None, Gate::AtLeast(4.8), Verdict::Failed),
             (9.0, Some(1.0), Gate::None, Verdict::NoGate),
         ] {
             assert_eq!(figure(ours, curl, gate).verdict(), verdict, "{ours} {curl:?} {gate:?}");
@@ -154,11 +170,11 @@ mod tests {
         let figures = [figure(4.0, Some(8.0), Gate::Ratio(0.5)), figure(12.5, None, Gate::None)];
         assert_eq!(
             table(&figures),
-            "figure  converse     curl  ratio   gate\n\
-             cpu      4.00 ms  8.00 ms   0.50  ≤ 0.5  passed\n\
-             cpu     12.50 ms        -      -\n"
+            "figure  converse     yardstick  ratio   gate\n\
+             cpu      4.00 ms  curl 8.00 ms   0.50  ≤ 0.5  passed\n\
+             cpu     12.50 ms             -      -\n"
         );
         assert_eq!(figures[0].json()["verdict"], "passed");
-        assert_eq!(figures[1].json()["curl"], Value::Null);
+        assert_eq!(figures[1].json()["yardstick"], Value::Null);
     }
 }

@@ -7,9 +7,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore speaks to who runs it")]
 
 mod bench;
+mod built;
 mod child;
 mod codegen;
 mod figures;
+mod interop;
 mod request;
 mod scenario;
 mod stub;
@@ -22,8 +24,10 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
 chores:
-  bench [--json] [--rounds N] [--binary PATH]   measure the program against curl; 1 if a gate fails
-  codegen                                       write the generated pages of docs/reference";
+  bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check]
+                                                measure the program; 1 if a gate fails
+  codegen                                       write the generated pages of docs/reference
+  interop [--binary PATH] [--only NAME]…        drive MCP servers of others; 1 if something is not as it should be";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> =
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
         ["bench", options @ ..] => bench::run(options),
+        ["interop", options @ ..] => interop::run(options),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
         _ => {
             eprintln!("{USAGE}");

@@ -1,4 +1,6 @@
 //! What the stub answers: Chat Completions streams, made before anything is measured.
+//!
+//! Tools are asked for by the names that the program and the floor both show for server `s0`.
 
 use std::time::Duration;
 
@@ -13,6 +15,11 @@ pub(crate) enum Scenario {
     Long,
     /// Nothing for 200 ms, then words one by one.
     Paced,
+    /// Asks for `s0__echo`; when it has the result, fifty words.
+    Trip,
+    /// Asks for `s0__sleep` five times in one reply, a second each.
+    FiveSleeps,
+    TwentySleeps,
 }
 
 const WORDS: [&str; 9] = ["the", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog"];
@@ -27,38 +34,80 @@ pub(crate) struct Part {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 3] = [Self::OneShot, Self::Long, Self::Paced];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::OneShot, Self::Long, Self::Paced, Self::Trip, Self::FiveSleeps, Self::TwentySleeps];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OneShot => "one-shot",
             Self::Long => "long",
             Self::Paced => "paced",
+            Self::Trip => "trip",
+            Self::FiveSleeps => "five-sleeps",
+            Self::TwentySleeps => "twenty-sleeps",
         }
     }
 
     /// Words of the answer; each is one token.
     pub(crate) fn words(self) -> usize {
         match self {
-            Self::OneShot => 50,
             Self::Long => 20_000,
             Self::Paced => 10,
+            Self::OneShot | Self::Trip | Self::FiveSleeps | Self::TwentySleeps => 50,
         }
     }
 
-    /// The whole response after its head, each event a chunk of its own as servers send it.
-    pub(crate) fn parts(self) -> Vec<Part> {
+    /// Tools it asks for before it answers.
+    pub(crate) fn invocations(self) -> usize {
+        match self {
+            Self::OneShot | Self::Long | Self::Paced => 0,
+            Self::Trip => 1,
+            Self::FiveSleeps => 5,
+            Self::TwentySleeps => 20,
+        }
+    }
+
+    /// What each of them must have answered: it is only in a result.
+    pub(crate) fn result(self) -> &'static str {
+        if self == Self::Trip { "heard: hello" } else { "slept 1 s" }
+    }
+
+    /// The answer to a request without results: what it asks for, if that is anything.
+    pub(crate) fn opening(self) -> Vec<Part> {
+        if self.invocations() == 0 {
+            return self.answer();
+        }
+        let mut events: Vec<u8> =
+            (0..self.invocations()).flat_map(|index| chunk(&self.invocation(index))).collect();
+        events.extend(ending("tool_calls", self.invocations()));
+        vec![Part { pause: Duration::ZERO, bytes: events }]
+    }
+
+    /// The words: the whole response after its head, each event a chunk of its own as servers send it.
+    pub(crate) fn answer(self) -> Vec<Part> {
         let mut events: Vec<Vec<u8>> = (0..self.words()).map(word).collect();
         if let Some(first) = events.first_mut() {
             // The role comes with the first word: a client that shows the first byte shows a word.
             first.splice(0..0, chunk(&delta(&json!({"role": "assistant", "content": ""}))));
         }
-        events.push(ending(self.words()));
+        events.push(ending("stop", self.words()));
         if self == Self::Paced {
             let pauses = std::iter::once(FIRST_BYTE).chain(std::iter::repeat(PAUSE));
             return events.into_iter().zip(pauses).map(|(bytes, pause)| Part { pause, bytes }).collect();
         }
         vec![Part { pause: Duration::ZERO, bytes: events.concat() }]
+    }
+
+    /// The same twice would be odd of a model: each has a label.
+    fn invocation(self, index: usize) -> String {
+        let (name, arguments) = match self {
+            Self::Trip => ("s0__echo", json!({"text": "hello"})),
+            _ => ("s0__sleep", json!({"seconds": 1, "label": index.to_string()})),
+        };
+        let function = json!({"name": name, "arguments": arguments.to_string()});
+        let call =
+            json!({"index": index, "id": format!("call_{index}"), "type": "function", "function": function});
+        delta(&json!({"role": "assistant", "content": null, "tool_calls": [call]}))
     }
 }
 
@@ -79,9 +128,9 @@ fn completion(choices: &serde_json::Value, usage: &serde_json::Value) -> String 
     format!("data: {value}\n\n")
 }
 
-fn ending(words: usize) -> Vec<u8> {
-    let stop = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": "stop"}]);
-    let usage = json!({"prompt_tokens": 8, "completion_tokens": words, "total_tokens": words + 8});
+fn ending(reason: &str, tokens: usize) -> Vec<u8> {
+    let stop = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": reason}]);
+    let usage = json!({"prompt_tokens": 8, "completion_tokens": tokens, "total_tokens": tokens + 8});
     let events =
         [completion(&stop, &json!(null)), completion(&json!([]), &usage), "data: [DONE]\n\n".to_owned()];
     let mut bytes: Vec<u8> = events.iter().flat_map(|event| chunk(event)).collect();
@@ -112,21 +161,40 @@ mod tests {
         }
     }
 
+    /// Without the last, which says that it is done.
+    fn events(parts: Vec<Part>) -> Vec<serde_json::Value> {
+        let bytes: Vec<u8> = parts.into_iter().flat_map(|part| part.bytes).collect();
+        let text = String::from_utf8(unchunked(&bytes)).unwrap();
+        let text = text.strip_suffix("data: [DONE]\n\n").unwrap();
+        let data = text.split_terminator("\n\n").map(|event| event.strip_prefix("data: ").unwrap());
+        data.map(|data| serde_json::from_str(data).unwrap()).collect()
+    }
+
     #[test]
-    fn every_stream_is_chunked_events_with_its_words() {
+    fn every_answer_is_chunked_events_with_its_words() {
         for scenario in Scenario::ALL {
-            let bytes: Vec<u8> = scenario.parts().into_iter().flat_map(|part| part.bytes).collect();
-            let text = String::from_utf8(unchunked(&bytes)).unwrap();
-            let events: Vec<_> = text.split_terminator("\n\n").collect();
-            assert_eq!(events.last(), Some(&"data: [DONE]"));
-            let words = events[..events.len() - 1].iter().filter(|event| {
-                let value: serde_json::Value =
-                    serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap();
-                value["choices"][0]["delta"]["content"].as_str().is_some_and(|text| text.ends_with(' '))
+            let events = events(scenario.answer());
+            let words = events.iter().filter(|event| {
+                event["choices"][0]["delta"]["content"].as_str().is_some_and(|text| text.ends_with(' '))
             });
             assert_eq!(words.count(), scenario.words(), "{}", scenario.name());
-            let middle = events[events.len() / 2].len() + 2;
+            let middle = "data: \n\n".len() + events[events.len() / 2].to_string().len();
             assert!((180..=200).contains(&middle), "{middle}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_comes_before_the_answer() {
+        for scenario in Scenario::ALL {
+            let opening = events(scenario.opening());
+            let calls =
+                opening.iter().filter_map(|event| event["choices"][0]["delta"]["tool_calls"].as_array());
+            let mut ids: Vec<_> = calls.flatten().map(|call| call["id"].to_string()).collect();
+            ids.dedup();
+            assert_eq!(ids.len(), scenario.invocations(), "{}", scenario.name());
+            let reason = if ids.is_empty() { "stop" } else { "tool_calls" };
+            let ending = &opening[opening.len() - 2]["choices"][0]["finish_reason"];
+            assert_eq!(ending, reason, "{}", scenario.name());
         }
     }
 }

@@ -1,0 +1,117 @@
+//! One request, against curl, which posts the very body that the program sent in the warm-up.
+
+use std::path::PathBuf;
+
+use super::samples::{Pair, Samples};
+use super::{Bench, Who, said};
+use crate::Result;
+use crate::figures::{Figure, Gate, Yardstick};
+use crate::scenario::Scenario;
+use crate::stub::Exchange;
+
+const NAME: &str = "curl";
+
+pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
+    let against = Against { bench, curl: curl() };
+    let version = against.versions()?;
+    let one = against.conversations(Scenario::OneShot)?;
+    let paced = against.conversations(Scenario::Paced)?;
+    let long = against.conversations(Scenario::Long)?;
+    let growth = |long: &Samples, one: &Samples| long.median(|s| &s.peak) - one.median(|s| &s.peak);
+    let curl_growth = long.theirs.as_ref().zip(one.theirs.as_ref()).map(|(long, one)| growth(long, one));
+    let row = |pair: &Pair, name, unit, of: fn(&Samples) -> &Vec<f64>, gate| {
+        pair.figure(name, unit, NAME, |samples| samples.median(of), gate)
+    };
+    Ok(vec![
+        row(&version, "--version, CPU", "ms", |s| &s.cpu, Gate::Ratio(0.5)),
+        row(&one, "one answer, CPU", "ms", |s| &s.cpu, Gate::Ratio(1.0)),
+        row(&one, "one answer, peak memory", "MB", |s| &s.peak, Gate::Ratio(1.3)),
+        row(&paced, "first word after the server's first byte", "ms", |s| &s.shown, Gate::Value(2.0)),
+        row(&long, "20,000 tokens, CPU", "ms", |s| &s.cpu, Gate::Ratio(3.0)),
+        Figure {
+            name: "20,000 tokens, memory above one answer".to_owned(),
+            unit: "MB",
+            ours: growth(&long.ours, &one.ours),
+            yardstick: curl_growth.map(|value| Yardstick { name: NAME, value }),
+            gate: Gate::None,
+        },
+    ])
+}
+
+fn curl() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join("curl")).find(|file| file.is_file())
+}
+
+struct Against<'a> {
+    bench: &'a Bench,
+    curl: Option<PathBuf>,
+}
+
+impl Against<'_> {
+    fn versions(&self) -> Result<Pair> {
+        let bench = self.bench;
+        let ours = bench.program(&bench.binary, &["--version"], None);
+        let curl = self.curl.as_ref().map(|curl| bench.program(curl, &["-q", "--version"], None));
+        bench.in_turn(bench.rounds, &ours, curl.as_ref(), |_, run| {
+            if run.stdout.is_empty() { Err("`--version` said nothing".into()) } else { Ok(None) }
+        })
+    }
+
+    fn conversations(&self, scenario: Scenario) -> Result<Pair> {
+        let bench = self.bench;
+        let url = bench.stub.base_url(scenario);
+        let ours = bench.program(&bench.binary, &["ask", "-m", "openai-chat/stub", "hello"], Some(&url));
+        // What it sends is what curl will send.
+        bench.stub.take_log();
+        let warm_up = bench.once(&ours)?;
+        let exchange = self.exchange()?;
+        said(&warm_up, scenario.words())?;
+        let body = bench.dir.path().join("body");
+        std::fs::write(&body, &exchange.body)?;
+        let target = url.replace(&format!("/{}/v1", scenario.name()), &exchange.path);
+        let data = format!("@{}", body.display());
+        let curl = self.curl.as_ref().map(|curl| {
+            let headers = ["-H", "content-type: application/json", "-H", "authorization: Bearer x"];
+            let options =
+                [&["-q", "-sS", "-N"], headers.as_slice(), &["--data-binary", &data, &target]].concat();
+            bench.program(curl, &options, None)
+        });
+        bench.in_turn(bench.rounds, &ours, curl.as_ref(), |who, run| {
+            let exchange = self.exchange()?;
+            match who {
+                Who::Ours => said(run, scenario.words())?,
+                Who::Theirs if !run.stdout.ends_with(b"data: [DONE]\n\n") => {
+                    return Err("curl got no whole answer".into());
+                }
+                Who::Theirs => {}
+            }
+            Ok(Some(exchange.first))
+        })
+    }
+
+    fn exchange(&self) -> Result<Exchange> {
+        only(self.bench.stub.take_log())
+    }
+}
+
+/// A run is one request: with more of them a program would be compared with curl for another work.
+fn only<T>(mut requests: Vec<T>) -> Result<T> {
+    match (requests.pop(), requests.len()) {
+        (Some(request), 0) => Ok(request),
+        (None, _) => Err("one request was expected, none came".into()),
+        (Some(_), others) => Err(format!("one request was expected, {} came", others + 1).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_request_is_what_counts() {
+        assert_eq!(only(vec![1]).unwrap(), 1);
+        assert!(only(Vec::<u8>::new()).unwrap_err().to_string().contains("none came"));
+        assert!(only(vec![1, 2, 3]).unwrap_err().to_string().contains("3 came"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The command line of the chore.
+
+use std::path::PathBuf;
+
+use crate::Result;
+
+/// Rows that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// One request, against curl.
+    Curl,
+    /// Servers of tools, against the floor.
+    Servers,
+    /// Reading descriptors.
+    Check,
+}
+
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) json: bool,
+    pub(super) rounds: usize,
+    pub(super) binary: Option<PathBuf>,
+    only: Option<Part>,
+}
+
+impl Options {
+    pub(super) fn read(words: &[&str]) -> Result<Self> {
+        let mut options = Self { json: false, rounds: 15, binary: None, only: None };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("`{word}` needs a value"));
+            match *word {
+                "--json" => options.json = true,
+                "--rounds" => options.rounds = value()?.parse().map_err(|_| "`--rounds` needs a number")?,
+                "--binary" => options.binary = Some(std::path::absolute(value()?)?),
+                "--only" => options.only = Some(Part::read(value()?)?),
+                other => return Err(format!("`{other}` is not an option of bench").into()),
+            }
+        }
+        if options.rounds == 0 { Err("`--rounds` must be at least 1".into()) } else { Ok(options) }
+    }
+
+    pub(super) fn wants(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+impl Part {
+    fn read(word: &str) -> Result<Self> {
+        match word {
+            "curl" => Ok(Self::Curl),
+            "servers" => Ok(Self::Servers),
+            "check" => Ok(Self::Check),
+            _ => Err("`--only` is one of curl, servers, check".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_or_refused() {
+        let options =
+            Options::read(&["--json", "--rounds", "3", "--binary", "/bin/x", "--only", "check"]).unwrap();
+        assert_eq!((options.json, options.rounds, &options.binary), (true, 3, &Some("/bin/x".into())));
+        assert!(options.wants(Part::Check) && !options.wants(Part::Curl) && !options.wants(Part::Servers));
+        let all = Options::read(&[]).unwrap();
+        assert!(all.wants(Part::Check) && all.wants(Part::Curl) && all.wants(Part::Servers));
+        for bad in [
+            &["--rounds"][..],
+            &["--rounds", "x"],
+            &["--rounds", "0"],
+            &["-x"],
+            &["--binary"],
+            &["--only"],
+            &["--only", "x"],
+        ] {
+            assert!(Options::read(bad).is_err(), "{bad:?}");
+        }
+    }
+}
