@@ -187,6 +187,7 @@ pub(crate) enum Ensembles {
     List {
         #[command(flatten)]
         places: Places,
+        /// As a JSON array
         #[arg(long)]
         json: bool,
     },
@@ -200,6 +201,7 @@ pub(crate) enum Ensembles {
         places: Places,
         #[command(flatten)]
         rules: Rules,
+        /// As a JSON object
         #[arg(long)]
         json: bool,
     },
@@ -209,9 +211,15 @@ pub(crate) enum Ensembles {
         /// cannot be connected
         #[arg(long)]
         connect: bool,
+        /// Count a variable that is not set as an error
+        #[arg(long)]
+        require_env: bool,
         /// Directories to check instead of those that would be used
         #[arg(value_hint = ValueHint::DirPath)]
         directories: Vec<PathBuf>,
+        #[command(flatten)]
+        places: Places,
+        /// The findings as a JSON array
         #[arg(long)]
         json: bool,
     },
@@ -223,6 +231,7 @@ pub(crate) enum Ensembles {
         /// Trust this project no longer
         #[arg(long)]
         revoke: bool,
+        /// As a JSON object; nobody is asked
         #[arg(long)]
         json: bool,
     },
@@ -236,6 +245,7 @@ pub(crate) enum Ensembles {
         places: Places,
         #[command(flatten)]
         rules: Rules,
+        /// The whole result as a JSON object
         #[arg(long)]
         json: bool,
     },

@@ -1,6 +1,7 @@
 //! The ensembles of this run: found, read, judged by what the user trusts, resolved; and what the user must hear of them.
 
 mod project;
+mod protected;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,9 @@ use crate::trust::{Declaration, HOW, Standing};
 use crate::world::World;
 
 use project::Project;
+
+/// Findings that a run tells in lines of their own.
+const MOST_LINES: usize = 30;
 
 /// The tools in this binary.
 pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
@@ -33,8 +37,20 @@ pub(crate) struct Catalogue {
     diagnostics: Vec<Diagnostic>,
     project: Project,
     sources: SourceMap,
+    protected: Vec<PathBuf>,
     /// About the project as a whole.
     notes: Vec<String>,
+}
+
+/// How closely descriptors are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rigour {
+    /// As far as a run needs it.
+    Run,
+    Check {
+        /// A variable that is not set is an error.
+        require_env: bool,
+    },
 }
 
 /// How the project's ensembles are read.
@@ -49,37 +65,32 @@ enum Judged {
 impl Catalogue {
     /// Explicit directories, the project's `ensembles/`, the user's, and those in the binary.
     pub(crate) fn find(world: &World, explicit: &[PathBuf]) -> Self {
-        Self::read(world, &roots(world, explicit), shipped(), false, Judged::AsTheyStand)
+        Self::read(world, &roots(world, explicit), shipped(), Rigour::Run, Judged::AsTheyStand)
     }
 
     /// What would be in force if the project were trusted. Nothing of it may run.
     pub(crate) fn as_if_trusted(world: &World) -> Self {
-        Self::read(world, &roots(world, &[]), shipped(), false, Judged::AsIfTrusted)
+        Self::read(world, &roots(world, &[]), shipped(), Rigour::Run, Judged::AsIfTrusted)
     }
 
     /// What there would be without the project.
     pub(crate) fn without_project(world: &World) -> Self {
         let mut roots = roots(world, &[]);
         roots.retain(|root| root.scope != Scope::Project);
-        Self::read(world, &roots, shipped(), false, Judged::AsTheyStand)
+        Self::read(world, &roots, shipped(), Rigour::Run, Judged::AsTheyStand)
     }
 
     /// For `check`: every schema is compiled. Directories that are named stand alone.
-    pub(crate) fn check(world: &World, directories: &[PathBuf]) -> Self {
+    pub(crate) fn check(world: &World, directories: &[PathBuf], require_env: bool) -> Self {
+        let rigour = Rigour::Check { require_env };
         if directories.is_empty() {
-            return Self::read(world, &roots(world, &[]), shipped(), true, Judged::AsTheyStand);
+            return Self::read(world, &roots(world, &[]), shipped(), rigour, Judged::AsTheyStand);
         }
         let roots: Vec<Root> = directories.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
-        Self::read(world, &roots, &[], true, Judged::AsTheyStand)
+        Self::read(world, &roots, &[], rigour, Judged::AsTheyStand)
     }
 
-    fn read(
-        world: &World,
-        roots: &[Root],
-        shipped: &[(&str, &str)],
-        compile_schemas: bool,
-        judged: Judged,
-    ) -> Self {
+    fn read(world: &World, roots: &[Root], shipped: &[(&str, &str)], rigour: Rigour, judged: Judged) -> Self {
         let builtins = all_builtins();
         let specs: Vec<BuiltinSpec<'_>> = builtins
             .iter()
@@ -87,8 +98,13 @@ impl Catalogue {
             .collect();
         let environment = Environment::new(world.env.clone());
         let loaded = load(roots, shipped);
-        let given =
-            Given { builtins: &specs, environment: &environment, project_trusted: false, compile_schemas };
+        let given = Given {
+            builtins: &specs,
+            environment: &environment,
+            project_trusted: false,
+            compile_schemas: rigour != Rigour::Run,
+            require_env: rigour == Rigour::Check { require_env: true },
+        };
         let project = project::project(&loaded, &given, world);
         let standing = match judged {
             Judged::AsTheyStand => project::standing(&project, world),
@@ -102,7 +118,13 @@ impl Catalogue {
         diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
         let notes = notes(standing.as_ref(), &diagnostics);
         let (plans, broken) = (resolved.plans, resolved.broken);
-        Self { plans, broken, diagnostics, project, sources: loaded.sources, notes }
+        let protected = protected::protected(roots, &plans, &environment, world);
+        Self { plans, broken, diagnostics, project, sources: loaded.sources, protected, notes }
+    }
+
+    /// Files and directories that no tool may write to while these ensembles are in use.
+    pub(crate) fn protected(&self) -> &[PathBuf] {
+        &self.protected
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -134,7 +156,13 @@ impl Catalogue {
             let (severity, code) = (finding.severity.as_str(), finding.code.as_str());
             format!("{}: {severity}[{code}]: {}", place(&finding), finding.message)
         };
-        self.notes().into_iter().chain(self.findings().into_iter().map(line)).collect()
+        let mut lines: Vec<String> = self.findings().into_iter().map(line).collect();
+        let more = lines.len().saturating_sub(MOST_LINES);
+        if more > 0 {
+            lines.truncate(MOST_LINES);
+            lines.push(format!("and {more} more findings: `converse ensembles check` shows them all"));
+        }
+        self.notes().into_iter().chain(lines).collect()
     }
 
     /// Each finding as a picture with its source line.
@@ -157,7 +185,15 @@ impl Catalogue {
         let broken = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name));
         // A broken one of the project stands in nobody's way.
         if let Some(broken) = broken.filter(|broken| plan.is_none() || broken.scope != Scope::Project) {
-            return Err(self.invalid(|diagnostic| diagnostic.place.source() == broken.source));
+            let concerns = |diagnostic: &Diagnostic| diagnostic.place.source() == broken.source;
+            let excess =
+                |diagnostic: &Diagnostic| diagnostic.code == Code::UntrustedExcess && concerns(diagnostic);
+            if self.diagnostics.iter().any(excess) {
+                return Err(
+                    self.untrusted(format!("the ensemble `{name}` of {} is not trusted", broken.file))
+                );
+            }
+            return Err(self.invalid(concerns));
         }
         if let Some(plan) = plan {
             if is_inert(plan) {
@@ -188,7 +224,9 @@ impl Catalogue {
 
     /// For `check`: an ensemble that nothing may start is as good as a broken one.
     pub(crate) fn stop_for_untrusted(&self) -> Result<(), Failure> {
-        let held_back = |diagnostic: &&Diagnostic| diagnostic.code == Code::UntrustedConnection;
+        let held_back = |diagnostic: &&Diagnostic| {
+            matches!(diagnostic.code, Code::UntrustedConnection | Code::UntrustedExcess)
+        };
         match self.diagnostics.iter().filter(held_back).count() {
             0 => Ok(()),
             count => Err(self.untrusted(format!("{count} ensemble(s) of this project are not trusted"))),
@@ -248,9 +286,17 @@ fn is_inert(plan: &EnsemblePlan) -> bool {
 
 /// Nothing is said of a project that loses nothing by not being trusted and never was.
 fn notes(standing: Option<&Standing>, diagnostics: &[Diagnostic]) -> Vec<String> {
-    use Code::{UntrustedConfiguration, UntrustedConnection, UntrustedPermission, UntrustedShadow};
+    use Code::{
+        UntrustedConfiguration, UntrustedConnection, UntrustedExcess, UntrustedPermission, UntrustedShadow,
+    };
     let held_back = |diagnostic: &Diagnostic| {
-        let codes = [UntrustedConfiguration, UntrustedConnection, UntrustedPermission, UntrustedShadow];
+        let codes = [
+            UntrustedConfiguration,
+            UntrustedConnection,
+            UntrustedExcess,
+            UntrustedPermission,
+            UntrustedShadow,
+        ];
         codes.contains(&diagnostic.code)
     };
     let mut notes: Vec<String> = standing.and_then(Standing::warning).into_iter().collect();

@@ -2,13 +2,15 @@
 //!
 //! Trust is bound to content, not to a name: every descriptor and invoker file counts, with its path below the project's
 //! root and the very text that was judged. A digest of the disk would be of other bytes if a file changed in between.
-//! The project's own scripts that its commands would run count as well ([`scripts()`]).
+//! The project's own files that its commands name count as well ([`Scripts`]).
 //! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
 //! had none must change [`DOMAIN`], or it would act on what nobody was shown.
 
+mod regular;
 mod scripts;
 mod store;
 mod texts;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +23,10 @@ use sha2::{Digest as _, Sha256};
 use crate::render::safe::safe_line;
 use crate::world::World;
 
-pub(crate) use scripts::scripts;
+pub(crate) use scripts::Scripts;
 pub(crate) use store::{Entry, Store, StoreError};
 pub(crate) use texts::Texts;
+pub(crate) use variables::decides_code;
 
 /// No other digest of this program begins like this one.
 const DOMAIN: &[u8] = b"converse-trust-2";
@@ -31,7 +34,7 @@ const DOMAIN: &[u8] = b"converse-trust-2";
 /// One file of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct FileDigest {
-    /// Below the project's root, with `/`.
+    /// Below the project's root, with `/`; `PATH -> TARGET` for a link, whose digest is that of its target's name.
     pub(crate) path: String,
     /// Lower-case hex.
     pub(crate) sha256: String,

@@ -1,12 +1,13 @@
 //! Plans to live things: a roster of ensembles, a wire to the model.
 
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use converse_canister::EnsembleName;
 use converse_child::{Guardian, INHERITED, inherited};
-use converse_config::{EnsemblePlan, Environment, Rule, Scope};
+use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Rule, Scope, Way};
 use converse_engine::Wire;
 use converse_ensemble::{ConnectError, Connection, DeclaredConnection, Ensemble, Roster, Surroundings, Tool};
 use converse_mcp::{McpConnection, Survey};
@@ -39,6 +40,8 @@ pub(crate) struct Wiring<'a> {
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) deadline: Option<Instant>,
     pub(crate) contents: &'a Kept,
+    /// Of the catalogue: what no tool may write to.
+    pub(crate) protected: &'a [PathBuf],
 }
 
 type Servers = Vec<(EnsembleName, Arc<McpConnection>)>;
@@ -133,8 +136,7 @@ impl Wiring<'_> {
         let (roster, failures) = tokio::select! {
             connected = connecting => connected,
             failure = self.stopped() => {
-                // Dropping what was begun has killed it; what it left behind is swept.
-                guardian.sweep();
+                // What was begun is dropped and so killed; the guardian sees to what it leaves behind.
                 return Err(failure);
             }
         };
@@ -154,7 +156,7 @@ impl Wiring<'_> {
         said: &Said,
     ) -> (Vec<Ensemble>, Servers) {
         let declared = Arc::new(self.surroundings(guardian));
-        let [anywhere, outside] = [None, Some(self.world.cwd.clone())]
+        let [anywhere, outside] = [None, self.world.project().map(Path::to_path_buf)]
             .map(|avoid| Arc::new(self.surroundings_of_servers(guardian, said, avoid)));
         let mut servers = Vec::new();
         let mut connection = |plan: &EnsemblePlan| -> Box<dyn Connection> {
@@ -166,7 +168,8 @@ impl Wiring<'_> {
             // A project's own directory is no place to find a program by its bare name.
             let of_project = plan.origin.scope == Scope::Project;
             let surroundings = Arc::clone(if of_project { &outside } else { &anywhere });
-            let server = Arc::new(McpConnection::new(plan, connection, surroundings));
+            let connection = at_home(plan, connection, self.world);
+            let server = Arc::new(McpConnection::new(plan, &connection, surroundings));
             servers.push((plan.name.clone(), Arc::clone(&server)));
             Box::new(Discreet { inner: Shared(server), redactor })
         };
@@ -177,7 +180,8 @@ impl Wiring<'_> {
     fn surroundings(&self, guardian: &Guardian) -> Surroundings {
         Surroundings {
             workspace: self.world.cwd.clone(),
-            protected: protected(self.world),
+            project: self.world.project().map(Path::to_path_buf),
+            protected: protected(self.world, self.protected),
             clock: Arc::new(jiff::Timestamp::now),
             environment: self.environment(),
             inherited: self.inherited(),
@@ -240,6 +244,24 @@ impl Wiring<'_> {
     }
 }
 
+/// A server of the user's own starts at home, not in whatever repository the user happens to be: launchers and
+/// interpreters look for code in the directory they are started in. `cwd = "."` asks for it.
+fn at_home<'a>(
+    plan: &EnsemblePlan,
+    connection: &'a ConnectionPlan,
+    world: &World,
+) -> Cow<'a, ConnectionPlan> {
+    let own = matches!(plan.origin.scope, Scope::User | Scope::Shipped);
+    match &connection.way {
+        Way::Stdio { command, environment, cwd: None } if own => {
+            let (command, environment) = (command.clone(), environment.clone());
+            let cwd = Some(world.home().unwrap_or_else(|| PathBuf::from("/")));
+            Cow::Owned(ConnectionPlan { way: Way::Stdio { command, environment, cwd }, ..connection.clone() })
+        }
+        _ => Cow::Borrowed(connection),
+    }
+}
+
 fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Option<Failure> {
     let required = plans.iter().filter(|plan| plan.required);
     let failed = |plan: &EnsemblePlan| failures.iter().find(|failure| failure.ensemble == plan.name.as_str());
@@ -261,9 +283,11 @@ fn client(https: bool) -> Result<reqwest::Client, String> {
     plan.build().map_err(|error| cause_of(&error).message)
 }
 
-/// What tools may never write to: our own configuration, sessions, and whom the user has trusted.
-fn protected(world: &World) -> Vec<PathBuf> {
-    [world.config_dir(), world.data_dir(), world.state_dir()].into_iter().flatten().collect()
+/// What tools may never write to: our own configuration, sessions, whom the user has trusted, lists of tools, and what
+/// the catalogue says.
+fn protected(world: &World, declared: &[PathBuf]) -> Vec<PathBuf> {
+    let own = [world.config_dir(), world.data_dir(), world.state_dir(), world.cache_dir()];
+    own.into_iter().flatten().chain(declared.iter().cloned()).collect()
 }
 
 pub(crate) fn wire(model: &Model, connect_timeout: Duration) -> Box<dyn Wire> {

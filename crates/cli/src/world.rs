@@ -77,11 +77,23 @@ impl World {
         self.base_dir("XDG_CACHE_HOME", ".cache")
     }
 
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+    }
+
     /// The XDG base directory specification: relative values are to be ignored.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |name: &str| self.var(name).map(Path::new).filter(|path| path.is_absolute());
         let base = absolute(variable).map(Path::to_path_buf);
         Some(base.or_else(|| absolute("HOME").map(|home| home.join(below_home)))?.join("converse"))
+    }
+
+    /// The directory converse runs in, if it can be that of a project: neither the whole file system nor one with the
+    /// user's home in it, where the programs of the user are.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        let home = self.home().map(|home| home.canonicalize().unwrap_or(home));
+        let holds_home = home.is_some_and(|home| home.starts_with(&self.cwd));
+        (!holds_home && self.cwd.parent().is_some()).then_some(&self.cwd)
     }
 
     pub(crate) fn now() -> Timestamp {
@@ -145,6 +157,16 @@ mod tests {
         let xdg = world(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);
         assert_eq!(xdg.config_dir(), Some("/c/converse".into()));
         assert_eq!(world(&[("HOME", "")]).config_dir(), None);
+    }
+
+    #[test]
+    fn the_home_and_what_it_is_in_are_no_project() {
+        let at = |cwd: &str| World { cwd: cwd.into(), ..world(&[("HOME", "/no/home")]) }.project().is_some();
+        assert_eq!(
+            ["/", "/no", "/no/home", "/no/home/x", "/no/hom"].map(at),
+            [false, false, false, true, true]
+        );
+        assert!(world(&[]).project().is_none());
     }
 
     #[test]

@@ -30,6 +30,9 @@ macro_rules! codes {
 }
 
 codes! {
+    ArgumentInBody "argument-in-body"
+        "An argument of the invocation stands inside the text of a body, where nothing encodes it"
+        "use `form = { name = \"{argument}\" }`, or a table as `body`, which becomes JSON",
     ArgumentInHost "argument-in-host"
         "The scheme or host of a URL depends on an argument of the invocation"
         "put the argument behind the first `/` after the host, or into `query`",
@@ -37,8 +40,8 @@ codes! {
         "The program that a command starts depends on an argument of the invocation"
         "name the program; arguments may stand in the elements after it",
     ArgumentInScript "argument-in-script"
-        "An argument of the invocation stands inside the text of a shell's script, where it would be code"
-        "pass it as an element after the script, which reads it as `\"$1\"`: `[\"sh\", \"-c\", 'wc -l \"$1\"', \"sh\", \"{file}\"]`",
+        "An argument of the invocation would be code of a shell or another interpreter, or choose the file that it runs"
+        "write the code or its file down, and pass the argument as an element after it, where a shell reads it as `\"$1\"`: `[\"sh\", \"-c\", 'wc -l \"$1\"', \"sh\", \"{file}\"]`",
     BadName "bad-name"
         "A name has characters, or a length, that names of its kind cannot have"
         "choose another name; the reference of descriptors lists what names may hold",
@@ -59,7 +62,7 @@ codes! {
         "write one of the values that the message or the reference names",
     ConnectFailed "connect-failed"
         "The server of an ensemble could not be started or reached (`check --connect`)"
-        "run its command by hand, or raise `connect_timeout` if it is only slow",
+        "the message says why; `connect_timeout` is how long a slow one may take",
     DuplicateEnsemble "duplicate-ensemble"
         "Two ensembles of one scope have the same name"
         "rename one of them, or remove it",
@@ -88,7 +91,7 @@ codes! {
         "An invoker is more than one of a built-in, a command and an HTTP request"
         "keep one of `builtin`, `command` and `http`",
     MoreProblems "more-problems"
-        "A file has more problems than are listed"
+        "A file or directory has more problems than are listed"
         "mend those that are listed, and check again",
     NameClash "name-clash"
         "Two tools would be shown to models by the same name"
@@ -99,6 +102,12 @@ codes! {
     NotYetSupported "not-yet-supported"
         "A key belongs to the format, and this version does nothing with it"
         "remove it, or wait for a version that has it",
+    OneWord "one-word"
+        "A command is one word with blanks in it, so a program of that whole name is looked for"
+        "each word is an element of its own: `[\"git\", \"log\"]`",
+    OptionalInUrl "optional-in-url"
+        "An argument stands in a URL and may be left out of a call, which then fails"
+        "name it in `required`, give it a `default`, or put it into `query`, where it may be left out",
     OutOfRange "out-of-range"
         "A number, duration or size is outside its limits"
         "choose a value within the limits",
@@ -115,7 +124,7 @@ codes! {
         "The text is not TOML"
         "this line is not TOML; texts stand in quotes, and a key and its value on one line",
     TooLarge "too-large"
-        "A file, or all files together, are larger than is read"
+        "A file, all files together, or a description are larger than is taken"
         "split it, or remove what is not needed",
     TooMany "too-many"
         "There are more files or entries than are read"
@@ -146,6 +155,9 @@ codes! {
         "`converse ensembles trust` shows what the project declares, and asks",
     UntrustedConnection "untrusted-connection"
         "An untrusted project ensemble would start a command or contact a server, so it is left out"
+        "`converse ensembles trust` shows what the project declares, and asks",
+    UntrustedExcess "untrusted-excess"
+        "The untrusted ensembles of a project would tell models more than is taken of a stranger, so this one is left out"
         "`converse ensembles trust` shows what the project declares, and asks",
     UntrustedPermission "untrusted-permission"
         "An untrusted project ensemble cannot allow its own tools"

@@ -3,15 +3,15 @@
 //! What the list alone can tell is checked here: that it names a program, that no argument chooses the program, and
 //! that none becomes code of a shell. Whether the placeholders name arguments is left to `resolve`.
 
+mod language;
 mod script;
 
 use toml::de::DeValue;
 
 use crate::Code;
-use crate::connection::secrets;
-use crate::diagnostic::Diagnostic;
 use crate::escape::quoted;
 use crate::plan::SecretRef;
+use crate::program::{self, MAX_WORDS};
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 use crate::template::{Template, TemplatePiece};
@@ -46,19 +46,14 @@ impl ArgvDescriptor {
 
 impl CommandDescriptor {
     pub(crate) fn read(table: Table<'_, '_>) -> Self {
+        let stdin = table.template("stdin");
         let descriptor = Self {
             span: table.span,
-            argv: argv(&table),
-            environment: secrets(&table, "environment"),
-            cwd: table.string("cwd").filter(|cwd| is_directory(&table, cwd)),
-            stdin: table.template("stdin"),
+            argv: argv(&table, stdin.as_ref()),
+            environment: program::environment(&table),
+            cwd: program::cwd(&table),
+            stdin,
         };
-        for (name, value) in &descriptor.environment {
-            if value.value.holds(|c| c == '\0') {
-                let message = format!("{} holds a zero byte", quoted(name));
-                table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
-            }
-        }
         table.finish();
         descriptor
     }
@@ -69,20 +64,22 @@ impl CommandDescriptor {
     }
 }
 
-fn is_directory(table: &Table<'_, '_>, cwd: &Spanned<String>) -> bool {
-    let good = !cwd.value.is_empty() && !cwd.value.contains('\0');
-    if !good {
-        table.problems.error(Code::BadValue, cwd.span, "`cwd` must name a directory");
-    }
-    good
-}
-
-fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
+fn argv(table: &Table<'_, '_>, stdin: Option<&Spanned<Template>>) -> Vec<ArgvDescriptor> {
     if !table.has("argv") {
         table.missing("argv");
     }
     let Some(items) = table.list("argv", "a list of strings, or of lists of them") else { return Vec::new() };
-    let read: Vec<_> = items.value.iter().map(|item| element(table, item)).collect();
+    let mut words = 0;
+    let fits = |item: &&toml::Spanned<DeValue<'_>>| {
+        words += item.get_ref().as_array().map_or(1, |items| items.len());
+        words <= MAX_WORDS
+    };
+    let read: Vec<_> = items.value.iter().take_while(fits).map(|item| element(table, item)).collect();
+    if let Some(beyond) = items.value.get(read.len()) {
+        let message = format!("more than {MAX_WORDS} words in one command line");
+        table.problems.error(Code::TooMany, table.problems.span(beyond.span()), message);
+        return Vec::new();
+    }
     match read.first() {
         None => table.problems.error(Code::BadValue, items.span, "`argv` must name a program"),
         Some(Some(program)) => check_program(table, program, items.span),
@@ -90,9 +87,8 @@ fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
         Some(None) => {}
     }
     let argv: Vec<_> = read.into_iter().flatten().collect();
-    for (script, argument) in script::arguments_as_code(&argv) {
-        let message = format!("the argument {} would be code of the shell", quoted(argument));
-        table.problems.error(Code::ArgumentInScript, script.span, message);
+    for risk in script::arguments_as_code(&argv, stdin) {
+        table.problems.error(Code::ArgumentInScript, risk.span, risk.message());
     }
     argv
 }

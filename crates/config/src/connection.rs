@@ -9,9 +9,10 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::{bounded, escape, quoted};
 use crate::plan::{Protocol, SecretRef};
 use crate::policy::{MAX_TIMEOUT, PolicyDescriptor};
-use crate::request::breaks_a_line;
+use crate::program::{MAX_WORDS, secret, secrets};
 use crate::source::{Span, Spanned};
 use crate::table::Table;
+use crate::{address, header, program};
 
 const TRANSPORTS: [(&str, Transport); 2] = [("stdio", Transport::Stdio), ("http", Transport::Http)];
 
@@ -70,65 +71,38 @@ fn stdio(table: &Table<'_, '_>) -> Option<WayDescriptor> {
     if !table.has("command") {
         table.missing("command");
     }
-    let environment = secrets(table, "environment");
-    let cwd = table.string("cwd");
+    let environment = program::environment(table);
+    let cwd = program::cwd(table);
     let command = table.strings("command")?;
     if command.value.first().is_none_or(|program| program.value.trim().is_empty()) {
         table.problems.error(Code::BadValue, command.span, "`command` must name a program");
         return None;
     }
-    let command = command.value.into_iter().filter_map(|part| template(table, part)).collect();
+    if let Some(beyond) = command.value.get(MAX_WORDS) {
+        let message = format!("more than {MAX_WORDS} words in one command line");
+        table.problems.error(Code::TooMany, beyond.span, message);
+        return None;
+    }
+    let sound = |part: Spanned<String>| {
+        if part.value.contains('\0') {
+            table.problems.error(Code::BadValue, part.span, "an element of `command` holds a zero byte");
+            return None;
+        }
+        secret(table, part)
+    };
+    let command = command.value.into_iter().filter_map(sound).collect();
     Some(WayDescriptor::Stdio { command, environment, cwd })
 }
 
 fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
-    let headers = secrets(table, "headers");
-    for (name, value) in headers.iter().filter(|(_, value)| value.value.holds(breaks_a_line)) {
-        let message = format!("the header {} holds a line end or another control character", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
+    let headers = secrets(table, "headers", header::fault_for_server);
+    header::check(table, &headers, |value, is| value.holds(is));
+    let url = secret(table, table.required_string("url")?)?;
+    if let Some(fault) = address::fault_for_server(&url.value) {
+        // An address may hold a key.
+        table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).discreet());
     }
-    let url = table.required_string("url")?;
-    let known = url.value.starts_with("http://") || url.value.starts_with("https://");
-    let open = url.value.starts_with("${") || url.value.starts_with("env:");
-    if !known && !open {
-        let message = format!("{} is not an http or https URL", quoted(&url.value));
-        table.problems.error(Code::BadValue, url.span, message);
-        return None;
-    }
-    template(table, url).map(|url| WayDescriptor::Http { url, headers })
-}
-
-pub(crate) fn secrets(table: &Table<'_, '_>, key: &'static str) -> Vec<(String, Spanned<SecretRef>)> {
-    let Some(inner) = table.table(key) else { return Vec::new() };
-    let mut secrets = Vec::new();
-    for (name, value) in inner.named() {
-        let span = table.problems.span(value.span());
-        let Some(text) = value.get_ref().as_str() else {
-            let message = format!("{} must be a string", quoted(&name.value));
-            table.problems.push(Diagnostic::error(Code::WrongType, span, message).discreet());
-            continue;
-        };
-        let sound = |c: char| c.is_ascii_graphic() && !matches!(c, '=' | ':');
-        if name.value.is_empty() || !name.value.chars().all(sound) {
-            let message = format!("{} cannot be the name of an entry of `{key}`", quoted(&name.value));
-            table.problems.error(Code::BadName, name.span, message);
-            continue;
-        }
-        if let Some(secret) = template(table, Spanned { value: text.to_owned(), span }) {
-            secrets.push((name.value, secret));
-        }
-    }
-    secrets
-}
-
-fn template(table: &Table<'_, '_>, text: Spanned<String>) -> Option<Spanned<SecretRef>> {
-    match SecretRef::parse(&text.value) {
-        Ok(value) => Some(Spanned { value, span: text.span }),
-        Err(message) => {
-            table.problems.push(Diagnostic::error(Code::BadTemplate, text.span, message).discreet());
-            None
-        }
-    }
+    Some(WayDescriptor::Http { url, headers })
 }
 
 /// `[tools]` with its `[tools.NAME]`.

@@ -81,7 +81,7 @@ fn read(file: &Table<'_, '_>, source: SourceId) -> EnsembleDescriptor {
         name: head.and_then(|table| table.required_string("name")),
         // A server describes its tools itself.
         description: head.and_then(|table| match has_connection {
-            Some(_) => table.string("description"),
+            Some(_) => table.description(),
             None => table.described("ensemble"),
         }),
         enabled: head.and_then(|table| table.boolean("enabled")),

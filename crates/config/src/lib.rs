@@ -9,6 +9,7 @@
 //!     ── file ───▶ SettingsPlan (limits, waits, rules, providers, presets)
 //! ```
 
+mod address;
 mod code;
 mod command;
 mod connection;
@@ -17,12 +18,14 @@ mod document;
 mod ensemble;
 mod environment;
 mod escape;
+mod header;
 mod invoker;
 mod json;
 mod load;
 mod measure;
 mod plan;
 mod policy;
+mod program;
 mod request;
 mod resolve;
 mod rule;
@@ -41,6 +44,7 @@ pub use diagnostic::{Checked, Diagnostic, Finding, Place, Severity};
 pub use ensemble::{EnsembleDescriptor, InvokerEntry, parse_ensemble};
 pub use environment::{Environment, UnsetVariable};
 pub use escape::escape;
+pub use header::is_reserved_header;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
 pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
 pub use plan::{

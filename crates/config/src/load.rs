@@ -24,6 +24,8 @@ pub const MAX_DESCRIPTORS: usize = 4_000;
 /// Bytes of all files of one root: of a project, which is read before anybody has trusted it, and of another.
 const MAX_PROJECT_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ROOT_BYTES: usize = 32 * 1024 * 1024;
+/// Files of one root that could not be read, after which no more are tried.
+const MAX_UNREADABLE: usize = 100;
 
 /// A directory of ensembles, and whose word it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,14 +106,15 @@ trait Shelf {
 struct Budget {
     most: usize,
     left: usize,
-    /// A file did not fit, which has been told: nothing more is read.
+    unreadable: usize,
+    /// A file did not fit, or too many are not there, which has been told: nothing more is read.
     spent: bool,
 }
 
 impl Budget {
     fn of(scope: Scope) -> Self {
         let most = if scope == Scope::Project { MAX_PROJECT_BYTES } else { MAX_ROOT_BYTES };
-        Self { most, left: most, spent: false }
+        Self { most, left: most, unreadable: 0, spent: false }
     }
 }
 
@@ -157,9 +160,18 @@ impl Loaded {
     /// Takes in one file, or says why not.
     fn file(&mut self, shelf: &dyn Shelf, path: &str, budget: &mut Budget) -> Option<SourceId> {
         let shown = shelf.shown(path);
+        if budget.unreadable >= MAX_UNREADABLE {
+            budget.spent = true;
+            let id = self.sources.add(shown, shelf.scope(), "");
+            let message =
+                format!("neither this nor what follows is read: {MAX_UNREADABLE} files could not be");
+            self.diagnostics.push(Diagnostic::error(Code::MoreProblems, Place::File(id), message));
+            return None;
+        }
         let bytes = match shelf.read(path, budget.left.min(MAX_FILE_BYTES)) {
             Ok(bytes) => bytes,
             Err((code, reason)) => {
+                budget.unreadable += 1;
                 let id = self.sources.add(shown, shelf.scope(), "");
                 self.diagnostics.push(Diagnostic { code, ..unreadable(id, &reason) });
                 return None;

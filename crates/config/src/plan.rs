@@ -94,11 +94,7 @@ impl InvokerKind {
         match self {
             Self::Builtin(_) => Vec::new(),
             Self::Command(plan) => {
-                let parts = plan.argv.iter().flat_map(|part| match part {
-                    ArgvPart::One(template) => std::slice::from_ref(template),
-                    ArgvPart::Together(templates) => templates,
-                });
-                let of_templates = parts.chain(&plan.stdin).flat_map(Template::variables);
+                let of_templates = plan.templates().flat_map(Template::variables);
                 of_templates.chain(plan.environment.iter().flat_map(|(_, value)| value.variables())).collect()
             }
             Self::Http(plan) => {
@@ -127,13 +123,30 @@ pub struct CommandPlan {
     pub stdin: Option<Template>,
 }
 
+impl CommandPlan {
+    /// Everything with places to fill: the words of the command line, and what the program reads.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.argv.iter().flat_map(ArgvPart::templates).chain(&self.stdin)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgvPart {
     /// Left out when an argument it names is not given. If it is nothing but one argument that is an array, each entry
     /// becomes an element.
     One(Template),
-    /// Left out as a whole when an argument that any of them names is not given: a flag and its value.
+    /// Left out as a whole when an argument that any of them names is not given, or is an array of nothing: a flag and
+    /// its value. Arrays become elements as above.
     Together(Vec<Template>),
+}
+
+impl ArgvPart {
+    pub fn templates(&self) -> &[Template] {
+        match self {
+            Self::One(template) => std::slice::from_ref(template),
+            Self::Together(templates) => templates,
+        }
+    }
 }
 
 /// An HTTP request as a tool. Arguments never choose the scheme or the host.
@@ -150,7 +163,10 @@ pub struct RequestPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyPlan {
+    /// Sent as it is: nothing encodes what is filled in.
     Text(Template),
+    /// Sent as `application/x-www-form-urlencoded`, each value encoded; an entry whose argument is not given is left out.
+    Form(Vec<(String, Template)>),
     /// Sent as `application/json`.
     Json(JsonTemplate),
 }
@@ -159,6 +175,7 @@ impl BodyPlan {
     fn variables(&self) -> Vec<&str> {
         match self {
             Self::Text(template) => template.variables().collect(),
+            Self::Form(entries) => entries.iter().flat_map(|(_, template)| template.variables()).collect(),
             Self::Json(json) => json.variables(),
         }
     }

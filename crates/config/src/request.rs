@@ -3,18 +3,14 @@
 //! What the table alone can tell is checked here: that no argument chooses the host, that a header stays one line, that
 //! the method may have a body. Whether the placeholders name arguments is left to `resolve`.
 
-mod address;
 mod body;
-
-use std::collections::BTreeSet;
 
 use crate::Code;
 use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 use crate::template::Template;
-use crate::templates::Named;
+use crate::{address, header};
 
 pub use body::BodyDescriptor;
 
@@ -26,11 +22,6 @@ const METHODS: [(&str, &str); 6] = [
     ("DELETE", "DELETE"),
     ("HEAD", "HEAD"),
 ];
-
-/// Headers that belong to the connection and not to whoever writes a request: the first would even choose the host.
-/// <https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1> (checked 2026-11)
-const NOT_OURS: [&str; 8] =
-    ["host", "connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestDescriptor {
@@ -44,12 +35,14 @@ pub struct RequestDescriptor {
 
 impl RequestDescriptor {
     pub(crate) fn read(table: Table<'_, '_>) -> Self {
+        let headers = table.templates("headers", header::fault);
+        header::check(&table, &headers, |value, is| value.literals().any(|text| text.contains(is)));
         let descriptor = Self {
             span: table.span,
             method: table.choice("method", &METHODS),
             url: url(&table),
             query: table.templates("query", |name| name.is_empty().then_some("it has no name")),
-            headers: headers(&table),
+            headers,
             body: BodyDescriptor::read(&table),
         };
         descriptor.check_body(&table);
@@ -70,7 +63,8 @@ impl RequestDescriptor {
             None if table.has("method") => return,
             None => "GET",
         };
-        if let (true, Some(place)) = (matches!(method, "GET" | "HEAD"), table.key_span("body")) {
+        let body = table.key_span("body").or_else(|| table.key_span("form"));
+        if let (true, Some(place)) = (matches!(method, "GET" | "HEAD"), body) {
             let message = format!("a {method} request has no body");
             let diagnostic = Diagnostic::error(Code::BadValue, place, message);
             table.problems.push(diagnostic.hint("say `method = \"POST\"`, or put it into `query`"));
@@ -88,34 +82,4 @@ fn url(table: &Table<'_, '_>) -> Option<Spanned<Template>> {
         table.problems.push(Diagnostic::error(code, url.span, fault).discreet());
     }
     Some(url)
-}
-
-fn headers(table: &Table<'_, '_>) -> Named {
-    let headers = table.templates("headers", fault_of_header);
-    let mut names = BTreeSet::new();
-    for (name, value) in &headers {
-        let fault = if value.value.literals().any(|text| text.contains(breaks_a_line)) {
-            "holds a line end or another control character"
-        } else if !names.insert(name.to_ascii_lowercase()) {
-            "is given twice; capitals make no difference in the names of headers"
-        } else {
-            continue;
-        };
-        let message = format!("the header {} {fault}", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
-    }
-    headers
-}
-
-pub(crate) fn breaks_a_line(c: char) -> bool {
-    c.is_ascii_control() && c != '\t'
-}
-
-fn fault_of_header(name: &str) -> Option<&'static str> {
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(token) {
-        return Some("the name of a header has letters, digits and `-`, and no placeholders");
-    }
-    let ours = !NOT_OURS.contains(&name.to_ascii_lowercase().as_str());
-    (!ours).then_some("this header is set by the connection")
 }

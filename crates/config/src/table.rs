@@ -17,6 +17,11 @@ use crate::json::Conversion;
 use crate::source::{Span, Spanned};
 use crate::{Code, measure};
 
+const MAX_DESCRIPTION: usize = 4 * 1024;
+
+/// What keys are called elsewhere, and here.
+const SYNONYMS: [(&str, &str); 3] = [("env", "environment"), ("args", "argv"), ("arguments", "argv")];
+
 type Entry<'t, 's> = (&'t toml::Spanned<DeString<'s>>, &'t toml::Spanned<DeValue<'s>>);
 
 pub(crate) struct Table<'t, 's> {
@@ -104,9 +109,20 @@ impl<'t, 's> Table<'t, 's> {
         self.string(key)
     }
 
-    /// `description`, without which a model has nothing to choose by: a warning, since the thing itself works.
+    /// `description`, which is sent to a model with every request.
+    pub(crate) fn description(&self) -> Option<Spanned<String>> {
+        let description = self.string("description")?;
+        if description.value.len() > MAX_DESCRIPTION {
+            let message = format!("the description is longer than {MAX_DESCRIPTION} bytes");
+            let diagnostic = Diagnostic::error(Code::TooLarge, description.span, message);
+            self.problems.push(diagnostic.hint("say in a sentence or two what it is for"));
+        }
+        Some(description)
+    }
+
+    /// The same; without it a model has nothing to choose by: a warning, since the thing itself works.
     pub(crate) fn described(&self, what: &str) -> Option<Spanned<String>> {
-        let description = self.string("description");
+        let description = self.description();
         let empty =
             description.as_ref().map_or(!self.has("description"), |text| text.value.trim().is_empty());
         if empty && !self.problems.lost_something() {
@@ -326,7 +342,12 @@ impl<'t, 's> Table<'t, 's> {
             let diagnostic = Diagnostic::error(Code::UnknownKey, self.problems.span(key.span()), message);
             let full = self.problems.is_full();
             let known = asked.iter().copied();
-            self.problems.push(if full { diagnostic } else { suggested(diagnostic, name, known) });
+            let synonym = SYNONYMS.iter().find(|(other, key)| *other == name.as_ref() && asked.contains(key));
+            self.problems.push(match synonym {
+                Some((_, key)) => diagnostic.hint(format!("did you mean `{key}`?")),
+                None if full => diagnostic,
+                None => suggested(diagnostic, name, known),
+            });
         }
     }
 }

@@ -29,7 +29,7 @@ pub enum TemplatePiece {
 impl Template {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.starts_with("env:") {
-            return SecretRef::parse(text).map(|secret| Self { pieces: of_secret(&secret) });
+            return SecretRef::parse(text).map(|secret| Self::from(&secret));
         }
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -137,6 +137,12 @@ impl Template {
             }
         }
         Ok(Some(text))
+    }
+}
+
+impl From<&SecretRef> for Template {
+    fn from(secret: &SecretRef) -> Self {
+        Self { pieces: of_secret(secret) }
     }
 }
 

@@ -21,6 +21,7 @@ fn check(ensemble: &str, invoker: &str) -> Vec<String> {
         environment: &environment,
         project_trusted: false,
         compile_schemas: true,
+        require_env: false,
     };
     let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
     let all = loaded.diagnostics.iter().chain(&resolved.diagnostics);
@@ -131,6 +132,13 @@ fn each_mistake_has_its_code_and_place() {
         (with_head("[[invokers]]\nsource = \"\"\n"), "bad-source 5:10"),
         (with_head("[[invokers]]\nsource = \"none.toml\"\n"), "unreadable 5:10"),
         (with_head("[[invokers]]\nsource = \"sub/i.toml\"\nname = \"x\"\n"), "unknown-key 6:1"),
+        // descriptions
+        (with_invoker("").replace("\"d\"\n[[", &format!("\"{}\"\n[[", "d".repeat(4097))), "too-large 3:15"),
+        (
+            with_invoker("").replace("\"d\"\nbuiltin", &format!("\"{}\"\nbuiltin", "d".repeat(4097))),
+            "too-large 6:15",
+        ),
+        (stdio("").replace("\"d\"", &format!("\"{}\"", "d".repeat(4097))), "too-large 3:15"),
         // schemas
         (with_invoker("[invokers.arguments]\nproperties.a.type = \"string\"\n"), "bad-schema 8:11"),
         (with_invoker("[invokers.arguments]\ntype = \"array\"\n"), "bad-schema 9:8"),
@@ -156,6 +164,29 @@ fn each_mistake_has_its_code_and_place() {
         (stdio("environment = { A = \"x ${B} ${C:-d}\" }\n"), "unset-variable 7:21"),
         (stdio("environment = { A = \"${A${B}}\" }\n"), "bad-template 7:21"),
         (stdio("url = \"https://x\"\n"), "unknown-key 7:1"),
+        (stdio("cwd = \"${HOME}/a\"\n"), "bad-value 7:7"),
+        (stdio("cwd = \"\"\n"), "bad-value 7:7"),
+        (stdio("environment = { A = \"\\u0000\" }\n"), "bad-value 7:21"),
+        (connection("transport = \"stdio\"\ncommand = [\"npx -y x\"]\n"), "one-word 6:12"),
+        (connection("transport = \"stdio\"\ncommand = [\"x\", \"a\\u0000\"]\n"), "bad-value 6:17"),
+        (
+            connection(&format!("transport = \"stdio\"\ncommand = [\"x\"{}]\n", ", \"y\"".repeat(1024))),
+            "too-many 6:5132",
+        ),
+        (connection("transport = \"http\"\nurl = \"https://x:99999/\"\n"), "bad-value 6:7"),
+        (connection("transport = \"http\"\nurl = \"https://x y/\"\n"), "bad-value 6:7"),
+        (
+            connection("transport = \"http\"\nurl = \"https://x\"\nheaders = { Host = \"y\" }\n"),
+            "bad-name 7:13",
+        ),
+        (
+            connection("transport = \"http\"\nurl = \"https://x\"\nheaders = { mcp-Session-id = \"y\" }\n"),
+            "bad-name 7:13",
+        ),
+        (
+            connection("transport = \"http\"\nurl = \"https://x\"\nheaders = { A = \"1\", a = \"2\" }\n"),
+            "bad-value 7:26",
+        ),
         (stdio("protocol = \"new\"\n"), "bad-value 7:12"),
         (stdio("connect_timeout = 601\n"), "out-of-range 7:19"),
         (stdio("connect_timeout = 0\n"), "out-of-range 7:19"),
@@ -296,6 +327,10 @@ fn slips_of_the_pen_are_recognised() {
         (with_invoker("permission = \"Alow\"\n"), "did you mean `allow`?"),
         (with_invoker("").replace("\"calculator\"", "\"Calculater\""), "did you mean `calculator`?"),
         (with_head("[[invoker]]\n"), "did you mean `invokers`?"),
+        (
+            with_head("[connection]\ntransport = \"stdio\"\ncommand = [\"x\"]\nenv = {}\n"),
+            "did you mean `environment`?",
+        ),
     ] {
         let loaded = load(&[], &[("e.toml", &text)]);
         let environment = Environment::default();
@@ -304,6 +339,7 @@ fn slips_of_the_pen_are_recognised() {
             environment: &environment,
             project_trusted: true,
             compile_schemas: true,
+            require_env: false,
         };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let hints: Vec<_> =
@@ -328,6 +364,7 @@ fn nothing_treacherous_is_repeated() {
             environment: &environment,
             project_trusted: true,
             compile_schemas: true,
+            require_env: false,
         };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let mut count = 0;
@@ -357,6 +394,7 @@ fn any_reader(text: &str) {
         environment: &environment,
         project_trusted: false,
         compile_schemas: true,
+        require_env: false,
     };
     let resolved = resolve(&sources, &[ensemble.value], &given);
     let lists = [ensemble.diagnostics, invoker.diagnostics, settings.diagnostics, resolved.diagnostics];

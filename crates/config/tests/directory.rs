@@ -123,6 +123,7 @@ fn a_directory_of_mistakes_is_told_in_one_run() {
         environment: &environment,
         project_trusted: false,
         compile_schemas: true,
+        require_env: false,
     };
     let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
     let mut found: Vec<_> = loaded

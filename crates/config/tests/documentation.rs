@@ -90,13 +90,16 @@ fn descriptor_examples_are_right() {
     let files: Vec<Example> =
         files.into_iter().map(|(file, text)| (file.trim_start_matches("ensembles/"), text)).collect();
     let loaded = load(&[], &files);
-    let environment =
-        Environment::new(["WEATHER_TOKEN", "PAGES_TOKEN", "TICKETS_TOKEN", "FILES_DEBUG"].map(|name| (name.to_owned(), "x".to_owned())));
+    let environment = Environment::new(
+        ["WEATHER_TOKEN", "PAGES_TOKEN", "TICKETS_TOKEN", "FILES_DEBUG"]
+            .map(|name| (name.to_owned(), "x".to_owned())),
+    );
     let given = Given {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: false,
         compile_schemas: true,
+        require_env: false,
     };
     let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
     let problems = loaded.diagnostics.iter().chain(&resolved.diagnostics);

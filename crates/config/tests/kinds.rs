@@ -22,6 +22,7 @@ fn run(scope: Scope, trusted: bool, text: &str) -> (Option<EnsemblePlan>, Vec<Fi
         environment: &environment,
         project_trusted: trusted,
         compile_schemas: true,
+        require_env: false,
     };
     let mut resolved = resolve(&sources, &[parsed.value], &given);
     let all = parsed.diagnostics.iter().chain(&resolved.diagnostics);
@@ -35,10 +36,10 @@ fn with(rest: &str) -> String {
     )
 }
 
-/// With arguments `a`, `b` and `list` that are used by what stands before them.
+/// With arguments `a` (required), `b` and `list` that are used by what stands before them.
 fn with_arguments(rest: &str) -> String {
     with(&format!(
-        "{rest}\n[invokers.arguments]\ntype = \"object\"\nproperties = {{ a.type = \"string\", b.type = \"integer\", list.type = \"array\" }}\n"
+        "{rest}\n[invokers.arguments]\ntype = \"object\"\nrequired = [\"a\"]\nproperties = {{ a.type = \"string\", b.type = \"integer\", list.type = \"array\" }}\n"
     ))
 }
 
@@ -135,6 +136,13 @@ fn a_request_is_planned() {
     };
     assert_eq!(found, expected);
 
+    let form = "http = { method = \"POST\", url = \"https://a\", form = { q = \"{a}\", n = \"{b}{list}\" } }";
+    let InvokerKind::Http(post) = kind(&with_arguments(form)) else { panic!() };
+    let Some(BodyPlan::Form(mut entries)) = post.body else { panic!() };
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    let both = Template { pieces: vec![argument("b"), argument("list")] };
+    assert_eq!(entries, [("n".to_owned(), both), ("q".to_owned(), sole("a"))]);
+
     let InvokerKind::Http(get) = kind(&with("http = { url = \"${SET}/x\" }\n")) else { panic!() };
     assert_eq!((get.method.as_str(), get.body), ("GET", None));
     let text = with("http = { method = \"PUT\", url = \"https://a\", body = \"{{ {{\" }\n");
@@ -198,7 +206,21 @@ fn mistakes_in_commands_and_requests_are_pointed_at() {
         (script("[\"sh\", \"-c\", \"echo {x}\"]"), "argument-in-script 7:33"),
         (script("[\"sh\", [\"-c\", \"echo {x}\"]]"), "argument-in-script 7:34"),
         (script("[\"date\"]"), "unused-argument 8:43"),
+        (script("[\"sh\", \"{x}\"]"), "argument-in-script 7:27"),
+        (script("[\"env\", \"-S\", \"ls {x}\"]"), "argument-in-script 7:34"),
+        (script("[\"python3\", [\"-c\", \"{x}\"]]"), "argument-in-script 7:39"),
+        (script("[\"bash\"], stdin = \"{x}\""), "argument-in-script 7:38"),
+        (command("[\"git log\"]"), "one-word 7:21"),
+        (command(&format!("[\"x\"{}]", ", \"y\"".repeat(1024))), "too-many 7:5141"),
+        (command(&format!("[\"x\", [\"y\"{}]]", ", \"y\"".repeat(1023))), "too-many 7:26"),
+        (
+            with_arguments("command = { argv = [\"x\", [\"-b{b}\", \"-l={list}\", \"{a}\"]] }"),
+            "bad-value 7:36",
+        ),
         (with("[invokers.command]\nargv = [\"x\"]\nenv = {}\n"), "unknown-key 9:1"),
+        (with("[invokers.command]\nargv = [\"x\"]\ncwd = \"$HOME\"\n"), "bad-value 9:7"),
+        (with("[invokers.command]\nargv = [\"x\"]\ncwd = \"{a}\"\n"), "bad-value 9:7"),
+        (with("[invokers.command]\nargv = [\"x\"]\ncwd = \"env:HOME\"\n"), "bad-value 9:7"),
         (with("[invokers.command]\nargv = [\"x\"]\ncwd = \"\"\n"), "bad-value 9:7"),
         (with("[invokers.command]\nargv = [\"x\"]\nstdin = \"{y}\"\n"), "unknown-argument 9:9"),
         (with("[invokers.command]\nargv = [\"x\"]\nenvironment.A = 1\n"), "wrong-type 9:17"),
@@ -227,6 +249,23 @@ fn mistakes_in_commands_and_requests_are_pointed_at() {
         (http("url = \"https://a\"\nheaders = { \"A b\" = \"1\" }\n"), "bad-name 9:13"),
         (http("url = \"https://a\"\nheaders = { hOST = \"b\" }\n"), "bad-name 9:13"),
         (http("url = \"https://a\"\nheaders = { A = \"1\", a = \"2\" }\n"), "bad-value 9:26"),
+        (http("url = \"https://a\"\nheaders = { A = \"1\\t2\" }\n"), "bad-value 9:17"),
+        (http("url = \"https://a\"\nheaders = { proxy-Authorization = \"b\" }\n"), "bad-name 9:13"),
+        (http("url = \"https://a\"\nheaders = { expect = \"b\" }\n"), "bad-name 9:13"),
+        (http("url = \"https://a:65536/\"\n"), "bad-value 8:7"),
+        (http("url = \"https://a/\"\nform = { a = \"b\" }\n"), "bad-value 9:1"),
+        (post("form = \"a\"\n"), "wrong-type 10:8"),
+        (post("form = { \"\" = \"a\" }\n"), "bad-name 10:10"),
+        (post("form = { a = \"{y}\" }\n"), "unknown-argument 10:14"),
+        (post("form = {}\nbody = {}\n"), "bad-value 10:1"),
+        (
+            with_arguments("http = { url = \"https://a/{a}/{b}\", query = { b = \"{list}\" } }"),
+            "optional-in-url 7:16",
+        ),
+        (
+            with_arguments("http = { method = \"PUT\", url = \"https://a\", body = \"a={a}&{b}{list}\" }"),
+            "argument-in-body 7:52",
+        ),
         (post("body = 3\n"), "wrong-type 10:8"),
         (post("body = { a = \"{y}\" }\n"), "unknown-argument 10:14"),
         (post("body = { a = [1, \"{\"] }\n"), "bad-template 10:18"),
@@ -270,6 +309,8 @@ fn hints_say_what_to_write() {
         (with_arguments("command = { argv = [\"x\", \"{lst}\", \"{a}{b}{list}\"] }"), "did you mean `list`?"),
         (with("http = { url = \"https://a\", method = \"post\" }\n"), "did you mean `POST`?"),
         (with("command = { argv = [\"x\"], stdn = \"\" }\n"), "did you mean `stdin`?"),
+        (with("command = { argv = [\"x\"], env = {} }\n"), "did you mean `environment`?"),
+        (with("command = { args = [\"x\"], argv = [\"x\"] }\n"), "did you mean `argv`?"),
         (
             with("http = { url = \"https://a\", body = \"\" }\n"),
             "say `method = \"POST\"`, or put it into `query`",
@@ -285,6 +326,40 @@ fn hints_say_what_to_write() {
     );
     let (_, findings) = run(Scope::User, false, &script);
     assert!(findings[0].hint.as_ref().unwrap().contains("\"$1\""), "{findings:?}");
+}
+
+#[test]
+fn what_is_right_is_not_complained_of() {
+    for text in [
+        // An argument of a URL that is always there.
+        with(
+            "http = { url = \"https://a/{x}?y={y}\" }\n[invokers.arguments]\ntype = \"object\"\nrequired = [\"x\"]\n\
+             properties = { x.type = \"string\", y = { type = \"integer\", default = 3 } }\n",
+        ),
+        with_arguments(
+            "command = { argv = [\"x\", \"{list}\", \"-l={list}\", [\"-m\", \"{list}\"], [\"-{a}\", \"{b}\"]] }",
+        ),
+        with_arguments(
+            "http = { method = \"PUT\", url = \"https://a\", body = \"{a}\", query = { b = \"{b}{list}\" } }",
+        ),
+        with("command = { argv = [\"/opt/my tools/x\"] }\n"),
+        with("command = { argv = [\"my tool\", \"x\"] }\n"),
+        with("command = { argv = [\"date\"], cwd = \"a b\" }\n"),
+    ] {
+        plan(&text);
+    }
+}
+
+#[test]
+fn all_words_of_a_long_command_count() {
+    for (argv, fits) in [
+        (format!("\"x\"{}", ", \"y\"".repeat(1023)), true),
+        (format!("\"x\", [\"y\"{}]", ", \"y\"".repeat(1022)), true),
+        (format!("\"x\"{}", ", [\"y\", \"z\"]".repeat(512)), false),
+    ] {
+        let (plan, findings) = run(Scope::User, false, &with(&format!("command = {{ argv = [{argv}] }}\n")));
+        assert_eq!(plan.is_some(), fits, "{findings:?}");
+    }
 }
 
 #[test]
@@ -318,6 +393,7 @@ fn secrets_beside_references_are_not_shown() {
             environment: &environment,
             project_trusted: true,
             compile_schemas: true,
+            require_env: false,
         };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let all = loaded.diagnostics.iter().chain(&resolved.diagnostics);

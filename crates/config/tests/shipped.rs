@@ -26,6 +26,7 @@ fn plans() -> Vec<EnsemblePlan> {
         environment: &environment,
         project_trusted: false,
         compile_schemas: true,
+        require_env: false,
     };
     let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
     let problems: Vec<_> = loaded.diagnostics.iter().chain(&resolved.diagnostics).collect();

@@ -282,7 +282,7 @@ impl Driver<'_> {
             waiting.id(),
             &Decision::Deny { rule, comment: Some("nobody could be asked".to_owned()) },
         )?;
-        let text = "refused: it needs an approval and nobody can be asked in this run; nothing was run";
+        let text = "it needs an approval and nobody can be asked in this run; nothing was run";
         self.append_result(InvocationResult::new(waiting.id().clone(), Outcome::Refused, text))
     }
 

@@ -14,18 +14,19 @@ pub(crate) fn bound_content(
     limit: usize,
     artefacts: &dyn Artefacts,
 ) -> (Vec<Content>, Option<Artefact>) {
-    let total: usize = content.iter().map(weight).sum();
+    // Written once: a structure of 16 MiB is not worth writing twice.
+    let texts: Vec<Option<Cow<'_, str>>> = content.iter().map(written).collect();
+    let total: usize = texts.iter().flatten().map(|text| text.len()).sum();
     if total <= limit {
+        drop(texts);
         return (content, None);
     }
-    let whole: Vec<Cow<'_, str>> = content.iter().filter_map(written).collect();
-    let digest = artefacts.keep(whole.join("\n").as_bytes());
-    drop(whole);
+    let digest = artefacts.keep(whole(&texts).as_bytes());
     let mut kept_bytes = 0;
     let mut kept = Vec::new();
     let mut full = false;
-    for piece in content {
-        let cut = match written(&piece) {
+    for (piece, text) in content.iter().zip(texts) {
+        let cut = match text {
             None => None,
             Some(_) if full => continue,
             Some(text) => {
@@ -35,15 +36,22 @@ pub(crate) fn bound_content(
                 full.then(|| Content::text(&text[..cut]))
             }
         };
-        kept.push(cut.unwrap_or(piece));
+        kept.push(cut.unwrap_or_else(|| piece.clone()));
     }
     let place = digest.map_or_else(String::new, |digest| format!("; the whole is kept as artefact {digest}"));
     kept.push(Content::text(format!("[truncated: kept {kept_bytes} of {total} bytes{place}]")));
     (kept, Some(Artefact { bytes: total as u64, kept: kept_bytes as u64, digest }))
 }
 
-fn weight(content: &Content) -> usize {
-    written(content).map_or(0, |text| text.len())
+fn whole<'a>(texts: &'a [Option<Cow<'_, str>>]) -> Cow<'a, str> {
+    let mut texts = texts.iter().flatten().map(Cow::as_ref);
+    match (texts.next(), texts.next()) {
+        (Some(first), Some(second)) => {
+            let rest = [first, second].into_iter().chain(texts);
+            rest.collect::<Vec<_>>().join("\n").into()
+        }
+        (only, _) => only.unwrap_or_default().into(),
+    }
 }
 
 fn written(content: &Content) -> Option<Cow<'_, str>> {

@@ -45,7 +45,7 @@ impl DeclaredConnection {
 
     fn tool(&self, ensemble: &Ensemble, plan: &InvokerPlan) -> Result<Tool, ConnectError> {
         let failed = |reason| ConnectError { ensemble: ensemble.name.to_string(), reason };
-        let invocable = self.build(&plan.name, &plan.kind).map_err(failed)?;
+        let invocable = self.build(plan).map_err(failed)?;
         let nothing = || json!({ "type": "object", "properties": {} });
         Ok(ensemble.tool(
             &plan.name,
@@ -57,7 +57,8 @@ impl DeclaredConnection {
         ))
     }
 
-    fn build(&self, name: &InvokerName, kind: &InvokerKind) -> Result<Arc<dyn Invocable>, String> {
+    fn build(&self, invoker: &InvokerPlan) -> Result<Arc<dyn Invocable>, String> {
+        let InvokerPlan { name, kind, .. } = invoker;
         if kind.reaches_out() && !self.trusted {
             // Left inert long before; whoever forgets that is stopped here.
             return Err(format!("{name}: it is not trusted"));
@@ -65,7 +66,8 @@ impl DeclaredConnection {
         match kind {
             InvokerKind::Builtin(builtin) => self.builtin(name, builtin),
             InvokerKind::Command(plan) => {
-                let command = Command::new(plan.clone(), self.scope, Arc::clone(&self.surroundings));
+                let (schema, surroundings) = (invoker.arguments.as_ref(), Arc::clone(&self.surroundings));
+                let command = Command::new(plan.clone(), schema, self.scope, surroundings);
                 command.map(|command| Arc::new(command) as _).map_err(|unset| format!("{name}: {unset}"))
             }
             InvokerKind::Http(plan) => {

@@ -14,6 +14,8 @@ use crate::roster::Artefacts;
 pub struct Surroundings {
     /// The directory converse runs in, canonical.
     pub workspace: PathBuf,
+    /// Where a project's own commands find no program by its bare name; `None` where there is no project, as at home.
+    pub project: Option<PathBuf>,
     /// Directories no tool may write to: configuration, trust, sessions.
     pub protected: Vec<PathBuf>,
     pub clock: Clock,

@@ -110,6 +110,7 @@ pub(crate) fn surroundings(workspace: &Path, fetch: Arc<dyn Fetch>) -> Surroundi
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Surroundings {
         workspace: workspace.to_owned(),
+        project: Some(workspace.to_owned()),
         protected: Vec::new(),
         clock: Arc::new(jiff::Timestamp::now),
         environment: Environment::new([set("KEY", "s3cret"), set("UNRELATED", "private")]),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use converse_canister::{Arguments, Content, InvokerName};
+use converse_canister::{Arguments, InvokerName};
 use converse_config::{ArgumentsSchema, Policy};
 use converse_ensemble::{Answer, Context, Invocable, InvokeError};
 use futures_util::future::BoxFuture;
@@ -16,9 +16,9 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::handler::Listening;
 use crate::http::{self, Fault};
 use crate::link::Link;
+use crate::progress::Listening;
 use crate::server::Server;
 use crate::{content, raw, words};
 
@@ -102,6 +102,7 @@ impl McpTool {
         let mut patience = (begun + idle).min(deadline);
         let mut abandoned = Abandoned { peer: &link.peer, id: Some(handle.id.clone()) };
         let lost = loop {
+            let opens = listening.opens();
             tokio::select! {
                 biased;
                 result = &mut handle.rx => {
@@ -120,6 +121,7 @@ impl McpTool {
                 () = sleep_until(patience) => {
                     break Lost::Late(if patience < deadline { idle } else { deadline - begun });
                 }
+                () = sleep_until(opens.unwrap_or(deadline)), if opens.is_some() => listening.pass(),
                 () = listening.progress() => patience = (Instant::now() + idle).min(deadline),
             }
         };
@@ -129,11 +131,8 @@ impl McpTool {
     }
 
     fn understood(&self, text: &str) -> Result<Answer, InvokeError> {
-        let (mut answer, structured) = content::answer(text, self.server.surroundings.artefacts.as_ref())?;
-        if let Some(note) = structured.and_then(|structured| self.broken_promise(&structured)) {
-            answer.content.push(Content::text(note));
-        }
-        Ok(answer)
+        let artefacts = self.server.surroundings.artefacts.as_ref();
+        content::answer(text, artefacts, |structured| self.broken_promise(structured))
     }
 
     fn broken_promise(&self, structured: &Value) -> Option<String> {

@@ -4,15 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use converse_canister::Digest;
 use converse_config::{ConnectionPlan, EnsemblePlan, Policy, ToolFilter};
 use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
 use futures_util::future::BoxFuture;
-use sha2::{Digest as _, Sha256};
 
 use crate::call::McpTool;
 use crate::error::Failure;
 use crate::http::Site;
+use crate::key::Keys;
 use crate::launch::Launch;
 use crate::link::{Link, Way};
 use crate::listing::{Declared, Entries, Listed, sift};
@@ -47,8 +46,8 @@ impl McpConnection {
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
         let (way, default_timeout) = way(&connection.way);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);
-        let key = key(&connection.way);
-        Self::over(plan, Server::new(way, connection.protocol, timeout, surroundings, key))
+        let keys = Keys::of(&connection.way, &surroundings.workspace);
+        Self::over(plan, Server::new(way, connection.protocol, timeout, surroundings, keys))
     }
 
     pub(crate) fn over(plan: &EnsemblePlan, server: Server) -> Self {
@@ -85,18 +84,25 @@ impl McpConnection {
     }
 
     async fn refreshed(&self, ensemble: &Ensemble) -> Option<Vec<Tool>> {
-        let listed = self.listed(self.server.relist().await?);
+        let entries = match self.server.relist().await {
+            Ok(entries) => entries?,
+            Err(failure) => {
+                self.warn(vec![format!("its tools have changed and could not be listed again: {failure}")]);
+                return None;
+            }
+        };
+        let listed = self.listed(entries);
         Some(self.tools(ensemble, &Selection::new(&self.filter).ok()?, listed))
     }
 
     fn remembered(&self) -> Option<Entries> {
         let lists = self.lazy.then_some(&self.server.surroundings.lists)?;
-        Entries::read(&lists.get(&self.server.key)?)
+        Entries::read(&lists.get(&self.server.keys.list)?)
     }
 
     fn listed(&self, entries: Entries) -> Listed {
         if self.lazy {
-            self.server.surroundings.lists.put(&self.server.key, &entries.written());
+            self.server.surroundings.lists.put(&self.server.keys.list, &entries.written());
         }
         sift(entries)
     }
@@ -176,15 +182,6 @@ fn way(way: &converse_config::Way) -> (Way, Duration) {
         }
         converse_config::Way::Http { url, headers } => (Way::Http(Site { url, headers }), HTTP_TIMEOUT),
     }
-}
-
-/// What the era of a server is remembered by: the command or the address as written, with variables named.
-fn key(way: &converse_config::Way) -> String {
-    let text = match way {
-        converse_config::Way::Stdio { command, cwd, .. } => format!("stdio {command:?} {cwd:?}"),
-        converse_config::Way::Http { url, .. } => format!("http {url:?}"),
-    };
-    Digest(Sha256::digest(text).into()).to_string()
 }
 
 fn skipped(listed: &Listed) -> Vec<String> {

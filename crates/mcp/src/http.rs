@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_config::SecretRef;
+use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use http::{HeaderName, HeaderValue, Uri};
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
@@ -59,8 +60,8 @@ impl Site {
         for (name, secret) in &self.headers {
             let value = secret.read(&surroundings.environment)?;
             let (name, sealed) = header(name, &value)?;
+            secrets.extend(secrets_of_header(&name, &value));
             headers.insert(name, sealed);
-            secrets.extend(value.split_whitespace().map(str::to_owned));
         }
         let client = (surroundings.http)(https).map_err(Failure::Unusable)?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(address)
@@ -83,8 +84,18 @@ fn retries() -> ExponentialBackoff {
 fn secrets_of(uri: &Uri) -> Vec<String> {
     let user = uri.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
     let user = user.into_iter().flat_map(|(user, _)| user.split(':'));
-    let query = uri.query().into_iter().flat_map(|query| query.split(['&', '=']));
-    user.chain(query).map(str::to_owned).collect()
+    let query = uri.query().into_iter().flat_map(|query| query.split('&'));
+    let values = query.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+    user.chain(values).map(str::to_owned).collect()
+}
+
+/// The words of a value, but for the scheme that credentials begin with: `Bearer` is an ordinary word.
+fn secrets_of_header(name: &HeaderName, value: &str) -> Vec<String> {
+    let mut words: Vec<_> = value.split_whitespace().map(str::to_owned).collect();
+    if words.len() > 1 && (name == AUTHORIZATION || name == PROXY_AUTHORIZATION) {
+        words.remove(0);
+    }
+    words
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure> {
@@ -188,5 +199,25 @@ impl From<Fault> for Failure {
             Fault::Unauthorized(status) => Self::Unauthorized(status),
             Fault::Refused(text) | Fault::Lost(text) => Self::Nonsense(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_words_are_no_secrets() {
+        for (name, value, secrets) in [
+            ("authorization", "Bearer abcdefgh", vec!["abcdefgh"]),
+            ("Authorization", "abcdefgh", vec!["abcdefgh"]),
+            ("proxy-authorization", "Negotiate a b", vec!["a", "b"]),
+            ("x-api-key", "one two", vec!["one", "two"]),
+        ] {
+            let name = HeaderName::try_from(name).unwrap();
+            assert_eq!(secrets_of_header(&name, value), secrets, "{name}: {value}");
+        }
+        let uri: Uri = "https://somebody:password@host/mcp?api-key=abcdefgh&flag&x=a=b".parse().unwrap();
+        assert_eq!(secrets_of(&uri), ["somebody", "password", "abcdefgh", "flag", "a=b"]);
     }
 }

@@ -51,13 +51,18 @@ impl Launch {
 
     /// How long it may take until its tools are known, if its plan does not say.
     pub(crate) fn default_timeout(&self) -> Duration {
+        if self.is_launcher() { LAUNCHER_TIMEOUT } else { PROGRAM_TIMEOUT }
+    }
+
+    /// May it have to fetch the server before it can start it?
+    pub(crate) fn is_launcher(&self) -> bool {
         let program = match self.command.first() {
             Some(SecretRef::Literal(program)) => {
                 Path::new(program).file_name().and_then(|name| name.to_str())
             }
             _ => None,
         };
-        if program.is_some_and(|name| LAUNCHERS.contains(&name)) { LAUNCHER_TIMEOUT } else { PROGRAM_TIMEOUT }
+        program.is_some_and(|name| LAUNCHERS.contains(&name))
     }
 }
 

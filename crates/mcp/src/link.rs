@@ -1,6 +1,6 @@
 //! One connection to a server, from its handshake to its end. A server that lives on gets another one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::end::{Cause, End};
 use crate::error::Failure;
 use crate::handler::Handler;
-use crate::handshake::{Broken, Mode, Service, shake};
+use crate::handshake::{Broken, Mode, PROBE, Service, shake};
 use crate::http::{self, Site};
 use crate::launch::Launch;
 use crate::process::{self, Process};
@@ -57,6 +57,8 @@ pub(crate) struct Link {
     pub(crate) era: Era,
     pub(crate) handler: Handler,
     pub(crate) end: End,
+    /// Times in a row that its tools could not be listed again.
+    pub(crate) missed: AtomicU32,
     /// No more calls; those that run may go on.
     pub(crate) retired: AtomicBool,
     /// `None` once it is closed.
@@ -73,6 +75,20 @@ pub(crate) enum NoAnswer {
     /// The server's own error.
     Error(rmcp::ErrorData),
     Failed(Failure),
+}
+
+impl Way {
+    /// How long it may think about the first question before it is taken for one that ignores it. A launcher may have to
+    /// fetch the server first, and must not be killed over that; half of the time is left for another start.
+    pub(crate) fn probe(&self, connect_timeout: Duration) -> Duration {
+        let is_launcher = match self {
+            Self::Stdio(launch) => launch.is_launcher(),
+            Self::Http(_) => false,
+            #[cfg(test)]
+            Self::Pipes(fake) => fake.is_launcher,
+        };
+        if is_launcher { PROBE.max(connect_timeout / 2) } else { PROBE }
+    }
 }
 
 impl Link {
@@ -120,7 +136,7 @@ impl Link {
     ) -> Result<Self, Failure> {
         let transport = Stdio::new(stdout, stdin, end.clone());
         let handler = Handler::default();
-        match shake(transport, handler.clone(), mode).await {
+        match shake(transport, handler.clone(), mode, end.clone()).await {
             Ok((service, era)) => Ok(Self::new(service, era, handler, end, process, None)),
             Err(broken) => {
                 let failure = match broken {
@@ -137,14 +153,15 @@ impl Link {
 
     async fn open_http(site: &Site, surroundings: &Surroundings, mode: Mode) -> Result<Self, Failure> {
         let route = site.route(surroundings)?;
-        let handler = Handler::default();
-        match shake(route.transport, handler.clone(), mode).await {
-            Ok((service, era)) => {
-                Ok(Self::new(service, era, handler, End::default(), None, Some(route.secrets)))
-            }
-            Err(Broken::Closed) => {
-                Err(Failure::Nonsense("it answered the handshake with what could not be read".to_owned()))
-            }
+        let (handler, end) = (Handler::default(), End::default());
+        match shake(route.transport, handler.clone(), mode, end.clone()).await {
+            Ok((service, era)) => Ok(Self::new(service, era, handler, end, None, Some(route.secrets))),
+            Err(Broken::Closed) => match end.cause() {
+                Some(Cause::GivenUp(reason)) => Err(Failure::Ended(reason)),
+                _ => {
+                    Err(Failure::Nonsense("it answered the handshake with what could not be read".to_owned()))
+                }
+            },
             Err(Broken::Failed(failure)) => Err(failure.without(&route.secrets)),
         }
     }
@@ -165,6 +182,7 @@ impl Link {
             era,
             handler,
             end,
+            missed: AtomicU32::new(0),
             retired: AtomicBool::new(false),
             service: tokio::sync::Mutex::new(Some(service)),
             process,

@@ -85,8 +85,11 @@ async fn keep(
     let patience = tokio::select! {
         ended = child.wait() => {
             status.send_replace(ended.ok());
-            let _ = tokio::time::timeout(GRACE, end.over()).await;
-            end.because(Cause::Closed);
+            tokio::select! {
+                _ = tokio::time::timeout(GRACE, end.over()) => end.because(Cause::Closed),
+                // Whoever says goodbye waits for no last answers.
+                _ = &mut orders => {}
+            }
             Some(SHORT)
         }
         () = end.over() => {

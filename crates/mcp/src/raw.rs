@@ -4,7 +4,7 @@
 //! its types that fits. Whatever way it came, it is text again here, so that there is one reader of it and not two.
 
 use rmcp::model::{CustomResult, ServerResult};
-use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -29,11 +29,11 @@ impl<T, const N: usize> Default for First<T, N> {
     }
 }
 
-impl<'de, T: DeserializeOwned, const N: usize> Deserialize<'de> for First<T, N> {
+impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for First<T, N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader<T, const N: usize>(std::marker::PhantomData<T>);
 
-        impl<'de, T: DeserializeOwned, const N: usize> Visitor<'de> for Reader<T, N> {
+        impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Reader<T, N> {
             type Value = First<T, N>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::Failure;
 use crate::handshake::Mode;
+use crate::key::Keys;
 use crate::link::{Link, Way, Witness};
 use crate::listing::{self, Entries};
 use crate::{Era, Surroundings};
@@ -21,7 +22,10 @@ use crate::{Era, Surroundings};
 const MAX_RESTARTS: u32 = 3;
 const BACKOFF: Duration = Duration::from_millis(250);
 /// Listing the tools anew, while a model waits to be called.
-const RELIST: Duration = Duration::from_secs(10);
+/// Less than what an ensemble is given to refresh itself, so that it can be said.
+const RELIST: Duration = Duration::from_secs(4);
+/// So often in a row it may fail; then the server must say anew that they have changed.
+const MAX_RELISTS: u32 = 3;
 
 /// One server.
 pub(crate) struct Server {
@@ -30,11 +34,10 @@ pub(crate) struct Server {
     /// From starting or reaching it to its tools.
     pub(crate) connect_timeout: Duration,
     pub(crate) surroundings: Arc<Surroundings>,
-    /// What its era is remembered by.
-    pub(crate) key: String,
+    pub(crate) keys: Keys,
     link: Mutex<Option<Arc<Link>>>,
-    /// Held by whoever opens a connection: how many have been opened after the first.
-    restarts: tokio::sync::Mutex<u32>,
+    /// Held by whoever opens a connection: how often that was done after the first time. `None`: never yet.
+    openings: tokio::sync::Mutex<Option<u32>>,
     /// Nothing is opened any more.
     closed: AtomicBool,
 }
@@ -45,16 +48,16 @@ impl Server {
         protocol: Protocol,
         connect_timeout: Duration,
         surroundings: Arc<Surroundings>,
-        key: String,
+        keys: Keys,
     ) -> Self {
         Self {
             way,
             protocol,
             connect_timeout,
             surroundings,
-            key,
+            keys,
             link: Mutex::default(),
-            restarts: tokio::sync::Mutex::default(),
+            openings: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -74,40 +77,43 @@ impl Server {
             return Err(Failure::Slow { limit, words: witness.last_words() });
         };
         let (link, listed) = connected?;
+        *self.openings.lock().await = Some(0);
         self.put(Some(Arc::clone(&link)));
         Ok((link, listed))
     }
 
     /// Finds out the era, if need be by trying; remembers what worked.
     async fn open(&self, witness: &Witness) -> Result<Link, Failure> {
-        let known = self.surroundings.eras.get(&self.key);
-        let mut modes = modes(self.protocol, known);
+        let known = self.surroundings.eras.get(&self.keys.era);
+        let mut modes = modes(self.protocol, known, self.way.probe(self.connect_timeout));
         modes.reverse();
-        let mut silent = false;
+        let mut slow = false;
         let mut failed = Failure::Nonsense("nothing was tried".to_owned());
         while let Some(mode) = modes.pop() {
             let opening = Link::open(&self.way, &self.surroundings, mode, witness);
             // A first guess may be wrong: it must leave time for the second.
-            let opened = if modes.is_empty() || mode == Mode::Probe {
+            let opened = if modes.is_empty() || matches!(mode, Mode::Probe(_)) {
                 opening.await
             } else {
                 let limit = self.connect_timeout / 2;
-                timeout(limit, opening).await.unwrap_or(Err(Failure::Silent { request: "initialize", limit }))
+                let silent = Failure::Silent { request: mode.request(), limit };
+                timeout(limit, opening).await.unwrap_or(Err(silent))
             };
             match opened {
                 Ok(link) => {
                     if self.protocol == Protocol::Auto && known != Some(link.era) {
-                        self.surroundings.eras.put(&self.key, link.era);
+                        self.surroundings.eras.put(&self.keys.era, link.era);
                     }
                     return Ok(link);
                 }
                 Err(failure) if failure.is_final() => return Err(failure),
                 Err(failure) => {
                     // Modern only, and too slow for the probe (a launcher that had to fetch it): it is there now.
-                    if silent && matches!(failure, Failure::Refused(_)) {
+                    let is_legacy = mode == Mode::Only(Era::Legacy);
+                    if slow && is_legacy && matches!(failure, Failure::Refused(_)) {
                         modes.push(Mode::Only(Era::Modern));
                     }
-                    silent = matches!(failure, Failure::Silent { .. });
+                    slow = matches!(failure, Failure::Silent { .. });
                     tracing::debug!(?mode, %failure, "a server did not answer this way");
                     // That nothing of what it speaks is known says more than what the other era came to.
                     if !matches!(failed, Failure::Versions(_)) {
@@ -134,28 +140,27 @@ impl Server {
     }
 
     async fn reopen(&self) -> Result<Arc<Link>, String> {
-        let mut restarts = self.restarts.lock().await;
+        let mut openings = self.openings.lock().await;
         if let Some(link) = self.living() {
             return Ok(link);
         }
         if self.closed.load(Ordering::Relaxed) {
             return Err("it has been disconnected".to_owned());
         }
-        let Some(dead) = self.current() else {
+        let dead = self.current();
+        if let Some(done) = *openings {
+            // Over HTTP nothing is started by it, and a server that is slow today may answer tomorrow.
+            if done >= MAX_RESTARTS && !matches!(self.way, Way::Http(_)) {
+                return Err(given_up(dead.as_deref()).await);
+            }
+            tokio::time::sleep(BACKOFF * 2_u32.pow(done)).await;
+        }
+        *openings = Some(openings.map_or(0, |done| MAX_RESTARTS.min(done + 1)));
+        let Some(dead) = dead else {
             // A lazy one is started by its first call.
             let begun = self.begin().await;
             return begun.map_err(|failure| format!("the server could not be connected: {failure}"));
         };
-        let remote = matches!(self.way, Way::Http(_));
-        // Over HTTP nothing is started by it, and a server that is slow today may answer tomorrow.
-        if *restarts >= MAX_RESTARTS && !remote {
-            let fate = dead.discreet(dead.obituary().await);
-            return Err(format!(
-                "the server is gone; it was connected again {MAX_RESTARTS} times and is not once more; {fate}"
-            ));
-        }
-        tokio::time::sleep(BACKOFF * 2_u32.pow(*restarts)).await;
-        *restarts = MAX_RESTARTS.min(*restarts + 1);
         let mode = Mode::Only(dead.era);
         let opened = Link::open(&self.way, &self.surroundings, mode, &Witness::default()).await;
         let link = Arc::new(opened.map_err(|failure| format!("the server is gone; {failure}"))?);
@@ -173,31 +178,26 @@ impl Server {
         Ok(link)
     }
 
-    /// The tools anew, if the server said that they have changed. `None`: they have not, or could not be had.
-    pub(crate) async fn relist(&self) -> Option<Entries> {
-        let link = self.living()?;
-        if !link.handler.changed.swap(false, Ordering::Relaxed) {
-            return None;
+    /// The tools anew, if the server said that they have changed. Whoever fails, or is dropped, leaves it to the next.
+    pub(crate) async fn relist(&self) -> Result<Option<Entries>, Failure> {
+        let Some(link) = self.living() else { return Ok(None) };
+        let Some(due) = Due::take(&link.handler.changed) else { return Ok(None) };
+        let late = Failure::Silent { request: "tools/list", limit: RELIST };
+        let listed = timeout(RELIST, listing::list(&link)).await.unwrap_or(Err(late));
+        let missed = if listed.is_ok() { 0 } else { link.missed.load(Ordering::Relaxed).saturating_add(1) };
+        link.missed.store(missed, Ordering::Relaxed);
+        if listed.is_ok() || missed >= MAX_RELISTS {
+            due.done();
         }
-        match timeout(RELIST, listing::list(&link)).await {
-            Ok(Ok(listed)) => Some(listed),
-            Ok(Err(failure)) => {
-                tracing::warn!(%failure, "the tools of a server could not be listed again");
-                None
-            }
-            Err(_) => {
-                tracing::warn!("the tools of a server could not be listed again in time");
-                None
-            }
-        }
+        listed.map(Some)
     }
 
     /// A call was answered: over HTTP, where a new connection costs nothing, the next one is not waited for longer.
     pub(crate) fn answered(&self, link: &Link) {
         if link.remote
-            && let Ok(mut restarts) = self.restarts.try_lock()
+            && let Ok(mut openings) = self.openings.try_lock()
         {
-            *restarts = 0;
+            *openings = Some(0);
         }
     }
 
@@ -236,12 +236,44 @@ impl Server {
     }
 }
 
+/// A mark that was taken, and is set again unless it is done with.
+struct Due<'a>(Option<&'a AtomicBool>);
+
+impl<'a> Due<'a> {
+    fn take(mark: &'a AtomicBool) -> Option<Self> {
+        mark.swap(false, Ordering::Relaxed).then(|| Self(Some(mark)))
+    }
+
+    fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        if let Some(mark) = self.0 {
+            mark.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn given_up(dead: Option<&Link>) -> String {
+    let Some(dead) = dead else {
+        return format!(
+            "the server could not be connected {} times and is not tried once more",
+            MAX_RESTARTS + 1
+        );
+    };
+    let fate = dead.discreet(dead.obituary().await);
+    format!("the server is gone; it was connected again {MAX_RESTARTS} times and is not once more; {fate}")
+}
+
 /// What to try, in this order.
-fn modes(protocol: Protocol, known: Option<Era>) -> Vec<Mode> {
+fn modes(protocol: Protocol, known: Option<Era>, probe: Duration) -> Vec<Mode> {
     match (protocol, known) {
         (Protocol::Modern, _) => vec![Mode::Only(Era::Modern)],
         (Protocol::Legacy, _) => vec![Mode::Only(Era::Legacy)],
-        (Protocol::Auto, None) => vec![Mode::Probe, Mode::Only(Era::Legacy)],
+        (Protocol::Auto, None) => vec![Mode::Probe(probe), Mode::Only(Era::Legacy)],
         (Protocol::Auto, Some(Era::Modern)) => vec![Mode::Only(Era::Modern), Mode::Only(Era::Legacy)],
         (Protocol::Auto, Some(Era::Legacy)) => vec![Mode::Only(Era::Legacy), Mode::Only(Era::Modern)],
     }

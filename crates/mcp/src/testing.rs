@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
+use crate::key::Keys;
 use crate::link::Way;
 use crate::server::Server;
 use crate::{Era, Eras, Lists, McpConnection, Surroundings};
@@ -36,11 +37,14 @@ pub(crate) struct Fake {
     script: Arc<Mutex<Box<Script>>>,
     starts: Arc<Mutex<usize>>,
     heard: Arc<Mutex<Vec<Value>>>,
+    /// It is treated like `npx`.
+    pub(crate) is_launcher: bool,
 }
 
 impl Fake {
     pub(crate) fn new(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Self {
-        Self { script: Arc::new(Mutex::new(Box::new(script))), starts: Arc::default(), heard: Arc::default() }
+        let script: Arc<Mutex<Box<Script>>> = Arc::new(Mutex::new(Box::new(script)));
+        Self { script, starts: Arc::default(), heard: Arc::default(), is_launcher: false }
     }
 
     pub(crate) fn starts(&self) -> usize {
@@ -242,7 +246,8 @@ impl Stage {
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
         };
         let way = Way::Pipes(self.fake.clone());
-        let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), "key".to_owned());
+        let keys = Keys { era: "key".to_owned(), list: "list".to_owned() };
+        let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys);
         let connection = Arc::new(McpConnection::over(&self.plan, server));
         let ensemble = Ensemble::new(&self.plan, Box::new(Shared(Arc::clone(&connection))));
         (connection, ensemble)

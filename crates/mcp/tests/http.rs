@@ -31,7 +31,10 @@ impl Request {
 }
 
 /// Status line, further header lines, body. `None`: the connection is dropped without an answer.
+/// [`NEVER`]: there is no answer, and the connection stays.
 type Response = Option<(&'static str, String, String)>;
+
+const NEVER: Response = Some(("", String::new(), String::new()));
 
 struct Site {
     url: String,
@@ -53,6 +56,9 @@ impl Site {
                     let Some((request, mut stream)) = read(stream).await else { return };
                     log.lock().unwrap().push(format!("{} {}", request.method, request.asks()));
                     let response = (script.lock().unwrap())(&request);
+                    if response == NEVER {
+                        std::future::pending::<()>().await;
+                    }
                     if let Some((status, headers, body)) = response {
                         let length = body.len();
                         let head = format!(
@@ -258,6 +264,26 @@ async fn a_call_without_an_answer_gets_the_next_one_a_new_connection() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_without_end_is_given_up() {
+    let site = Site::new(|request| match (request.method.as_str(), request.asks()) {
+        ("GET", _) => {
+            let ping = |n| format!("data: {}\n\n", json!({ "jsonrpc": "2.0", "id": n, "method": "ping" }));
+            let pings = (0..1000).map(ping).collect();
+            Some(("200 OK", "content-type: text/event-stream\r\n".to_owned(), pings))
+        }
+        // Its answers to them are not taken.
+        ("POST", "" | "tools/call") => NEVER,
+        _ => legacy("s1", request),
+    })
+    .await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    let given_up = call(&tools[0]).await;
+    let Err(InvokeError::Interrupted(text)) = given_up else { panic!("{given_up:?}") };
+    assert!(text.ends_with("the server asked more than 64 times without taking an answer"), "{text}");
+}
+
+#[tokio::test]
 async fn failures_of_a_call_are_told_apart() {
     type Answerer = fn(&Request) -> Response;
     type Verdict = fn(&InvokeError) -> bool;
@@ -310,7 +336,7 @@ async fn reasons_are_told_without_secrets() {
     let broken = Site::new(|_| status("500 Internal Server Error", "s3cret-token")).await;
     let page = Site::new(|_| Some(("200 OK", "content-type: text/html\r\n".into(), "<html>".into()))).await;
     let wordy = Site::new(|request: &Request| {
-        let error = json!({ "code": 1, "message": "who is s3cret-token with s3cret-query?" });
+        let error = json!({ "code": 1, "message": "Bearer who is s3cret-token with s3cret-query?" });
         json_reply("", &json!({ "jsonrpc": "2.0", "id": request.body["id"], "error": error }))
     })
     .await;
@@ -323,7 +349,7 @@ async fn reasons_are_told_without_secrets() {
         (challenged.url.clone(), token(), "it asks for authorization (403)"),
         (broken.url.clone(), token(), "it answered HTTP 500"),
         (page.url.clone(), token(), "it answered with text/html instead of JSON"),
-        (wordy.url.clone(), token(), "it answered with an error: who is … with …?"),
+        (wordy.url.clone(), token(), "it answered with an error: Bearer who is … with …?"),
         (closed, vec![], "it could not be reached: "),
         ("ftp://s3cret-host/".into(), vec![], "its `url` must begin with"),
         ("http://s3cret host".into(), vec![], "its `url` is not an address"),

@@ -110,7 +110,8 @@ fn is_prompt(messages: &[Value], at: usize) -> bool {
     let is = |at: usize, wanted: &str| messages.get(at).is_some_and(|message| role(message) == wanted);
     let Some(message) = messages.get(at).filter(|_| is(at, "user")) else { return false };
     let behind_a_result = at.checked_sub(1).is_some_and(|before| is(before, "tool"));
-    !text(message).trim().is_empty() && !(behind_a_result && has_pictures(message))
+    let of_a_result = behind_a_result && has_pictures(message);
+    !of_a_result && !text(message).trim().is_empty()
 }
 
 fn has_pictures(message: &Value) -> bool {

@@ -50,7 +50,7 @@ fn what_is_inherited_is_listed() {
     ];
     let expected = vec![("PATH".to_owned(), "/bin".to_owned()), ("TZ".to_owned(), String::new())];
     assert_eq!(inherited(ours), expected);
-    assert_eq!(inherited(INHERITED.iter().map(|name| (*name, "v"))).len(), 11);
+    assert_eq!(inherited(INHERITED.iter().map(|name| (*name, "/v"))).len(), 11);
 }
 
 #[tokio::test]

@@ -17,7 +17,13 @@ const MOST_HELD: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     session: Option<Contents>,
-    held: Arc<Mutex<HashMap<Digest, Arc<[u8]>>>>,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    contents: HashMap<Digest, Arc<[u8]>>,
+    bytes: usize,
 }
 
 impl Kept {
@@ -32,13 +38,16 @@ impl Kept {
     }
 
     fn hold(&self, bytes: &[u8]) -> Option<Digest> {
+        let digest = digest(bytes);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let total: usize = held.values().map(|kept| kept.len()).sum();
-        if total + bytes.len() > MOST_HELD {
+        if held.contents.contains_key(&digest) {
+            return Some(digest);
+        }
+        if held.bytes + bytes.len() > MOST_HELD {
             return None;
         }
-        let digest = digest(bytes);
-        held.insert(digest, bytes.into());
+        held.bytes += bytes.len();
+        held.contents.insert(digest, bytes.into());
         Some(digest)
     }
 }
@@ -66,7 +75,8 @@ impl Artefacts for Shown {
 impl Blobs for Kept {
     fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>> {
         let kept = self.session.as_ref().and_then(|contents| contents.get(digest).ok().flatten());
-        kept.or_else(|| self.held.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned())
+        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner).contents.get(digest).cloned();
+        kept.or_else(held)
     }
 }
 
@@ -88,5 +98,6 @@ mod tests {
         let shown = Kept::new(None).shown();
         assert!(shown.keep(&vec![1; MOST_HELD]).is_some());
         assert_eq!(shown.keep(b"x"), None);
+        assert!(shown.keep(&vec![1; MOST_HELD]).is_some(), "it is held already");
     }
 }

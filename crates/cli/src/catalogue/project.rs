@@ -2,21 +2,21 @@
 
 use converse_config::{Given, Loaded, Resolved, Scope, resolve};
 
-use crate::trust::{Declaration, Standing, scripts};
+use crate::trust::{Declaration, Scripts, Standing};
 use crate::world::World;
 
 /// `Ok(None)`: the project declares nothing. An error: it cannot be answered for.
 pub(super) type Project = Result<Option<Declaration>, String>;
 
-/// To find the scripts its commands would run, the descriptors are read as if they were trusted; nothing runs.
+/// To find the files its commands name, the descriptors are read as if they were trusted; nothing runs.
 pub(super) fn project(loaded: &Loaded, given: &Given<'_>, world: &World) -> Project {
     if loaded.sources.iter().all(|(_, source)| source.scope != Scope::Project) {
         return Ok(None);
     }
-    let given = Given { project_trusted: true, compile_schemas: false, ..*given };
+    let given = Given { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
     let Resolved { plans, .. } = resolve(&loaded.sources, &loaded.descriptors, &given);
     let of_project = plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
-    let scripts = scripts(of_project, &world.cwd, given.environment)?;
+    let scripts = Scripts::of(of_project, &world.cwd, given.environment).digests(&world.cwd)?;
     Ok(Declaration::of(&loaded.sources, &scripts))
 }
 
@@ -25,6 +25,6 @@ pub(super) fn standing(project: &Project, world: &World) -> Option<Standing> {
     match project {
         Ok(None) => None,
         Ok(Some(declaration)) => Some(Standing::of(declaration, world)),
-        Err(why) => Some(Standing::Unsound(format!("what it would run cannot be read: {why}"))),
+        Err(why) => Some(Standing::Unsound(format!("it cannot be told what it would run: {why}"))),
     }
 }

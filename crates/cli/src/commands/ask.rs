@@ -168,7 +168,8 @@ impl Turn<'_> {
         let chosen = catalogue.select(self.settings.ensembles.as_deref())?;
         let (world, manners) = (self.run.world, self.run.manners);
         let (interrupt, deadline) = (self.interrupt, self.deadline);
-        let wiring = Wiring { world, manners, interrupt, deadline, contents };
+        let protected = catalogue.protected();
+        let wiring = Wiring { world, manners, interrupt, deadline, contents, protected };
         let connected = wiring.connect(&chosen, self.settings.rules.clone()).await?;
         manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         Ok(connected)

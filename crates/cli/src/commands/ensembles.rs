@@ -31,8 +31,10 @@ pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Resu
         Ensembles::Show { name, connect, places, rules, json } => {
             Show { name, connect: *connect, places, rules, as_json: *json, manners, world }.run()
         }
-        Ensembles::Check { directories, connect, json } => {
-            Check { directories, connect: *connect, as_json: *json, manners, world }.run()
+        Ensembles::Check { directories, places, connect, require_env, json } => {
+            let directories = [directories.as_slice(), &places.ensembles].concat();
+            let (connect, require_env, as_json) = (*connect, *require_env, *json);
+            Check { directories: &directories, connect, require_env, as_json, manners, world }.run()
         }
         Ensembles::Trust { hash, revoke, json } => {
             let trust = Trust { hash: hash.as_deref(), as_json: *json, manners, world };
@@ -88,7 +90,8 @@ fn ensemble_row(plan: &EnsemblePlan) -> Value {
         "file": plan.origin.file,
         "line": plan.origin.line,
         "connection": plan.connection.is_some(),
-        "tools": plan.invokers.len(),
+        // Those of a server are known once it is connected.
+        "tools": plan.connection.is_none().then_some(plan.invokers.len()),
     })
 }
 

@@ -20,6 +20,12 @@ impl JsonRenderer {
     pub(crate) fn new(redactor: Redactor) -> Self {
         Self { redactor, state: Mutex::default() }
     }
+
+    /// What could not be connected.
+    pub(crate) fn introduce(&self, unconnected: &[String]) -> Result<(), SinkError> {
+        held(&self.state)?.unconnected = unconnected.to_vec();
+        Ok(())
+    }
 }
 
 /// What has been heard so far.
@@ -29,6 +35,7 @@ struct Run {
     usage: Usage,
     cost: Option<Cost>,
     invocations: Vec<Call>,
+    unconnected: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -51,6 +58,8 @@ struct Object<'a> {
     /// US dollars, if the provider says it.
     cost: Option<f64>,
     invocations: &'a [Call],
+    /// Ensembles that this run had to do without, and why.
+    unconnected: &'a [String],
     exit: u8,
     reason: &'a str,
     error: Option<Value>,
@@ -129,6 +138,7 @@ impl Renderer for JsonRenderer {
             usage: run.usage,
             cost: run.cost.map(dollars),
             invocations: &run.invocations,
+            unconnected: &run.unconnected,
             exit: end.exit,
             reason: end.reason,
             error: end.failure.map(crate::failure::Failure::json),

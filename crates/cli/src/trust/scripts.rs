@@ -1,169 +1,204 @@
 //! The files of a project that its commands would run: they are part of what is trusted, or a script could be swapped
 //! behind a command line that stays the same.
 //!
-//! Every word of a command counts that leads to a regular file below the project's root, alone or behind a `=`. What such
-//! a file reads in turn (modules, packages) is beyond what can be told from outside.
+//! Every part of a word or of a variable's value counts that leads to a file or a directory below the project's root. A
+//! link counts by what it names and is never followed out. What a file reads in turn (modules, packages) is beyond what
+//! can be told from outside.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::{Component, Path, PathBuf};
+mod digests;
+mod lead;
+mod names;
 
-use converse_canister::Digest;
-use converse_config::{
-    ArgvPart, CommandPlan, EnsemblePlan, Environment, InvokerKind, SecretRef, Template, TemplatePiece, Way,
-};
-use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use super::FileDigest;
+use converse_config::{EnsemblePlan, Environment};
 
-/// Bytes of all scripts together; reading more at each start would be felt.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+use super::{FileDigest, decides_code};
+use digests::Digests;
+use lead::{End, lead};
+use names::{Command, commands};
 
-/// The scripts of all plans, by their paths below `root`. An error names the file that cannot be answered for.
-pub(crate) fn scripts<'a>(
-    plans: impl IntoIterator<Item = &'a EnsemblePlan>,
-    root: &Path,
-    environment: &Environment,
-) -> Result<Vec<FileDigest>, String> {
-    let mut found = BTreeMap::new();
-    for plan in plans {
-        for (words, cwd) in commands(plan, environment) {
-            let dir = cwd.map_or_else(|| root.to_path_buf(), |cwd| root.join(cwd));
-            for path in words.iter().flat_map(|word| files(word, &dir)) {
-                found.extend(below(&path, root).map(|shown| (shown, path)));
+/// Names that are looked at, of all commands together.
+const MAX_NAMES: usize = 20_000;
+
+/// What programs put behind a name themselves.
+const ENDINGS: [&str; 6] = [".js", ".cjs", ".mjs", ".ts", ".py", ".rb"];
+
+/// What the commands of some plans name, as paths below the project's root.
+#[derive(Debug, Default)]
+pub(crate) struct Scripts {
+    files: BTreeSet<PathBuf>,
+    directories: BTreeSet<PathBuf>,
+    /// Named like a file, and not there yet.
+    missing: BTreeSet<PathBuf>,
+    links: BTreeSet<(PathBuf, PathBuf)>,
+    /// The project as a whole is handed to a command.
+    pub(crate) whole: bool,
+    /// Why it cannot be told what would run.
+    untold: Option<String>,
+    looked: usize,
+}
+
+impl Scripts {
+    /// Only looks at names. `root` is canonical.
+    pub(crate) fn of<'a>(
+        plans: impl IntoIterator<Item = &'a EnsemblePlan>,
+        root: &Path,
+        environment: &Environment,
+    ) -> Self {
+        let mut scripts = Self::default();
+        for command in plans.into_iter().flat_map(|plan| commands(plan, environment)) {
+            scripts.look(&command, root);
+        }
+        scripts
+    }
+
+    /// As part of what is trusted. An error says what cannot be answered for.
+    pub(crate) fn digests(&self, root: &Path) -> Result<Vec<FileDigest>, String> {
+        if let Some(why) = &self.untold {
+            return Err(why.clone());
+        }
+        let mut digests = Digests::below(root);
+        let within = |path: &Path| path.ancestors().skip(1).any(|above| self.directories.contains(above));
+        self.links.iter().try_for_each(|(link, target)| digests.link(link, target))?;
+        self.files.iter().filter(|file| !within(file)).try_for_each(|file| digests.file(file))?;
+        self.directories.iter().filter(|dir| !within(dir)).try_for_each(|dir| digests.directory(dir))?;
+        Ok(digests.all())
+    }
+
+    /// What no tool may write to while these commands can be run, below `root`.
+    pub(crate) fn files(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().chain(&self.missing).map(|path| root.join(path))
+    }
+
+    pub(crate) fn directories(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        self.directories.iter().map(|path| root.join(path))
+    }
+
+    fn look(&mut self, command: &Command<'_>, root: &Path) {
+        let dir = command.cwd.map_or_else(|| root.to_path_buf(), |cwd| root.join(cwd));
+        let is_root = |name: &str| lead(&dir.join(name), root).end == End::Root;
+        if command.runs().is_some_and(is_root) {
+            let program = command.words.first().map(String::as_str).unwrap_or_default();
+            self.untold =
+                Some(format!("`{program}` would run the project's whole directory; name the file in it"));
+        }
+        let mut deciding = command.environment.iter().filter(|(name, _)| decides_code(name));
+        if let Some((name, _)) =
+            deciding.find(|(_, value)| value.split(':').any(|part| !part.is_empty() && is_root(part)))
+        {
+            self.untold = Some(format!("`{name}` names the project's whole directory; name one in it"));
+        }
+        for name in command.names() {
+            self.looked += 1;
+            if self.looked > MAX_NAMES {
+                self.untold = Some(format!("its commands name more than {MAX_NAMES} places"));
+                return;
             }
+            self.add(&name, &dir, root);
         }
     }
-    let mut left = MAX_BYTES;
-    let digest = |(shown, path): (String, PathBuf)| {
-        let sha256 = digest(&path, &mut left).map_err(|error| format!("`{shown}`: {error}"))?;
-        Ok(FileDigest { path: shown, sha256 })
-    };
-    found.into_iter().map(digest).collect()
-}
 
-/// The command lines of a plan, as far as they are known before an invocation, and where they would run.
-fn commands<'a>(
-    plan: &'a EnsemblePlan,
-    environment: &Environment,
-) -> Vec<(Vec<String>, Option<&'a PathBuf>)> {
-    let mut commands = Vec::new();
-    if let Some(Way::Stdio { command, cwd, .. }) = plan.connection.as_ref().map(|connection| &connection.way)
-    {
-        let word = |part: &SecretRef| part.read(environment).ok();
-        commands.push((command.iter().filter_map(word).collect(), cwd.as_ref()));
-    }
-    for invoker in &plan.invokers {
-        if let InvokerKind::Command(command) = &invoker.kind {
-            commands.push((words(command, environment), command.cwd.as_ref()));
+    fn add(&mut self, name: &str, dir: &Path, root: &Path) {
+        if self.found(&dir.join(name), root, is_path(name)) {
+            return;
+        }
+        for ending in ENDINGS {
+            self.found(&dir.join(format!("{name}{ending}")), root, name.contains('/'));
         }
     }
-    commands
-}
 
-fn words(command: &CommandPlan, environment: &Environment) -> Vec<String> {
-    let templates = command.argv.iter().flat_map(|part| match part {
-        ArgvPart::One(template) => std::slice::from_ref(template),
-        ArgvPart::Together(templates) => templates,
-    });
-    templates.map(|template| fixed(template, environment)).collect()
-}
-
-/// The text of a template before its first argument.
-fn fixed(template: &Template, environment: &Environment) -> String {
-    let known = template.pieces.iter().take_while(|piece| !matches!(piece, TemplatePiece::Argument(_)));
-    let pieces = known.cloned().collect();
-    let filled = Template { pieces }.fill(&serde_json::Map::new(), environment, |value| value);
-    filled.ok().flatten().unwrap_or_default()
-}
-
-/// The regular files that a word may mean to a program that runs in `dir`.
-fn files(word: &str, dir: &Path) -> Vec<PathBuf> {
-    let value = word.split_once('=').map(|(_, value)| value);
-    let paths = [Some(word), value].into_iter().flatten().filter(|word| !word.is_empty());
-    paths.map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
-}
-
-/// As shown to people; `None` for a file that is not of the project. `.` and `..` are resolved by name, so that a path
-/// through the project counts even where a link leads out of it.
-fn below(path: &Path, root: &Path) -> Option<String> {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
+    /// Is anything there?
+    fn found(&mut self, path: &Path, root: &Path, named: bool) -> bool {
+        let lead = lead(path, root);
+        self.links.extend(lead.links);
+        match lead.end {
+            End::File(file) => drop(self.files.insert(file)),
+            End::Directory(directory) => drop(self.directories.insert(directory)),
+            End::Root => self.whole = true,
+            End::Missing(place) => {
+                if named {
+                    self.missing.insert(place);
+                }
+                return false;
+            }
+            End::Other => {}
         }
-    }
-    let by_name = plain.strip_prefix(root).ok().map(Path::to_path_buf);
-    let by_link = || fs::canonicalize(path).ok()?.strip_prefix(root).ok().map(Path::to_path_buf);
-    Some(by_name.or_else(by_link)?.to_string_lossy().into_owned())
-}
-
-fn digest(path: &Path, left: &mut u64) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    let mut file = File::open(path)?;
-    let mut piece = vec![0; 64 * 1024];
-    loop {
-        let read = file.read(&mut piece)?;
-        if read == 0 {
-            return Ok(Digest(hash.finalize().into()).to_string());
-        }
-        *left = left.checked_sub(read as u64).ok_or_else(too_much)?;
-        hash.update(&piece[..read]);
+        true
     }
 }
 
-fn too_much() -> io::Error {
-    io::Error::other(format!("scripts of more than {} MiB cannot be trusted", MAX_BYTES / 1024 / 1024))
+/// A bare word may be anything.
+fn is_path(name: &str) -> bool {
+    !name.starts_with('-') && name.contains(['/', '.'])
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs;
 
     use super::*;
 
-    #[test]
-    fn words_that_lead_to_files_of_the_project_count() {
-        let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join("theirs.py"), "x").unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        fs::create_dir(root.join("tools")).unwrap();
-        fs::write(root.join("tools/server.py"), "x").unwrap();
-        symlink(outside.path().join("theirs.py"), root.join("linked.py")).unwrap();
-        symlink(root.join("tools/server.py"), outside.path().join("back.py")).unwrap();
-        let shown = |word: &str, dir: &str| {
-            let dir = root.join(dir);
-            files(word, &dir).iter().filter_map(|path| below(path, &root)).collect::<Vec<_>>()
-        };
-        for (word, dir, expected) in [
-            ("tools/server.py", "", Some("tools/server.py")),
-            ("./tools/../tools/server.py", "", Some("tools/server.py")),
-            ("server.py", "tools", Some("tools/server.py")),
-            ("../linked.py", "tools", Some("linked.py")),
-            ("--script=tools/server.py", "", Some("tools/server.py")),
-            ("python3", "", None),
-            ("tools", "", None),
-            ("", "", None),
-            ("/etc/passwd", "", None),
-        ] {
-            assert_eq!(shown(word, dir).first().map(String::as_str), expected, "{word}");
-        }
-        let back = outside.path().join("back.py");
-        assert_eq!(shown(back.to_str().unwrap(), ""), ["tools/server.py"]);
+    fn looked(words: &[&str], environment: &[(&str, &str)], root: &Path) -> Scripts {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        let environment = environment.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let mut scripts = Scripts::default();
+        scripts.look(&Command { words, environment, cwd: None }, root);
+        scripts
     }
 
     #[test]
-    fn more_than_can_be_read_is_an_error() {
+    fn what_a_command_names_counts() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("big");
-        fs::write(&path, [0; 11]).unwrap();
-        assert!(digest(&path, &mut 10).is_err());
-        let mut left = 11;
-        digest(&path, &mut left).unwrap();
-        assert_eq!(left, 0);
+        let root = dir.path().canonicalize().unwrap();
+        for path in ["tools/pre.js", "tools/server.py", "server/main.py", "lib/x.py"] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), "x").unwrap();
+        }
+        for (words, environment, expected) in [
+            (&["node", "-r./tools/pre.js"][..], &[][..], &["tools/pre.js"][..]),
+            (&["node", "tools/pre"], &[], &["tools/pre.js"]),
+            (&["node"], &[("NODE_OPTIONS", "--require ./tools/pre.js")], &["tools/pre.js"]),
+            (&["python3", "-m", "server.main"], &[], &["server/main.py"]),
+            (&["python3"], &[("PYTHONPATH", "/x:lib")], &["lib/x.py"]),
+            (
+                &["server", "tools", "tools/pre.js"],
+                &[],
+                &["server/main.py", "tools/pre.js", "tools/server.py"],
+            ),
+            (&["other", "."], &[], &[]),
+            (&["true"], &[], &[]),
+        ] {
+            let scripts = looked(words, environment, &root);
+            let names: Vec<String> =
+                scripts.digests(&root).unwrap().into_iter().map(|file| file.path).collect();
+            assert_eq!(names, expected, "{words:?} {environment:?}");
+            assert_eq!(scripts.whole, words.contains(&"."));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let many: String = (0..=MAX_NAMES).map(|number| format!("{number} ")).collect();
+        for (words, environment, why) in [
+            (&["python3", "."][..], &[][..], "`python3` would run"),
+            (&["x"], &[("PYTHONPATH", "lib:.")], "`PYTHONPATH` names"),
+            (&["x", &many], &[], "more than 20000"),
+        ] {
+            let told = looked(words, environment, &root).digests(&root).unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_yet_may_not_be_written_either() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let files: Vec<PathBuf> = looked(&["sh", "tools/a.sh", "build"], &[], &root).files(&root).collect();
+        assert!(files.contains(&root.join("tools/a.sh")), "{files:?}");
+        assert!(!files.contains(&root.join("build")), "{files:?}");
     }
 }

@@ -3,6 +3,7 @@
 //! It fails closed. A file that is damaged, too large, no file, or that others may write to, trusts nobody and is never
 //! mended by writing over it: what it held is for the user to look at.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -91,6 +92,11 @@ impl Store {
             self.replace(&entries).map_err(|error| self.unwritten(&error))?;
         }
         Ok(entries.len() < before)
+    }
+
+    /// The digests of all files that are trusted anywhere.
+    pub(crate) fn digests(&self) -> Result<BTreeSet<String>, Unsound> {
+        Ok(self.read()?.into_iter().flat_map(|entry| entry.files).map(|file| file.sha256).collect())
     }
 
     fn path(&self) -> PathBuf {

@@ -1,9 +1,13 @@
 //! The texts that were trusted, kept beside the record under the SHA-256 of their bytes, so that a change can be shown
 //! line by line and not only named. Losing them loses the picture, never the verdict.
+//!
+//! Kept is only what lies in the project itself: a link of a repository must not copy what is elsewhere to where it would
+//! be found. What no record names any more is removed.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +15,7 @@ use converse_session::digest;
 use similar::TextDiff;
 
 use super::FileDigest;
+use super::regular::open_regular;
 use crate::world::World;
 
 /// Longer files are named only.
@@ -31,7 +36,7 @@ impl Texts {
     /// Keeps those of the project's files that still are what was trusted.
     pub(crate) fn keep(&self, root: &Path, files: &[FileDigest]) {
         for file in files {
-            let kept = read(&root.join(&file.path), &file.sha256).map(|text| self.put(&file.sha256, &text));
+            let kept = read_below(root, file).map(|text| self.put(&file.sha256, &text));
             if let Some(Err(error)) = kept {
                 tracing::debug!(%error, "a trusted text was not kept");
             }
@@ -41,14 +46,27 @@ impl Texts {
     /// What has become of a file, as a unified diff; `None` if that cannot be told any more.
     pub(crate) fn diff(&self, root: &Path, before: &FileDigest, now: &FileDigest) -> Option<String> {
         let old = read(&self.dir.join(&before.sha256), &before.sha256)?;
-        let new = read(&root.join(&now.path), &now.sha256)?;
+        let new = read_below(root, now)?;
         let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
         let (before, now) = (format!("{} (trusted)", before.path), format!("{} (now)", now.path));
         Some(diff.unified_diff().context_radius(2).header(&before, &now).to_string())
     }
 
+    /// Removes those that no record names any more.
+    pub(crate) fn keep_only(&self, named: &BTreeSet<String>) {
+        let is_text = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_text(&name) && !named.contains(&name) {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+    }
+
     fn put(&self, sha256: &str, text: &str) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        // The umask narrows what is made, and an old directory keeps what it has.
+        fs::set_permissions(&self.dir, Permissions::from_mode(0o700))?;
         let temporary = self.dir.join(format!(".tmp-{}-{sha256}", std::process::id()));
         let written = fs::OpenOptions::new()
             .write(true)
@@ -56,17 +74,26 @@ impl Texts {
             .truncate(true)
             .mode(0o600)
             .open(&temporary)
-            .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+            .and_then(|mut file| {
+                file.set_permissions(Permissions::from_mode(0o600))?;
+                io::Write::write_all(&mut file, text.as_bytes())
+            })
             .and_then(|()| fs::rename(&temporary, self.dir.join(sha256)));
         written.inspect_err(|_| drop(fs::remove_file(&temporary)))
     }
 }
 
+/// One of the project's files: what lies elsewhere is none, whatever leads there.
+fn read_below(root: &Path, file: &FileDigest) -> Option<String> {
+    let path = root.join(&file.path).canonicalize().ok()?;
+    if path.starts_with(root.canonicalize().ok()?) { read(&path, &file.sha256) } else { None }
+}
+
 /// The text of a file that has this digest.
 fn read(path: &Path, sha256: &str) -> Option<String> {
-    let metadata = fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
-    let text = if metadata.len() <= MAX_BYTES { fs::read_to_string(path).ok()? } else { return None };
-    (digest(text.as_bytes()).to_string() == sha256).then_some(text)
+    let mut text = String::new();
+    open_regular(path).ok()?.take(MAX_BYTES + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_BYTES && digest(text.as_bytes()).to_string() == sha256).then_some(text)
 }
 
 #[cfg(test)]
@@ -98,5 +125,24 @@ mod tests {
         fs::write(texts.dir.join(file("x.toml", "old").sha256), "other").unwrap();
         assert_eq!(texts.diff(dir.path(), &file("x.toml", "old"), &file("x.toml", "old")), None);
         assert_eq!(fs::read_dir(&texts.dir).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_not_kept_and_what_nobody_names_is_removed() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let texts = Texts { dir: dir.path().join("state/trusted") };
+        fs::write(outside.path().join("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join("away")).unwrap();
+        for text in ["one", "two"] {
+            fs::write(dir.path().join(text), text).unwrap();
+        }
+        texts.keep(dir.path(), &[file("away/secret", "secret"), file("one", "one"), file("two", "two")]);
+        let kept =
+            || fs::read_dir(&texts.dir).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        assert_eq!(kept().len(), 2);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(&kept()[0]), mode(&texts.dir)), (0o600, 0o700));
+        texts.keep_only(&BTreeSet::from([file("two", "two").sha256]));
+        assert_eq!(kept(), [texts.dir.join(file("two", "two").sha256)]);
     }
 }

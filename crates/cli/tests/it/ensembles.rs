@@ -134,3 +134,16 @@ fn the_users_own_ensembles_are_trusted_and_replace_the_shipped_ones() {
     env.run(&["ensembles", "call", "essentials.calculator", "path=x", "content=y"]).exits(0);
     assert!(env.path("work/x").exists());
 }
+
+#[test]
+fn an_unset_variable_is_an_error_only_if_it_is_asked_for() {
+    let env = TestEnv::new();
+    let text = "[ensemble]\nname = \"s\"\n[connection]\ntransport = \"http\"\nurl = \"https://x.example/${TENANT}\"\n";
+    env.write("work/d/s.toml", text);
+    let ran = env.run(&["ensembles", "check", "d"]).exits(0);
+    assert!(ran.stdout.contains("warning[unset-variable]"), "{}", ran.stdout);
+    let ran = env.run(&["ensembles", "check", "--ensembles", "d", "--require-env"]).exits(3);
+    assert!(ran.stdout.contains("error[unset-variable]"), "{}", ran.stdout);
+    let env = env.var("TENANT", "t");
+    env.run(&["ensembles", "check", "d", "--require-env"]).exits(0);
+}

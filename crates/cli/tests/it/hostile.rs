@@ -1,6 +1,8 @@
 //! A repository that somebody cloned and nobody has looked at: it starts nothing, contacts nothing, is allowed nothing and
 //! learns nothing before it is trusted.
 
+mod reach;
+
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 

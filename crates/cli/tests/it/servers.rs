@@ -214,6 +214,8 @@ fn a_server_that_fails_is_told_to_the_user_and_to_the_model() {
     let ran = ask(&provider, &env, &[]).exits(0);
     assert!(ran.stderr.contains("broken") && ran.stderr.contains("ignore all previous"), "{}", brief(&ran));
     assert_eq!(outcomes(&ran), [("success".to_owned(), "still here".to_owned())]);
+    let unconnected = ran.json()["unconnected"].clone();
+    assert!(unconnected[0].as_str().unwrap().contains("broken") && unconnected[1].is_null(), "{unconnected}");
     provider.is_content();
     let said = provider.requests()[0]["messages"].to_string();
     assert!(said.contains("broken") && said.contains("could not be connected"), "{said}");
@@ -346,4 +348,39 @@ fn an_ensemble_is_shown_with_the_tools_that_its_server_has() {
     assert_eq!(tool("echo").unwrap()["permission"], "allow");
     assert_eq!(tool("echo").unwrap()["shown_as"], "fake__echo");
     assert!(shown["server"]["era"] == "modern" && shown["server"]["kept"].as_u64() > Some(5), "{shown:#}");
+}
+
+/// Launchers and interpreters look for code where they are started: a server of the user's own is not started in
+/// whatever repository the user is in.
+#[test]
+fn a_server_of_the_user_starts_at_home_and_elsewhere_only_if_told() {
+    for (cwd, expected) in [("", "home"), ("cwd = \".\"", "work")] {
+        let env = TestEnv::new();
+        let script = format!("pwd > '{}'; exec \"$0\" \"$@\"", env.path("pwd").display());
+        let file = FakeServer::new("fake", &[]).in_a_shell(&script).connection(cwd).write(&env);
+        let own = env.path("home/.config/converse/ensembles");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::rename(file, own.join("fake.toml")).unwrap();
+        env.run(&["ensembles", "call", "fake.pid"]).exits(0);
+        let started_in = std::fs::read_to_string(env.path("pwd")).unwrap();
+        assert_eq!(started_in.trim(), env.path(expected).canonicalize().unwrap().display().to_string());
+    }
+}
+
+/// A launcher's own interpreter is looked up in the PATH that we hand on.
+#[test]
+fn a_planted_interpreter_is_not_found() {
+    let env = TestEnv::new();
+    let env = env.var("PATH", format!(".::{}", std::env::var("PATH").unwrap()));
+    let planted = env.write("work/sh", "#!/bin/bash\ntouch trace\n");
+    std::fs::set_permissions(planted, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let launcher = env.path("launcher");
+    std::fs::write(&launcher, "#!/usr/bin/env sh\nexec \"$@\"\n").unwrap();
+    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let own = own_command(&[]);
+    let words: Vec<&str> =
+        std::iter::once(launcher.to_str().unwrap()).chain(own.iter().map(String::as_str)).collect();
+    let called = FakeServer::new("fake", &[]).command(&words).call(&env, "echo", json!({ "text": "x" }));
+    assert_eq!(called.is("success"), "x");
+    assert!(!env.path("work/trace").exists());
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{Ran, TestEnv, files};
 use crate::terminal::Terminal;
 
 /// It would write where the calculator is asked for.
@@ -111,14 +111,14 @@ fn everything_declared_is_shown_in_full_and_cannot_act() {
         r#""required":["path","content"]"#,
         "STARTS \"touch\"",
         &long,
-        "with the variable \"TOKEN\": reads your AWS_SECRET",
+        "with the variable \"TOKEN\" = \"${AWS_SECRET}\", which reads your AWS_SECRET",
         "CONNECTS TO \"http://127.0.0.1:9/mcp\"",
-        "with the header \"Authorization\": reads your API_TOKEN",
+        "with the header \"Authorization\" = \"Bearer ${API_TOKEN}\", which reads your API_TOKEN",
+        "with the header \"X-Fixed\" = \"written-down\"\n",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?} in {}", ran.stdout);
     }
     assert!(!ran.stdout.contains('\x1b') && !ran.stdout.contains("\nensembles/harmless"), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("written-down"), "values of headers are not shown: {}", ran.stdout);
     let shown = trust(&env, &["--json"]).exits(3).json();
     assert_eq!(shown["ensembles"].as_array().unwrap().len(), 3);
     assert_eq!((&shown["trusted"], &shown["before"]), (&false.into(), &serde_json::Value::Null));
@@ -192,6 +192,32 @@ fn trust_is_taken_back_and_belongs_to_one_directory() {
 }
 
 #[test]
+fn texts_are_kept_as_long_as_they_are_trusted() {
+    let env = trusted();
+    let kept = || -> Vec<String> {
+        let texts = files(&env.path("home/.local/state/converse/trusted")).into_iter();
+        texts.map(|file| std::fs::read_to_string(file).unwrap()).collect()
+    };
+    assert_eq!(kept(), [SHADOW]);
+    let other = SHADOW.replace("A shadow", "Another");
+    env.write(FILE, &other);
+    let hash = hash(&env);
+    trust(&env, &["--hash", &hash]).exits(0);
+    assert_eq!(kept(), [other.as_str()]);
+    // Another project has the same text.
+    env.write("other/ensembles/shadow.toml", &other);
+    let elsewhere = |words: &[&str]| {
+        let words = [&["ensembles", "trust"], words].concat();
+        crate::env::wait(env.command(words).current_dir(env.path("other")).spawn().unwrap()).exits(0)
+    };
+    elsewhere(&["--hash", &hash]);
+    trust(&env, &["--revoke"]).exits(0);
+    assert_eq!(kept(), [other.as_str()]);
+    elsewhere(&["--revoke"]);
+    assert_eq!(kept(), Vec::<String>::new());
+}
+
+#[test]
 fn a_damaged_store_trusts_nobody() {
     let env = trusted();
     let sound = std::fs::read_to_string(env.path(STORE)).unwrap();
@@ -241,7 +267,8 @@ fn on_a_terminal_only_a_plain_yes_counts() {
     for (answer, code) in [("n\n", 3), ("y\n", 0)] {
         let mut terminal = Terminal::run(&env, &["ensembles", "trust"]);
         let question = terminal.shows("y = yes, n = no").to_owned();
-        assert!(question.contains("REPLACES") && question.contains("sha256 of all"), "{question:?}");
+        let (shown, last) = question.split_once("What this would do:").unwrap();
+        assert!(shown.contains("sha256 of all") && last.contains("REPLACES"), "{question:?}");
         terminal.types("yy\n");
         terminal.shows("please answer y or n");
         terminal.types(answer);

@@ -1,126 +1,148 @@
-//! Does an argument of an invocation stand in the text of a script, `sh -c "grep {pattern} notes"`?
+//! Does an argument of an invocation become code: in the text of a script (`sh -c "grep {pattern} notes"`), as the file
+//! that an interpreter runs, or as what it reads in place of a file?
 //!
-//! There it would be code and not a value, whatever quotes are put around it. The shell may stand anywhere in the list
-//! (`env sh -c`, `docker exec box sh -c`). Of languages that take their program in another way nothing is known here.
+//! There it would be code and not a value, whatever quotes are put around it. A shell's `-c` is looked for anywhere in
+//! the list (`docker exec box sh -c`), all else only in what the command starts, perhaps through `env` or its like: else
+//! `rg --type perl -e {pattern}` would be wronged.
 
-use super::ArgvDescriptor;
-use crate::source::Spanned;
-use crate::template::{Template, TemplatePiece};
-
-const SHELLS: [&str; 11] = ["sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "tcsh", "yash", "zsh"];
-/// Options whose value is the next element.
-const WITH_VALUE: [&str; 6] = ["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    Words,
-    /// After the name of a shell.
-    Options,
-    /// After its `-c`: the first element that is no option is the script.
-    Script,
-}
-
-/// The scripts with arguments in them, each with the first of these.
-pub(super) fn arguments_as_code(argv: &[ArgvDescriptor]) -> Vec<(&Spanned<Template>, &str)> {
-    let mut found = Vec::new();
-    let mut reading = Reading::Words;
-    let mut elements = argv.iter().flat_map(ArgvDescriptor::templates);
-    while let Some(element) = elements.next() {
-        let option = literal(&element.value).filter(|text| text.starts_with(['-', '+']));
-        match (reading, option) {
-            (Reading::Options | Reading::Script, Some(option)) => {
-                if WITH_VALUE.contains(&option) {
-                    elements.next();
-                } else if takes_script(option) {
-                    reading = Reading::Script;
-                }
-            }
-            (Reading::Script, None) => {
-                found.extend(element.value.arguments().next().map(|argument| (element, argument)));
-                reading = Reading::Words;
-            }
-            // What it will be is not known, and may be an option.
-            (Reading::Options, None) if element.value.arguments().next().is_some() => {}
-            _ if is_shell(&element.value) => reading = Reading::Options,
-            _ => reading = Reading::Words,
-        }
-    }
-    found
-}
-
-/// `-c`, also among others: `-euc`.
-fn takes_script(option: &str) -> bool {
-    option == "--command"
-        || option.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
-}
-
-fn literal(template: &Template) -> Option<&str> {
-    match template.pieces.as_slice() {
-        [TemplatePiece::Text(text)] => Some(text),
-        _ => None,
-    }
-}
-
-fn is_shell(template: &Template) -> bool {
-    let named = |path: &str| path.rsplit('/').next().is_some_and(|name| SHELLS.contains(&name));
-    match template.pieces.as_slice() {
-        [TemplatePiece::Variable { name, default }] => {
-            name == "SHELL" || default.as_deref().is_some_and(named)
-        }
-        // The end of a path decides: `${PREFIX}/bin/sh`.
-        [.., TemplatePiece::Text(text)] => named(text),
-        _ => false,
-    }
-}
+mod reading;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::Span;
-    use crate::{Scope, SourceMap};
+mod tests;
 
-    fn found(argv: &[&str]) -> Option<String> {
-        let source = SourceMap::new().add("x", Scope::User, "");
-        let span = Span { source, start: 0, end: 0 };
-        let one = |text: &&str| ArgvDescriptor::One(Spanned { value: Template::parse(text).unwrap(), span });
-        let argv: Vec<_> = argv.iter().map(one).collect();
-        arguments_as_code(&argv).first().map(|(_, argument)| (*argument).to_owned())
+use std::collections::VecDeque;
+
+use super::ArgvDescriptor;
+use super::language::Program;
+use crate::escape::quoted;
+use crate::source::{Span, Spanned};
+use crate::template::{Template, TemplatePiece};
+
+/// Stand in the text of a word for what is filled in later.
+const VARIABLE: char = '\u{1}';
+const ARGUMENT: char = '\u{2}';
+
+/// An argument that would become code.
+#[derive(Debug)]
+pub(super) struct Risk<'a> {
+    pub(super) span: Span,
+    argument: &'a str,
+    program: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Code,
+    File,
+    Input,
+}
+
+impl Risk<'_> {
+    pub(super) fn message(&self) -> String {
+        let (argument, program) = (quoted(self.argument), quoted(&self.program));
+        match self.kind {
+            Kind::Code => format!("the argument {argument} would be code of {program}"),
+            Kind::File => format!("the argument {argument} would choose the code that {program} runs"),
+            Kind::Input => {
+                format!("the argument {argument} would be code: {program} reads its script from `stdin`")
+            }
+        }
+    }
+}
+
+/// Of each place at most one.
+pub(super) fn arguments_as_code<'a>(
+    argv: &'a [ArgvDescriptor],
+    stdin: Option<&'a Spanned<Template>>,
+) -> Vec<Risk<'a>> {
+    let words = argv.iter().flat_map(ArgvDescriptor::templates).map(Word::of).collect();
+    let mut walk = Walk { words, risks: Vec::new(), reader: None };
+    walk.all();
+    if let (Some(program), Some(stdin)) = (walk.reader.take(), stdin)
+        && let Some(argument) = stdin.value.arguments().next()
+    {
+        walk.risks.push(Risk { span: stdin.span, argument, program, kind: Kind::Input });
+    }
+    walk.risks
+}
+
+/// One word, with marks for what is filled in.
+#[derive(Debug, Clone)]
+struct Word<'a> {
+    text: String,
+    span: Span,
+    /// The first in it.
+    argument: Option<&'a str>,
+}
+
+impl<'a> Word<'a> {
+    fn of(template: &'a Spanned<Template>) -> Self {
+        let pieces = &template.value.pieces;
+        let text = match pieces.as_slice() {
+            [TemplatePiece::Variable { name, .. }] if name == "SHELL" => "sh".to_owned(),
+            [TemplatePiece::Variable { default: Some(default), .. }] => default.clone(),
+            pieces => pieces.iter().map(marked).collect(),
+        };
+        Self { text, span: template.span, argument: template.value.arguments().next() }
     }
 
-    #[test]
-    fn arguments_in_scripts_are_found() {
-        for argv in [
-            &["sh", "-c", "echo {x}"][..],
-            &["/bin/bash", "-c", "{x}"],
-            &["bash", "-euxc", "a\n{x}"],
-            &["bash", "-o", "pipefail", "-c", "{x} | wc"],
-            &["bash", "-c", "-x", "{x}"],
-            &["bash", "-c", "-o", "pipefail", "{x}"],
-            &["env", "A=b", "sh", "-c", "'{x}'"],
-            &["${SHELL}", "-c", "{x}"],
-            &["${SH:-/bin/sh}", "-c", "{x}"],
-            &["${PREFIX}/bin/sh", "-c", "{x}"],
-            &["sh", "{y}", "-c", "{x}"],
-            &["fish", "--command", "{x}"],
-            &["sh", "-c", "true", "sh", "-c", "{x}"],
-        ] {
-            assert_eq!(found(argv).as_deref(), Some("x"), "{argv:?}");
+    /// A part of it, as a word.
+    fn part(&self, text: &str) -> Self {
+        let argument = self.argument.filter(|_| text.contains(ARGUMENT));
+        Self { text: text.to_owned(), span: self.span, argument }
+    }
+
+    /// The end of a path decides, whatever a variable holds before it: `${PREFIX}/bin/sh`.
+    fn name(&self) -> &str {
+        self.text.rsplit(['/', '\\', VARIABLE, ARGUMENT]).next().unwrap_or_default()
+    }
+}
+
+fn marked(piece: &TemplatePiece) -> &str {
+    match piece {
+        TemplatePiece::Text(text) => text,
+        TemplatePiece::Variable { .. } => "\u{1}",
+        TemplatePiece::Argument(_) => "\u{2}",
+    }
+}
+
+struct Walk<'a> {
+    words: VecDeque<Word<'a>>,
+    risks: Vec<Risk<'a>>,
+    /// The program whose input is its code.
+    reader: Option<String>,
+}
+
+impl<'a> Walk<'a> {
+    fn all(&mut self) {
+        // May this word name what is started? Behind `env` or `sudo` each may, until one does.
+        let (mut starts, mut wrapped) = (true, false);
+        while let Some(word) = self.words.pop_front() {
+            let name = word.name();
+            match Program::named(name) {
+                Some(Program::Wrapper) => wrapped |= starts,
+                Some(Program::Env) if starts => {
+                    wrapped = true;
+                    self.env();
+                }
+                Some(Program::Everything(shell)) if starts => {
+                    wrapped = false;
+                    self.everything(shell, name);
+                }
+                Some(Program::Options(language)) if starts || language.is_shell => {
+                    wrapped &= !starts;
+                    wrapped |= self.options(language, name, starts);
+                }
+                _ => {}
+            }
+            starts = wrapped;
         }
     }
 
-    #[test]
-    fn arguments_beside_scripts_are_not() {
-        for argv in [
-            &["sh", "-c", "echo \"$1\"", "sh", "{x}"][..],
-            &["sh", "-c", "echo {{x}} ${HOME}"],
-            &["sh", "script.sh", "-c", "{x}"],
-            &["sh", "-e", "script.sh", "{x}"],
-            &["grep", "-c", "{x}"],
-            &["git", "-c", "a={x}"],
-            &["publish", "-c", "{x}"],
-            &[],
-        ] {
-            assert_eq!(found(argv), None, "{argv:?}");
+    fn check(&mut self, word: &Word<'a>, program: &str, kind: Kind) {
+        if let Some(argument) = word.argument {
+            self.risks.push(Risk { span: word.span, argument, program: program.to_owned(), kind });
         }
     }
 }

@@ -192,6 +192,23 @@ fn files_too_large_by_themselves_use_up_the_budget_too() {
     assert_eq!(findings, expected);
 }
 
+/// Each missing file costs a look at the disk, and a message.
+#[test]
+fn files_that_are_missing_are_looked_for_a_hundred_times() {
+    let dir = TempDir::new();
+    let missing: String = (0..70).map(|at| format!("[[invokers]]\nsource = \"{at}.toml\"\n")).collect();
+    for name in ["a", "b", "c"] {
+        dir.write(&format!("ensembles/{name}.toml"), ensemble(name, "i.toml") + &missing);
+    }
+    dir.write("ensembles/i.toml", INVOKER);
+    let (names, findings) = dir.load();
+    assert_eq!(names, ["!a", "!b"], "c is not read");
+    assert_eq!(findings.len(), 101);
+    assert!(findings[..100].iter().all(|finding| finding.starts_with("unreadable ")));
+    // What its line 5 names is there, and 30 more are not.
+    assert_eq!(findings[100], "more-problems ensembles/b.toml:67");
+}
+
 #[test]
 fn settings_are_read_if_they_are_there() {
     let dir = TempDir::new();

@@ -1,8 +1,9 @@
-//! The `body` of a request, as written: a text, or a table or list that becomes JSON.
+//! The `body` of a request, as written: a text, or a table or list that becomes JSON; or else its `form`.
 
 use toml::de::DeValue;
 
 use crate::Code;
+use crate::diagnostic::Diagnostic;
 use crate::document::Problems;
 use crate::json::{Conversion, MAX_DEPTH};
 use crate::plan::{BodyPlan, JsonTemplate};
@@ -21,6 +22,23 @@ pub struct BodyDescriptor {
 impl BodyDescriptor {
     /// `None` if there is none, or if it cannot be used; the problems have been told.
     pub(crate) fn read(table: &Table<'_, '_>) -> Option<Self> {
+        if let (Some(first), Some(form)) = (table.key_span("body"), table.key_span("form")) {
+            let diagnostic =
+                Diagnostic::error(Code::BadValue, form, "a request has a `body` or a `form`, not both");
+            table.problems.push(diagnostic.related(first, "the body").hint("keep one of them"));
+        }
+        Self::body(table).or(Self::form(table))
+    }
+
+    fn form(table: &Table<'_, '_>) -> Option<Self> {
+        table.key_span("form")?;
+        let named = table.templates("form", |name| name.is_empty().then_some("it has no name"));
+        let entries = named.iter().map(|(name, template)| (name.clone(), template.value.clone())).collect();
+        let templates = named.into_iter().map(|(_, template)| template).collect();
+        Some(Self { plan: BodyPlan::Form(entries), templates })
+    }
+
+    fn body(table: &Table<'_, '_>) -> Option<Self> {
         let (name, value) = table.get("body")?;
         let span = table.problems.span(value.span());
         match value.get_ref() {

@@ -36,6 +36,10 @@ impl Resolver<'_> {
                     return None;
                 }
             }
+        } else if let Err(error) = ArgumentsSchema::weigh(schema) {
+            // What is too large is offered to no model, whether or not it is compiled now.
+            self.error(Code::BadSchema, arguments.place(&error.pointer), error.message);
+            return None;
         }
         Some(schema.clone())
     }

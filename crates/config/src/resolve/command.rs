@@ -1,12 +1,26 @@
 //! A command as meant. Its placeholders have been looked at by then.
 
 use super::Resolver;
+use super::placeholders::property;
 use crate::command::{ArgvDescriptor, CommandDescriptor};
+use crate::diagnostic::Diagnostic;
+use crate::escape::quoted;
+use crate::invoker::InvokerDescriptor;
 use crate::plan::{ArgvPart, CommandPlan};
+use crate::program::is_a_line;
+use crate::source::{Span, Spanned};
+use crate::template::{Template, TemplatePiece};
+use crate::{Code, schema};
 
 impl Resolver<'_> {
     /// `None` without a program, which has been told.
-    pub(super) fn command(&mut self, command: &CommandDescriptor) -> Option<CommandPlan> {
+    pub(super) fn command(&mut self, invoker: &InvokerDescriptor) -> Option<CommandPlan> {
+        let command = invoker.command.as_ref()?;
+        self.lists(invoker, command);
+        let words = command.argv.iter().flat_map(ArgvDescriptor::templates);
+        if !invoker.lost_places {
+            self.one_word(words.map(|word| (&word.value, word.span)));
+        }
         let part = |part: &ArgvDescriptor| match part {
             ArgvDescriptor::One(template) => ArgvPart::One(template.value.clone()),
             ArgvDescriptor::Together(templates) => {
@@ -25,5 +39,31 @@ impl Resolver<'_> {
             cwd: command.cwd.as_ref().map(|cwd| cwd.value.as_str().into()),
             stdin: command.stdin.as_ref().map(|stdin| stdin.value.clone()),
         })
+    }
+
+    /// A whole command line that stands as the one word of a command.
+    pub(super) fn one_word<'w>(&mut self, mut words: impl Iterator<Item = (&'w Template, Span)>) {
+        if let (Some((word, span)), None) = (words.next(), words.next())
+            && let [TemplatePiece::Text(text)] = word.pieces.as_slice()
+            && is_a_line(text)
+        {
+            let message = format!("{} is one word: a program of that name is looked for", quoted(text));
+            self.warning(Code::OneWord, span, message);
+        }
+    }
+
+    /// A list among other text is one word of JSON, which no program means by a flag and its values.
+    fn lists(&mut self, invoker: &InvokerDescriptor, command: &CommandDescriptor) {
+        let together = command.argv.iter().filter(|part| matches!(part, ArgvDescriptor::Together(_)));
+        let mixed = |template: &&Spanned<Template>| template.value.sole_argument().is_none();
+        for template in together.flat_map(ArgvDescriptor::templates).filter(mixed) {
+            let is_list = |name: &&str| property(invoker, name).is_some_and(schema::may_be_list);
+            if let Some(name) = template.value.arguments().find(is_list) {
+                let message = format!("the list {} would become JSON inside this element", quoted(name));
+                let hint = "as an element of its own it becomes one element for each entry: `[\"--tag\", \"{tags}\"]`";
+                let diagnostic = Diagnostic::error(Code::BadValue, template.span, message).discreet();
+                self.diagnostics.push(diagnostic.hint(hint));
+            }
+        }
     }
 }

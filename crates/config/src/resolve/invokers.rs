@@ -53,7 +53,7 @@ impl<'a> Resolver<'a> {
     /// What it is; with two of them there has been an error.
     fn kind(&mut self, invoker: &InvokerDescriptor) -> Option<(InvokerKind, Option<BuiltinSpec<'a>>)> {
         self.placeholders(invoker);
-        let command = invoker.command.as_ref().and_then(|command| self.command(command));
+        let command = self.command(invoker);
         let request = invoker.request.as_ref().and_then(request::plan);
         let builtin = self.builtin(invoker);
         let of_builtin = builtin.map(|builtin| InvokerKind::Builtin(builtin.name.to_owned()));

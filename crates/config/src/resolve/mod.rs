@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::Code;
 use crate::connection::WayDescriptor;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::ensemble::EnsembleDescriptor;
 use crate::environment::Environment;
 use crate::escape::quoted;
@@ -28,6 +28,7 @@ use crate::plan::{
 };
 use crate::source::{SourceId, SourceMap, Span, Spanned};
 use crate::table::suggested;
+use crate::template::Template;
 
 /// Names that one name is compared with, and diagnostics of one ensemble after which none is.
 const MAX_SUGGESTED: usize = 200;
@@ -51,6 +52,8 @@ pub struct Given<'a> {
     pub project_trusted: bool,
     /// Compile every schema (`ensembles check`). A run does so at a tool's first call.
     pub compile_schemas: bool,
+    /// Is a variable that is not set an error (`ensembles check --require-env`)?
+    pub require_env: bool,
 }
 
 /// What came of all descriptors.
@@ -58,7 +61,7 @@ pub struct Given<'a> {
 pub struct Resolved {
     /// By name, one of each. Those with `enabled = false` are here too.
     pub plans: Vec<EnsemblePlan>,
-    /// Left out because of errors.
+    /// Left out because of errors, or because a stranger says more than is taken.
     pub broken: Vec<Broken>,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -216,6 +219,9 @@ impl<'a> Resolver<'a> {
         let way = match &connection.way {
             WayDescriptor::Stdio { command, environment, cwd } => {
                 let environment = named(environment);
+                let words: Vec<_> =
+                    command.iter().map(|part| (Template::from(&part.value), part.span)).collect();
+                self.one_word(words.iter().map(|(word, span)| (word, *span)));
                 let command = command.iter().map(|part| self.secret(part)).collect();
                 let cwd = cwd.as_ref().map(|cwd| cwd.value.as_str().into());
                 Way::Stdio { command, environment, cwd }
@@ -241,7 +247,11 @@ impl<'a> Resolver<'a> {
         for name in names.into_iter().take(MAX_UNSET) {
             let message = format!("the environment variable `{name}` is not set");
             // Beside a reference there may stand a secret in plain text.
-            self.diagnostics.push(Diagnostic::warning(Code::UnsetVariable, span, message).discreet());
+            let mut diagnostic = Diagnostic::warning(Code::UnsetVariable, span, message).discreet();
+            if self.given.require_env {
+                diagnostic.severity = Severity::Error;
+            }
+            self.diagnostics.push(diagnostic);
         }
     }
 

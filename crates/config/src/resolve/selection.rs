@@ -10,8 +10,12 @@ use crate::Code;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::EnsembleDescriptor;
 use crate::escape::quoted;
-use crate::plan::{EnsemblePlan, Scope};
+use crate::plan::{EnsemblePlan, InvokerPlan, Scope};
+use crate::schema::length;
 use crate::source::{SourceMap, Span};
+
+/// Bytes that the untrusted ensembles of a project may tell models, all together.
+const MAX_UNTRUSTED: usize = 64 * 1024;
 
 pub(super) struct Candidate<'a> {
     pub(super) descriptor: &'a EnsembleDescriptor,
@@ -56,7 +60,11 @@ pub(super) fn select(
     let mut chosen: Vec<_> =
         by_name.into_values().filter_map(|namesakes| nearest(sources, namesakes, &mut resolved)).collect();
     // Farther before nearer, untrusted last: of two that clash the later one yields.
-    chosen.sort_by_key(|candidate| (!candidate.trusted, sources.scope(candidate.descriptor.source)));
+    let is_off = |candidate: &Candidate<'_>| candidate.plan.as_ref().is_some_and(|plan| !plan.enabled);
+    chosen.sort_by_key(|candidate| {
+        (!candidate.trusted, sources.scope(candidate.descriptor.source), is_off(candidate))
+    });
+    let chosen = without_excess(sources, chosen, &mut resolved);
     without_clashes(sources, chosen, &mut resolved);
     resolved.plans.sort_by(|a, b| a.name.cmp(&b.name));
     resolved
@@ -97,6 +105,41 @@ fn nearest<'a>(
         }
     }
     winner
+}
+
+/// Of what nobody has trusted, as much as fits: all of it is sent to a model with every request, and paid for. What is
+/// inert is never sent.
+fn without_excess<'a>(
+    sources: &SourceMap,
+    chosen: Vec<Candidate<'a>>,
+    resolved: &mut Resolved,
+) -> Vec<Candidate<'a>> {
+    let mut left = MAX_UNTRUSTED;
+    let fits = |candidate: &Candidate<'_>| {
+        let plan = candidate.plan.as_ref().filter(|plan| !plan.trusted && !plan.reaches_out());
+        let rest = left.checked_sub(plan.map_or(0, told));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let (kept, beyond): (Vec<_>, Vec<_>) = chosen.into_iter().partition(fits);
+    for candidate in beyond {
+        let message = format!(
+            "this project is not trusted: its names, descriptions and schemas together are more than {MAX_UNTRUSTED} \
+             bytes with this ensemble"
+        );
+        resolved.diagnostics.push(Diagnostic::warning(Code::UntrustedExcess, candidate.place(), message));
+        resolved.broken.push(candidate.broken(sources));
+    }
+    kept
+}
+
+/// Bytes that models are told of an ensemble.
+fn told(plan: &EnsemblePlan) -> usize {
+    let of_invoker = |invoker: &InvokerPlan| {
+        let schema = invoker.arguments.as_ref().map_or(0, length);
+        invoker.name.as_str().len() + invoker.description.len() + schema
+    };
+    plan.name.as_str().len() + plan.description.len() + plan.invokers.iter().map(of_invoker).sum::<usize>()
 }
 
 /// Keeps those whose tools have names of their own.

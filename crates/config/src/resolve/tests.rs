@@ -34,6 +34,10 @@ impl Run {
 }
 
 fn run(files: &[(Scope, &str)], project_trusted: bool) -> Run {
+    run_with(files, project_trusted, false)
+}
+
+fn run_with(files: &[(Scope, &str)], project_trusted: bool, require_env: bool) -> Run {
     let mut sources = SourceMap::new();
     let mut descriptors = Vec::new();
     for (at, (scope, text)) in files.iter().enumerate() {
@@ -41,8 +45,13 @@ fn run(files: &[(Scope, &str)], project_trusted: bool) -> Run {
         descriptors.push(parse_ensemble(&sources, id).value);
     }
     let environment = Environment::new([("SET".to_owned(), "s3cret".to_owned())]);
-    let given =
-        Given { builtins: &BUILTINS, environment: &environment, project_trusted, compile_schemas: true };
+    let given = Given {
+        builtins: &BUILTINS,
+        environment: &environment,
+        project_trusted,
+        compile_schemas: true,
+        require_env,
+    };
     let resolved = resolve(&sources, &descriptors, &given);
     let findings = resolved.diagnostics.iter().map(|diagnostic| {
         let finding = diagnostic.finding(&sources);
@@ -265,6 +274,65 @@ fn an_untrusted_connection_is_kept_and_marked() {
 }
 
 #[test]
+fn an_unset_variable_is_an_error_where_all_are_required() {
+    let text = server("s") + "environment = { A = \"${NONE}\", B = \"${SET}\", C = \"${NONE:-x}\" }\n";
+    for (require_env, broken) in [(false, 0), (true, 1)] {
+        let run = run_with(&[(Scope::User, &text)], true, require_env);
+        assert_eq!(run.findings, ["unset-variable f0:7"]);
+        let errors = run.resolved.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        assert_eq!((errors, run.resolved.broken.len()), (broken, broken));
+    }
+}
+
+/// What a stranger says is sent to a model with every request.
+#[test]
+fn untrusted_ensembles_say_so_much_and_no_more() {
+    let said = |name: &str, rest: &str, bytes: usize| {
+        let invoker = "\n[[invokers]]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"calculator\"\n";
+        let schema =
+            format!("arguments = {{ type = \"object\", description = \"{}\" }}\n", "s".repeat(bytes));
+        format!("[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n{rest}{invoker}{schema}")
+    };
+    let (a, b, c) = (said("a", "", 30_000), said("b", "", 30_000), said("c", "", 30_000));
+    let (d, off) = (said("d", "", 5_000), said("0ff", "enabled = false\n", 30_000));
+    // Nothing of it is ever sent.
+    let inert = said("0inert", "", 40_000).replace("builtin = \"calculator\"", "command.argv = [\"x\"]");
+    let texts = [&off, &a, &b, &c, &d, &inert];
+    let files = |scope| texts.map(|text| (scope, text.as_str()));
+    let untrusted = run(&files(Scope::Project), false);
+    assert_eq!(untrusted.names(), ["0inert Project", "a Project", "b Project", "d Project"]);
+    assert_eq!(untrusted.broken(), ["c Project", "0ff Project"]);
+    let beyond = ["untrusted-connection f5:5", "untrusted-excess f3:2", "untrusted-excess f0:2"];
+    assert_eq!(untrusted.findings, beyond);
+    assert!(untrusted.resolved.diagnostics.iter().all(|diagnostic| !diagnostic.is_error()));
+    for (scope, trusted) in [(Scope::Project, true), (Scope::User, false)] {
+        assert_eq!(run(&files(scope), trusted).findings, [""; 0]);
+    }
+}
+
+#[test]
+fn a_schema_that_is_too_large_is_offered_to_nobody() {
+    let long = "s".repeat(64 * 1024);
+    let arguments = format!("arguments = {{ type = \"object\", description = \"{long}\" }}\n");
+    let text = ensemble("e", "calculator", &arguments);
+    let mut sources = SourceMap::new();
+    let id = sources.add("f", Scope::User, &text);
+    let descriptors = [parse_ensemble(&sources, id).value];
+    let environment = Environment::default();
+    for compile_schemas in [true, false] {
+        let given = Given {
+            builtins: &BUILTINS,
+            environment: &environment,
+            project_trusted: true,
+            compile_schemas,
+            require_env: false,
+        };
+        let resolved = resolve(&sources, &descriptors, &given);
+        assert_eq!((resolved.plans.len(), resolved.broken.len()), (0, 1), "{compile_schemas}");
+    }
+}
+
+#[test]
 fn tools_shown_by_one_name_clash() {
     let prefixed = |name: &str, prefix: &str| {
         ensemble(name, "calculator", "")
@@ -296,8 +364,13 @@ fn schemas_are_compiled_only_when_asked() {
     let descriptors = [parse_ensemble(&sources, id).value];
     let environment = Environment::default();
     for (compile_schemas, broken) in [(true, 1), (false, 0)] {
-        let given =
-            Given { builtins: &BUILTINS, environment: &environment, project_trusted: true, compile_schemas };
+        let given = Given {
+            builtins: &BUILTINS,
+            environment: &environment,
+            project_trusted: true,
+            compile_schemas,
+            require_env: false,
+        };
         assert_eq!(resolve(&sources, &descriptors, &given).broken.len(), broken);
     }
 }

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 pub use fault::SchemaFault;
 pub(crate) use graph::escaped;
 use weight::Weight;
+pub(crate) use weight::length;
 
 /// Faults of one check that are reported; the rest would only repeat the lesson.
 const MAX_FAULTS: usize = 8;
@@ -47,6 +48,15 @@ pub struct ArgumentsSchema {
     schema: Value,
     validator: Validator,
     weight: Weight,
+}
+
+/// Does a property's schema say that its value may be a list?
+pub(crate) fn may_be_list(property: &Value) -> bool {
+    match property.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|of| of == "array"),
+        Some(of) => of == "array",
+        None => false,
+    }
 }
 
 impl ArgumentsSchema {

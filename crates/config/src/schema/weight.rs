@@ -105,7 +105,7 @@ fn has_references(value: &Value) -> bool {
 }
 
 /// Bytes of the text, which is not made for it.
-fn length(value: &Value) -> usize {
+pub(crate) fn length(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -1,12 +1,13 @@
 //! From the arguments of an invocation to the command line of a program: a pure function.
 //!
 //! There is no shell. One element of the template is one argument of the program, whatever its value holds, and a value
-//! never becomes an option: one that begins with `-` is refused where the element begins with it, unless the descriptor
-//! has ended the options with `--` before it.
+//! never becomes an option: one that begins with `-` is refused where the element begins with it, unless it can only be a
+//! number, or the descriptor has ended the options with `--` before it.
 
 use converse_config::{ArgvPart, Template, TemplatePiece};
 use serde_json::Value;
 
+use super::numbers::Numbers;
 use crate::InvokeError;
 use crate::filled::Given;
 
@@ -18,8 +19,12 @@ const MAX_TOTAL: usize = 1024 * 1024;
 const OVERHEAD: usize = 1 + size_of::<usize>();
 
 /// The program and its arguments. The error is for the model where an argument is to blame.
-pub(super) fn argv(parts: &[ArgvPart], given: Given<'_>) -> Result<Vec<String>, InvokeError> {
-    let mut line = Line { elements: Vec::new(), total: 0, options_ended: false, given };
+pub(super) fn argv(
+    parts: &[ArgvPart],
+    numbers: &Numbers,
+    given: Given<'_>,
+) -> Result<Vec<String>, InvokeError> {
+    let mut line = Line { elements: Vec::new(), total: 0, options_ended: false, numbers, given };
     for (index, part) in parts.iter().enumerate() {
         match part {
             ArgvPart::One(template) if index == 0 => line.program(template)?,
@@ -35,11 +40,19 @@ fn no_program() -> InvokeError {
     InvokeError::Failed("the command names no program".to_owned())
 }
 
+/// One word to be.
+struct Element<'t> {
+    text: String,
+    /// The argument that makes it look like an option.
+    option: Option<&'t str>,
+}
+
 struct Line<'a> {
     elements: Vec<String>,
     total: usize,
     /// A literal `--` stands before.
     options_ended: bool,
+    numbers: &'a Numbers,
     given: Given<'a>,
 }
 
@@ -55,52 +68,54 @@ impl Line<'_> {
     }
 
     fn one(&mut self, template: &Template) -> Result<(), InvokeError> {
-        let given = self.given;
-        let sole = template.sole_argument().and_then(|name| given.arguments.get(name));
-        if let Some(Value::Array(entries)) = sole {
-            return entries.iter().try_for_each(|entry| self.entry(template, entry));
-        }
-        match given.text(template)? {
-            Some(text) => self.element(template, text),
-            None => Ok(()),
-        }
+        let elements = self.elements(template)?.unwrap_or_default();
+        elements.into_iter().try_for_each(|element| self.element(template, element))
     }
 
-    /// One entry of an array that is all of an element. Null is nothing, as everywhere in templates.
-    fn entry(&mut self, template: &Template, entry: &Value) -> Result<(), InvokeError> {
-        match entry {
-            Value::Null => Ok(()),
-            Value::String(text) => {
-                if !self.options_ended && text.starts_with('-') {
-                    return Err(option(template.sole_argument().unwrap_or_default()));
-                }
-                self.push(template, text.clone())
-            }
-            other => self.push(template, other.to_string()),
-        }
-    }
-
+    /// All or nothing; a list of nothing is nothing, since the flag before it would take the word after it.
     fn together(&mut self, templates: &[Template]) -> Result<(), InvokeError> {
-        let given = self.given;
-        let texts: Option<Vec<String>> =
-            templates.iter().map(|template| given.text(template)).collect::<Result<_, _>>()?;
-        let Some(texts) = texts else { return Ok(()) };
-        templates.iter().zip(texts).try_for_each(|(template, text)| self.element(template, text))
+        let mut all = Vec::new();
+        for template in templates {
+            match self.elements(template)? {
+                Some(elements) if !elements.is_empty() => all.push((template, elements)),
+                _ => return Ok(()),
+            }
+        }
+        let mut all = all
+            .into_iter()
+            .flat_map(|(template, elements)| elements.into_iter().map(move |element| (template, element)));
+        all.try_for_each(|(template, element)| self.element(template, element))
     }
 
-    fn element(&mut self, template: &Template, text: String) -> Result<(), InvokeError> {
-        if !self.options_ended
-            && let Some(name) = self.leading_dash(template)?
-        {
+    /// What a template becomes: one element, or one for each entry of a list that is all of it. `None` if an argument
+    /// is not given. A null in a list is nothing, as everywhere in templates.
+    fn elements<'t>(&self, template: &'t Template) -> Result<Option<Vec<Element<'t>>>, InvokeError> {
+        let sole = template.sole_argument().and_then(|name| Some((name, self.given.arguments.get(name)?)));
+        if let Some((name, Value::Array(entries))) = sole {
+            let entries = entries.iter().filter(|entry| !entry.is_null());
+            return Ok(Some(entries.map(|entry| self.entry(name, entry)).collect()));
+        }
+        let Some(text) = self.given.text(template)? else { return Ok(None) };
+        Ok(Some(vec![Element { option: self.leading_dash(template)?, text }]))
+    }
+
+    fn entry<'t>(&self, name: &'t str, entry: &Value) -> Element<'t> {
+        let text = entry.as_str().map_or_else(|| entry.to_string(), str::to_owned);
+        let dashed = text.starts_with('-') && !self.numbers.is_entry(name, entry);
+        Element { option: dashed.then_some(name), text }
+    }
+
+    fn element(&mut self, template: &Template, element: Element<'_>) -> Result<(), InvokeError> {
+        if let (Some(name), false) = (element.option, self.options_ended) {
             return Err(option(name));
         }
         self.options_ended |=
             matches!(template.pieces.as_slice(), [TemplatePiece::Text(dashes)] if dashes == "--");
-        self.push(template, text)
+        self.push(template, element.text)
     }
 
     /// The argument whose own text gives the element its first character, if that is a `-`. Empty pieces before it
-    /// hide nothing; numbers are what their schema says.
+    /// hide nothing.
     fn leading_dash<'t>(&self, template: &'t Template) -> Result<Option<&'t str>, InvokeError> {
         for piece in &template.pieces {
             let alone = Template { pieces: vec![piece.clone()] };
@@ -110,8 +125,8 @@ impl Line<'_> {
             }
             return Ok(match piece {
                 TemplatePiece::Argument(name) if text.starts_with('-') => {
-                    let worded = matches!(self.given.arguments.get(name), Some(Value::String(_)));
-                    worded.then_some(name.as_str())
+                    let is_number = |value: &Value| self.numbers.is_one(name, value);
+                    (!self.given.arguments.get(name).is_some_and(is_number)).then_some(name.as_str())
                 }
                 _ => None,
             });

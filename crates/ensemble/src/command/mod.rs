@@ -5,6 +5,7 @@
 //! ended too.
 
 mod argv;
+mod numbers;
 mod outcome;
 mod run;
 
@@ -16,9 +17,12 @@ use std::sync::Arc;
 
 use converse_canister::Arguments;
 use converse_child::{Spawn, find_program};
-use converse_config::{ArgvPart, CommandPlan, Scope, UnsetVariable};
+use converse_config::{CommandPlan, Scope, UnsetVariable};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use numbers::Numbers;
 
 use crate::filled::{Given, missing_variable};
 use crate::surroundings::Surroundings;
@@ -29,6 +33,7 @@ const MAX_STDIN: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Command {
     plan: CommandPlan,
+    numbers: Numbers,
     /// Programs below it are not found by a bare name: a project does not choose what `git` is.
     avoid: Option<PathBuf>,
     surroundings: Arc<Surroundings>,
@@ -41,27 +46,25 @@ struct Prepared {
 }
 
 impl Command {
+    /// `schema` is that of its arguments.
     pub(crate) fn new(
         plan: CommandPlan,
+        schema: Option<&Value>,
         scope: Scope,
         surroundings: Arc<Surroundings>,
     ) -> Result<Self, UnsetVariable> {
         let environment = &surroundings.environment;
-        let argv = plan.argv.iter().flat_map(|part| match part {
-            ArgvPart::One(template) => std::slice::from_ref(template),
-            ArgvPart::Together(templates) => templates,
-        });
-        argv.chain(&plan.stdin).try_for_each(|template| missing_variable(template, environment))?;
+        plan.templates().try_for_each(|template| missing_variable(template, environment))?;
         // Read to see that they can be; read again, and not kept, at each invocation.
         plan.environment.iter().try_for_each(|(_, secret)| secret.read(environment).map(drop))?;
-        let avoid = (scope == Scope::Project).then(|| surroundings.workspace.clone());
-        Ok(Self { plan, avoid, surroundings })
+        let avoid = surroundings.project.clone().filter(|_| scope == Scope::Project);
+        Ok(Self { plan, numbers: Numbers::of(schema), avoid, surroundings })
     }
 
     fn prepare(&self, arguments: &Arguments) -> Result<Prepared, InvokeError> {
         let Surroundings { workspace, environment, .. } = self.surroundings.as_ref();
         let given = Given { arguments: &arguments.object, environment };
-        let argv = argv::argv(&self.plan.argv, given)?;
+        let argv = argv::argv(&self.plan.argv, &self.numbers, given)?;
         let stdin = self.plan.stdin.as_ref().map(|template| given.text(template)).transpose()?.flatten();
         if stdin.as_ref().is_some_and(|text| text.len() > MAX_STDIN) {
             return Err(InvokeError::Invalid(format!("its input is longer than {MAX_STDIN} bytes")));

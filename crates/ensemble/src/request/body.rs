@@ -1,10 +1,11 @@
 //! The body and the headers of a request: pure functions.
 
 use bytes::Bytes;
-use converse_config::{BodyPlan, JsonTemplate, RequestPlan};
+use converse_config::{BodyPlan, JsonTemplate, RequestPlan, Template, is_reserved_header};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
+use super::url::encode;
 use crate::InvokeError;
 use crate::filled::Given;
 
@@ -16,12 +17,25 @@ const MAX_HEADERS: usize = 32 * 1024;
 pub(super) fn body(plan: &BodyPlan, given: Given<'_>) -> Result<Option<Bytes>, InvokeError> {
     let text = match plan {
         BodyPlan::Text(template) => given.text(template)?,
+        BodyPlan::Form(entries) => Some(form(entries, given)?),
         BodyPlan::Json(template) => json(template, given)?.map(|value| value.to_string()),
     };
     if text.as_ref().is_some_and(|text| text.len() > MAX_BODY) {
         return Err(InvokeError::Invalid(format!("the body would be longer than {MAX_BODY} bytes")));
     }
     Ok(text.map(Bytes::from))
+}
+
+/// <https://url.spec.whatwg.org/#application/x-www-form-urlencoded> (checked 2026-11); a blank may be `%20` as well as
+/// `+`. An entry that needs an argument that is not given is left out.
+fn form(entries: &[(String, Template)], given: Given<'_>) -> Result<String, InvokeError> {
+    let mut fields = Vec::new();
+    for (name, template) in entries {
+        if let Some(value) = given.text(template)? {
+            fields.push(format!("{}={}", encode(name), encode(&value)));
+        }
+    }
+    Ok(fields.join("&"))
 }
 
 /// The value; `None` if it needs an argument that is not given.
@@ -49,27 +63,12 @@ fn json(template: &JsonTemplate, given: Given<'_>) -> Result<Option<Value>, Invo
     })
 }
 
-/// What the client itself decides: an argument in one of these would choose the server or the framing.
-const RESERVED: &[&str] = &[
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
 /// Is each header one that a descriptor may set?
 pub(super) fn check_names(plan: &RequestPlan) -> Result<(), String> {
     for (name, _) in &plan.headers {
         let parsed =
             HeaderName::try_from(name).map_err(|_| format!("`{name}` is not the name of a header"))?;
-        if RESERVED.contains(&parsed.as_str()) {
+        if is_reserved_header(parsed.as_str()) {
             return Err(format!(
                 "the header `{name}` cannot be declared: it is set when the request is sent"
             ));
@@ -105,8 +104,11 @@ pub(super) fn headers(plan: &RequestPlan, given: Given<'_>) -> Result<HeaderMap,
         value.set_sensitive(true);
         headers.append(name, value);
     }
-    if matches!(plan.body, Some(BodyPlan::Json(_))) && !headers.contains_key(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    }
+    let kind = match &plan.body {
+        Some(BodyPlan::Json(_)) => "application/json",
+        Some(BodyPlan::Form(_)) => "application/x-www-form-urlencoded",
+        Some(BodyPlan::Text(_)) | None => return Ok(headers),
+    };
+    headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
     Ok(headers)
 }

@@ -93,6 +93,7 @@ fn check_variables(plan: &RequestPlan, environment: &Environment) -> Result<(), 
     templates.extend(plan.query.iter().chain(&plan.headers).map(|(_, template)| template));
     match &plan.body {
         Some(BodyPlan::Text(template)) => templates.push(template),
+        Some(BodyPlan::Form(entries)) => templates.extend(entries.iter().map(|(_, template)| template)),
         Some(BodyPlan::Json(json)) => texts_of(json, &mut templates),
         None => {}
     }

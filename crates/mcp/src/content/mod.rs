@@ -1,11 +1,12 @@
 //! A tool's result as the server wrote it → an answer.
 //!
 //! Pure but for the bytes that are kept. Nothing a result points to is ever read, and what is not understood is passed
-//! on as the JSON it is. <https://modelcontextprotocol.io/specification/2025-11-25/server/tools> (checked 2026-11).
+//! on as the JSON it is. Parts stay text until they are needed: a line of numbers takes dozens of times its size once it
+//! is a value. <https://modelcontextprotocol.io/specification/2025-11-25/server/tools> (checked 2026-11).
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+mod block;
+mod media;
+
 use converse_canister::Content;
 use converse_ensemble::{Answer, Artefacts, InvokeError};
 use serde::Deserialize;
@@ -13,67 +14,102 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::raw::First;
-use crate::words;
+use block::Reader;
 
 const MAX_BLOCKS: usize = 1000;
-const MAX_NAME: usize = 300;
-/// Padding is left out by some servers.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+/// Bytes of structured content that is read; more of it is text, and neither compared with other texts nor held against
+/// a schema.
+const MAX_STRUCTURED: usize = 1024 * 1024;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
-    #[serde(default)]
-    content: Option<First<Box<RawValue>, MAX_BLOCKS>>,
-    structured_content: Option<Box<RawValue>>,
-    #[serde(default)]
-    is_error: Option<bool>,
-    result_type: Option<String>,
+struct Outcome<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    structured_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    is_error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result_type: Option<&'a RawValue>,
     /// A legacy task (2025-11-25).
-    task: Option<Value>,
+    #[serde(borrow)]
+    task: Option<&'a RawValue>,
 }
 
-/// The answer, and the structured content as it was, for whoever wants to hold it against a schema.
-pub(crate) fn answer(text: &str, artefacts: &dyn Artefacts) -> Result<(Answer, Option<Value>), InvokeError> {
-    let Ok(result) = serde_json::from_str::<Outcome>(text) else {
+/// `judge` is shown the structured content and may have something to say of it.
+pub(crate) fn answer(
+    text: &str,
+    artefacts: &dyn Artefacts,
+    judge: impl FnOnce(&Value) -> Option<String>,
+) -> Result<Answer, InvokeError> {
+    // An array would be taken for the fields in their order.
+    let outcome = text.trim_start().starts_with('{').then(|| serde_json::from_str::<Outcome<'_>>(text));
+    let Some(Ok(result)) = outcome else {
         // Not a result of `tools/call`; perhaps the model can make something of it.
-        return Ok((Answer::text(text), None));
+        return Ok(Answer { content: vec![Content::text(text)], is_error: failed(text) });
     };
-    match result.result_type.as_deref() {
-        Some("input_required") => {
+    match result.result_type.map(RawValue::get) {
+        Some("\"input_required\"") => {
             let words = "the server asks for input, which this version cannot give; nothing more was sent";
             return Err(InvokeError::Failed(words.to_owned()));
         }
-        Some("task") => return Err(no_tasks()),
+        Some("\"task\"") => return Err(no_tasks()),
         _ if result.task.is_some() && result.content.is_none() => return Err(no_tasks()),
         _ => {}
     }
+    let is_error = result.is_error.is_some_and(is_true);
     if result.content.is_none() && result.structured_content.is_none() {
-        return Ok((Answer::text(text), None));
+        return Ok(Answer { content: vec![Content::text(text)], is_error });
     }
-    let blocks = result.content.unwrap_or_default();
-    let mut content: Vec<Content> = blocks.items.iter().map(|block| read(block, artefacts)).collect();
-    let structured = result.structured_content.map(|raw| serde_json::from_str(raw.get()).map_err(|_| raw));
-    let structured = match structured {
-        Some(Ok(value)) => Some(value),
-        // Nested too deeply to be read.
-        Some(Err(raw)) => {
+    let (mut content, left) = result.content.map_or_else(Default::default, |raw| blocks(raw, artefacts));
+    let value = result.structured_content.and_then(readable);
+    let note = value.as_ref().and_then(judge);
+    match (value, result.structured_content) {
+        (Some(value), _) if !is_said(&value, &content) => content.push(Content::Structured { value }),
+        (None, Some(raw)) if !content.iter().any(|said| said.as_text() == Some(raw.get())) => {
             content.push(Content::text(raw.get()));
-            None
         }
-        None => None,
-    };
-    if let Some(value) = structured.as_ref().filter(|value| !is_said(value, &content)) {
-        content.push(Content::Structured { value: Value::clone(value) });
+        _ => {}
     }
-    if blocks.left > 0 {
-        content.push(Content::text(format!("[{} more blocks of the result are left out]", blocks.left)));
+    if left > 0 {
+        content.push(Content::text(format!("[{left} more blocks of the result are left out]")));
     }
-    let answer = Answer { content, is_error: result.is_error.unwrap_or(false) };
-    Ok((answer, structured))
+    content.extend(note.map(Content::text));
+    Ok(Answer { content, is_error })
+}
+
+/// The verdict of a result that could not be read otherwise.
+fn failed(text: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Verdict<'a> {
+        #[serde(borrow)]
+        is_error: Option<&'a RawValue>,
+    }
+    text.trim_start().starts_with('{')
+        && serde_json::from_str::<Verdict<'_>>(text)
+            .is_ok_and(|verdict| verdict.is_error.is_some_and(is_true))
+}
+
+fn is_true(raw: &RawValue) -> bool {
+    matches!(raw.get(), "true" | "\"true\"" | "\"True\"")
+}
+
+/// What is in `content`, and how many blocks more.
+fn blocks(raw: &RawValue, artefacts: &dyn Artefacts) -> (Vec<Content>, usize) {
+    let mut reader = Reader::new(artefacts);
+    if let Ok(blocks) = serde_json::from_str::<First<&RawValue, MAX_BLOCKS>>(raw.get()) {
+        return (blocks.items.into_iter().map(|block| reader.read(block)).collect(), blocks.left);
+    }
+    // A bare text, or one block that stands alone.
+    let bare = serde_json::from_str::<String>(raw.get());
+    (vec![bare.map_or_else(|_| reader.read(raw), Content::text)], 0)
+}
+
+/// `None`: too long, or nested too deeply.
+fn readable(raw: &RawValue) -> Option<Value> {
+    (raw.get().len() <= MAX_STRUCTURED).then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
 
 fn no_tasks() -> InvokeError {
@@ -99,77 +135,8 @@ fn is_said(value: &Value, content: &[Content]) -> bool {
 }
 
 fn says(text: &str, value: &Value) -> bool {
-    value.as_str() == Some(text) || serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value)
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Block {
-    Text {
-        text: String,
-    },
-    #[serde(alias = "audio", rename_all = "camelCase")]
-    Image {
-        data: String,
-        mime_type: Option<String>,
-    },
-    Resource {
-        resource: Embedded,
-    },
-    #[serde(rename_all = "camelCase")]
-    ResourceLink {
-        uri: String,
-        name: Option<String>,
-        title: Option<String>,
-        mime_type: Option<String>,
-    },
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Embedded {
-    uri: String,
-    mime_type: Option<String>,
-    text: Option<String>,
-    blob: Option<String>,
-}
-
-fn read(block: &RawValue, artefacts: &dyn Artefacts) -> Content {
-    match serde_json::from_str(block.get()) {
-        Ok(Block::Text { text }) => Content::text(text),
-        Ok(Block::Image { data, mime_type }) => blob(&data, mime_type.as_deref(), None, artefacts),
-        Ok(Block::Resource { resource: Embedded { uri, text: Some(text), .. } }) => {
-            Content::text(format!("[resource {}]\n{text}", words::cleaned(&uri, MAX_NAME)))
-        }
-        Ok(Block::Resource { resource: Embedded { uri, blob: Some(data), mime_type, .. } }) => {
-            blob(&data, mime_type.as_deref(), Some(words::cleaned(&uri, MAX_NAME)), artefacts)
-        }
-        Ok(Block::ResourceLink { uri, name, title, mime_type }) => Content::Resource {
-            uri: words::cleaned(&uri, words::ERROR),
-            name: name.or(title).map(|name| words::cleaned(&name, MAX_NAME)),
-            mime: mime_type.as_deref().map(mime),
-        },
-        // A kind that is not known here, or one that lacks something.
-        Ok(Block::Resource { .. }) | Err(_) => Content::text(block.get()),
-    }
-}
-
-fn blob(data: &str, mime_type: Option<&str>, name: Option<String>, artefacts: &dyn Artefacts) -> Content {
-    let mime = mime(mime_type.unwrap_or_default());
-    let Ok(bytes) = BASE64.decode(data.trim()) else {
-        return Content::text(format!("[{mime}, not valid base64, not kept]"));
-    };
-    match artefacts.keep(&bytes) {
-        Some(digest) => Content::Blob { mime, digest, name, seal: None },
-        None => Content::text(format!("[{mime}, {} bytes, not kept]", bytes.len())),
-    }
-}
-
-/// A media type as it may stand in a message; anything else is only bytes.
-fn mime(mime: &str) -> String {
-    let plain = |c: char| c.is_ascii_graphic() || c == ' ';
-    let usable = mime.len() <= 100 && mime.contains('/') && mime.chars().all(plain);
-    if usable { mime.to_ascii_lowercase() } else { "application/octet-stream".to_owned() }
+    let said = || (text.len() <= MAX_STRUCTURED).then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+    value.as_str() == Some(text) || said().is_some_and(|said| said == *value)
 }
 
 #[cfg(test)]

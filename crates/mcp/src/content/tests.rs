@@ -4,8 +4,11 @@ use serde_json::json;
 use super::*;
 use crate::testing::Shelf;
 
+/// What a picture begins with, and one byte more.
+const PNG: &str = "iVBORw0KGgoA";
+
 fn read_by(keeps: bool, result: &Value) -> Answer {
-    answer(&result.to_string(), &Shelf(keeps)).unwrap().0
+    answer(&result.to_string(), &Shelf(keeps), |_| None).unwrap()
 }
 
 fn content(blocks: &Value) -> Vec<Content> {
@@ -26,7 +29,11 @@ fn each_kind_of_block() {
     for (block, wanted) in [
         (json!({ "type": "text", "text": "a\u{1b}b" }), Content::text("a\u{1b}b")),
         (json!({ "type": "text", "text": "", "annotations": { "priority": 1 } }), Content::text("")),
-        (json!({ "type": "image", "data": "AAAA", "mimeType": "image/PNG" }), blob("image/png", 3, None)),
+        (json!({ "type": "image", "data": PNG, "mimeType": "image/PNG" }), blob("image/png", 9, None)),
+        (
+            json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" }),
+            Content::text("[image/png, 3 bytes, not shown]"),
+        ),
         (json!({ "type": "audio", "data": "AAA", "mimeType": "audio/wav" }), blob("audio/wav", 2, None)),
         (json!({ "type": "image", "data": "AAAA" }), blob("application/octet-stream", 3, None)),
         (
@@ -67,8 +74,8 @@ fn each_kind_of_block() {
 
 #[test]
 fn what_cannot_be_kept_is_told() {
-    let image = json!({ "content": [{ "type": "image", "data": "AAAA", "mimeType": "image/png" }] });
-    assert_eq!(read_by(false, &image).content, [Content::text("[image/png, 3 bytes, not kept]")]);
+    let image = json!({ "content": [{ "type": "image", "data": PNG, "mimeType": "image/png" }] });
+    assert_eq!(read_by(false, &image).content, [Content::text("[image/png, 9 bytes, not kept]")]);
 }
 
 #[test]
@@ -99,10 +106,10 @@ fn structured_content_is_not_said_twice() {
 fn odd_results() {
     assert!(read_by(true, &json!({ "content": [], "isError": true })).is_error);
     assert!(!read_by(true, &json!({ "content": [], "isError": null })).is_error);
-    for odd in [json!({ "items": [1] }), json!([1]), json!("x"), json!({ "content": "text" })] {
+    for odd in [json!({ "items": [1] }), json!([1]), json!("x")] {
         assert_eq!(read_by(true, &odd).content, [Content::text(odd.to_string())]);
     }
-    let refused = |result: Value| answer(&result.to_string(), &Shelf(true)).unwrap_err();
+    let refused = |result: Value| answer(&result.to_string(), &Shelf(true), |_| None).unwrap_err();
     let asks = refused(json!({ "resultType": "input_required", "inputRequests": {} }));
     assert!(matches!(asks, InvokeError::Failed(text) if text.contains("asks for input")));
     for task in [json!({ "resultType": "task", "taskId": "1" }), json!({ "task": { "taskId": "1" } })] {
@@ -116,8 +123,77 @@ fn odd_results() {
 fn what_is_nested_too_deeply_is_passed_on_as_it_is() {
     let deep = "[".repeat(200) + &"]".repeat(200);
     for text in [format!(r#"{{"content":[{deep}]}}"#), format!(r#"{{"structuredContent":{deep}}}"#)] {
-        assert_eq!(answer(&text, &Shelf(true)).unwrap(), (Answer::text(deep.clone()), None));
+        let judged = std::cell::Cell::new(false);
+        let answer = answer(&text, &Shelf(true), |_| {
+            judged.set(true);
+            None
+        });
+        assert_eq!((answer.unwrap(), judged.get()), (Answer::text(deep.clone()), false));
     }
+}
+
+#[test]
+fn a_failure_is_one_however_odd_the_rest_is() {
+    let text = json!([{ "type": "text", "text": "it blew up" }]);
+    for (result, is_error) in [
+        (json!({ "content": text, "isError": "true" }).to_string(), true),
+        (json!({ "content": text, "isError": "True" }).to_string(), true),
+        (json!({ "content": text, "isError": "false" }).to_string(), false),
+        (json!({ "content": text, "isError": 1 }).to_string(), false),
+        (json!({ "content": "it blew up", "isError": true }).to_string(), true),
+        (json!({ "content": text[0], "isError": true }).to_string(), true),
+        (json!({ "content": text, "isError": true, "resultType": 1, "task": [] }).to_string(), true),
+    ] {
+        let answer = answer(&result, &Shelf(true), |_| None).unwrap();
+        assert_eq!(answer, Answer { content: vec![Content::text("it blew up")], is_error }, "{result}");
+    }
+    // What cannot be read at all is passed on as it is, its verdict heeded.
+    for (result, is_error) in [
+        (r#"{"content":[],"content":[],"isError":true}"#, true),
+        (r#"{"content":[],"content":[],"isError":"true"}"#, true),
+        (r#"{"content":[],"content":[]}"#, false),
+        (r#"{"odd":1,"isError":true}"#, true),
+    ] {
+        let answer = answer(result, &Shelf(true), |_| None).unwrap();
+        assert_eq!(answer, Answer { content: vec![Content::text(result)], is_error }, "{result}");
+    }
+}
+
+#[test]
+fn what_is_long_stays_text() {
+    let long = format!("[{}0]", "0,".repeat(MAX_STRUCTURED / 2));
+    let judge = |_: &Value| -> Option<String> { panic!("nothing so long is read") };
+    let answered = |result: String| answer(&result, &Shelf(true), judge).unwrap().content;
+    let structured = format!(r#"{{"content":[],"structuredContent":{long}}}"#);
+    assert_eq!(answered(structured), [Content::text(&*long)]);
+    let twice = format!(r#"{{"content":[{{"type":"text","text":"{long}"}}],"structuredContent":{long}}}"#);
+    assert_eq!(answered(twice), [Content::text(&*long)], "said already, letter by letter");
+    // A text is not read either, to find out whether it says the same.
+    let short = format!(r#"{{"content":[{{"type":"text","text":"{long} "}}],"structuredContent":{{}}}}"#);
+    let content = answer(&short, &Shelf(true), |_| None).unwrap().content;
+    assert_eq!(content[1], Content::Structured { value: json!({}) });
+}
+
+#[test]
+fn fields_of_its_own_make_no_block_unreadable() {
+    for block in [
+        json!({ "type": "text", "text": "x", "mimeType": 1, "name": [], "uri": {} }),
+        json!({ "type": "text", "text": "x", "data": 1, "resource": 1, "more": [1] }),
+    ] {
+        assert_eq!(content(&json!([block])), [Content::text("x")], "{block}");
+    }
+}
+
+#[test]
+fn pictures_of_one_result_are_counted() {
+    let picture = json!({ "type": "image", "data": PNG, "mimeType": "image/png" });
+    let none = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" });
+    let blocks: Vec<_> = [none].into_iter().chain(std::iter::repeat_n(picture, 25)).collect();
+    let content = content(&json!(blocks));
+    let is_blob = |content: &Content| matches!(content, Content::Blob { .. });
+    assert!(!is_blob(&content[0]) && content[1..=20].iter().all(is_blob));
+    assert!(content[21..].iter().all(|rest| *rest == Content::text("[image/png, 9 bytes, not shown]")));
+    assert_eq!(content.len(), 26);
 }
 
 #[test]

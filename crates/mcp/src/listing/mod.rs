@@ -20,6 +20,8 @@ const MAX_PAGES: usize = 50;
 const MAX_TOOLS: usize = 10_000;
 /// Of all pages together.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Of one tool, before any of it is read.
+const MAX_ENTRY: usize = 256 * 1024;
 const MAX_CURSOR: usize = 64 * 1024;
 const MAX_DESCRIPTION: usize = 16 * 1024;
 const CUT: &str = "… [the description is cut here]";
@@ -71,7 +73,7 @@ pub(crate) async fn list(link: &Link) -> Result<Entries, Failure> {
         let page = match link.ask(ClientRequest::ListToolsRequest(request)).await {
             Ok(text) => {
                 bytes += text.len();
-                page(&text)?
+                page(&text).map_err(|said| Failure::Nonsense(link.discreet(said)))?
             }
             // A server without tools need not know the method.
             Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Page::default(),
@@ -127,16 +129,18 @@ struct Annotations {
     title: Option<String>,
 }
 
-fn page(text: &str) -> Result<Page, Failure> {
+fn page(text: &str) -> Result<Page, String> {
+    // The error repeats what it does not like, however long that is.
+    let said = |error: serde_json::Error| words::cleaned(&error.to_string(), 300);
     serde_json::from_str(text)
-        .map_err(|error| Failure::Nonsense(format!("its list of tools could not be read: {error}")))
+        .map_err(|error| format!("its list of tools could not be read: {}", said(error)))
 }
 
 /// Tool by tool: what can be offered and what cannot.
 pub(crate) fn sift(Entries(entries): Entries) -> Listed {
     let mut listed = Listed { offered: entries.len(), ..Listed::default() };
     for (place, entry) in entries.into_iter().enumerate() {
-        match serde_json::from_str(entry.get()).map_err(|error| error.to_string()).and_then(declared) {
+        match offered(&entry).and_then(declared) {
             Ok(tool) => listed.tools.push(tool),
             Err(reason) => {
                 let name = name_of(&entry).unwrap_or_else(|| format!("#{}", place + 1));
@@ -146,6 +150,14 @@ pub(crate) fn sift(Entries(entries): Entries) -> Listed {
     }
     without_twins(&mut listed);
     listed
+}
+
+fn offered(entry: &RawValue) -> Result<Offered, String> {
+    let bytes = entry.get().len();
+    if bytes > MAX_ENTRY {
+        return Err(format!("its declaration has {bytes} bytes, more than {MAX_ENTRY}"));
+    }
+    serde_json::from_str(entry.get()).map_err(|error| error.to_string())
 }
 
 fn name_of(entry: &RawValue) -> Option<String> {
@@ -171,7 +183,9 @@ fn declared(offered: Offered) -> Result<Declared, String> {
     let titles = [offered.title, offered.annotations.and_then(|annotations| annotations.title)];
     let said = [offered.description].into_iter().chain(titles).flatten();
     let description = said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
-    let output = offered.output_schema.filter(Value::is_object).map(Arc::new);
+    // A promise that is too heavy to be held against results is none.
+    let promise = |schema: &Value| schema.is_object() && ArgumentsSchema::weigh(schema).is_ok();
+    let output = offered.output_schema.filter(promise).map(Arc::new);
     Ok(Declared { name, description: cut(description), arguments, output })
 }
 

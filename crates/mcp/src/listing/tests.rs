@@ -77,6 +77,38 @@ fn schema_bombs_are_left_out() {
 }
 
 #[test]
+fn a_list_that_is_none_is_told_in_a_few_words() {
+    let said = page(&json!({ "tools": format!("A\u{1b}]0;x\u{7}{}", "B".repeat(3_000_000)) }).to_string());
+    let said = said.err().unwrap();
+    assert!(said.starts_with("its list of tools could not be read: invalid type: string"), "{said}");
+    assert!(said.len() < 400 && !said.contains(char::is_control), "{} bytes", said.len());
+}
+
+#[test]
+fn what_is_too_long_is_not_even_read() {
+    let long = "x".repeat(MAX_ENTRY);
+    let listed = listed(&json!([
+        { "name": "long", "inputSchema": { "type": "object" }, "_meta": long },
+        { "name": "short", "inputSchema": { "type": "object" }, "_meta": long[..MAX_ENTRY - 100] },
+    ]));
+    assert_eq!(names(&listed), ["short"]);
+    assert_eq!(listed.skipped[0].0, "long");
+    assert!(listed.skipped[0].1.starts_with("its declaration has 2622"), "{:?}", listed.skipped);
+}
+
+#[test]
+fn a_promise_too_heavy_to_be_kept_is_none() {
+    for (output, kept) in [
+        (json!({ "type": "object", "enum": vec![0; 1000] }), true),
+        (json!({ "type": "object", "enum": vec![0; 10_000] }), false),
+        (json!([]), false),
+    ] {
+        let listed = listed(&json!([{ "name": "t", "inputSchema": {}, "outputSchema": output }]));
+        assert_eq!(listed.tools[0].output.is_some(), kept);
+    }
+}
+
+#[test]
 fn twins_are_both_left_out() {
     let tool = |name: &str| json!({ "name": name, "inputSchema": {} });
     let listed = listed(&json!([tool("a"), tool("b"), tool("a"), tool("c"), tool("a")]));

@@ -15,10 +15,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::raw::First;
+use crate::words;
+
 /// Messages in one line: 2025-03-26 allowed batches.
 const MAX_BATCH: usize = 1000;
 /// Bytes of a request or notification of the server; longer ones are ignored. Answers may be as long as a line.
-const MAX_UNASKED: usize = 1024 * 1024;
+const MAX_UNASKED: usize = 256 * 1024;
+/// Bytes of an answer that is decoded here, and of what an error says beside its message.
+const MAX_HANDSHAKE: usize = 1024 * 1024;
+const MAX_ERROR_DATA: usize = 64 * 1024;
 
 /// What a request of ours is answered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +44,8 @@ pub(crate) struct Decoder {
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    jsonrpc: Value,
+    #[serde(borrow)]
+    jsonrpc: &'a RawValue,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -81,8 +88,8 @@ impl Decoder {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.starts_with('[') {
-            let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text) else { return false };
-            let decoded = batch.iter().take(MAX_BATCH).filter(|one| self.one(one.get(), messages)).count();
+            let Ok(batch) = serde_json::from_str::<First<&RawValue, MAX_BATCH>>(text) else { return false };
+            let decoded = batch.items.iter().filter(|one| self.one(one.get(), messages)).count();
             return decoded > 0;
         }
         text.starts_with('{') && self.one(text, messages)
@@ -90,7 +97,7 @@ impl Decoder {
 
     fn one(&mut self, text: &str, messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
         let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else { return false };
-        if envelope.jsonrpc.is_null() {
+        if envelope.jsonrpc.get() == "null" {
             return false;
         }
         if envelope.method.is_some() {
@@ -117,6 +124,9 @@ impl Decoder {
         let Some(result) = envelope.result else {
             return Some(unreadable("it has neither a result nor an error", id));
         };
+        if awaited != Awaited::Text && text.len() > MAX_HANDSHAKE {
+            return Some(unreadable(format!("it has more than {MAX_HANDSHAKE} bytes"), id));
+        }
         let result = match awaited {
             Awaited::Text => {
                 Ok(ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned()))))
@@ -145,18 +155,39 @@ fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
         return None;
     }
     serde_json::from_str(text)
-        .inspect_err(|error| tracing::debug!(%error, "a message of a server was ignored"))
+        .inspect_err(|error| {
+            let error = words::cleaned(&error.to_string(), 300);
+            tracing::debug!(%error, "a message of a server was ignored");
+        })
         .ok()
 }
 
-/// Our ids are numbers; some servers answer with the number as a string.
+/// Our ids are numbers; some servers answer with the number as a string, or as a float.
 fn number(id: &RawValue) -> Option<i64> {
     let text = id.get();
-    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).parse().ok()
+    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    text.parse().ok().or_else(|| integral(text.parse().ok()?))
+}
+
+/// What is beyond 2^53 is no id of ours.
+fn integral(id: f64) -> Option<i64> {
+    (id.fract() == 0.0 && id.abs() < 9e15).then_some(id as i64)
+}
+
+/// An error without its data.
+#[derive(Deserialize)]
+struct Said {
+    code: ErrorCode,
+    message: String,
 }
 
 fn error_data(error: &RawValue) -> ErrorData {
-    serde_json::from_str(error.get()).unwrap_or_else(|_| {
+    let read = if error.get().len() > MAX_ERROR_DATA {
+        serde_json::from_str::<Said>(error.get()).map(|said| ErrorData::new(said.code, said.message, None))
+    } else {
+        serde_json::from_str(error.get())
+    };
+    read.unwrap_or_else(|_| {
         // Not as JSON-RPC has it (a bare string, a code that is no integer): its own words are the best there is.
         let (code, text) = (ErrorCode::INTERNAL_ERROR, error.get());
         let cut = text.get(..text.floor_char_boundary(2048)).unwrap_or_default();
@@ -165,6 +196,7 @@ fn error_data(error: &RawValue) -> ErrorData {
 }
 
 fn unreadable(why: impl std::fmt::Display, id: RequestId) -> ServerJsonRpcMessage {
+    let why = words::cleaned(&why.to_string(), 300);
     let message = format!("the server's answer could not be read: {why}");
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None), Some(id))
 }

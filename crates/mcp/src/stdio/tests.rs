@@ -48,6 +48,12 @@ async fn each_line_is_what_it_is() {
             vec!["1={\"tools\":[{\"odd\":true}]}"],
         ),
         (r#"{"jsonrpc":"2.0","id":"1","result":{}}"#, vec!["1={}"]),
+        (r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#, vec!["1={}"]),
+        (r#"{"jsonrpc":"2.0","id":"1.0","result":{}}"#, vec!["1={}"]),
+        (r#"{"jsonrpc":"2.0","id":1e0,"result":{}}"#, vec!["1={}"]),
+        (r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#, vec![]),
+        (r#"{"jsonrpc":"2.0","id":1e300,"result":{}}"#, vec![]),
+        (r#"{"jsonrpc":null,"id":1,"result":{}}"#, vec![]),
         ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[]}\r", vec!["1=[]"]),
         (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"bad"}}"#, vec!["1!-32602 bad"]),
         (r#"{"jsonrpc":"2.0","id":1,"error":"just words"}"#, vec!["1!-32603 \"just words\""]),
@@ -104,6 +110,49 @@ async fn a_handshake_that_cannot_be_read_is_answered_with_an_error() {
     mouth.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n").await.unwrap();
     let answer = said(transport.receive().await.unwrap());
     assert!(answer.starts_with("0!-32603 the server's answer could not be read: missing field"), "{answer}");
+}
+
+#[tokio::test]
+async fn what_is_too_long_to_be_decoded_is_an_error() {
+    let long = format!("[{}0]", "0,".repeat(1024 * 1024));
+    let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
+    let (mut transport, mut mouth, _end) = transport();
+    transport.send(ClientJsonRpcMessage::request(request, RequestId::Number(0))).await.unwrap();
+    ask(&mut transport, &[1]).await;
+    let error = format!(r#"{{"code":7,"message":"words","data":{long}}}"#);
+    let lines = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{long}}}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{error}}}\n"
+    );
+    tokio::spawn(async move { drop(mouth.write_all(lines.as_bytes()).await) });
+    let first = said(transport.receive().await.unwrap());
+    assert_eq!(first, "0!-32603 the server's answer could not be read: it has more than 1048576 bytes");
+    let Some(ServerJsonRpcMessage::Error(second)) = transport.receive().await else { panic!() };
+    assert_eq!((&*second.error.message, second.error.data), ("words", None));
+}
+
+#[tokio::test]
+async fn an_unreadable_answer_is_quoted_in_a_few_words() {
+    let (mut transport, mut mouth, _end) = transport();
+    let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
+    transport.send(ClientJsonRpcMessage::request(request, RequestId::Number(0))).await.unwrap();
+    let text = "\\u001b]0;".to_owned() + &"x".repeat(500_000);
+    mouth
+        .write_all(format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":\"{text}\"}}\n").as_bytes())
+        .await
+        .unwrap();
+    let answer = said(transport.receive().await.unwrap());
+    assert!(answer.len() < 400 && !answer.contains('\u{1b}'), "{} bytes", answer.len());
+}
+
+#[tokio::test]
+async fn a_batch_is_read_up_to_a_limit() {
+    let (mut transport, mut mouth, _end) = transport();
+    ask(&mut transport, &[1, 2]).await;
+    let numbers = vec!["0"; 999].join(",");
+    let [one, two] = [1, 2].map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#));
+    mouth.write_all(format!("[{numbers},{one},{two}]\n").as_bytes()).await.unwrap();
+    drop(mouth);
+    assert_eq!(all(&mut transport).await, ["1=1"]);
 }
 
 #[tokio::test]

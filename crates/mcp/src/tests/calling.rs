@@ -170,3 +170,40 @@ async fn a_broken_output_schema_is_noted() {
         assert_eq!(note.contains("does not fit the tool's own output schema"), !fits, "{give} {note}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_progress_is_told_ten_times_a_second() {
+    let stage = calls(|request| {
+        let token = request["params"]["_meta"]["progressToken"].clone();
+        let progress = |done: u32| {
+            json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+                    "params": { "progressToken": token, "progress": done } })
+        };
+        let Act::Say(answer) = legacy(request) else { unreachable!() };
+        let mut bytes: Vec<u8> =
+            (0..1000).flat_map(|done| format!("{}\n", progress(done)).into_bytes()).collect();
+        // Without an answer it is late, and the window opens while it is waited for.
+        if request["params"]["name"] == "echo" {
+            bytes.extend(answer);
+        }
+        Act::Say(bytes)
+    });
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    for tool in &tools {
+        let (words, mut heard) = tokio::sync::mpsc::channel(5000);
+        let mut context = context(Duration::from_secs(30));
+        context.host = Host::new(0, words);
+        let arguments = Arguments::parse("{}");
+        let a_second_later = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            heard.len()
+        };
+        let (_, so_far) = tokio::join!(tool.invocable.invoke(context, &arguments), a_second_later);
+        assert_eq!(so_far, 2, "also of one that runs on");
+        let mut told = Vec::new();
+        while let Ok((_, Word::Progress { done, .. })) = heard.try_recv() {
+            told.push(done);
+        }
+        assert_eq!(told, [0.0, 999.0], "the first and the last");
+    }
+}

@@ -1,100 +1,29 @@
 use std::time::Duration;
 
 use converse_canister::InvokerName;
-use converse_config::{Permission, Policy, Protocol};
+use converse_config::{Permission, Policy};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::Era;
-use crate::testing::{Act, Stage, error, legacy, modern, result, tool};
+use crate::testing::{Act, Stage, error, legacy, result, tool};
 
 fn names(tools: &[converse_ensemble::Tool]) -> Vec<&str> {
     tools.iter().map(|tool| tool.declaration.name.as_str()).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_asked_once() {
-    let stage = Stage::new(|_, request| modern(request));
-    let (connection, _ensemble, tools) = stage.connected().await;
-    assert_eq!(names(&tools), ["fake__echo", "fake__other"]);
-    assert_eq!(stage.fake.heard(), ["server/discover", "tools/list"]);
-    assert_eq!((stage.fake.starts(), stage.era()), (1, Some(Era::Modern)));
-    let survey = connection.survey().unwrap();
-    assert_eq!((survey.era, survey.protocol.as_str()), (Era::Modern, "2026-07-28"));
-    assert_eq!((survey.server.as_str(), survey.version.as_str()), ("new", "2"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_legacy_server_that_survives_the_probe_is_not_started_again() {
-    let stage = Stage::new(|_, request| legacy(request));
-    let (connection, _ensemble, _tools) = stage.connected().await;
-    let heard = ["server/discover", "initialize", "notifications/initialized", "tools/list"];
-    assert_eq!(stage.fake.heard(), heard);
-    assert_eq!((stage.fake.starts(), stage.era()), (1, Some(Era::Legacy)));
-    let survey = connection.survey().unwrap();
-    assert_eq!((survey.era, survey.protocol.as_str(), survey.instructions), (Era::Legacy, "2025-11-25", 7));
-    assert_eq!((survey.offered, survey.kept), (2, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_legacy_server_that_does_not_like_the_probe_is_started_again() {
-    type Probe = fn(&serde_json::Value) -> Act;
-    for (what, probe, seconds) in [
-        ("it ends", (|_| Act::Exit) as Probe, 0),
-        ("it is silent", |_| Act::Nothing, 3),
-        ("it answers something", |request| result(request, &json!({ "content": [] })), 0),
-        ("it answers nonsense", |request| result(request, &json!({})), 0),
-    ] {
-        let stage = Stage::new(move |_, request| match request["method"].as_str() {
-            Some("server/discover") => probe(request),
-            _ => legacy(request),
-        });
-        let begun = Instant::now();
-        let (_connection, _ensemble, tools) = stage.connected().await;
-        assert_eq!(tools.len(), 2, "{what}");
-        assert_eq!(begun.elapsed().as_secs(), seconds, "{what}");
-        assert_eq!(stage.era(), Some(Era::Legacy), "{what}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_remembered_is_tried_first_and_put_right() {
-    for (known, heard, starts) in [
-        (Era::Legacy, vec!["initialize", "notifications/initialized", "tools/list"], 1),
-        (Era::Modern, vec!["server/discover", "initialize", "notifications/initialized", "tools/list"], 2),
-    ] {
-        let stage = Stage::new(|_, request| legacy(request));
-        stage.eras.0.lock().unwrap().insert("key".to_owned(), known);
-        stage.connected().await;
-        assert_eq!(stage.fake.heard(), heard);
-        assert_eq!((stage.fake.starts(), stage.era()), (starts, Some(Era::Legacy)));
-    }
-    let stage = Stage::new(|_, request| modern(request));
-    stage.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
-    stage.connected().await;
-    assert_eq!(stage.fake.heard(), ["initialize", "server/discover", "tools/list"]);
-    assert_eq!(stage.era(), Some(Era::Modern));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_forced_era_is_the_only_one() {
-    let mut stage = Stage::new(|_, request| legacy(request));
-    stage.protocol = Protocol::Modern;
-    assert_eq!(stage.refused().await, "it answered with an error: no such method");
-    assert_eq!((stage.fake.heard(), stage.era()), (vec!["server/discover".to_owned()], None));
-    stage.protocol = Protocol::Legacy;
-    stage.connected().await;
-    assert_eq!(stage.era(), None, "what was forced is not learnt");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_modern_server_that_is_slow_to_fetch_gets_another_chance() {
-    let stage = Stage::new(|start, request| match start {
-        1 => Act::Nothing,
-        _ => modern(request),
-    });
-    stage.connected().await;
-    assert_eq!(stage.fake.heard(), ["server/discover", "initialize", "server/discover", "tools/list"]);
+async fn a_server_that_asks_without_end_is_given_up() {
+    let flood = |request: &serde_json::Value| {
+        let Act::Say(mut bytes) = legacy(request) else { return Act::Nothing };
+        if request["method"] == "tools/list" {
+            let ping = |n: usize| format!("{}\n", json!({ "jsonrpc": "2.0", "id": n, "method": "ping" }));
+            bytes = (0..100_000).map(ping).collect::<String>().into_bytes();
+        }
+        Act::Say(bytes)
+    };
+    let reason = Stage::new(move |_, request| flood(request)).refused().await;
+    assert_eq!(reason, "the server asked more than 64 times without taking an answer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +56,7 @@ async fn whatever_hangs_it_ends_with_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn reasons_are_told() {
     type Script = fn(&serde_json::Value) -> Act;
-    let cases: [(Script, &str); 6] = [
+    let cases: [(Script, &str); 7] = [
         (|_| Act::Exit, "the server closed the connection"),
         (
             |request| error(request, -32000, "no licence\u{1b}[31m"),
@@ -143,6 +72,18 @@ async fn reasons_are_told() {
                 _ => legacy(request),
             },
             "it speaks version 2099-01-01 of the protocol, which is not known here",
+        ),
+        (
+            // That the other era is refused, too, says less.
+            |request| match request["method"].as_str() {
+                Some("server/discover") => result(
+                    request,
+                    &json!({ "resultType": "complete", "supportedVersions": ["2099-01-01"],
+                             "capabilities": {}, "ttlMs": 0, "cacheScope": "private" }),
+                ),
+                _ => error(request, -32601, "no such method"),
+            },
+            "it speaks none of our versions of the protocol, but 2099-01-01",
         ),
         (
             |request| match request["method"].as_str() {

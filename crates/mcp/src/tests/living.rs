@@ -192,8 +192,90 @@ async fn a_damaged_memory_of_tools_is_none() {
     for damaged in ["", "{}", "[1", "null"] {
         let mut stage = Stage::new(|_, request| legacy(request));
         stage.plan.lazy = true;
-        stage.lists.0.lock().unwrap().insert("key".to_owned(), damaged.to_owned());
+        stage.lists.0.lock().unwrap().insert("list".to_owned(), damaged.to_owned());
         let (connection, ..) = stage.connected().await;
         assert!(connection.survey().is_some(), "{damaged}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_server_that_fails_is_not_started_for_ever() {
+    let mut stage = Stage::new(|start, request| if start == 1 { legacy(request) } else { Act::Exit });
+    stage.plan.lazy = true;
+    stage.eras.0.lock().unwrap().insert("key".to_owned(), crate::Era::Legacy);
+    stage.protocol = converse_config::Protocol::Legacy;
+    stage.connected().await;
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    for (attempt, waited) in [0, 250, 500, 1000].into_iter().enumerate() {
+        let begun = Instant::now();
+        assert!(call(&tools[0], json!({})).await.is_err());
+        assert_eq!((stage.fake.starts(), begun.elapsed().as_millis()), (attempt + 2, waited));
+    }
+    for _ in 0..3 {
+        let Err(InvokeError::Unreachable { message, sent: false }) = call(&tools[0], json!({})).await else {
+            panic!()
+        };
+        assert_eq!(message, "not sent: the server could not be connected 4 times and is not tried once more");
+        assert_eq!(stage.fake.starts(), 5);
+    }
+}
+
+/// It says that its tools have changed with each call, and `list` is what it does when it is asked for them again.
+fn changing(list: impl Fn(&Value) -> Act + Send + 'static) -> Stage {
+    let mut listed = false;
+    Stage::new(move |_, request| match request["method"].as_str() {
+        Some("tools/list") if listed => list(request),
+        Some("tools/list") => {
+            listed = true;
+            legacy(request)
+        }
+        Some("tools/call") => {
+            let Act::Say(mut bytes) = legacy(request) else { unreachable!() };
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+            bytes.splice(0..0, format!("{note}\n").into_bytes());
+            Act::Say(bytes)
+        }
+        _ => legacy(request),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_not_lost_when_the_list_cannot_be_had() {
+    // Twice silent, then there.
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let stage = changing(move |request| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 | 1 => Act::Nothing,
+        _ => result(request, &json!({ "tools": [tool("fresh")] })),
+    });
+    let (_connection, ensemble, tools) = stage.connected().await;
+    call(&tools[0], json!({})).await.unwrap();
+    tokio::task::yield_now().await;
+    // Whoever asked is gone before the answer is there: Ctrl-C.
+    assert!(tokio::time::timeout(Duration::from_secs(1), ensemble.refresh()).await.is_err());
+    let begun = Instant::now();
+    assert!(ensemble.refresh().await.is_none());
+    assert_eq!(begun.elapsed().as_secs(), 4, "less than it would be given");
+    let warnings = stage.warnings.lock().unwrap().clone();
+    let told = "ensemble `fake`: its tools have changed and could not be listed again: it did not answer `tools/list` within 4 s";
+    assert_eq!(warnings, [told]);
+    assert_eq!(ensemble.refresh().await.unwrap()[0].qualified, "fake.fresh");
+    assert!(ensemble.refresh().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_cannot_be_had_is_not_asked_for_for_ever() {
+    let stage = changing(|_| Act::Nothing);
+    let (_connection, ensemble, tools) = stage.connected().await;
+    call(&tools[0], json!({})).await.unwrap();
+    tokio::task::yield_now().await;
+    let begun = Instant::now();
+    for _ in 0..10 {
+        assert!(ensemble.refresh().await.is_none());
+    }
+    assert_eq!(begun.elapsed().as_secs(), 12, "three times");
+    assert_eq!(stage.warnings.lock().unwrap().len(), 1, "told once");
+    call(&tools[0], json!({})).await.unwrap();
+    tokio::task::yield_now().await;
+    assert!(ensemble.refresh().await.is_none());
+    assert_eq!(begun.elapsed().as_secs(), 16, "once more, because it said again that they have changed");
 }

@@ -2,4 +2,5 @@
 
 mod calling;
 mod connecting;
+mod eras;
 mod living;

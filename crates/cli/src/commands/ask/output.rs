@@ -64,7 +64,11 @@ impl Output {
                  (ANTHROPIC_API_KEY, OPENAI_API_KEY …) or use -m",
             );
         }
-        let Self::Jsonl(jsonl) = self else { return Ok(()) };
+        let jsonl = match self {
+            Self::Text(_) => return Ok(()),
+            Self::Json(json) => return json.introduce(errors),
+            Self::Jsonl(jsonl) => jsonl,
+        };
         let offer = roster.offer();
         let mut ensembles: Vec<EnsembleRecord<'_>> = Vec::new();
         for tool in offer.tools() {

@@ -50,10 +50,12 @@ impl Call<'_> {
         let rules = rules(self.rules, &files)?;
         let contents = Kept::new(None);
         let interrupt = self.interrupt;
-        let wiring = Wiring { world, manners, interrupt, deadline: None, contents: &contents };
+        let protected = catalogue.protected();
+        let wiring = Wiring { world, manners, interrupt, deadline: None, contents: &contents, protected };
         let connected = wiring.connect(&[plan], rules).await?;
-        if let Some(error) = connected.errors().first() {
-            return Err(Failure::new(Kind::Ensemble, "ensemble", error.as_str()));
+        if let Some(error) = connected.errors().into_iter().next() {
+            connected.disconnect(manners).await;
+            return Err(Failure::new(Kind::Ensemble, "ensemble", error));
         }
         let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
         let result = self.invoke(&connected.roster, manners, &audit).await;
@@ -142,7 +144,10 @@ impl Call<'_> {
         let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
         if !approver.can_ask() {
             let rule = pending.rule();
-            let why = format!("it needs an approval and nobody can be asked here ({rule})");
+            let tool = pending.tool();
+            let why = format!(
+                "it needs an approval and nobody can be asked here ({rule}); `--allow '{tool}'` gives it"
+            );
             return (deny(rule, Some("nobody could be asked")), why);
         }
         let decisions = tokio::select! {
@@ -206,11 +211,29 @@ fn arguments(words: &[String], schema: &Value) -> Result<Arguments, Failure> {
                 format!("`{word}` is no argument: write key=value, or one JSON object"),
             )
         })?;
+        is_declared(key, schema)?;
         let readable = !is_textual(&schema["properties"][key]) && serde_json::from_str::<Value>(text).is_ok();
         let value = if readable { text.to_owned() } else { Value::from(text).to_string() };
         members.push(format!("{}: {value}", Value::from(key)));
     }
     Ok(Arguments::parse(&format!("{{{}}}", members.join(", "))))
+}
+
+/// A word that no property is called like is a slip of the pen, unless the schema says that others are welcome.
+fn is_declared(key: &str, schema: &Value) -> Result<(), Failure> {
+    let Some(properties) = schema["properties"].as_object() else { return Ok(()) };
+    let open = schema["additionalProperties"].as_bool().unwrap_or(schema["additionalProperties"].is_object());
+    if open || schema["patternProperties"].is_object() || properties.contains_key(key) {
+        return Ok(());
+    }
+    let names = properties.keys().map(String::as_str);
+    let message = format!("the tool has no argument `{key}`");
+    let known: Vec<&str> = properties.keys().map(String::as_str).take(20).collect();
+    let otherwise = match known.is_empty() {
+        true => "it takes none".to_owned(),
+        false => format!("its arguments are: {}", known.join(", ")),
+    };
+    Err(Failure::usage("unknown-argument", message).did_you_mean(key, names, &otherwise))
 }
 
 /// Would a string be a fitting value?
@@ -231,13 +254,17 @@ mod tests {
     #[test]
     fn words_become_the_arguments_that_the_schema_wants() {
         let schema = json!({ "properties": { "name": { "type": "string" }, "size": { "enum": [1, 2] },
-            "kind": { "enum": ["1"] }, "list": { "type": "array" }, "either": { "type": ["string", "integer"] } } });
+            "kind": { "enum": ["1"] }, "other": {}, "list": { "type": "array" }, "either": { "type": ["string", "integer"] } } });
         let words = ["name=5", "size=2", "kind=1", "list=[1,2]", "either=7", "other=a b"].map(str::to_owned);
         let read = arguments(&words, &schema).unwrap();
         let wanted =
             json!({ "name": "5", "size": 2, "kind": "1", "list": [1, 2], "either": "7", "other": "a b" });
         assert_eq!((Value::Object(read.object), read.malformed), (wanted, None));
-        assert!(arguments(&["a=1".into(), "a=2".into()], &schema).unwrap().malformed.is_some());
+        assert!(arguments(&["name=1".into(), "name=2".into()], &schema).unwrap().malformed.is_some());
+        let slip = arguments(&["nmae=x".into()], &schema).unwrap_err();
+        assert!(slip.lines().contains("did you mean `name`"), "{}", slip.lines());
+        let open = json!({ "properties": { "a": {} }, "additionalProperties": true });
+        assert!(arguments(&["b=x".into()], &open).is_ok());
         assert!(arguments(&["loose".into()], &schema).is_err());
         assert_eq!(arguments(&[r#"{"a": 1}"#.into()], &schema).unwrap().object["a"], 1);
     }

@@ -19,6 +19,7 @@ use crate::world::World;
 pub(super) struct Check<'a> {
     pub(super) directories: &'a [PathBuf],
     pub(super) connect: bool,
+    pub(super) require_env: bool,
     pub(super) as_json: bool,
     pub(super) manners: &'a Manners,
     pub(super) world: &'a World,
@@ -36,7 +37,7 @@ struct Met {
 
 impl Check<'_> {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let catalogue = Catalogue::check(self.world, self.directories);
+        let catalogue = Catalogue::check(self.world, self.directories, self.require_env);
         self.manners.warn_all(catalogue.notes());
         let met = if self.connect { self.met(&catalogue)? } else { Met::default() };
         if self.as_json {
@@ -81,7 +82,9 @@ impl Check<'_> {
         let interrupt = signals::watch()?;
         let contents = Kept::new(None);
         let (world, manners) = (self.world, self.manners);
-        let wiring = Wiring { world, manners, interrupt: &interrupt, deadline: None, contents: &contents };
+        // No tool is called here, so nothing has to be protected from one.
+        let (interrupt, contents) = (&interrupt, &contents);
+        let wiring = Wiring { world, manners, interrupt, deadline: None, contents, protected: &[] };
         // What is required is told like all others, and what is lazy is started as well.
         let eager = |plan: &&EnsemblePlan| EnsemblePlan { required: false, lazy: false, ..(*plan).clone() };
         let optional: Vec<EnsemblePlan> = plans.iter().map(eager).collect();

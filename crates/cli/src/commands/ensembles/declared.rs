@@ -1,13 +1,14 @@
 //! What a project's ensembles declare, in full: what somebody has to see before they trust it.
 //!
 //! Nothing is cut off and every text of the project stands on one line in quotes, with what is invisible shown: a
-//! description must not look like a line of ours. Of headers and variables for a
-//! server only the names are shown, and which of the user's variables they would read.
+//! description must not look like a line of ours. What headers and variables are set to is shown as it is written; of the
+//! user's own variables only the names.
 
+mod line;
 mod outward;
 
 use converse_canister::InvokerName;
-use converse_config::{Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Policy};
+use converse_config::{Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Permission, Policy};
 use converse_ensemble::own_permission;
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ use crate::render::safe::{safe, safe_line};
 
 use super::permission;
 
+pub(super) use line::Line;
 pub(super) use outward::Outward;
 
 pub(super) fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
@@ -40,6 +42,7 @@ pub(super) fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
         "line": plan.origin.line,
         "enabled": plan.enabled,
         "required": plan.required,
+        "lazy": plan.lazy,
         "prefix": plan.prefix,
         "configuration": plan.configuration,
         "invokers": plan.invokers.iter().map(invoker).collect::<Vec<_>>(),
@@ -83,52 +86,78 @@ fn terms(policy: &Policy) -> Vec<String> {
     terms
 }
 
+/// Its heading.
+pub(super) fn heading(plan: &EnsemblePlan) -> String {
+    format!("{}  {}", plain(&place(plan)), plan.name)
+}
+
 /// `replaces` is where the ensemble of this name is that would no longer be used.
-pub(super) fn text(plan: &EnsemblePlan, replaces: Option<&str>, outward: &Outward<'_>) -> String {
-    let mut lines = vec![format!("{}  {}", plain(&place(plan)), plan.name)];
-    let mut line = |text: String| lines.push(format!("  {text}"));
+pub(super) fn lines(plan: &EnsemblePlan, replaces: Option<&str>, outward: &Outward<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
     if let Some(file) = replaces {
-        line(format!("REPLACES the ensemble `{}` of {}", plan.name, plain(file)));
+        lines.push(Line::acting(format!("REPLACES the ensemble `{}` of {}", plan.name, plain(file))));
     }
-    line(format!("description: {}", quoted(&plan.description)));
-    if !plan.enabled {
-        line("not enabled: used only when it is named".to_owned());
-    }
-    if plan.required {
-        line("required: a run ends where it cannot be connected".to_owned());
-    }
-    if let Some(prefix) = &plan.prefix {
-        line(format!("prefix of its tools: {}", quoted(prefix)));
-    }
-    if !plan.configuration.is_empty() {
-        line(format!("configuration: {}", safe(&Value::Object(plan.configuration.clone()).to_string())));
-    }
-    plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)).for_each(&mut line);
-    for invoker in &plan.invokers {
-        let policy = policy(plan, &invoker.policy, is_builtin(invoker));
-        let what = match &invoker.kind {
-            InvokerKind::Builtin(name) => format!("built-in {name}"),
-            InvokerKind::Command(_) => "a command".to_owned(),
-            InvokerKind::Http(_) => "an HTTP request".to_owned(),
-        };
-        line(format!("{} = {what}  {policy}", invoker.name));
-        outward.kind_lines(&invoker.kind).iter().for_each(|text| line(format!("  {text}")));
-        line(format!("  description: {}", quoted(&invoker.description)));
-        let arguments = invoker.arguments.as_ref().map(Value::to_string).unwrap_or_default();
-        line(format!("  arguments: {}", safe(&arguments)));
-    }
+    lines.extend(of_ensemble(plan).into_iter().map(Line::telling));
+    lines.extend(plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)));
+    lines.extend(outward.whole_line(plan));
+    lines.extend(plan.invokers.iter().flat_map(|invoker| of_invoker(plan, invoker, outward)));
     if plan.connection.is_some() {
-        for (name, patterns) in [("only", &plan.filter.include), ("without", &plan.filter.exclude)] {
-            if !patterns.is_empty() {
-                line(format!("{name} the tools {}", safe(&json!(patterns).to_string())));
-            }
-        }
-        line(format!("its tools  {}", policy(plan, &plan.defaults, false)));
-        for (name, of_tool) in &plan.tools {
-            line(format!("{name}  {}", policy(plan, of_tool, false)));
+        lines.extend(of_discovered(plan));
+    }
+    lines
+}
+
+fn of_ensemble(plan: &EnsemblePlan) -> Vec<String> {
+    let mut lines = vec![format!("description: {}", quoted(&plan.description))];
+    let mut line = |differs: bool, text: &str| lines.extend(differs.then(|| text.to_owned()));
+    line(!plan.enabled, "not enabled: used only when it is named");
+    line(plan.required, "required: a run ends where it cannot be connected");
+    line(plan.lazy, "lazy: started at the first call of one of its tools");
+    lines.extend(plan.prefix.iter().map(|prefix| format!("prefix of its tools: {}", quoted(prefix))));
+    if !plan.configuration.is_empty() {
+        let configuration = Value::Object(plan.configuration.clone()).to_string();
+        lines.push(format!("configuration: {}", safe(&configuration)));
+    }
+    lines
+}
+
+fn of_invoker(plan: &EnsemblePlan, invoker: &InvokerPlan, outward: &Outward<'_>) -> Vec<Line> {
+    let what = match &invoker.kind {
+        InvokerKind::Builtin(name) => format!("built-in {name}"),
+        InvokerKind::Command(_) => "a command".to_owned(),
+        InvokerKind::Http(_) => "an HTTP request".to_owned(),
+    };
+    let policy = policy(plan, &invoker.policy, is_builtin(invoker));
+    let mut lines = outward.kind_lines(&invoker.kind);
+    lines.extend(allowed(&invoker.policy));
+    lines.push(Line::telling(format!("description: {}", quoted(&invoker.description))));
+    let arguments = invoker.arguments.as_ref().map(Value::to_string).unwrap_or_default();
+    lines.push(Line::telling(format!("arguments: {}", safe(&arguments))));
+    let heading = Line::telling(format!("{} = {what}  {policy}", invoker.name));
+    let lines = lines.into_iter().map(|line| line.of(invoker.name.as_str()));
+    [heading].into_iter().chain(lines).collect()
+}
+
+/// Of tools that are known once it is connected.
+fn of_discovered(plan: &EnsemblePlan) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (name, patterns) in [("only", &plan.filter.include), ("without", &plan.filter.exclude)] {
+        if !patterns.is_empty() {
+            lines.push(Line::telling(format!("{name} the tools {}", safe(&json!(patterns).to_string()))));
         }
     }
-    lines.join("\n") + "\n"
+    lines.push(Line::telling(format!("its tools  {}", policy(plan, &plan.defaults, false))));
+    lines.extend(allowed(&plan.defaults).map(|line| line.of("its tools")));
+    for (name, of_tool) in &plan.tools {
+        lines.push(Line::telling(format!("{name}  {}", policy(plan, of_tool, false))));
+        lines.extend(allowed(of_tool).map(|line| line.of(name.as_str())));
+    }
+    lines
+}
+
+fn allowed(policy: &Policy) -> Option<Line> {
+    let allows = policy.permission == Some(Permission::Allow);
+    allows.then(|| Line::acting("IS ALLOWED: runs without being asked about".to_owned()))
 }
 
 fn policy(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> String {

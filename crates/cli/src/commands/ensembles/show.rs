@@ -50,7 +50,7 @@ impl Show<'_> {
                 survey: None,
             },
         };
-        let outward = Outward { world: self.world };
+        let outward = Outward::discreet(self.world);
         if self.as_json {
             let mut row = ensemble_row(plan);
             row["connection"] = json!(plan.connection.as_ref().map(|way| outward.connection_json(way)));
@@ -61,7 +61,7 @@ impl Show<'_> {
         let mut text = format!("{}: {}\n", plan.name, safe_line(&plan.description, 200));
         text.push_str(&format!("  from {}:{}\n", safe_line(&plan.origin.file, 200), plan.origin.line));
         for line in plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)) {
-            text.push_str(&format!("  {line}\n"));
+            text.push_str(&format!("{}\n", line.text()));
         }
         match &found.survey {
             Some((_, line)) => text.push_str(&format!("  {line}\n")),
@@ -89,7 +89,9 @@ impl Show<'_> {
         let interrupt = signals::watch()?;
         let contents = Kept::new(None);
         let (world, manners) = (self.world, self.manners);
-        let wiring = Wiring { world, manners, interrupt: &interrupt, deadline: None, contents: &contents };
+        // No tool is called here, so nothing has to be protected from one.
+        let (interrupt, contents) = (&interrupt, &contents);
+        let wiring = Wiring { world, manners, interrupt, deadline: None, contents, protected: &[] };
         crate::runtime()?.block_on(async {
             let eager = EnsemblePlan { lazy: false, ..plan.clone() };
             let connected = wiring.connect(&[&eager], Vec::new()).await?;

@@ -7,7 +7,7 @@
 use converse_config::{EnsemblePlan, Scope};
 use serde_json::{Value, json};
 
-use super::declared::{self, Outward};
+use super::declared::{self, Line, Outward};
 use crate::adapters::approver::says_yes;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
@@ -55,6 +55,7 @@ impl Trust<'_> {
             store.record(case.entry()).map_err(failed)?;
             if let Some(texts) = Texts::of(self.world) {
                 texts.keep(&self.world.cwd, &case.declaration.files);
+                forget_texts(&store, &texts);
             }
         }
         if self.as_json {
@@ -68,7 +69,11 @@ impl Trust<'_> {
 
     pub(super) fn revoke(&self) -> Result<(), Failure> {
         let root = self.root()?;
-        let revoked = self.store()?.forget(&root).map_err(failed)?;
+        let store = self.store()?;
+        let revoked = store.forget(&root).map_err(failed)?;
+        if let Some(texts) = Texts::of(self.world) {
+            forget_texts(&store, &texts);
+        }
         let text = match (self.as_json, revoked) {
             (true, _) => return Ok(write_json(&json!({ "root": root, "revoked": revoked }))?),
             (false, true) => format!("no longer trusted: {}\n", safe_line(&root, usize::MAX)),
@@ -152,11 +157,21 @@ impl Case {
     fn text(&self, world: &World) -> String {
         let line = |text: &str| safe_line(text, usize::MAX);
         let mut text = String::new();
+        let mut acts = String::new();
+        let outward = Outward::new(world);
         for plan in &self.plans {
             let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
             let replaces = replaces.map(|farther| farther.origin.file.as_str());
-            text.push_str(&declared::text(plan, replaces, &Outward { world }));
+            let lines = declared::lines(plan, replaces, &outward);
+            let heading = declared::heading(plan);
+            text.push_str(&format!("{heading}\n"));
+            lines.iter().for_each(|line| text.push_str(&format!("{}\n", line.text())));
             text.push('\n');
+            let acting: Vec<&Line> = lines.iter().filter(|line| line.acts).collect();
+            if !acting.is_empty() {
+                acts.push_str(&format!("  {heading}\n"));
+            }
+            acting.iter().for_each(|line| acts.push_str(&format!("  {}\n", line.alone())));
         }
         text.push_str(&format!("project {}\n", line(&self.root)));
         for file in &self.declaration.files {
@@ -174,12 +189,19 @@ impl Case {
                 diff.lines().for_each(|changed| text.push_str(&format!("    {}\n", line(changed))));
             }
         }
+        // Last, where the question is read: what is above may be of any length.
+        text.push_str("\nWhat this would do:\n");
+        text.push_str(if acts.is_empty() {
+            "  it starts, contacts, replaces and allows nothing\n"
+        } else {
+            &acts
+        });
         text
     }
 
     fn json(&self, trusted: bool, world: &World) -> Value {
         let before = self.before.as_ref();
-        let outward = Outward { world };
+        let outward = Outward::new(world);
         json!({
             "root": self.root,
             "sha256": self.declaration.hash,
@@ -190,6 +212,14 @@ impl Case {
             "diffs": self.diffs(world),
             "ensembles": self.plans.iter().map(|plan| declared::json(plan, &outward)).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// Texts that nothing refers to any more are of no use, and may be what somebody wanted gone. Where the record cannot be
+/// read, nothing is removed.
+fn forget_texts(store: &Store, texts: &Texts) {
+    if let Ok(named) = store.digests() {
+        texts.keep_only(&named);
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::InvokeError;
 use crate::command::argv::argv;
+use crate::command::numbers::Numbers;
 use crate::filled::Given;
 use crate::testing::template;
 
@@ -21,7 +22,16 @@ fn parts(written: &Value) -> Vec<ArgvPart> {
 fn made(written: &Value, arguments: &Value) -> Result<Vec<String>, InvokeError> {
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let environment = Environment::new([set("REPO", "/r{x}"), set("EMPTY", "")]);
-    argv(&parts(written), Given { arguments: arguments.as_object().unwrap(), environment: &environment })
+    // `n` and `f` are numbers, `e` may be a text as well, of `x` nothing is said.
+    let schema = json!({ "type": "object", "properties": {
+        "n": { "type": "integer" },
+        "f": { "type": ["integer", "number"] },
+        "e": { "type": ["integer", "string"] },
+        "x": {},
+        "ns": { "type": "array", "items": { "type": "number" } },
+    } });
+    let given = Given { arguments: arguments.as_object().unwrap(), environment: &environment };
+    argv(&parts(written), &Numbers::of(Some(&schema)), given)
 }
 
 #[test]
@@ -29,7 +39,12 @@ fn one_argument_stays_one_argument() {
     for (written, arguments, expected) in [
         (json!(["git", "log"]), json!({}), json!(["git", "log"])),
         (json!(["git", "-n{n}"]), json!({ "n": 5 }), json!(["git", "-n5"])),
+        // Of what can only be a number a dash is the sign.
         (json!(["git", "{n}"]), json!({ "n": -5 }), json!(["git", "-5"])),
+        (json!(["git", "{f}", "{n}m"]), json!({ "f": -0.5, "n": -1 }), json!(["git", "-0.5", "-1m"])),
+        (json!(["git", ["-n", "{n}"]]), json!({ "n": -5 }), json!(["git", "-n", "-5"])),
+        (json!(["git", "{ns}"]), json!({ "ns": [-1, 2] }), json!(["git", "-1", "2"])),
+        (json!(["git", "{e}"]), json!({ "e": 5 }), json!(["git", "5"])),
         (
             json!(["echo", "{x}"]),
             json!({ "x": "a b; rm -rf / `id` $(id)\n\"'" }),
@@ -54,7 +69,16 @@ fn one_argument_stays_one_argument() {
         ),
         (json!(["x", "{l}"]), json!({ "l": [] }), json!(["x"])),
         (json!(["x", "-l={l}"]), json!({ "l": ["a", "b"] }), json!(["x", "-l=[\"a\",\"b\"]"])),
-        (json!(["x", ["-l", "{l}"]]), json!({ "l": ["a"] }), json!(["x", "-l", "[\"a\"]"])),
+        (json!(["x", ["-l", "{l}"]]), json!({ "l": ["a", 1] }), json!(["x", "-l", "a", "1"])),
+        (
+            json!(["x", ["-l", "{l}", "{n}"]]),
+            json!({ "l": ["a", "b"], "n": 1 }),
+            json!(["x", "-l", "a", "b", "1"]),
+        ),
+        // A flag for nothing would take the next word.
+        (json!(["x", ["-l", "{l}"], "z"]), json!({ "l": [] }), json!(["x", "z"])),
+        (json!(["x", ["-l", "{l}"], "z"]), json!({ "l": [null] }), json!(["x", "z"])),
+        (json!(["x", ["--", "{l}"]]), json!({ "l": ["-a"] }), json!(["x", "--", "-a"])),
         (json!(["x", "{o}"]), json!({ "o": { "k": 1 } }), json!(["x", "{\"k\":1}"])),
         // A dash is harmless behind other text and behind the end of options.
         (json!(["x", "--path={x}"]), json!({ "x": "-rf" }), json!(["x", "--path=-rf"])),
@@ -81,6 +105,15 @@ fn what_would_mean_more_than_itself_is_refused() {
         (json!(["x", "${EMPTY}{x}"]), json!({ "x": "-rf" }), "`x` begins with `-`"),
         (json!(["x", ["-n", "{x}"]]), json!({ "x": "-rf" }), "`x` begins with `-`"),
         (json!(["x", "{l}"]), json!({ "l": ["a", "-rf"] }), "`l` begins with `-`"),
+        (json!(["x", ["-m", "{l}"]]), json!({ "l": ["a", "-rf"] }), "`l` begins with `-`"),
+        // Where a text would be taken a number is as good as one.
+        (json!(["x", "{e}"]), json!({ "e": -1 }), "`e` begins with `-`"),
+        (json!(["x", "{x}"]), json!({ "x": -1 }), "`x` begins with `-`"),
+        (json!(["x", "{y}"]), json!({ "y": -1 }), "`y` begins with `-`"),
+        (json!(["x", ["-n", "{x}.5"]]), json!({ "x": -1 }), "`x` begins with `-`"),
+        (json!(["x", "{l}"]), json!({ "l": [1, -1] }), "`l` begins with `-`"),
+        (json!(["x", "{ns}"]), json!({ "ns": ["-rf"] }), "`ns` begins with `-`"),
+        (json!(["x", "{n}"]), json!({ "n": "-rf" }), "`n` begins with `-`"),
         // The end of options must be the descriptor's own.
         (json!(["x", "{a}", "{x}"]), json!({ "a": "--", "x": "-rf" }), "`a` begins with `-`"),
         (json!(["x", ["--", "{a}"], "{x}"]), json!({ "x": "-rf" }), "`x` begins with `-`"),

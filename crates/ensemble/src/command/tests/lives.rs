@@ -40,6 +40,23 @@ async fn result(command: CommandPlan, arguments: Value) -> InvocationResult {
 }
 
 #[tokio::test]
+async fn the_schema_says_what_is_a_number() {
+    let directory = TempDir::new();
+    for (schema, outcome) in [
+        (json!({ "type": "object", "properties": { "x": { "type": "integer" } } }), Outcome::Success),
+        (json!({ "type": "object" }), Outcome::Invalid),
+    ] {
+        let kind = InvokerKind::Command(command(&["/bin/echo", "{x}"]));
+        let mut plan = plan(kind, patient(), Scope::Explicit);
+        plan.invokers[0].arguments = Some(schema);
+        let surroundings = surroundings(directory.path(), Arc::new(Scripted::default()));
+        let (roster, _) = connect(&plan, surroundings).await;
+        let result = call(&roster, json!({ "x": -5 }), &CancellationToken::new()).await;
+        assert_eq!(result.outcome, outcome, "{}", text(&result));
+    }
+}
+
+#[tokio::test]
 async fn what_it_says_and_how_it_ends() {
     for (body, arguments, outcome, told) in [
         ("echo hello; echo aside >&2", json!({}), Outcome::Success, "hello"),

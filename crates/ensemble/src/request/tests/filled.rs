@@ -50,6 +50,7 @@ fn no_descriptor_sets_what_frames_a_request() {
         ("content-length", false),
         ("Transfer-Encoding", false),
         ("CONNECTION", false),
+        ("Proxy-Authorization", false),
         ("a b", false),
         ("a\r\nb", false),
         ("", false),
@@ -95,6 +96,27 @@ fn text_is_sent_as_it_is() {
 }
 
 #[test]
+fn a_form_is_made_of_its_own_fields() {
+    let form = |entries: &[(&str, &str)]| {
+        BodyPlan::Form(entries.iter().map(|(name, text)| ((*name).to_owned(), template(text))).collect())
+    };
+    let arguments = json!({ "x": "1&admin=1+ж\r\n", "y": "=", "n": 3, "nil": null });
+    let all = form(&[
+        ("q", "{x}"),
+        ("a b", "k {y}"),
+        ("n", "{n}"),
+        ("key", "${KEY}"),
+        ("no", "{none}"),
+        ("nil", "{nil}"),
+    ]);
+    assert_eq!(
+        written(&all, &arguments).as_deref(),
+        Some("q=1%26admin%3D1%2B%D0%B6%0D%0A&a%20b=k%20%3D&n=3&key=s3cret")
+    );
+    assert_eq!(written(&form(&[("no", "{none}")]), &arguments).as_deref(), Some(""));
+}
+
+#[test]
 fn json_is_declared_unless_it_is_something_else() {
     let of = |declared: &[(&str, &str)], body: BodyPlan| {
         let (plan, environment) = (plan("https://h", &[], declared, Some(body)), environment());
@@ -106,4 +128,7 @@ fn json_is_declared_unless_it_is_something_else() {
     assert_eq!(of(&[], json()).as_deref(), Some("application/json"));
     assert_eq!(of(&[("Content-Type", "application/x+json")], json()).as_deref(), Some("application/x+json"));
     assert_eq!(of(&[], BodyPlan::Text(template("x"))), None);
+    let form = || BodyPlan::Form(Vec::new());
+    assert_eq!(of(&[], form()).as_deref(), Some("application/x-www-form-urlencoded"));
+    assert_eq!(of(&[("content-type", "a/b")], form()).as_deref(), Some("a/b"));
 }

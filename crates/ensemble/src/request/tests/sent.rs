@@ -112,6 +112,15 @@ async fn what_is_wrong_with_a_descriptor_is_told_when_connecting() {
         (request("https://h", &[("a", "{x}${NONE}")], &[], None), "`NONE` is not set"),
         (request("https://h", &[], &[("a", "${NONE}")], None), "`NONE` is not set"),
         (request("https://h", &[], &[], json(json!({ "a": [{ "b": "{x}${NONE}" }] }))), "`NONE` is not set"),
+        (
+            request(
+                "https://h",
+                &[],
+                &[],
+                Some(BodyPlan::Form(vec![("a".into(), crate::testing::template("${NONE}"))])),
+            ),
+            "`NONE` is not set",
+        ),
         (request("https://h", &[], &[("Host", "{x}")], None), "`Host` cannot be declared"),
         (
             RequestPlan { method: "G T".into(), ..request("https://h", &[], &[], None) },

@@ -1,17 +1,25 @@
-//! May this text be the URL of a request? Arguments never choose the scheme or the host.
+//! May this text be the URL of a request, or of a server? Arguments never choose the scheme or the host.
 //!
 //! An argument may stand only behind the first `/`, `?` or `#` after the host. A variable may be the host or hold scheme
 //! and host, since it is the user's word; what it holds is not known here, so whoever sends the request has to look
-//! again once it is filled in.
+//! again once it is filled in. What is written down is read here as it will be then.
+
+use http::Uri;
+use http::uri::Authority;
 
 use crate::Code;
+use crate::plan::SecretRef;
 use crate::template::{Template, TemplatePiece};
 
 /// Stand for what is filled in later; neither is taken in a URL.
 const VARIABLE: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 
-pub(super) fn fault(url: &Template) -> Option<(Code, &'static str)> {
+const NO_SCHEME: &str = "a URL must begin with `http://`, `https://` or a variable";
+const NO_HOST: &str = "the URL names no host";
+
+/// Of a request.
+pub(crate) fn fault(url: &Template) -> Option<(Code, &'static str)> {
     let bad = |fault| Some((Code::BadValue, fault));
     if url.literals().any(|text| text.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\')) {
         return bad("a URL holds no blanks, control characters or `\\`; write `%20` for a blank");
@@ -27,13 +35,48 @@ pub(super) fn fault(url: &Template) -> Option<(Code, &'static str)> {
     if host.contains(ARGUMENT) {
         return Some((Code::ArgumentInHost, "an argument would choose the scheme or the host of the URL"));
     }
-    if host.is_empty() {
-        return bad("the URL names no host");
-    }
     if host.contains('@') {
         return bad("the URL holds a user name; put it into an `Authorization` header");
     }
-    None
+    fault_of_host(host).map(|fault| (Code::BadValue, fault))
+}
+
+/// Of a server. A user name may stand before its host.
+pub(crate) fn fault_for_server(url: &SecretRef) -> Option<&'static str> {
+    let shape = shape(&Template::from(url));
+    let host = match host(&shape) {
+        Ok(host) => host.rsplit('@').next().unwrap_or_default(),
+        Err(fault) => return Some(fault),
+    };
+    let unreadable = || {
+        let known = !shape.contains(VARIABLE) && !matches!(url, SecretRef::Environment(_));
+        (known && shape.parse::<Uri>().is_err())
+            .then_some("the URL holds what no URL can hold, such as a blank")
+    };
+    fault_of_host(host).or_else(unreadable)
+}
+
+/// A host and perhaps a port, as far as they are written down.
+fn fault_of_host(host: &str) -> Option<&'static str> {
+    let (name, port) = match host.rfind([':', ']']) {
+        Some(at) if host[at..].starts_with(':') => (&host[..at], Some(&host[at + 1..])),
+        _ => (host, None),
+    };
+    if name.is_empty() {
+        return Some(NO_HOST);
+    }
+    // A variable may hold anything that fits there.
+    let bare = name.contains(':') && !name.starts_with('[');
+    if bare || name.replace(VARIABLE, "v").parse::<Authority>().is_err() {
+        return Some(
+            "the host of the URL has characters that no host has; a name in another script is written as `xn--…`",
+        );
+    }
+    let sound = |port: &str| {
+        let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+        port.contains(VARIABLE) || (digits && port.parse::<u16>().is_ok_and(|port| port > 0))
+    };
+    (!port.is_none_or(sound)).then_some("the port of the URL must be a number from 1 to 65535")
 }
 
 fn shape(url: &Template) -> String {
@@ -58,7 +101,7 @@ fn host(shape: &str) -> Result<&str, &'static str> {
             _ => shape,
         },
         None if shape.starts_with(ARGUMENT) => shape,
-        None => return Err("a URL must begin with `http://`, `https://` or a variable"),
+        None => return Err(NO_SCHEME),
     };
     Ok(rest.split(['/', '?']).next().unwrap_or_default())
 }
@@ -110,9 +153,51 @@ mod tests {
             ("https://a/\n{x}", Some(Code::BadValue)),
             ("https://a/#{x}", Some(Code::BadValue)),
             (" https://a/", Some(Code::BadValue)),
+            ("https://a.example:65535/{x}", None),
+            ("https://[::1]/{x}", None),
+            ("https://[::1]:80/{x}", None),
+            ("https://${HOST}:${PORT}/", None),
+            ("https://a:${PORT}/", None),
+            ("https://${HOST}:65536/", Some(Code::BadValue)),
+            ("https://a.example:99999/{x}", Some(Code::BadValue)),
+            ("https://a:0", Some(Code::BadValue)),
+            ("https://a:/{x}", Some(Code::BadValue)),
+            ("https://a:+80/", Some(Code::BadValue)),
+            ("https://:80/", Some(Code::BadValue)),
+            ("https://a:b:80/", Some(Code::BadValue)),
+            ("https://[::1/", Some(Code::BadValue)),
+            ("https://a<b>/", Some(Code::BadValue)),
+            ("https://b\u{fc}cher.example/", Some(Code::BadValue)),
+            ("https://a%20b/", Some(Code::BadValue)),
         ] {
             let found = fault(&Template::parse(url).unwrap()).map(|(code, _)| code);
             assert_eq!(found, expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_no_server_can_have_is_no_address_of_one() {
+        for (url, sound) in [
+            ("https://a.example/mcp", true),
+            ("https://me:key@a.example:8080/mcp?k=v", true),
+            ("http://[::1]:80", true),
+            ("${BASE}/mcp", true),
+            ("env:BASE", true),
+            ("https://${HOST}:8080/a", true),
+            ("https://a/${KEY}", true),
+            ("ftp://a", false),
+            ("a.example", false),
+            ("https://", false),
+            ("https:///mcp", false),
+            ("https://:80/", false),
+            ("https://me@/", false),
+            ("https://a:70000/${KEY}", false),
+            ("https://a b/", false),
+            ("https://a/b c", false),
+            ("https://a<b/${KEY}", false),
+        ] {
+            let found = fault_for_server(&SecretRef::parse(url).unwrap());
+            assert_eq!(found.is_none(), sound, "{url} {found:?}");
         }
     }
 }

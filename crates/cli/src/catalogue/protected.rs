@@ -1,0 +1,33 @@
+//! What no tool may write to, because something that may be called would run it or be made of it.
+
+use std::path::PathBuf;
+
+use converse_config::{EnsemblePlan, Environment, Root, Scope, Way};
+
+use crate::trust::Scripts;
+use crate::world::World;
+
+/// The directories of descriptors, and what commands name in the project: of the project's own ensembles whole directories
+/// too, as trust is in all that they hold; of the user's only files, since a directory that a user names is rather work.
+/// A server of the user's that says nothing of its directory starts elsewhere.
+pub(super) fn protected(
+    roots: &[Root],
+    plans: &[EnsemblePlan],
+    environment: &Environment,
+    world: &World,
+) -> Vec<PathBuf> {
+    let root = &world.cwd;
+    let here = plans.iter().filter(|plan| !starts_elsewhere(plan));
+    let (project, others): (Vec<_>, Vec<_>) = here.partition(|plan| plan.origin.scope == Scope::Project);
+    let (project, others) = (Scripts::of(project, root, environment), Scripts::of(others, root, environment));
+    let descriptors = roots.iter().map(|root| root.dir.clone()).chain([root.join("ensembles")]);
+    descriptors
+        .chain(project.files(root).chain(project.directories(root)))
+        .chain(others.files(root))
+        .collect()
+}
+
+fn starts_elsewhere(plan: &EnsemblePlan) -> bool {
+    let way = plan.connection.as_ref().map(|connection| &connection.way);
+    plan.origin.scope == Scope::User && matches!(way, Some(Way::Stdio { cwd: None, .. }))
+}

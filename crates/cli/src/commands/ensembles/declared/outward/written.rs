@@ -1,0 +1,155 @@
+//! What stands in a descriptor, as it stands there: variables and arguments stay names.
+
+use converse_config::{
+    ArgvPart, BodyPlan, JsonTemplate, Piece, RequestPlan, SecretRef, Template, TemplatePiece,
+};
+use serde_json::{Value, json};
+
+use super::super::{Line, plain, quoted};
+use crate::trust::decides_code;
+
+/// Whether it is shown what headers and variables are set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    Shown,
+    Hidden,
+}
+
+impl Values {
+    fn of(self, value: &SecretRef) -> Option<String> {
+        (self == Self::Shown).then(|| written(value))
+    }
+}
+
+pub(super) fn request_json(plan: &RequestPlan) -> Value {
+    json!({
+        "method": plan.method,
+        "url": template(&plan.url),
+        "query": templates_json(&plan.query),
+        "headers": templates_json(&plan.headers),
+        "body": plan.body.as_ref().map(body),
+    })
+}
+
+pub(super) fn request_lines(plan: &RequestPlan) -> Vec<Line> {
+    let line = format!("CONNECTS TO {} {}", plan.method, quoted(&template(&plan.url)));
+    let mut lines = vec![Line::acting(line)];
+    for (what, list) in [("with the query", &plan.query), ("with the header", &plan.headers)] {
+        for (name, value) in list {
+            let reads: Vec<&str> = value.variables().collect();
+            lines.push(Line::telling(format!("{what} {}", set(name, Some(&template(value)), &reads))));
+        }
+    }
+    let sending = |sent| Line::telling(format!("sending {}", quoted(&body_text(sent))));
+    lines.extend(plan.body.iter().map(sending));
+    lines
+}
+
+pub(super) fn named_json(list: &[(String, SecretRef)], values: Values) -> Vec<Value> {
+    let entry = |(name, value): &(String, SecretRef)| json!({ "name": name, "value": values.of(value), "reads": value.variables() });
+    list.iter().map(entry).collect()
+}
+
+pub(super) fn header_lines(list: &[(String, SecretRef)], values: Values) -> impl Iterator<Item = Line> {
+    list.iter().map(move |entry| Line::telling(format!("with the header {}", named(entry, values))))
+}
+
+pub(super) fn variable_lines(list: &[(String, SecretRef)], values: Values) -> impl Iterator<Item = Line> {
+    list.iter().map(move |entry| {
+        let set = named(entry, values);
+        match decides_code(&entry.0) {
+            true => Line::acting(format!("SETS {set}: it decides which code runs")),
+            false => Line::telling(format!("with the variable {set}")),
+        }
+    })
+}
+
+fn named((name, value): &(String, SecretRef), values: Values) -> String {
+    set(name, values.of(value).as_deref(), &value.variables())
+}
+
+fn set(name: &str, value: Option<&str>, reads: &[&str]) -> String {
+    let (name, names) = (quoted(name), plain(&reads.join(", ")));
+    match value.map(quoted) {
+        Some(value) if reads.is_empty() => format!("{name} = {value}"),
+        Some(value) => format!("{name} = {value}, which reads your {names}"),
+        None if reads.is_empty() => format!("{name}: written there"),
+        None => format!("{name}: reads your {names}"),
+    }
+}
+
+pub(super) fn argv_json(part: &ArgvPart) -> Value {
+    match part {
+        ArgvPart::One(one) => json!(template(one)),
+        ArgvPart::Together(parts) => json!(parts.iter().map(template).collect::<Vec<_>>()),
+    }
+}
+
+pub(super) fn argv_text(part: &ArgvPart) -> String {
+    match part {
+        ArgvPart::One(one) => quoted(&template(one)),
+        ArgvPart::Together(parts) => {
+            format!("[{}]", parts.iter().map(|part| quoted(&template(part))).collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn templates_json(list: &[(String, Template)]) -> Vec<Value> {
+    let entry = |(name, value): &(String, Template)| json!({ "name": name, "value": template(value) });
+    list.iter().map(entry).collect()
+}
+
+fn body(body: &BodyPlan) -> Value {
+    match body {
+        BodyPlan::Text(text) => json!(template(text)),
+        BodyPlan::Form(entries) => json!({ "form": templates_json(entries) }),
+        BodyPlan::Json(value) => json_template(value),
+    }
+}
+
+fn body_text(sent: &BodyPlan) -> String {
+    match sent {
+        BodyPlan::Text(text) => template(text),
+        BodyPlan::Form(_) | BodyPlan::Json(_) => body(sent).to_string(),
+    }
+}
+
+fn json_template(value: &JsonTemplate) -> Value {
+    match value {
+        JsonTemplate::Fixed(value) => value.clone(),
+        JsonTemplate::Text(text) => json!(template(text)),
+        JsonTemplate::Array(entries) => entries.iter().map(json_template).collect(),
+        JsonTemplate::Object(entries) => {
+            let entries = entries.iter().map(|(name, entry)| (name.clone(), json_template(entry)));
+            Value::Object(entries.collect())
+        }
+    }
+}
+
+pub(super) fn template(template: &Template) -> String {
+    let piece = |piece: &TemplatePiece| match piece {
+        TemplatePiece::Text(text) => text.replace('{', "{{").replace('}', "}}"),
+        TemplatePiece::Variable { name, default } => variable(name, default.as_deref()),
+        TemplatePiece::Argument(name) => format!("{{{name}}}"),
+    };
+    template.pieces.iter().map(piece).collect()
+}
+
+pub(super) fn written(value: &SecretRef) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Variable { name, default } => variable(name, default.as_deref()),
+    };
+    match value {
+        SecretRef::Literal(text) => text.clone(),
+        SecretRef::Environment(name) => variable(name, None),
+        SecretRef::Template(pieces) => pieces.iter().map(piece).collect(),
+    }
+}
+
+fn variable(name: &str, default: Option<&str>) -> String {
+    match default {
+        None => format!("${{{name}}}"),
+        Some(default) => format!("${{{name}:-{default}}}"),
+    }
+}

@@ -1,0 +1,179 @@
+//! The files and directories that were found, as digests of what is in them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use converse_canister::Digest;
+use converse_session::digest;
+use sha2::{Digest as _, Sha256};
+
+use super::super::regular::open_regular;
+use crate::trust::FileDigest;
+
+/// Bytes of all files together; reading more at each start would be felt.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Files, links and directories below all directories that are named.
+const MAX_ENTRIES: usize = 2_000;
+
+pub(super) struct Digests<'a> {
+    root: &'a Path,
+    found: BTreeMap<String, String>,
+    bytes: u64,
+    entries: usize,
+}
+
+impl<'a> Digests<'a> {
+    pub(super) fn below(root: &'a Path) -> Self {
+        Self { root, found: BTreeMap::new(), bytes: MAX_BYTES, entries: MAX_ENTRIES }
+    }
+
+    pub(super) fn all(self) -> Vec<FileDigest> {
+        let file = |(path, sha256)| FileDigest { path, sha256 };
+        self.found.into_iter().map(file).collect()
+    }
+
+    /// A link counts by what it names; nothing is read of it.
+    pub(super) fn link(&mut self, link: &Path, target: &Path) -> Result<(), String> {
+        let (link, target) = (text(link)?, text(target)?);
+        let sha256 = digest(target.as_bytes()).to_string();
+        self.found.insert(format!("{link} -> {target}"), sha256);
+        Ok(())
+    }
+
+    pub(super) fn file(&mut self, path: &Path) -> Result<(), String> {
+        let shown = text(path)?;
+        let sha256 = self.digest(path).map_err(|error| format!("`{shown}`: {error}"))?;
+        self.found.insert(shown, sha256);
+        Ok(())
+    }
+
+    /// Every file below it; links count, and are not followed.
+    pub(super) fn directory(&mut self, path: &Path) -> Result<(), String> {
+        let named = text(path)?;
+        let unread = |error: io::Error| format!("`{named}`: {error}");
+        let mut waiting = vec![path.to_path_buf()];
+        while let Some(dir) = waiting.pop() {
+            for entry in fs::read_dir(self.root.join(&dir)).map_err(unread)? {
+                let entry = entry.map_err(unread)?;
+                self.entries = self.entries.checked_sub(1).ok_or_else(|| {
+                    format!("`{named}`: directories with more than {MAX_ENTRIES} files cannot be trusted; name the file that is meant")
+                })?;
+                let (kind, path) = (entry.file_type().map_err(unread)?, dir.join(entry.file_name()));
+                if kind.is_dir() {
+                    waiting.push(path);
+                } else if kind.is_symlink() {
+                    self.link(&path, &fs::read_link(entry.path()).map_err(unread)?)?;
+                } else if kind.is_file() && !self.is_cache(&path) {
+                    self.file(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn digest(&mut self, path: &Path) -> io::Result<String> {
+        let mut hash = Sha256::new();
+        let mut file = open_regular(&self.root.join(path))?;
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let read = file.read(&mut piece)?;
+            if read == 0 {
+                return Ok(Digest(hash.finalize().into()).to_string());
+            }
+            self.bytes = self.bytes.checked_sub(read as u64).ok_or_else(too_much)?;
+            hash.update(&piece[..read]);
+        }
+    }
+
+    /// Python's byte code that is only used while its source is as it was: it comes with the first run. What says of
+    /// itself that its source need not be looked at is code like any other.
+    fn is_cache(&self, path: &Path) -> bool {
+        let in_cache = path.parent().is_some_and(|dir| dir.ends_with("__pycache__"));
+        if !in_cache || path.extension().is_none_or(|extension| extension != "pyc") {
+            return false;
+        }
+        let mut head = [0; 8];
+        let read = open_regular(&self.root.join(path)).and_then(|mut file| file.read_exact(&mut head));
+        // After the magic number: flags, none of them set where the time of the source is compared (PEP 552).
+        read.is_ok() && head.ends_with(&[0; 4])
+    }
+}
+
+/// Two names must not become one.
+fn text(path: &Path) -> Result<String, String> {
+    let named = path.to_str().map(str::to_owned);
+    named.ok_or_else(|| format!("`{}`: its name is not UTF-8", path.to_string_lossy()))
+}
+
+fn too_much() -> io::Error {
+    io::Error::other(format!("scripts of more than {} MiB cannot be trusted", MAX_BYTES / 1024 / 1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_is_every_file_below_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("lib/__pycache__")).unwrap();
+        for (name, bytes) in [
+            ("lib/a.py", &b"a"[..]),
+            ("lib/.hidden", b"h"),
+            ("lib/__pycache__/a.pyc", b"\xcb\r\r\n\0\0\0\0rest"),
+            ("lib/__pycache__/b.pyc", b"\xcb\r\r\n\x01\0\0\0rest"),
+            ("lib/__pycache__/c.pyc", b""),
+            ("lib/d.pyc", b"\xcb\r\r\n\0\0\0\0rest"),
+            ("beside.py", b"b"),
+        ] {
+            fs::write(root.join(name), bytes).unwrap();
+        }
+        symlink("/etc", root.join("lib/etc")).unwrap();
+        symlink("/proc/kmsg", root.join("lib/kmsg")).unwrap();
+        let mut digests = Digests::below(root);
+        digests.directory(Path::new("lib")).unwrap();
+        let found = digests.all();
+        let names: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "lib/.hidden",
+                "lib/__pycache__/b.pyc",
+                "lib/__pycache__/c.pyc",
+                "lib/a.py",
+                "lib/d.pyc",
+                "lib/etc -> /etc",
+                "lib/kmsg -> /proc/kmsg"
+            ]
+        );
+        assert_eq!(found[3].sha256, digest(b"a").to_string());
+        assert_eq!(found[5].sha256, digest(b"/etc").to_string());
+    }
+
+    #[test]
+    fn more_than_can_be_read_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(dir.path().join(name), [0; 11]).unwrap();
+        }
+        let with = |bytes, entries| Digests { bytes, entries, ..Digests::below(dir.path()) };
+        assert!(with(32, 3).directory(&PathBuf::new()).unwrap_err().contains("64 MiB"));
+        assert!(with(33, 2).directory(&PathBuf::new()).unwrap_err().contains("2000 files"));
+        with(33, 3).directory(&PathBuf::new()).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        symlink("/etc/passwd", dir.path().join("link")).unwrap();
+        assert!(Digests::below(dir.path()).file(Path::new("link")).is_err());
+        assert!(Digests::below(dir.path()).file(Path::new("")).is_err());
+    }
+}

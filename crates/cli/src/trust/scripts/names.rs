@@ -1,0 +1,190 @@
+//! What a command may name as code: its words, the values of its variables, and the parts of both.
+//!
+//! More is found than is meant: a name that leads to nothing costs a look, one that is overlooked is a script that can be
+//! swapped.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use converse_config::{
+    CommandPlan, EnsemblePlan, Environment, InvokerKind, SecretRef, Template, TemplatePiece, Way,
+};
+
+use crate::trust::decides_code;
+
+/// A longer one is no path.
+const MAX_BYTES: usize = 4096;
+
+/// What stands between names, each alone and all together: a name may hold some of the others.
+const SEPARATORS: [&[char]; 4] = [
+    &['='],
+    &[':'],
+    &[','],
+    &[' ', '\t', '\r', '\n', '=', ':', ',', ';', '&', '|', '<', '>', '(', ')', '"', '\'', '`'],
+];
+
+/// Programs that run what lies in a directory they are given.
+const RUNNERS: [&str; 19] = [
+    "bun", "bunx", "cargo", "deno", "go", "java", "lua", "node", "nodejs", "npm", "npx", "perl", "php",
+    "pnpm", "ruby", "ts-node", "tsx", "uv", "yarn",
+];
+
+/// A command line as far as it is known before an invocation.
+#[derive(Debug, Default)]
+pub(super) struct Command<'a> {
+    pub(super) words: Vec<String>,
+    pub(super) environment: Vec<(&'a str, String)>,
+    pub(super) cwd: Option<&'a PathBuf>,
+}
+
+/// All of a plan: its server's, and those of its invokers.
+pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) -> Vec<Command<'a>> {
+    let mut commands = Vec::new();
+    let connection = plan.connection.as_ref().map(|connection| &connection.way);
+    if let Some(Way::Stdio { command, environment: variables, cwd }) = connection {
+        let words = command.iter().filter_map(|word| word.read(environment).ok()).collect();
+        let environment = values(variables, environment);
+        commands.push(Command { words, environment, cwd: cwd.as_ref() });
+    }
+    for invoker in &plan.invokers {
+        if let InvokerKind::Command(command) = &invoker.kind {
+            let words = words(command, environment);
+            let environment = values(&command.environment, environment);
+            commands.push(Command { words, environment, cwd: command.cwd.as_ref() });
+        }
+    }
+    commands
+}
+
+fn values<'a>(variables: &'a [(String, SecretRef)], environment: &Environment) -> Vec<(&'a str, String)> {
+    let value = |(name, value): &'a (String, SecretRef)| Some((name.as_str(), value.read(environment).ok()?));
+    variables.iter().filter_map(value).collect()
+}
+
+fn words(command: &CommandPlan, environment: &Environment) -> Vec<String> {
+    command.templates().map(|template| fixed(template, environment)).collect()
+}
+
+/// The text of a template before its first argument.
+fn fixed(template: &Template, environment: &Environment) -> String {
+    let known = template.pieces.iter().take_while(|piece| !matches!(piece, TemplatePiece::Argument(_)));
+    let pieces = known.cloned().collect();
+    let filled = Template { pieces }.fill(&serde_json::Map::new(), environment, |value| value);
+    filled.ok().flatten().unwrap_or_default()
+}
+
+impl Command<'_> {
+    /// Everything in it that may be a path.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for (at, word) in self.words.iter().enumerate() {
+            parts(word).for_each(|part| names.extend(tails(part).map(str::to_owned)));
+            names.extend(self.module(at));
+        }
+        for (name, value) in &self.environment {
+            let parts: Vec<&str> = parts(value).flat_map(tails).collect();
+            names.extend(parts.iter().map(|part| (*part).to_owned()));
+            if decides_code(name) {
+                names.extend(parts.iter().map(|part| as_path(part)));
+            }
+        }
+        names.retain(|name| !name.is_empty() && name.len() <= MAX_BYTES && !name.contains('\0'));
+        names
+    }
+
+    /// `-m NAME`, `-mNAME`: the file of that name, or the package that it begins with.
+    fn module(&self, at: usize) -> impl Iterator<Item = String> {
+        let word = self.words.get(at).map(String::as_str).unwrap_or_default();
+        let name = match word.strip_prefix("-m") {
+            Some("") => self.words.get(at + 1).map(String::as_str),
+            name => name,
+        };
+        let top = name.and_then(|name| name.split('.').next()).filter(|top| !top.is_empty());
+        top.into_iter().flat_map(|top| [format!("./{top}.py"), format!("./{top}")])
+    }
+
+    /// What it runs by the name of a directory: the first word that is no option.
+    pub(super) fn runs(&self) -> Option<&str> {
+        let (program, rest) = self.words.split_first()?;
+        let program = Path::new(program).file_name()?.to_str()?;
+        let is_runner = program.starts_with("python") || RUNNERS.contains(&program);
+        let first = rest.iter().find(|word| !word.starts_with('-') && *word != "run");
+        first.filter(|_| is_runner).map(String::as_str)
+    }
+}
+
+/// Says of a bare word that it is a path.
+fn as_path(name: &str) -> String {
+    if name.starts_with('/') || name.is_empty() { name.to_owned() } else { format!("./{name}") }
+}
+
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    let split = SEPARATORS.iter().flat_map(|separators| word.split(*separators));
+    [Some(word), value].into_iter().flatten().chain(split)
+}
+
+/// The part, and what may be a path at its end: `-r./pre.js`, `-Ilib`, `@arguments.txt`.
+fn tails(part: &str) -> impl Iterator<Item = &str> {
+    let mut tails = vec![part];
+    if let Some(option) = part.strip_prefix('-') {
+        let mut letters = option.chars();
+        letters.next();
+        tails.push(letters.as_str());
+        tails.extend(option.find(['.', '/']).and_then(|at| option.get(at..)));
+    }
+    tails.extend(part.strip_prefix('@'));
+    tails.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_may_be_a_path_is_found() {
+        for (word, name) in [
+            ("tools/server.py", "tools/server.py"),
+            ("a name with blanks", "a name with blanks"),
+            ("--script=tools/a b.py", "tools/a b.py"),
+            ("--require=./x", "./x"),
+            ("-r./pre.js", "./pre.js"),
+            ("-cp./x.jar", "./x.jar"),
+            ("-Ilib", "lib"),
+            ("@arguments.txt", "arguments.txt"),
+            ("my lib:other", "my lib"),
+            ("my lib:other", "other"),
+            ("a,b=c", "c"),
+            ("cd x; sh 'tools/a.sh'&&true", "tools/a.sh"),
+            ("file:./x.js", "./x.js"),
+            ("-mserver.main", "./server.py"),
+        ] {
+            let command = Command { words: vec![word.to_owned()], ..Command::default() };
+            assert!(command.names().contains(name), "{name} in {word}: {:?}", command.names());
+            let environment = vec![("ANY", word.to_owned())];
+            let of_variable = Command { environment, ..Command::default() };
+            assert!(name == "./server.py" || of_variable.names().contains(name), "{name} in ANY={word}");
+        }
+        let words = ["python3", "-m", "server.main"].map(str::to_owned).to_vec();
+        let names = Command { words, ..Command::default() }.names();
+        assert!(names.contains("./server.py") && names.contains("./server"), "{names:?}");
+        let environment = vec![("PYTHONPATH", "lib:/x".to_owned())];
+        let names = Command { environment, ..Command::default() }.names();
+        assert!(names.contains("./lib") && names.contains("/x"), "{names:?}");
+    }
+
+    #[test]
+    fn what_runs_a_directory_is_told() {
+        for (words, runs) in [
+            (&["python3", "."][..], Some(".")),
+            (&["/usr/bin/node", "--inspect", "."], Some(".")),
+            (&["go", "run", "."], Some(".")),
+            (&["npx", "-y", "server", "."], Some("server")),
+            (&["server-filesystem", "."], None),
+            (&[], None),
+        ] {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(Command { words, ..Command::default() }.runs(), runs);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Bytes in a result: decoded, unless they are too many or not what they are said to be. A provider refuses the whole
+//! request for one picture that is none.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// Bytes of one picture, sound or file.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Padding is left out by some servers.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Why there are no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    NotBase64,
+    /// Too many, or not of the kind they are said to be.
+    NotShown,
+}
+
+/// How many bytes it is, once decoded.
+pub(super) fn size(data: &str) -> usize {
+    data.trim().trim_end_matches('=').len() * 3 / 4
+}
+
+pub(super) fn decoded(data: &str, mime: &str) -> Result<Vec<u8>, Refused> {
+    if size(data) > MAX_BYTES {
+        return Err(Refused::NotShown);
+    }
+    let bytes = BASE64.decode(data.trim()).map_err(|_| Refused::NotBase64)?;
+    if is_what_it_says(mime, &bytes) { Ok(bytes) } else { Err(Refused::NotShown) }
+}
+
+/// Pictures that models are shown are known by their first bytes; the rest is believed.
+fn is_what_it_says(mime: &str, bytes: &[u8]) -> bool {
+    match mime {
+        "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
+        "image/jpeg" | "image/jpg" => bytes.starts_with(b"\xff\xd8\xff"),
+        "image/gif" => bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a"),
+        "image/webp" => bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_known_by_their_first_bytes() {
+        let (png, jpeg, gif) = (&b"\x89PNG\r\n\x1a\n..."[..], &b"\xff\xd8\xff\xe0"[..], &b"GIF89a"[..]);
+        let webp = b"RIFF\x01\x02\x03\x04WEBPVP8 ";
+        for (mime, bytes) in [
+            ("image/png", png),
+            ("image/jpeg", jpeg),
+            ("image/jpg", jpeg),
+            ("image/gif", gif),
+            ("image/gif", b"GIF87a"),
+            ("image/webp", webp),
+        ] {
+            let data = BASE64.encode(bytes);
+            assert_eq!(decoded(&data, mime), Ok(bytes.to_vec()), "{mime}");
+            let other = if mime == "image/png" { jpeg } else { png };
+            assert_eq!(decoded(&BASE64.encode(other), mime), Err(Refused::NotShown), "{mime}");
+            assert_eq!(decoded("", mime), Err(Refused::NotShown), "{mime}");
+        }
+        assert_eq!(
+            decoded(&BASE64.encode(b"RIFF\x01\x02\x03\x04WAVE"), "image/webp"),
+            Err(Refused::NotShown)
+        );
+        for mime in ["image/svg+xml", "audio/wav", "application/octet-stream"] {
+            assert_eq!(decoded("AAAA", mime), Ok(vec![0; 3]), "{mime}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_known_without_decoding() {
+        for bytes in 0..20 {
+            let data = BASE64.encode(vec![7; bytes]);
+            assert_eq!(size(&data), bytes);
+            assert_eq!(size(data.trim_end_matches('=')), bytes);
+        }
+        let (most, more) = (BASE64.encode(vec![0; MAX_BYTES]), BASE64.encode(vec![0; MAX_BYTES + 1]));
+        assert_eq!(decoded(&most, "audio/wav").map(|bytes| bytes.len()), Ok(MAX_BYTES));
+        assert_eq!(decoded(&more, "audio/wav"), Err(Refused::NotShown));
+    }
+}

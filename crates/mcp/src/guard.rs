@@ -1,0 +1,246 @@
+//! A transport on which a server can ask us only so much.
+//!
+//! The library answers each request of a server in a task of its own and keeps it until the answer is written: a server
+//! that asks without end and reads little would fill the memory. So unanswered requests are counted here, for every kind
+//! of transport.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
+use rmcp::transport::Transport;
+
+use crate::end::{Cause, End};
+
+/// Requests of the server whose answers are not written yet. Pings are all it should have to ask of us.
+const MAX_UNANSWERED: usize = 64;
+
+pub(crate) struct Guarded<T> {
+    inner: T,
+    end: End,
+    unanswered: Unanswered,
+    /// The last message made the library start a task: it shall run before the next message comes.
+    spawned: bool,
+}
+
+impl<T> Guarded<T> {
+    /// `end` is told when the server is given up.
+    pub(crate) fn new(inner: T, end: End) -> Self {
+        Self { inner, end, unanswered: Unanswered::default(), spawned: false }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answering = match &message {
+            ClientJsonRpcMessage::Response(response) => Some(self.unanswered.answering(&response.id)),
+            ClientJsonRpcMessage::Error(error) => error.id.as_ref().map(|id| self.unanswered.answering(id)),
+            _ => None,
+        };
+        let sending = self.inner.send(message);
+        async move {
+            let sent = sending.await;
+            drop(answering);
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        if self.spawned {
+            tokio::task::yield_now().await;
+            self.spawned = false;
+        }
+        let message = self.inner.receive().await?;
+        self.spawned =
+            matches!(message, ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_));
+        if self.unanswered.heard(&message) > MAX_UNANSWERED {
+            let reason =
+                format!("the server asked more than {MAX_UNANSWERED} times without taking an answer");
+            self.end.because(Cause::GivenUp(reason));
+            return None;
+        }
+        Some(message)
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Unanswered(Arc<Mutex<Count>>);
+
+#[derive(Debug, Default)]
+struct Count {
+    /// How many there are, those whose answers are being written among them.
+    all: usize,
+    /// Those that the library is yet to answer; an id may be used twice.
+    open: HashMap<RequestId, usize>,
+}
+
+impl Count {
+    fn close(&mut self, id: &RequestId) -> bool {
+        let Some(times) = self.open.get_mut(id) else { return false };
+        *times -= 1;
+        if *times == 0 {
+            self.open.remove(id);
+        }
+        true
+    }
+}
+
+impl Unanswered {
+    /// How many there are with this message.
+    fn heard(&self, message: &ServerJsonRpcMessage) -> usize {
+        let mut count = self.lock();
+        match message {
+            ServerJsonRpcMessage::Request(request) => {
+                count.all += 1;
+                *count.open.entry(request.id.clone()).or_default() += 1;
+            }
+            // What it takes back gets no answer, unless that is on its way.
+            ServerJsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                    && count.close(id)
+                {
+                    count.all -= 1;
+                }
+            }
+            _ => {}
+        }
+        count.all
+    }
+
+    fn answering(&self, id: &RequestId) -> Answering {
+        let mut count = self.lock();
+        // An answer to what was taken back is held until it is written, too.
+        if !count.close(id) {
+            count.all += 1;
+        }
+        drop(count);
+        Answering(self.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Count> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer on its way; dropped once it is written, or never will be.
+struct Answering(Unanswered);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.lock().all -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{ClientResult, EmptyResult};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Says everything it is given, and writes an answer only when it is let.
+    struct Mouth {
+        says: Vec<serde_json::Value>,
+        writes: Arc<tokio::sync::Semaphore>,
+    }
+
+    impl Transport<RoleClient> for Mouth {
+        type Error = std::io::Error;
+
+        fn send(
+            &mut self,
+            _: ClientJsonRpcMessage,
+        ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+            let writes = Arc::clone(&self.writes);
+            async move {
+                writes.acquire().await.unwrap().forget();
+                Ok(())
+            }
+        }
+
+        async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+            let message = self.says.pop()?;
+            Some(serde_json::from_value(message).unwrap())
+        }
+
+        async fn close(&mut self) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    }
+
+    fn ping(id: &serde_json::Value) -> serde_json::Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "ping" })
+    }
+
+    fn cancel(id: &serde_json::Value) -> serde_json::Value {
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } })
+    }
+
+    /// How many of the messages arrive when those that are not taken back are answered at once and `written` of the
+    /// answers can be written.
+    async fn arriving(mut says: Vec<serde_json::Value>, written: usize) -> (usize, End) {
+        says.reverse();
+        let (writes, end) = (Arc::new(tokio::sync::Semaphore::new(written)), End::default());
+        let mut guarded = Guarded::new(Mouth { says, writes }, end.clone());
+        let (mut arrived, mut sending) = (0, tokio::task::JoinSet::new());
+        while let Some(message) = guarded.receive().await {
+            arrived += 1;
+            if let ServerJsonRpcMessage::Request(request) = message {
+                let answer =
+                    ClientJsonRpcMessage::response(ClientResult::EmptyResult(EmptyResult {}), request.id);
+                sending.spawn(guarded.send(answer));
+            }
+        }
+        (arrived, end)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_takes_no_answers_is_given_up() {
+        let numbers = |count: usize| (0..count).map(|n| ping(&json!(n))).collect::<Vec<_>>();
+        let one_id = |count: usize| vec![ping(&json!("same")); count];
+        let taken_back =
+            |count: usize| (0..count).flat_map(|_| [ping(&json!(1)), cancel(&json!(1))]).collect::<Vec<_>>();
+        for (what, says, written, arrive) in [
+            ("few", numbers(MAX_UNANSWERED), 0, MAX_UNANSWERED),
+            ("many", numbers(1000), 0, MAX_UNANSWERED),
+            ("many that are answered", numbers(1000), 1000, 1000),
+            ("some are answered", numbers(1000), 500, 500 + MAX_UNANSWERED),
+            ("by one id", one_id(1000), 0, MAX_UNANSWERED),
+            ("taken back too late", taken_back(1000), 0, 2 * MAX_UNANSWERED),
+        ] {
+            let all = says.len();
+            let (arrived, end) = arriving(says, written).await;
+            assert_eq!(arrived, arrive, "{what}");
+            let given_up =
+                matches!(end.cause(), Some(Cause::GivenUp(why)) if why.contains("more than 64 times"));
+            assert_eq!(given_up, arrived < all, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_in_time_does_not_count() {
+        let unanswered = Unanswered::default();
+        let heard = |message| unanswered.heard(&serde_json::from_value(message).unwrap());
+        for _ in 0..100 {
+            assert_eq!(heard(ping(&json!(1))), 1);
+            assert_eq!(heard(cancel(&json!(1))), 0);
+            assert_eq!(heard(cancel(&json!(1))), 0, "twice");
+        }
+        // The answer was on its way to the library when it was taken back.
+        let answering = unanswered.answering(&RequestId::Number(1));
+        assert_eq!(heard(cancel(&json!(1))), 1);
+        drop(answering);
+        assert_eq!(heard(cancel(&json!(1))), 0);
+    }
+}

@@ -1,0 +1,104 @@
+//! What is remembered of a server is found by a key: the SHA-256 of what starts or reaches it.
+//!
+//! Variables count by their names, so that no secret is in it.
+
+use std::path::Path;
+
+use converse_canister::Digest;
+use converse_config::{SecretRef, Way};
+use sha2::{Digest as _, Sha256};
+
+/// The keys of one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Keys {
+    /// Of its era: which program it is.
+    pub(crate) era: String,
+    /// Of its tools, which may differ by where it runs and what it is given, too.
+    pub(crate) list: String,
+}
+
+impl Keys {
+    /// `workspace`: where stdio servers run, unless their `cwd` says otherwise.
+    pub(crate) fn of(way: &Way, workspace: &Path) -> Self {
+        let (era, list) = match way {
+            Way::Stdio { command, environment, cwd } => {
+                let place = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
+                let bound = cwd.is_some() || command.iter().any(names_a_place);
+                let era = format!("stdio {command:?} {:?}", bound.then_some(&place));
+                let list = format!("{era} {place:?} {environment:?}");
+                (era, list)
+            }
+            Way::Http { url, headers } => (format!("http {url:?}"), format!("http {url:?} {headers:?}")),
+        };
+        Self { era: hash(&era), list: hash(&list) }
+    }
+}
+
+/// May it be the path of a program or a script that is another one elsewhere? One guess too many costs a question.
+fn names_a_place(word: &SecretRef) -> bool {
+    let SecretRef::Literal(word) = word else { return true };
+    !word.starts_with(['/', '@']) && word.contains(['/', '\\', '.'])
+}
+
+fn hash(text: &str) -> String {
+    Digest(Sha256::digest(text).into()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn literal(text: &str) -> SecretRef {
+        SecretRef::Literal(text.to_owned())
+    }
+
+    fn stdio(command: &[&str], cwd: Option<&str>) -> Way {
+        Way::Stdio {
+            command: command.iter().map(|word| literal(word)).collect(),
+            environment: vec![],
+            cwd: cwd.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_relative_command_is_another_one_elsewhere() {
+        for (command, cwd, same_era) in [
+            (&["npx", "-y", "@scope/server"][..], None, true),
+            (&["/opt/server", "--stdio"], None, true),
+            (&["/opt/server"], Some("/srv"), true),
+            (&["./server"], Some("/srv"), true),
+            (&["./server"], None, false),
+            (&["python3", "server.py"], None, false),
+            (&["node", "dist/index.js"], None, false),
+            (&["/opt/server"], Some("here"), false),
+            (&["/opt/server"], Some(""), false),
+        ] {
+            let way = stdio(command, cwd);
+            let (here, there) = (Keys::of(&way, Path::new("/a")), Keys::of(&way, Path::new("/b")));
+            assert_eq!(here, Keys::of(&way, Path::new("/a")));
+            assert_eq!(here.era == there.era, same_era, "{command:?} {cwd:?}");
+            let same_list = cwd.is_some_and(|cwd| cwd.starts_with('/'));
+            assert_eq!(here.list == there.list, same_list, "{command:?} {cwd:?}");
+        }
+    }
+
+    #[test]
+    fn tools_may_depend_on_what_a_server_is_given() {
+        let variable = |name: &str| SecretRef::Environment(name.to_owned());
+        let process = |name: &str| Way::Stdio {
+            command: vec![literal("server")],
+            environment: vec![("KEY".to_owned(), variable(name))],
+            cwd: None,
+        };
+        let site = |name: &str| Way::Http {
+            url: literal("https://host/mcp"),
+            headers: vec![("authorization".to_owned(), variable(name))],
+        };
+        for (one, other) in [(process("A"), process("B")), (site("A"), site("B"))] {
+            let (one, other) = (Keys::of(&one, Path::new("/")), Keys::of(&other, Path::new("/")));
+            assert_eq!(one.era, other.era);
+            assert_ne!(one.list, other.list);
+            assert_ne!(one.list, one.era);
+        }
+    }
+}
