@@ -2,8 +2,9 @@
 
 mod project;
 mod protected;
+mod roots;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use converse_config::{
     Broken, BuiltinSpec, Code, Diagnostic, EnsemblePlan, Environment, Finding, Given, Root, Scope, SourceMap,
@@ -12,11 +13,11 @@ use converse_config::{
 use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
-use crate::settings::{can_be_looked_for, leads_out};
 use crate::trust::{Declaration, HOW, Standing};
 use crate::world::World;
 
 use project::Project;
+use roots::{root, roots};
 
 /// Findings that a run tells in lines of their own.
 const MOST_LINES: usize = 30;
@@ -116,6 +117,11 @@ impl Catalogue {
         let mut diagnostics = loaded.diagnostics;
         diagnostics.extend(resolved.diagnostics);
         diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
+        // As somebody reads: file by file, from the top.
+        diagnostics.sort_by_cached_key(|diagnostic| {
+            let finding = diagnostic.finding(&loaded.sources);
+            (finding.file, finding.line, finding.column)
+        });
         let notes = notes(standing.as_ref(), &diagnostics);
         let (plans, broken) = (resolved.plans, resolved.broken);
         let protected = protected::protected(roots, &plans, &environment, world);
@@ -256,27 +262,6 @@ impl Catalogue {
         Failure::new(Kind::Configuration, "ensembles", message.trim_end())
             .hint("`converse ensembles check` reports every problem")
     }
-}
-
-fn roots(world: &World, explicit: &[PathBuf]) -> Vec<Root> {
-    let mut roots: Vec<Root> = explicit.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
-    let project = world.cwd.join("ensembles");
-    // A link to somewhere else could show its reader files that are none of the project's.
-    let own = !leads_out(&project, &world.cwd);
-    if own && !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
-        roots.push(Root { scope: Scope::Project, dir: project, shown: "ensembles".to_owned() });
-    }
-    let user = world.config_dir().map(|dir| dir.join("ensembles")).filter(|dir| can_be_looked_for(dir));
-    roots.extend(user.map(|dir| root(Scope::User, world, &dir)));
-    roots
-}
-
-fn root(scope: Scope, world: &World, dir: &Path) -> Root {
-    Root { scope, dir: world.cwd.join(dir), shown: dir.display().to_string() }
-}
-
-fn same(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// It would start or contact something, and nobody has trusted it.

@@ -132,10 +132,16 @@ impl Wiring<'_> {
         let said = Said::default();
         let (ensembles, servers) = self.ensembles(plans, &guardian, &said);
         let artefacts = Arc::new(self.contents.clone());
+        let servers_of = plans.iter().filter(|plan| plan.connection.is_some());
+        self.manners.progress.connecting(&servers_of.map(|plan| plan.name.as_str()).collect::<Vec<_>>());
         let connecting = Roster::connect(ensembles, rules, artefacts);
         let (roster, failures) = tokio::select! {
-            connected = connecting => connected,
+            connected = connecting => {
+                self.manners.progress.hush();
+                connected
+            }
             failure = self.stopped() => {
+                self.manners.progress.hush();
                 // What was begun is dropped and so killed; the guardian sees to what it leaves behind.
                 return Err(failure);
             }

@@ -65,6 +65,9 @@ pub fn own_permission(
     declared_in: &str,
 ) -> (Permission, String) {
     let own = match policy.permission {
+        Some(Permission::Ask) if !trusted => {
+            (Permission::Ask, format!("permission of {declared_in}, which is not trusted: `ask` at most"))
+        }
         Some(permission) => (permission, format!("permission of {declared_in}")),
         None if builtin && policy.effects <= Effects::Read => {
             (Permission::Allow, "the default: it reads or computes".to_owned())

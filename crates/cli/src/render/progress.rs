@@ -111,9 +111,20 @@ impl Progress {
         Some(bar)
     }
 
+    /// Until it is hushed: that servers are being connected, which may take a while.
+    pub(crate) fn connecting(&self, names: &[&str]) {
+        if !names.is_empty() {
+            self.wait_for(format!("connecting {}", self.brief(&names.join(", "), 60)));
+        }
+    }
+
     fn think(&self, model: &str) {
+        self.wait_for(format!("asking {}", self.brief(model, 60)));
+    }
+
+    fn wait_for(&self, what: String) {
         self.hush();
-        let bar = self.spinner(format!("asking {}", self.brief(model, 60)));
+        let bar = self.spinner(what);
         if let Ok(mut state) = self.state.lock() {
             state.thinking = bar;
         }

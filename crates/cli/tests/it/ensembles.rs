@@ -147,3 +147,69 @@ fn an_unset_variable_is_an_error_only_if_it_is_asked_for() {
     let env = env.var("TENANT", "t");
     env.run(&["ensembles", "check", "d", "--require-env"]).exits(0);
 }
+
+/// Everything that is wrong in a directory is told in one run, each with its place and what to do about it.
+#[test]
+fn ten_mistakes_are_ten_findings_of_one_run() {
+    let tool = "[[invokers]]\nname = \"x\"\ndescription = \"d\"\n";
+    let calculator = format!("{tool}builtin = \"calculator\"\n");
+    let head = |name: &str| format!("[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n");
+    let path = "arguments = { type = \"object\", properties = { path = { type = \"string\" } } }\n";
+    let bad = "arguments = { type = \"object\", properties = { n = { type = \"strin\" } } }\n";
+    let mistakes = [
+        ("syntax", "[ensemble]\nname = \"a\n".to_owned(), (2, 10)),
+        ("unknown-key", format!("{}enabeld = true\n{calculator}", head("b")), (4, 1)),
+        ("wrong-type", format!("{}enabled = \"yes\"\n{calculator}", head("c")), (4, 11)),
+        ("missing-key", "[ensemble]\nname = \"d\"\n[connection]\ntransport = \"stdio\"\n".to_owned(), (3, 2)),
+        ("unknown-builtin", format!("{}{tool}builtin = \"calculater\"\n", head("e")), (7, 11)),
+        (
+            "unknown-argument",
+            format!("{}{tool}command = {{ argv = [\"ls\", \"{{pth}} {{path}}\"] }}\n{path}", head("f")),
+            (7, 27),
+        ),
+        ("out-of-range", format!("{}[defaults]\ntimeout = 9999\n{calculator}", head("g")), (5, 11)),
+        ("bad-schema", format!("{}{tool}builtin = \"calculator\"\n{bad}", head("h")), (8, 60)),
+        (
+            "bad-template",
+            "[ensemble]\nname = \"i\"\n[connection]\ntransport = \"stdio\"\ncommand = [\"${A\"]\n".to_owned(),
+            (5, 12),
+        ),
+        (
+            "mixed-connection",
+            format!(
+                "[ensemble]\nname = \"j\"\n[connection]\ntransport = \"stdio\"\ncommand = [\"x\"]\n{calculator}"
+            ),
+            (6, 1),
+        ),
+        (
+            "argument-in-script",
+            format!("{}{tool}command = {{ argv = [\"sh\", \"-c\", \"ls {{path}}\"] }}\n{path}", head("k")),
+            (7, 33),
+        ),
+    ];
+    let env = TestEnv::new();
+    for (code, text, _) in &mistakes {
+        env.write(&format!("work/d/{code}.toml"), text);
+    }
+    let ran = env.run(&["ensembles", "check", "d"]).exits(3);
+    let findings = env.run(&["ensembles", "check", "d", "--json"]).exits(3).json();
+    let findings = findings.as_array().unwrap();
+    assert_eq!(findings.len(), mistakes.len(), "{findings:#?}");
+    for (code, _, (line, column)) in &mistakes {
+        let file = format!("d/{code}.toml");
+        let found = findings.iter().find(|finding| finding["file"] == file).unwrap();
+        let keys: Vec<&String> = found.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["code", "severity", "message", "file", "line", "column", "hint"]);
+        assert_eq!((&found["code"], &found["severity"]), (&(*code).into(), &"error".into()), "{found}");
+        assert_eq!(
+            (found["line"].as_u64(), found["column"].as_u64()),
+            (Some(*line), Some(*column)),
+            "{found}"
+        );
+        let hint = found["hint"].as_str().unwrap();
+        let picture = format!("error[{code}]: {}", found["message"].as_str().unwrap());
+        for told in [&picture, &format!("{file}:{line}:{column}"), &format!("= hint: {hint}")] {
+            assert!(!hint.is_empty() && ran.stdout.contains(told), "{told}\n{}", ran.stdout);
+        }
+    }
+}
