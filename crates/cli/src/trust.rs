@@ -6,6 +6,7 @@
 //! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
 //! had none must change [`DOMAIN`], or it would act on what nobody was shown.
 
+mod private;
 mod regular;
 mod scripts;
 mod store;

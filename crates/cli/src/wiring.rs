@@ -9,11 +9,10 @@ use converse_canister::EnsembleName;
 use converse_child::{Guardian, INHERITED, inherited};
 use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Rule, Scope, Way};
 use converse_engine::Wire;
-use converse_ensemble::{ConnectError, Connection, DeclaredConnection, Ensemble, Roster, Surroundings, Tool};
+use converse_ensemble::{ConnectError, Connection, DeclaredConnection, Ensemble, Roster, Surroundings};
 use converse_mcp::{McpConnection, Survey};
-use futures_util::future::BoxFuture;
 
-use crate::adapters::client::{ClientPlan, Redirects, cause_of};
+use crate::adapters::client::{ClientPlan, Clients, Redirects};
 use crate::adapters::contents::Kept;
 use crate::adapters::discreet::Discreet;
 use crate::adapters::eras::EraFile;
@@ -30,7 +29,7 @@ use crate::manners::Manners;
 use crate::model::Model;
 use crate::world::World;
 
-/// Time to reach a server of tools; how long it may take to be ready is its ensemble's.
+/// Time to reach a server for tools; how long it may take to be ready is its ensemble's.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What connecting is done for.
@@ -53,23 +52,6 @@ pub(crate) struct Connected {
     servers: Servers,
     guardian: Guardian,
     said: Said,
-}
-
-/// A server that is asked for its survey while an ensemble has it.
-struct Shared(Arc<McpConnection>);
-
-impl Connection for Shared {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        self.0.connect(ensemble)
-    }
-
-    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
-        self.0.refresh(ensemble)
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        self.0.disconnect()
-    }
 }
 
 /// What connections said to the user and was not yet passed on.
@@ -162,8 +144,7 @@ impl Wiring<'_> {
         said: &Said,
     ) -> (Vec<Ensemble>, Servers) {
         let declared = Arc::new(self.surroundings(guardian));
-        let [anywhere, outside] = [None, self.world.project().map(Path::to_path_buf)]
-            .map(|avoid| Arc::new(self.surroundings_of_servers(guardian, said, avoid)));
+        let around_servers = Arc::new(self.surroundings_of_servers(guardian, said));
         let mut servers = Vec::new();
         let mut connection = |plan: &EnsemblePlan| -> Box<dyn Connection> {
             let redactor = self.manners.redactor.clone();
@@ -171,13 +152,10 @@ impl Wiring<'_> {
                 let inner = DeclaredConnection::new(plan, all_builtins(), Arc::clone(&declared));
                 return Box::new(Discreet { inner, redactor });
             };
-            // A project's own directory is no place to find a program by its bare name.
-            let of_project = plan.origin.scope == Scope::Project;
-            let surroundings = Arc::clone(if of_project { &outside } else { &anywhere });
             let connection = at_home(plan, connection, self.world);
-            let server = Arc::new(McpConnection::new(plan, &connection, surroundings));
+            let server = Arc::new(McpConnection::new(plan, &connection, Arc::clone(&around_servers)));
             servers.push((plan.name.clone(), Arc::clone(&server)));
-            Box::new(Discreet { inner: Shared(server), redactor })
+            Box::new(Discreet { inner: server, redactor })
         };
         let ensembles = plans.iter().map(|plan| Ensemble::new(plan, connection(plan))).collect();
         (ensembles, servers)
@@ -192,28 +170,23 @@ impl Wiring<'_> {
             environment: self.environment(),
             inherited: self.inherited(),
             guardian: guardian.clone(),
-            fetch: Arc::new(HttpFetch),
+            fetch: Arc::new(HttpFetch::new(CONNECT_TIMEOUT)),
             artefacts: Arc::new(self.contents.shown()),
         }
     }
 
-    fn surroundings_of_servers(
-        &self,
-        guardian: &Guardian,
-        said: &Said,
-        avoid: Option<PathBuf>,
-    ) -> converse_mcp::Surroundings {
-        let said = said.clone();
+    fn surroundings_of_servers(&self, guardian: &Guardian, said: &Said) -> converse_mcp::Surroundings {
+        let (said, clients) = (said.clone(), clients_of_servers());
         converse_mcp::Surroundings {
             workspace: self.world.cwd.clone(),
             environment: self.environment(),
             inherited: self.inherited(),
             guardian: guardian.clone(),
-            http: Box::new(client),
+            http: Box::new(move |https| clients.get(https).cloned().map_err(|cause| cause.message)),
             eras: Arc::new(EraFile::new(self.world.cache_dir())),
             lists: Arc::new(ListFiles::new(self.world.cache_dir())),
             artefacts: Arc::new(self.contents.shown()),
-            avoid,
+            project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| said.add(line)),
         }
     }
@@ -279,14 +252,9 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
 
 /// Connections are not kept for the next request: a server that answers and then waits for the acknowledgement would
 /// make each one 40 ms late.
-fn client(https: bool) -> Result<reqwest::Client, String> {
-    let plan = ClientPlan {
-        connect_timeout: CONNECT_TIMEOUT,
-        https,
-        redirects: Redirects::SameOrigin,
-        reuse: false,
-    };
-    plan.build().map_err(|error| cause_of(&error).message)
+fn clients_of_servers() -> Clients {
+    let redirects = Redirects::SameOrigin;
+    Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, reuse: false })
 }
 
 /// What tools may never write to: our own configuration, sessions, whom the user has trusted, lists of tools, and what

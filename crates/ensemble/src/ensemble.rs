@@ -30,6 +30,21 @@ pub trait Connection: Send + Sync {
     fn disconnect(&self) -> BoxFuture<'_, ()>;
 }
 
+/// Whoever holds another clone may ask it for more than this port offers.
+impl<C: Connection + ?Sized> Connection for Arc<C> {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        self.as_ref().connect(ensemble)
+    }
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        self.as_ref().refresh(ensemble)
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        self.as_ref().disconnect()
+    }
+}
+
 /// Why an ensemble has no tools in this run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("ensemble `{ensemble}` could not be connected: {reason}")]

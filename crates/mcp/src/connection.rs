@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use converse_config::{ConnectionPlan, EnsemblePlan, Policy, ToolFilter};
+use converse_config::{ConnectionPlan, EnsemblePlan, Policy, Scope, ToolFilter};
 use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
 use futures_util::future::BoxFuture;
 
@@ -44,7 +44,7 @@ pub struct McpConnection {
 impl McpConnection {
     /// Nothing is started or contacted before it is connected.
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
-        let (way, default_timeout) = way(&connection.way);
+        let (way, default_timeout) = way(&connection.way, plan.origin.scope == Scope::Project);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);
         let keys = Keys::of(&connection.way, &surroundings.workspace);
         Self::over(plan, Server::new(way, connection.protocol, timeout, surroundings, keys))
@@ -173,10 +173,10 @@ impl std::fmt::Debug for McpConnection {
     }
 }
 
-fn way(way: &converse_config::Way) -> (Way, Duration) {
+fn way(way: &converse_config::Way, of_project: bool) -> (Way, Duration) {
     match way.clone() {
         converse_config::Way::Stdio { command, environment, cwd } => {
-            let launch = Launch { command, environment, cwd };
+            let launch = Launch { command, environment, cwd, of_project };
             let timeout = launch.default_timeout();
             (Way::Stdio(launch), timeout)
         }

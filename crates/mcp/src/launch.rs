@@ -21,6 +21,8 @@ pub(crate) struct Launch {
     pub(crate) command: Vec<SecretRef>,
     pub(crate) environment: Vec<(String, SecretRef)>,
     pub(crate) cwd: Option<PathBuf>,
+    /// Declared by the project, whose own directory is no place to find a program by its bare name.
+    pub(crate) of_project: bool,
 }
 
 impl Launch {
@@ -45,7 +47,8 @@ impl Launch {
             None => surroundings.workspace.clone(),
         };
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
-        let program = find_program(&program, path, &cwd, surroundings.avoid.as_deref())?;
+        let avoid = surroundings.project.as_deref().filter(|_| self.of_project);
+        let program = find_program(&program, path, &cwd, avoid)?;
         Ok(Spawn { program, arguments: command.collect(), environment, cwd, stdin: true })
     }
 
@@ -74,7 +77,7 @@ mod tests {
     fn launchers_get_more_time() {
         let timeout = |program: &str| {
             let command = vec![SecretRef::Literal(program.to_owned())];
-            Launch { command, environment: vec![], cwd: None }.default_timeout().as_secs()
+            Launch { command, environment: vec![], cwd: None, of_project: false }.default_timeout().as_secs()
         };
         for (program, seconds) in [
             ("npx", 30),

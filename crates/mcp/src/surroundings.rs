@@ -26,8 +26,9 @@ pub struct Surroundings {
     pub lists: Arc<dyn Lists>,
     /// Keeps the bytes of pictures and sounds.
     pub artefacts: Arc<dyn Artefacts>,
-    /// Programs below it are not found by a bare name: a project's directory that nobody has trusted.
-    pub avoid: Option<PathBuf>,
+    /// The directory of the project, if there is one: programs below it are not found by a bare name for servers that
+    /// the project itself declares.
+    pub project: Option<PathBuf>,
     pub warn: Warn,
 }
 

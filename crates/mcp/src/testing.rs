@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use converse_canister::{Arguments, Digest};
 use converse_config::{EnsemblePlan, Environment, Origin, Policy, Protocol, Scope, ToolFilter};
-use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Host, InvokeError, Tool,
-};
-use futures_util::future::BoxFuture;
+use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
@@ -183,22 +180,6 @@ impl Artefacts for Shelf {
     }
 }
 
-struct Shared(Arc<McpConnection>);
-
-impl Connection for Shared {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        self.0.connect(ensemble)
-    }
-
-    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
-        self.0.refresh(ensemble)
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        self.0.disconnect()
-    }
-}
-
 pub(crate) fn plan() -> EnsemblePlan {
     EnsemblePlan {
         name: "fake".to_owned().try_into().unwrap(),
@@ -242,14 +223,14 @@ impl Stage {
             eras: Arc::clone(&self.eras) as Arc<dyn Eras>,
             lists: Arc::clone(&self.lists) as Arc<dyn Lists>,
             artefacts: Arc::new(Shelf(true)),
-            avoid: None,
+            project: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
         };
         let way = Way::Pipes(self.fake.clone());
         let keys = Keys { era: "key".to_owned(), list: "list".to_owned() };
         let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys);
         let connection = Arc::new(McpConnection::over(&self.plan, server));
-        let ensemble = Ensemble::new(&self.plan, Box::new(Shared(Arc::clone(&connection))));
+        let ensemble = Ensemble::new(&self.plan, Box::new(Arc::clone(&connection)));
         (connection, ensemble)
     }
 

@@ -3,6 +3,7 @@
 //! Plain `http:` loads no certificates at all (loading the platform's costs as much as all the rest of a short run).
 //! For `https:` they are the platform's, or the bundled ones where a machine has none.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::{Client, ClientBuilder, redirect};
@@ -16,21 +17,45 @@ pub(crate) enum Redirects {
     Never,
 }
 
+/// Two clients of one set-up, each built at its first use and once: without certificates, and with them.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    plan: ClientPlan,
+    plain: OnceLock<Result<Client, Cause>>,
+    secure: OnceLock<Result<Client, Cause>>,
+}
+
+impl Clients {
+    pub(crate) fn new(plan: ClientPlan) -> Self {
+        Self { plan, plain: OnceLock::new(), secure: OnceLock::new() }
+    }
+
+    pub(crate) fn get(&self, https: bool) -> Result<&Client, Cause> {
+        let place = if https { &self.secure } else { &self.plain };
+        let build = || self.plan.build(https).map_err(|error| cause_of(&error));
+        place.get_or_init(build).as_ref().map_err(Clone::clone)
+    }
+
+    /// The one that such an address needs.
+    pub(crate) fn to(&self, uri: &http::Uri) -> Result<&Client, Cause> {
+        self.get(uri.scheme() == Some(&http::uri::Scheme::HTTPS))
+    }
+}
+
 /// Set-up of a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientPlan {
     pub(crate) connect_timeout: Duration,
-    pub(crate) https: bool,
     pub(crate) redirects: Redirects,
     /// Connections that are kept open for the next request.
     pub(crate) reuse: bool,
 }
 
 impl ClientPlan {
-    pub(crate) fn build(self) -> Result<Client, reqwest::Error> {
+    fn build(self, https: bool) -> Result<Client, reqwest::Error> {
         // Fails only when somebody has installed one before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        if self.https {
+        if https {
             // Without any certificate on the machine the platform's verifier cannot be built.
             self.builder().build().or_else(|_| with_bundled_roots(self.builder()).build())
         } else {
@@ -102,7 +127,7 @@ pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
 }
 
 /// Why an exchange failed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Cause {
     pub(crate) kind: CauseKind,
     pub(crate) message: String,

@@ -9,12 +9,16 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use http::Request;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 
-use crate::adapters::client::{CauseKind, ClientPlan, Redirects, cause_of};
+use crate::adapters::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+#[derive(Debug)]
+pub(crate) struct HttpFetch(Clients);
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HttpFetch;
+impl HttpFetch {
+    pub(crate) fn new(connect_timeout: Duration) -> Self {
+        Self(Clients::new(ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false }))
+    }
+}
 
 impl Fetch for HttpFetch {
     fn fetch<'a>(
@@ -23,14 +27,8 @@ impl Fetch for HttpFetch {
         limit: usize,
     ) -> BoxFuture<'a, Result<Fetched, FetchError>> {
         async move {
-            let https = request.uri().scheme() == Some(&http::uri::Scheme::HTTPS);
-            let plan = ClientPlan {
-                connect_timeout: CONNECT_TIMEOUT,
-                https,
-                redirects: Redirects::Never,
-                reuse: false,
-            };
-            let client = plan.build().map_err(|error| FetchError::Refused(cause_of(&error).message))?;
+            let unbuilt = |cause: Cause| FetchError::Refused(cause.message);
+            let client = self.0.to(request.uri()).map_err(unbuilt)?;
             let request = reqwest::Request::try_from(request).map_err(|error| failed(&error))?;
             let response = client.execute(request).await.map_err(|error| failed(&error))?;
             let status = response.status().as_u16();

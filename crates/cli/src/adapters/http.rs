@@ -1,36 +1,25 @@
 //! The provider's wire over HTTP, by reqwest.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::adapters::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
+use crate::adapters::secrets::Secret;
 use bytes::Bytes;
 use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
 use converse_provider::AuthScheme;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use reqwest::Client;
-
-use crate::adapters::client::{Cause, CauseKind, ClientPlan, Redirects, cause_of};
-use crate::adapters::secrets::Secret;
 
 pub(crate) struct HttpWire {
     key: Option<Secret>,
-    connect_timeout: Duration,
-    client: OnceLock<Result<Client, WireError>>,
+    clients: Clients,
 }
 
 impl HttpWire {
     pub(crate) fn new(key: Option<Secret>, connect_timeout: Duration) -> Self {
-        Self { key, connect_timeout, client: OnceLock::new() }
-    }
-
-    fn client(&self, uri: &http::Uri) -> Result<&Client, WireError> {
-        let https = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
-        let connect_timeout = self.connect_timeout;
-        let plan = ClientPlan { connect_timeout, https, redirects: Redirects::SameOrigin, reuse: true };
-        let build = || plan.build().map_err(|error| translate(&error));
-        self.client.get_or_init(build).as_ref().map_err(Clone::clone)
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, reuse: true };
+        Self { key, clients: Clients::new(plan) }
     }
 
     fn authorise(&self, request: &mut http::Request<Bytes>, auth: &AuthScheme) -> Result<(), WireError> {
@@ -63,7 +52,7 @@ impl Wire for HttpWire {
         auth: &'a AuthScheme,
     ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
         async move {
-            let client = self.client(request.uri())?;
+            let client = self.clients.to(request.uri()).map_err(in_words)?;
             self.authorise(&mut request, auth)?;
             let request = reqwest::Request::try_from(request).map_err(|error| translate(&error))?;
             tracing::debug!(url = %request.url(), "sending a request");
@@ -79,9 +68,12 @@ impl Wire for HttpWire {
     }
 }
 
-/// The cause in the words of the wire.
 fn translate(error: &reqwest::Error) -> WireError {
-    let Cause { kind, message } = cause_of(error);
+    in_words(cause_of(error))
+}
+
+/// The cause in the words of the wire.
+fn in_words(Cause { kind, message }: Cause) -> WireError {
     let kind = match kind {
         CauseKind::Tls => WireErrorKind::Tls,
         CauseKind::Request => WireErrorKind::Request,

@@ -4,15 +4,16 @@
 //! mended by writing over it: what it held is for the user to look at.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use converse_session::{LOCK_TRIES, lock_within};
 use serde::{Deserialize, Serialize};
 
 use super::FileDigest;
+use super::private::{private_dir, private_file};
 use crate::world::World;
 
 const NAME: &str = "trust.jsonl";
@@ -155,11 +156,8 @@ impl Store {
 
     /// Two runs that write must not lose each other's word, least of all a revocation.
     fn lock(&self) -> io::Result<File> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        if fs::metadata(&self.dir)?.permissions().mode() & 0o777 != 0o700 {
-            fs::set_permissions(&self.dir, Permissions::from_mode(0o700))?;
-        }
-        let lock = private(OpenOptions::new().write(true).create(true), self.dir.join("trust.lock"))?;
+        private_dir(&self.dir)?;
+        let lock = private_file(OpenOptions::new().write(true).create(true), &self.dir.join("trust.lock"))?;
         if lock_within(&lock, LOCK_TRIES)? {
             return Ok(lock);
         }
@@ -177,7 +175,7 @@ impl Store {
             return Err(io::Error::other(format!("it would have more than {MAX_BYTES} bytes")));
         }
         let temporary = self.dir.join(format!(".tmp-{NAME}"));
-        let written = private(OpenOptions::new().write(true).create(true).truncate(true), temporary.clone())
+        let written = private_file(OpenOptions::new().write(true).create(true).truncate(true), &temporary)
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&temporary, self.path()))
             .and_then(|()| File::open(&self.dir)?.sync_all());
@@ -188,15 +186,10 @@ impl Store {
     }
 }
 
-/// The umask narrows a mode and an old file keeps its own, so it is set afterwards too.
-fn private(options: &mut OpenOptions, path: PathBuf) -> io::Result<File> {
-    let file = options.mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {

@@ -5,9 +5,8 @@
 //! be found. What no record names any more is removed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
-use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use converse_session::digest;
 use similar::TextDiff;
 
 use super::FileDigest;
+use super::private::{private_dir, private_file};
 use super::regular::open_regular;
 use crate::world::World;
 
@@ -64,20 +64,10 @@ impl Texts {
     }
 
     fn put(&self, sha256: &str, text: &str) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        // The umask narrows what is made, and an old directory keeps what it has.
-        fs::set_permissions(&self.dir, Permissions::from_mode(0o700))?;
+        private_dir(&self.dir)?;
         let temporary = self.dir.join(format!(".tmp-{}-{sha256}", std::process::id()));
-        let written = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| {
-                file.set_permissions(Permissions::from_mode(0o600))?;
-                io::Write::write_all(&mut file, text.as_bytes())
-            })
+        let written = private_file(OpenOptions::new().write(true).create(true).truncate(true), &temporary)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| fs::rename(&temporary, self.dir.join(sha256)));
         written.inspect_err(|_| drop(fs::remove_file(&temporary)))
     }
@@ -98,6 +88,8 @@ fn read(path: &Path, sha256: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn file(path: &str, text: &str) -> FileDigest {

@@ -80,7 +80,7 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
         eras: Arc::clone(eras) as Arc<dyn Eras>,
         lists: Arc::new(Nowhere),
         artefacts: Arc::new(Nowhere),
-        avoid: None,
+        project: None,
         warn: Arc::new(|_| ()),
     };
     Ensemble::new(&plan, Box::new(McpConnection::new(&plan, &connection, Arc::new(surroundings))))
