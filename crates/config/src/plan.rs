@@ -58,6 +58,26 @@ pub struct EnsemblePlan {
 }
 
 impl EnsemblePlan {
+    /// What a descriptor means that says nothing but a name: enabled, trusted, the product's limits, and no tools.
+    pub fn bare(name: EnsembleName, origin: Origin) -> Self {
+        Self {
+            name,
+            description: String::new(),
+            enabled: true,
+            required: false,
+            lazy: false,
+            prefix: None,
+            connection: None,
+            configuration: Map::new(),
+            defaults: Policy::default(),
+            invokers: Vec::new(),
+            filter: ToolFilter::default(),
+            tools: BTreeMap::new(),
+            trusted: true,
+            origin,
+        }
+    }
+
     /// The names of all variables that it refers to, some of them more than once.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let of_connection = self.connection.iter().flat_map(ConnectionPlan::variables);

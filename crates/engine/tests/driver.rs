@@ -10,7 +10,7 @@ use bytes::Bytes;
 use converse_canister::{
     Arguments, Canister, Content, Decision, Digest, NoBlobs, Outcome, Stop, Supervisor, Transcript, User,
 };
-use converse_config::{EnsemblePlan, OnFailure, Origin, Permission, Policy, Rule, Scope, ToolFilter};
+use converse_config::{EnsemblePlan, OnFailure, Origin, Permission, Policy, Rule, Scope};
 use converse_engine::{
     Approver, ByteStream, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Sink,
     SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse, noted,
@@ -191,20 +191,11 @@ impl Artefacts for Nowhere {
 
 async fn roster(policy: Policy, rules: Vec<Rule>) -> Roster {
     let plan = EnsemblePlan {
-        name: "t".to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
-        prefix: None,
-        connection: None,
-        configuration: serde_json::Map::new(),
         defaults: policy.clone(),
-        invokers: Vec::new(),
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin: Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 },
+        ..EnsemblePlan::bare(
+            "t".to_owned().try_into().unwrap(),
+            Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 },
+        )
     };
     let (roster, failures) =
         Roster::connect(vec![Ensemble::new(&plan, Box::new(Fakes(policy)))], rules, Arc::new(Nowhere)).await;

@@ -11,7 +11,7 @@ use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationR
 use converse_child::Guardian;
 use converse_config::{
     EnsemblePlan, Environment, InvokerKind, InvokerPlan, Origin, Permission, Policy, Rule, Scope, Template,
-    TemplatePiece, ToolFilter,
+    TemplatePiece,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -133,22 +133,7 @@ pub(crate) fn plan(kind: InvokerKind, policy: Policy, scope: Scope) -> EnsembleP
         policy,
         origin: origin.clone(),
     };
-    EnsemblePlan {
-        name: "t".to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
-        prefix: None,
-        connection: None,
-        configuration: serde_json::Map::new(),
-        defaults: Policy::default(),
-        invokers: vec![invoker],
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin,
-    }
+    EnsemblePlan { invokers: vec![invoker], ..EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin) }
 }
 
 pub(crate) async fn connect(plan: &EnsemblePlan, surroundings: Surroundings) -> (Roster, Vec<ConnectError>) {

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, Outcome, TurnId};
-use converse_config::{
-    ConnectionPlan, EnsemblePlan, Origin, Permission, Policy, Protocol, Rule, Scope, ToolFilter, Way,
-};
+use converse_config::{ConnectionPlan, EnsemblePlan, Origin, Permission, Policy, Protocol, Rule, Scope, Way};
 use converse_ensemble::{
     Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
     Roster, Tool, Verdict,
@@ -109,20 +107,12 @@ fn ensemble(name: &str, prefix: Option<&str>, script: Vec<Does>) -> (Ensemble, A
     let way = Way::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
     let connect_timeout = Some(Duration::from_secs(7));
     let plan = EnsemblePlan {
-        name: name.to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
         prefix: prefix.map(str::to_owned),
         connection: Some(ConnectionPlan { way, connect_timeout, protocol: Protocol::Auto }),
-        configuration: serde_json::Map::new(),
-        defaults: Policy::default(),
-        invokers: Vec::new(),
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+        ..EnsemblePlan::bare(
+            name.to_owned().try_into().unwrap(),
+            Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+        )
     };
     let asked = Arc::new(Mutex::new(0));
     let connection = Scripted { script: Mutex::new(script.into()), asked: Arc::clone(&asked) };

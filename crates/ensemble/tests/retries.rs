@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, Outcome, TurnId};
-use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope, ToolFilter};
+use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
 use converse_ensemble::{
     Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
     Roster, Tool, Verdict,
@@ -54,22 +54,10 @@ impl Artefacts for Nowhere {
 
 /// What became of it, and how often it was tried.
 async fn run(error: InvokeError, policy: Policy) -> (Outcome, u32) {
-    let plan = EnsemblePlan {
-        name: "t".to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
-        prefix: None,
-        connection: None,
-        configuration: serde_json::Map::new(),
-        defaults: Policy::default(),
-        invokers: Vec::new(),
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
-    };
+    let plan = EnsemblePlan::bare(
+        "t".to_owned().try_into().unwrap(),
+        Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+    );
     let tries = Arc::new(Mutex::new(0));
     let invocable: Arc<dyn Invocable> = Arc::new(Once(Mutex::new(Some(error)), Arc::clone(&tries)));
     let ensemble = Ensemble::new(&plan, Box::new(Given(Mutex::new(Some(invocable)), policy)));

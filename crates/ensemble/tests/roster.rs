@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope, ToolFilter};
+use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
 use converse_ensemble::{
     Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
     Roster, Tool, Verdict,
@@ -67,20 +67,11 @@ fn ensemble(
     state: Result<(), &'static str>,
 ) -> Ensemble {
     let plan = EnsemblePlan {
-        name: name.to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
         prefix: prefix.map(str::to_owned),
-        connection: None,
-        configuration: serde_json::Map::new(),
-        defaults: Policy::default(),
-        invokers: Vec::new(),
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+        ..EnsemblePlan::bare(
+            name.to_owned().try_into().unwrap(),
+            Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+        )
     };
     Ensemble::new(&plan, Box::new(Given(tools.to_vec(), state)))
 }

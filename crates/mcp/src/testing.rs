@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest};
-use converse_config::{EnsemblePlan, Environment, Origin, Policy, Protocol, Scope, ToolFilter};
+use converse_config::{EnsemblePlan, Environment, Origin, Protocol, Scope};
 use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
@@ -181,22 +181,10 @@ impl Artefacts for Shelf {
 }
 
 pub(crate) fn plan() -> EnsemblePlan {
-    EnsemblePlan {
-        name: "fake".to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
-        prefix: None,
-        connection: None,
-        configuration: Map::new(),
-        defaults: Policy::default(),
-        invokers: Vec::new(),
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
-    }
+    EnsemblePlan::bare(
+        "fake".to_owned().try_into().unwrap(),
+        Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+    )
 }
 
 impl Stage {

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest};
-use converse_config::{
-    ConnectionPlan, EnsemblePlan, Environment, Origin, Policy, Protocol, Scope, ToolFilter, Way,
-};
+use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Protocol, Scope, Way};
 use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
 use converse_mcp::{Era, Eras, Lists, McpConnection, Surroundings};
 
@@ -56,20 +54,11 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
     let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
     let connection = ConnectionPlan { way, connect_timeout: Some(timeout), protocol: Protocol::Auto };
     let plan = EnsemblePlan {
-        name: "web".to_owned().try_into().unwrap(),
-        description: String::new(),
-        enabled: true,
-        required: false,
-        lazy: false,
-        prefix: None,
         connection: Some(connection.clone()),
-        configuration: serde_json::Map::new(),
-        defaults: Policy::default(),
-        invokers: Vec::new(),
-        filter: ToolFilter::default(),
-        tools: Default::default(),
-        trusted: true,
-        origin: Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+        ..EnsemblePlan::bare(
+            "web".to_owned().try_into().unwrap(),
+            Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
+        )
     };
     let surroundings = Surroundings {
         workspace,
