@@ -87,13 +87,18 @@ impl Child {
     /// Ends it, politely first: stdin closed, `patience`, SIGTERM to the group, `patience`, SIGKILL to the group; then
     /// the whole group is gone (grandchildren too, even if the leader ended by itself). Returns at once when it is
     /// over, after `patience` twice and a second at the latest. Dropped half-way: killed.
-    pub async fn end(mut self, patience: Duration) {
+    pub async fn end(self, patience: Duration) {
+        self.end_after(patience, patience).await;
+    }
+
+    /// The same, but SIGTERM comes so long after its stdin was closed.
+    pub async fn end_after(mut self, goodbye: Duration, patience: Duration) {
         self.stdin = None;
         // Nobody reads it any more: who waits to write shall not wait for ever.
         self.stdout = None;
         let Some(Running { group, exit }) = &mut self.running else { return };
-        for signal in [Signal::TERM, Signal::KILL] {
-            if group.gone_within(patience, exit).await {
+        for (wait, signal) in [(goodbye, Signal::TERM), (patience, Signal::KILL)] {
+            if group.gone_within(wait, exit).await {
                 return;
             }
             group.signal(signal);

@@ -8,8 +8,10 @@ mod explain;
 mod foreign;
 mod init;
 mod lock;
+mod mcp;
 mod models;
 mod schema;
+mod serve;
 mod test;
 
 use std::path::PathBuf;
@@ -25,8 +27,10 @@ pub(crate) use explain::ExplainArgs;
 pub(crate) use foreign::{Destination, ExportArgs, ForeignFormat, ImportArgs};
 pub(crate) use init::InitArgs;
 pub(crate) use lock::LockArgs;
+pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use models::{ModelsListArgs, ModelsShowArgs};
 pub(crate) use schema::{SchemaArgs, SchemaOf};
+pub(crate) use serve::{FrontArgs, ServeArgs};
 pub(crate) use test::{TestArgs, TestFormat};
 
 /// Declared tools plus any model: conversations that can be scripted, audited, tested and trusted.
@@ -72,6 +76,11 @@ pub(crate) enum Command {
     /// The "always" answers that are remembered: list, revoke
     #[command(subcommand)]
     Approvals(Approvals),
+    /// One MCP server, looked at from the outside
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// The ensembles as an MCP server: checked, judged, limited and audited for whoever calls
+    Serve(Box<ServeArgs>),
     /// What of this machine converse can use
     Doctor(DoctorArgs),
     /// The models there are
@@ -120,8 +129,12 @@ pub(crate) struct Ask {
     #[command(flatten)]
     pub(crate) rules: Rules,
 
-    /// A picture, document or recording for the model to read (repeatable)
-    #[arg(short, long, value_name = "FILE|URL")]
+    /// A prompt of an MCP server: its arguments are the key=value words after it
+    #[arg(long = "prompt", value_name = "ENSEMBLE.NAME")]
+    pub(crate) mcp_prompt: Option<String>,
+
+    /// A picture, document or recording for the model to read, or a resource of an MCP server (repeatable)
+    #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI")]
     pub(crate) attach: Vec<String>,
 
     /// The answer must be JSON of this schema; exit 6 if it never is

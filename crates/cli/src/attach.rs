@@ -5,24 +5,33 @@
 //! (<https://platform.claude.com/docs/en/build-with-claude/vision>, 2026-11). Their bytes are kept by digest in the
 //! session, so that the conversation can go on with them.
 
+mod from_server;
 mod from_url;
 mod kind;
+mod opening;
+mod prompt;
 mod short;
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::sync::Arc;
 use std::time::Instant;
 
-use converse_canister::{Canister, Content, Document, User};
+use converse_canister::{Blobs, Canister, Content, Document, TurnId, User};
 use converse_ensemble::Artefacts;
+use converse_mcp::{McpConnection, PromptMessage};
 use converse_provider::{Endpoint, Facts, Fate, Medium, Place, budget, encoded, fate, most_bytes};
 
 use crate::adapters::contents::Kept;
+use crate::adapters::secrets::Redactor;
 use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::trust::open_regular;
 use crate::world::World;
 
+use from_server::Named;
 use kind::Kind;
+pub(crate) use prompt::Asked;
 pub(crate) use short::shortened;
 
 /// Of one attachment.
@@ -38,14 +47,25 @@ struct Attachment {
     name: String,
     mime: &'static str,
     kind: Kind,
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
 }
 
-/// What a user says in one turn: attachments and words.
+/// One that is here, or one that a server has.
+#[derive(Debug, Clone)]
+enum Handed {
+    Here(Attachment),
+    Awaited(Named),
+}
+
+/// What a user says in one turn: attachments, a prompt of a server, words.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
-    attachments: Vec<Attachment>,
-    pub(crate) words: String,
+    handed: Vec<Handed>,
+    /// To be had from its server.
+    asked: Option<Asked>,
+    /// The messages of a prompt, once they are here.
+    opening: Vec<PromptMessage>,
+    words: String,
 }
 
 /// What bounds the reading.
@@ -67,25 +87,83 @@ impl Said {
             let message = format!("{} attachments are more than {MOST}", named.len());
             return Err(Failure::usage("attachment", message));
         }
-        let mut attachments = Vec::new();
-        let mut together = 0;
+        let mut said = Self { words, ..Self::default() };
         for name in named {
-            let attachment = one(name, world, bounds)?;
-            together += attachment.bytes.len();
-            if together > MOST_TOGETHER {
-                let message = format!("the attachments have more than {MOST_TOGETHER} bytes together");
-                return Err(Failure::usage("attachment-too-large", message));
-            }
-            attachments.push(attachment);
+            said.handed.push(one(name, world, bounds)?);
+            said.is_light()?;
         }
-        Ok(Self { attachments, words })
+        Ok(said)
+    }
+
+    /// The same with a prompt of a server; its words go before those that are there.
+    pub(crate) fn asking(self, asked: Asked) -> Self {
+        Self { asked: Some(asked), ..self }
+    }
+
+    /// The ensembles whose servers have some of it.
+    pub(crate) fn servers(&self) -> BTreeSet<&str> {
+        let resources = self.handed.iter().filter_map(|handed| match handed {
+            Handed::Awaited(named) => Some(named.ensemble.as_str()),
+            Handed::Here(_) => None,
+        });
+        resources.chain(self.asked.iter().map(|asked| asked.ensemble.as_str())).collect()
+    }
+
+    /// All of it, what servers have included. Nothing that they say holds a secret of ours. Bytes in prompts are held by
+    /// `artefacts` until they are kept.
+    pub(crate) async fn gathered<'s>(
+        &self,
+        server: impl Fn(&str) -> Result<&'s McpConnection, Failure>,
+        redactor: &Redactor,
+        artefacts: &dyn Artefacts,
+    ) -> Result<Self, Failure> {
+        let mut said = Self { words: self.words.clone(), ..Self::default() };
+        for handed in &self.handed {
+            match handed {
+                Handed::Here(_) => said.handed.push(handed.clone()),
+                Handed::Awaited(named) => {
+                    let read = named.read(server(&named.ensemble)?, redactor).await?;
+                    said.handed.extend(read.into_iter().map(Handed::Here));
+                }
+            }
+            said.is_light()?;
+        }
+        if let Some(asked) = &self.asked {
+            let filled = asked.filled(server(&asked.ensemble)?, redactor, artefacts).await?;
+            let words = [filled.rest, said.words].into_iter().filter(|words| !words.trim().is_empty());
+            said.words = words.collect::<Vec<_>>().join("\n\n");
+            said.opening = filled.messages;
+            if said.words.is_empty() {
+                asked.stands_alone(&said.opening)?;
+            }
+        }
+        Ok(said)
+    }
+
+    fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.handed.iter().filter_map(|handed| match handed {
+            Handed::Here(attachment) => Some(attachment),
+            Handed::Awaited(_) => None,
+        })
+    }
+
+    fn is_light(&self) -> Result<(), Failure> {
+        if self.handed.len() > MOST {
+            let message = format!("{} attachments are more than {MOST}", self.handed.len());
+            return Err(Failure::usage("attachment", message));
+        }
+        if self.attachments().map(|attachment| attachment.bytes.len()).sum::<usize>() > MOST_TOGETHER {
+            let message = format!("the attachments have more than {MOST_TOGETHER} bytes together");
+            return Err(Failure::usage("attachment-too-large", message));
+        }
+        Ok(())
     }
 
     /// Is each of them, and are all together, within what the wire's server is known to take?
     pub(crate) fn fits(&self, endpoint: &Endpoint, facts: &Facts, model: &str) -> Result<(), Failure> {
         let dialect = endpoint.dialect;
         let mut together = 0;
-        for Attachment { name, mime, bytes, .. } in &self.attachments {
+        for Attachment { name, mime, bytes, .. } in self.attachments() {
             if fate(endpoint, model, facts, Place::Said, mime) == Fate::Inline {
                 together += encoded(bytes.len());
             }
@@ -107,11 +185,17 @@ impl Said {
         Ok(())
     }
 
-    /// What joins the transcript: a document for each text, then the user's message. The bytes are kept first.
-    pub(crate) fn canisters(&self, keep: &dyn Artefacts) -> Result<Vec<Canister>, Failure> {
+    /// What joins the transcript: a document for each text, the messages of a prompt, the user's message. The bytes are
+    /// kept first; those of a prompt are taken from `held`. `turn`: the next reply's.
+    pub(crate) fn canisters(
+        &self,
+        keep: &dyn Artefacts,
+        held: &dyn Blobs,
+        turn: TurnId,
+    ) -> Result<Vec<Canister>, Failure> {
         let mut canisters = Vec::new();
         let mut content = Vec::new();
-        for attachment in &self.attachments {
+        for attachment in self.attachments() {
             match attachment.kind {
                 Kind::Text => canisters.push(attachment.document()),
                 Kind::Bytes(mime) => {
@@ -121,8 +205,14 @@ impl Said {
                 }
             }
         }
-        content.push(Content::text(self.words.clone()));
-        canisters.push(Canister::User(User { content }));
+        canisters.extend(opening::canisters(&self.opening, keep, held, turn)?);
+        // A prompt may be all that is said.
+        if self.opening.is_empty() || !self.words.is_empty() {
+            content.push(Content::text(self.words.clone()));
+        }
+        if !content.is_empty() {
+            canisters.push(Canister::User(User { content }));
+        }
         Ok(canisters)
     }
 }
@@ -144,7 +234,7 @@ impl Attachment {
             Kind::Text => kind::text_mime(&name),
             Kind::Bytes(mime) => mime,
         };
-        Ok(Self { name, mime, kind, bytes })
+        Ok(Self { name, mime, kind, bytes: bytes.into() })
     }
 
     fn document(&self) -> Canister {
@@ -155,17 +245,17 @@ impl Attachment {
     }
 }
 
-fn one(named: &str, world: &World, bounds: Bounds<'_>) -> Result<Attachment, Failure> {
+fn one(named: &str, world: &World, bounds: Bounds<'_>) -> Result<Handed, Failure> {
     if named == "-" {
         return Err(refused(named, "stdin is read with the question; name a file"));
     }
-    if named.starts_with("mcp:") {
-        return Err(refused(named, "resources of MCP servers come with a later version"));
+    if let Some(resource) = named.strip_prefix("mcp:") {
+        return Named::parse(resource).map(Handed::Awaited);
     }
     if named.contains("://") {
-        return crate::block_on(fetched(named, bounds))?;
+        return crate::block_on(fetched(named, bounds))?.map(Handed::Here);
     }
-    from_file(named, world)
+    from_file(named, world).map(Handed::Here)
 }
 
 async fn fetched(url: &str, bounds: Bounds<'_>) -> Result<Attachment, Failure> {

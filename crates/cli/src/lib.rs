@@ -1,6 +1,9 @@
 //! The program. `main` takes a snapshot of the world, reads the command line, runs one command and turns whatever came
 //! of it into an exit code; nothing else in the workspace knows that there is a process.
 
+// What connects servers waits within what waits, deeper than the compiler looks by itself when it optimises.
+#![recursion_limit = "256"]
+
 mod adapters;
 mod answer;
 mod approvals;
@@ -32,7 +35,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 
-use crate::args::{Audit, Cli, Command, Format, Models};
+use crate::args::{Audit, Cli, Command, Format, Mcp, Models};
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 use crate::render::output::{write_stderr, write_stdout};
@@ -87,6 +90,8 @@ fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), F
         Command::Ensembles(command) => commands::ensembles::run(command, manners, world),
         Command::Explain(args) => commands::explain::run(args, manners, world),
         Command::Approvals(command) => commands::approvals::run(command, manners, world),
+        Command::Mcp(Mcp::Probe(args)) => commands::mcp::probe(args, manners, world),
+        Command::Serve(args) => commands::serve::run(args, manners, world),
         Command::Doctor(args) => commands::doctor::run(args, manners, world),
         Command::Models(Models::List(args)) => commands::models::list(args, manners, world),
         Command::Models(Models::Show(args)) => commands::models::show(args, manners, world),

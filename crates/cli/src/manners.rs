@@ -34,7 +34,10 @@ impl Manners {
             quiet: cli.quiet,
             plain: cli.plain,
             verbose: cli.verbose > 0,
-            can_ask: world.stdin == Input::Terminal && world.stderr_tty,
+            // A gateway's clients are not who sits there.
+            can_ask: world.stdin == Input::Terminal
+                && world.stderr_tty
+                && !matches!(cli.command, Command::Serve(_)),
             progress: Arc::new(Progress::new(style(cli, format, reasoning, world), redactor.clone())),
             redactor,
             warnings: Mutex::default(),

@@ -22,7 +22,7 @@ use crate::world::World;
 pub(crate) const UNDERSTUDY: &str = "understudy";
 
 /// A model and the way to it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Model {
     /// As `provider/model`.
     pub(crate) id: String,

@@ -45,6 +45,24 @@ pub(crate) fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Resu
     join(&words, read)
 }
 
+/// Beside a prompt of a server, which may be all that is said: the words that go with it, and what stdin adds.
+pub(crate) fn beside<'w>(
+    words: &'w [String],
+    input: Input,
+    bounds: Bounds<'_>,
+) -> Result<(&'w [String], Prompt), Failure> {
+    let (last, before) = words.split_last().filter(|(last, _)| *last == "-").unzip();
+    let dash = last.is_some();
+    // Nobody waits for long for what nobody has to say.
+    let patience = (!dash && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
+    let read = match input {
+        Input::Pipe | Input::File => read(patience, bounds)?,
+        Input::Terminal if dash => read(None, bounds)?,
+        Input::Terminal | Input::Nothing => Read::default(),
+    };
+    Ok((before.unwrap_or(words), decoded(read)))
+}
+
 /// All of it, awaited to its end.
 pub(crate) fn whole(bounds: Bounds<'_>) -> Result<Vec<u8>, Failure> {
     read(None, bounds).map(|read| read.bytes)
@@ -56,7 +74,7 @@ struct Read {
     silent: bool,
 }
 
-fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
+fn decoded(read: Read) -> Prompt {
     let silent = read.silent.then_some("stdin is open but silent; it was taken as empty");
     let (piped, warning) = match String::from_utf8(read.bytes) {
         Ok(text) => (text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text), None),
@@ -65,13 +83,19 @@ fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
             (text, Some("warning: stdin is not UTF-8; what could not be read was replaced"))
         }
     };
+    Prompt { text: piped, warning, remark: silent }
+}
+
+fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
+    let prompt = decoded(read);
+    let piped = prompt.text;
     let text = match (words.trim().is_empty(), piped.trim().is_empty()) {
         (true, true) => return Err(nothing_asked()),
         (true, false) => piped,
         (false, true) => words.to_owned(),
         (false, false) => format!("{words}\n\n{piped}"),
     };
-    Ok(Prompt { text, warning, remark: silent })
+    Ok(Prompt { text, ..prompt })
 }
 
 fn nothing_asked() -> Failure {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod held;
+mod reading;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ use converse_ensemble::{
     Builtin, ConnectError, Connection, DeclaredConnection, Ensemble, Pins, Roster, Rules, Shared, SharedRuns,
     Surroundings, Variable,
 };
-use converse_mcp::{McpConnection, Survey};
+use converse_mcp::{Asked, Consent, McpConnection, Survey, Vault};
+use futures_util::FutureExt as _;
 
 use crate::adapters::client::{ClientPlan, Clients, Redirects};
 use crate::adapters::contents::Kept;
@@ -29,6 +31,8 @@ use crate::adapters::reach::HttpReach;
 use crate::adapters::secrets::Secret;
 use crate::adapters::signals::Interrupt;
 use crate::adapters::understudy::UnderstudyWire;
+use crate::adapters::vault::FileVault;
+use crate::adapters::watched::Watched;
 use crate::catalogue::all_builtins;
 use crate::confined;
 use crate::failure::{Failure, Kind};
@@ -54,6 +58,8 @@ pub(crate) struct Wiring<'a> {
     pub(crate) protected: &'a [PathBuf],
     /// What tools must be to be offered; [`Lockfiles::NONE`] where all are to be seen.
     pub(crate) lockfiles: &'a Lockfiles,
+    /// Who answers what servers ask of us.
+    pub(crate) asked: Asked,
 }
 
 type Servers = Vec<(EnsembleName, Arc<McpConnection>)>;
@@ -108,6 +114,17 @@ impl Connected {
         self.servers.iter().filter_map(|(name, server)| Some((name, server.survey()?))).collect()
     }
 
+    /// One that is connected by this name.
+    pub(crate) fn server(&self, name: &str) -> Option<&McpConnection> {
+        self.servers.iter().find(|(known, _)| known.as_str() == name).map(|(_, server)| server.as_ref())
+    }
+
+    /// Tells the user what has come up since: for runs that go on for long.
+    pub(crate) fn tell_news(&self, manners: &Manners) {
+        self.said.tell(manners);
+        self.wards.tell(&self.roster.offer(), manners);
+    }
+
     /// Bounded: servers are asked to end, then made to.
     pub(crate) async fn disconnect(self, manners: &Manners) {
         self.wards.tell(&self.roster.offer(), manners);
@@ -139,9 +156,8 @@ impl Wiring<'_> {
         let said = Said::default();
         let (ensembles, servers) = self.ensembles(plans, &guardian, &said, shared);
         let artefacts = Arc::new(self.contents.clone());
-        let servers_of = plans.iter().filter(|plan| plan.connection.is_some());
-        self.manners.progress.connecting(&servers_of.map(|plan| plan.name.as_str()).collect::<Vec<_>>());
-        let connecting = Roster::connect(ensembles, self.rules(rules), artefacts);
+        // In a box: what is awaited from here on is nested too deeply for the compiler otherwise.
+        let connecting = Roster::connect(ensembles, self.rules(rules), artefacts).boxed();
         let (roster, failures) = tokio::select! {
             connected = connecting => {
                 self.manners.progress.hush();
@@ -186,7 +202,9 @@ impl Wiring<'_> {
             let server = McpConnection::new(plan, &connection, Arc::clone(&around_servers)).steady(steady);
             let server = Arc::new(server);
             servers.push((plan.name.clone(), Arc::clone(&server)));
-            self.remembering(plan, &results, Discreet { inner: server, redactor })
+            let progress = Arc::clone(&self.manners.progress);
+            let inner = Watched { inner: server, progress, what: waited_for(plan, &connection) };
+            self.remembering(plan, &results, Discreet { inner, redactor })
         };
         let mut sharing = |plan: &EnsemblePlan| -> Box<dyn Connection> {
             let inner = connection(plan);
@@ -244,7 +262,30 @@ impl Wiring<'_> {
             artefacts: Arc::new(self.contents.shown()),
             project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| said.add(line)),
+            asked: self.asked.clone(),
+            reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),
+            // What is granted to one run is forgotten with it.
+            vault: if self.asked.consent.is_none() { self.vault() } else { None },
+            consent: self.asked.consent.clone(),
         }
+    }
+
+    /// One server alone, for its tokens: with whoever grants access to it, and where that is kept.
+    pub(crate) fn stranger(
+        &self,
+        plan: &EnsemblePlan,
+        connection: &ConnectionPlan,
+        consent: Option<Arc<dyn Consent>>,
+    ) -> McpConnection {
+        self.manners.redactor.learn(self.secrets(plan));
+        let surroundings = self.surroundings_of_servers(&guardian::of_this_run(), &Said::default());
+        let surroundings = converse_mcp::Surroundings { vault: self.vault(), consent, ..surroundings };
+        McpConnection::new(plan, connection, Arc::new(surroundings))
+    }
+
+    fn vault(&self) -> Option<Arc<dyn Vault>> {
+        let dir = self.world.data_dir()?.join("tokens");
+        Some(Arc::new(FileVault::new(dir, self.manners.redactor.clone())))
     }
 
     fn environment(&self) -> Environment {
@@ -294,7 +335,7 @@ fn variables_of_builtins(plan: &EnsemblePlan) -> impl Iterator<Item = &'static V
 
 /// A server of the user's own starts at home, not in whatever repository the user happens to be: launchers and
 /// interpreters look for code in the directory they are started in. `cwd = "."` asks for it.
-fn at_home<'a>(
+pub(crate) fn at_home<'a>(
     plan: &EnsemblePlan,
     connection: &'a ConnectionPlan,
     world: &World,
@@ -308,6 +349,12 @@ fn at_home<'a>(
         }
         _ => Cow::Borrowed(connection),
     }
+}
+
+/// In the words of a progress.
+fn waited_for(plan: &EnsemblePlan, connection: &ConnectionPlan) -> String {
+    let verb = if matches!(connection.way, Way::Stdio { .. }) { "starting" } else { "connecting" };
+    format!("{verb} {}", plan.name)
 }
 
 fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Option<Failure> {

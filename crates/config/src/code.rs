@@ -111,9 +111,6 @@ codes! {
     NotUtf8 "not-utf8"
         "A file is not UTF-8 text"
         "save it as UTF-8",
-    NotYetSupported "not-yet-supported"
-        "A key belongs to the format, and this version does nothing with it"
-        "remove it, or wait for a version that has it",
     OneWord "one-word"
         "A command is one word with blanks in it, so a program of that whole name is looked for"
         "each word is an element of its own: `[\"git\", \"log\"]`",

@@ -5,8 +5,10 @@ use std::time::Duration;
 use globset::Glob;
 
 use crate::Code;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::escape::{bounded, escape, quoted};
+use crate::grants::Grants;
+use crate::oauth::OauthDescriptor;
 use crate::plan::{Protocol, SecretRef};
 use crate::policy::{MAX_TIMEOUT, PolicyDescriptor};
 use crate::program::{MAX_WORDS, secret, secrets};
@@ -33,6 +35,9 @@ pub struct ConnectionDescriptor {
     pub way: WayDescriptor,
     pub connect_timeout: Option<Spanned<Duration>>,
     pub protocol: Option<Spanned<Protocol>>,
+    /// For `http`.
+    pub auth: Option<OauthDescriptor>,
+    pub grants: Grants,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,23 +57,27 @@ impl ConnectionDescriptor {
     /// `None` when it is too broken to mean anything; the problems have been told.
     pub(crate) fn read(table: Table<'_, '_>) -> Option<Self> {
         let span = table.span;
-        table.unsupported("auth", Severity::Warning, "it has no effect");
         let connect_timeout = table.duration("connect_timeout", MAX_TIMEOUT);
         let protocol = table.choice("protocol", &PROTOCOLS);
+        let grants = Grants::read(&table);
         if !table.has("transport") {
             table.missing("transport");
         }
+        let mut auth = None;
         let way = match table.choice("transport", &TRANSPORTS).map(|transport| transport.value) {
             Some(Transport::Stdio) => stdio(&table),
-            Some(Transport::Http) => http(&table),
+            Some(Transport::Http) => {
+                auth = OauthDescriptor::read(&table);
+                http(&table)
+            }
             // Which of these belong to it cannot be said; what belongs to neither can.
             None => {
-                table.knows(&["command", "environment", "cwd", "url", "headers"]);
+                table.knows(&["command", "environment", "cwd", "url", "headers", "auth", "oauth"]);
                 None
             }
         };
         table.finish();
-        way.map(|way| Self { span, way, connect_timeout, protocol })
+        way.map(|way| Self { span, way, connect_timeout, protocol, auth, grants })
     }
 }
 
@@ -106,6 +115,13 @@ fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
     if let Some(fault) = address::fault_for_server(&url.value) {
         // An address may hold a key.
         table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).discreet());
+    }
+    if table.has("auth")
+        && let Some((name, value)) =
+            headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+    {
+        let message = format!("{} is what `auth` sends: one of them has to go", quoted(name));
+        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
     }
     Some(WayDescriptor::Http { url, headers })
 }

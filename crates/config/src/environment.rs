@@ -42,7 +42,7 @@ pub struct UnsetVariable {
 
 impl SecretRef {
     /// Reads the text of a descriptor.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix("env:") {
             return variable(name).map(Self::Environment);
         }

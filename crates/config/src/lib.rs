@@ -20,11 +20,13 @@ mod document;
 mod ensemble;
 mod environment;
 mod escape;
+mod grants;
 mod header;
 mod invoker;
 mod json;
 mod load;
 mod measure;
+mod oauth;
 mod plan;
 mod policy;
 mod program;
@@ -50,9 +52,11 @@ pub use diagnostic::{Checked, Diagnostic, Finding, Place, Severity};
 pub use ensemble::{EnsembleDescriptor, InvokerEntry, parse_ensemble};
 pub use environment::{Environment, UnsetVariable};
 pub use escape::escape;
+pub use grants::{Grants, LogLevel};
 pub use header::is_reserved_header;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
 pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
+pub use oauth::{OauthDescriptor, OauthPlan};
 pub use plan::{
     ArgvPart, BodyPlan, CommandPlan, ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan,
     JsonTemplate, OnFailure, Openings, Origin, Piece, Policy, Protocol, RequestPlan, SandboxLevel, Scope,

@@ -10,6 +10,8 @@ use std::time::Duration;
 use converse_canister::{Cost, EnsembleName, InvokerName};
 use serde_json::{Map, Value};
 
+use crate::grants::Grants;
+use crate::oauth::OauthPlan;
 use crate::rule::{Permission, names};
 use crate::template::Template;
 use crate::trial::TestPlan;
@@ -250,15 +252,25 @@ pub struct ConnectionPlan {
     /// From starting it to its list of tools; `None` is the product's default.
     pub connect_timeout: Option<Duration>,
     pub protocol: Protocol,
+    /// How tokens are had, if its server asks who we are.
+    pub auth: Option<OauthPlan>,
+    pub grants: Grants,
 }
 
 impl ConnectionPlan {
+    /// With nothing said but how it is reached.
+    pub fn over(way: Way) -> Self {
+        Self { way, connect_timeout: None, protocol: Protocol::Auto, auth: None, grants: Grants::default() }
+    }
+
     fn variables(&self) -> Vec<&str> {
         let (values, named) = match &self.way {
             Way::Stdio { command, environment, .. } => (command.as_slice(), environment),
             Way::Http { url, headers } => (std::slice::from_ref(url), headers),
         };
-        values.iter().chain(named.iter().map(|(_, value)| value)).flat_map(SecretRef::variables).collect()
+        let of_client = self.auth.iter().flat_map(|auth| auth.client_id.iter().chain(&auth.client_secret));
+        let all = values.iter().chain(named.iter().map(|(_, value)| value)).chain(of_client);
+        all.flat_map(SecretRef::variables).collect()
     }
 }
 

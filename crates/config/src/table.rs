@@ -328,16 +328,6 @@ impl<'t, 's> Table<'t, 's> {
         self.asked.borrow_mut().extend(keys);
     }
 
-    /// The key is part of the format, and this version does nothing with it.
-    pub(crate) fn unsupported(&self, key: &'static str, severity: crate::Severity, consequence: &str) {
-        let Some((name, _)) = self.get(key) else { return };
-        let span = self.problems.span(name.span());
-        let message = format!("`{key}` is not supported by this version: {consequence}");
-        let mut diagnostic = Diagnostic::error(Code::NotYetSupported, span, message);
-        diagnostic.severity = severity;
-        self.problems.push(diagnostic);
-    }
-
     /// Complains of the keys nobody asked for.
     pub(crate) fn finish(self) {
         self.finish_but(|_| false);

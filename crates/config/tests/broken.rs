@@ -63,6 +63,7 @@ fn what_is_right_has_no_problems() {
 fn each_mistake_has_its_code_and_place() {
     let connection = |rest: &str| with_head(&format!("[connection]\n{rest}"));
     let stdio = |rest: &str| connection(&format!("transport = \"stdio\"\ncommand = [\"x\"]\n{rest}"));
+    let http = |rest: &str| connection(&format!("transport = \"http\"\nurl = \"https://x\"\n{rest}"));
     let schema = |rest: &str| with_invoker(&format!("[invokers.arguments]\ntype = \"object\"\n{rest}"));
     let test = |rest: &str| with_invoker(&format!("[[invokers.tests]]\n{rest}"));
     // A command that takes an integer `a`, with a test from line 12.
@@ -260,8 +261,29 @@ fn each_mistake_has_its_code_and_place() {
         (contradicting("arguments.a = \"x\"\n"), "test-contradicts 13:1"),
         (contradicting("expect.outcome = \"failed\"\n"), "test-contradicts 12:1"),
         (contradicting("arguments.a = 1\nexpect.outcome = \"invalid\"\n"), "test-contradicts 14:18"),
-        // later versions
-        (stdio("auth = \"oauth\"\n"), "not-yet-supported 7:1"),
+        // who we are, and what may be asked of us
+        (stdio("auth = \"oauth\"\n"), "unknown-key 7:1"),
+        (stdio("[connection.oauth]\nscopes = [\"a\"]\n"), "unknown-key 7:13"),
+        (http("auth = \"basic\"\n"), "bad-value 7:8"),
+        (http("headers = { Authorization = \"x\" }\nauth = \"oauth\"\n"), "bad-value 7:29"),
+        (http("[connection.oauth]\nscopes = [\"a\"]\n"), "bad-value 7:13"),
+        (http("auth = \"oauth\"\n[connection.oauth]\nscopes = [\"a b\"]\n"), "bad-value 9:11"),
+        (http("auth = \"oauth\"\n[connection.oauth]\nscopes = [\"\"]\n"), "bad-value 9:11"),
+        (
+            http("auth = \"oauth\"\n[connection.oauth]\nclient_secret = \"env:S\"\n"),
+            "bad-value 9:17 unset-variable 9:17",
+        ),
+        (
+            http("auth = \"oauth\"\n[connection.oauth]\nclient_metadata_url = \"http://x/\"\n"),
+            "bad-value 9:23",
+        ),
+        (http("auth = \"oauth\"\n[connection.oauth]\nredirect_port = 0\n"), "out-of-range 9:17"),
+        (http("auth = \"oauth\"\n[connection.oauth]\ntoken = \"x\"\n"), "unknown-key 9:1"),
+        (stdio("roots = \".\"\n"), "wrong-type 7:9"),
+        (stdio("roots = [\".\", \"$HOME\"]\n"), "bad-value 7:15"),
+        (stdio("sampling = \"yes\"\n"), "wrong-type 7:12"),
+        (stdio("elicitation = 1\n"), "wrong-type 7:15"),
+        (stdio("log_level = \"warn\"\n"), "bad-value 7:13"),
         // descriptions
         (
             with_invoker("").replace("name = \"e\"\ndescription = \"d\"\n", "name = \"e\"\n"),

@@ -143,6 +143,13 @@ fn what_is_wrong_is_wrong_for_both() {
         // connections
         server("url = \"https://x\""),
         server("auth_token = \"x\""),
+        server("auth = \"oauth\""),
+        server("log_level = \"warn\""),
+        server("roots = \".\""),
+        ensemble("[connection]\ntransport = \"http\"\nurl = \"https://x\"\nauth = \"basic\""),
+        ensemble(
+            "[connection]\ntransport = \"http\"\nurl = \"https://x\"\nauth = \"oauth\"\noauth.token = \"x\"",
+        ),
         server("connect_timeout = 700"),
         server("environment = { A = 1 }"),
         server("[tools.x]\ninclude = []"),

@@ -16,6 +16,7 @@
 //!
 //! What this crate refuses to know: configuration files, environment, terminals, HTTP clients.
 
+mod alone;
 mod answer;
 mod bill;
 mod conversation;
@@ -37,6 +38,7 @@ mod spending;
 mod trouble;
 mod written;
 
+pub use alone::{Alone, Answered, Asking, Ruled, Ruling};
 pub use conversation::{Conversation, Step};
 pub use driver::converse;
 pub use ending::Ending;

@@ -61,6 +61,12 @@ pub trait AnswerCheck: Send + Sync {
 /// Takes every event. An error stops the run before the next effect.
 pub trait Sink: Send + Sync {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError>;
+
+    /// Waits until what was accepted is durable. A sink that sees to it while it accepts has nothing to wait for; one
+    /// that hears many at once may do it for all of them together.
+    fn settle(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -27,6 +27,8 @@ pub struct Fetched {
     pub truncated: bool,
     /// Where a redirect points to; not followed.
     pub location: Option<String>,
+    /// Each `WWW-Authenticate`, as it was sent.
+    pub challenges: Vec<String>,
 }
 
 /// Why there is no answer. The texts name no header's value and no query.

@@ -1,12 +1,15 @@
 //! The port for tool authors: a struct, one method. Everything around it (schema, permission, timeout, bound, panic)
 //! is the pipeline's work, not theirs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Content};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::{Patience, Tab};
 
 /// Something that can be invoked. It is given arguments that fit its schema, defaults filled in.
 pub trait Invocable: Send + Sync {
@@ -24,8 +27,12 @@ pub struct Context {
     pub invoker: String,
     /// Set when the run is cancelled; a tool that does not look is abandoned after the grace.
     pub cancel: CancellationToken,
-    /// When the pipeline will give up on it.
+    /// When the pipeline will give up on it, by the clock of [`Context::patience`].
     pub deadline: Instant,
+    /// Stands still while a person is asked something for it.
+    pub patience: Patience,
+    /// What it costs beside its own price.
+    pub tab: Tab,
     pub host: Host,
 }
 
@@ -41,12 +48,13 @@ pub enum Word {
 pub struct Host {
     words: Option<(usize, mpsc::Sender<(usize, Word)>)>,
     caller: usize,
+    verbatim: bool,
 }
 
 impl Host {
     /// `index` tells the listener which of several invocations speaks.
     pub fn new(index: usize, words: mpsc::Sender<(usize, Word)>) -> Self {
-        Self { words: Some((index, words)), caller: 0 }
+        Self { words: Some((index, words)), ..Self::default() }
     }
 
     /// Which of several conversations that share the tools calls; see [`Roster::for_caller`](crate::Roster::for_caller()).
@@ -57,6 +65,16 @@ impl Host {
     #[must_use]
     pub fn called_by(self, caller: usize) -> Self {
         Self { caller, ..self }
+    }
+
+    /// Answers shall bring what their server wrote, word for word, beside what was made of it.
+    #[must_use]
+    pub fn verbatim(self) -> Self {
+        Self { verbatim: true, ..self }
+    }
+
+    pub fn is_verbatim(&self) -> bool {
+        self.verbatim
     }
 
     pub fn say(&self, word: Word) {
@@ -76,11 +94,14 @@ pub struct Answer {
     pub kept: bool,
     /// How long it may be given again, if the tool itself says so.
     pub fresh_for: Option<Duration>,
+    /// The result of an MCP server as it wrote it, for a gateway that hands it on; only where
+    /// [`Host::is_verbatim`](Host::is_verbatim()) asks for it.
+    pub verbatim: Option<Arc<str>>,
 }
 
 impl Answer {
     pub fn new(content: Vec<Content>, is_error: bool) -> Self {
-        Self { content, is_error, kept: false, fresh_for: None }
+        Self { content, is_error, kept: false, fresh_for: None, verbatim: None }
     }
 
     pub fn text(text: impl Into<String>) -> Self {

@@ -22,6 +22,7 @@ mod invoker;
 mod naming;
 mod near;
 mod offer;
+mod patience;
 mod pins;
 mod pipeline;
 mod reach;
@@ -30,13 +31,14 @@ mod roster;
 mod rules;
 mod shared;
 mod surroundings;
+mod tab;
 mod tool;
 mod verdict;
 
 #[cfg(test)]
 mod testing;
 
-pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins};
+pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public};
 pub use cached::{Cached, Results};
 pub use command::KILLED;
 pub use confiner::{Confiner, Method};
@@ -47,6 +49,7 @@ pub use fetch::{Fetch, FetchError, Fetched};
 pub use invoker::{Answer, Context, Host, Invocable, InvokeError, Word};
 pub use naming::tool_name;
 pub use offer::Offer;
+pub use patience::{Patience, Paused};
 pub use pins::{Held, Pins};
 pub use pipeline::{CRASHED, Halt, Turn};
 pub use reach::{Reach, Way};
@@ -54,5 +57,6 @@ pub use roster::{Artefacts, Roster};
 pub use rules::Rules;
 pub use shared::{Shared, SharedRuns};
 pub use surroundings::Surroundings;
+pub use tab::Tab;
 pub use tool::{Tool, own_permission};
 pub use verdict::{Approved, Denied, Pending, Verdict};

@@ -15,7 +15,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bounding::{bound_content, bound_text};
 use crate::invoker::{Answer, Context, Host, InvokeError};
+use crate::patience::Patience;
 use crate::roster::Roster;
+use crate::tab::Tab;
 use crate::verdict::Approved;
 
 /// How long a cancelled tool may go on to tidy up before it is dropped.
@@ -85,16 +87,33 @@ impl Roster {
         host: Host,
         cancel: &CancellationToken,
     ) -> InvocationResult {
-        self.run(approved, host.called_by(self.caller), cancel).await
+        self.run(approved, host.called_by(self.caller), cancel).await.0
     }
 
-    async fn run(&self, approved: &Approved, host: Host, cancel: &CancellationToken) -> InvocationResult {
+    /// The same, and the result as its server wrote it, if it is from one and nothing of it was cut or cleaned.
+    pub async fn invoke_verbatim(
+        &self,
+        approved: &Approved,
+        _turn: Turn<'_>,
+        host: Host,
+        cancel: &CancellationToken,
+    ) -> (InvocationResult, Option<Arc<str>>) {
+        self.run(approved, host.called_by(self.caller).verbatim(), cancel).await
+    }
+
+    async fn run(
+        &self,
+        approved: &Approved,
+        host: Host,
+        cancel: &CancellationToken,
+    ) -> (InvocationResult, Option<Arc<str>>) {
         let policy = &approved.tool.policy;
         let deadline = Instant::now() + policy.timeout;
         let mut tries_left = policy.max_retries;
+        let (patience, tab) = (Patience::default(), Tab::default());
         let mut cost = None;
         loop {
-            let attempt = attempt(approved, &host, cancel, deadline).await;
+            let attempt = attempt(approved, (&host, &patience, &tab), cancel, deadline).await;
             if attempt
                 .as_ref()
                 .map_or_else(|failure| !failure.harmless && !failure.kept, |answer| !answer.kept)
@@ -102,16 +121,22 @@ impl Roster {
                 cost = sum(cost, policy.cost);
             }
             match attempt {
-                Ok(answer) => return InvocationResult { cost, ..self.bounded(approved, answer) },
+                Ok(mut answer) => {
+                    let verbatim = answer.verbatim.take();
+                    let cost = sum(cost, tab.total());
+                    let result = InvocationResult { cost, ..self.bounded(approved, answer) };
+                    let whole = result.truncated.is_none();
+                    return (result, verbatim.filter(|_| whole));
+                }
                 Err(failure) => {
                     let again = tries_left > 0
                         && (policy.idempotent || failure.harmless)
                         && matches!(failure.outcome, Outcome::Failed | Outcome::Unreachable)
-                        && Instant::now() < deadline;
+                        && patience.now() < deadline;
                     if !again {
                         let text = bound_text(failure.text, policy.result_limit);
                         let result = InvocationResult::new(approved.id.clone(), failure.outcome, text);
-                        return InvocationResult { cost, ..result };
+                        return (InvocationResult { cost: sum(cost, tab.total()), ..result }, None);
                     }
                     tries_left -= 1;
                 }
@@ -129,7 +154,7 @@ impl Roster {
 
 async fn attempt(
     approved: &Approved,
-    host: &Host,
+    (host, patience, tab): (&Host, &Patience, &Tab),
     cancel: &CancellationToken,
     deadline: Instant,
 ) -> Result<Answer, Failure> {
@@ -139,6 +164,8 @@ async fn attempt(
         invoker: tool.qualified.clone(),
         cancel: cancel.child_token(),
         deadline: deadline.into_std(),
+        patience: patience.clone(),
+        tab: tab.clone(),
         host: host.clone(),
     };
     let own_cancel = context.cancel.clone();
@@ -154,7 +181,7 @@ async fn attempt(
                 answer => answer,
             };
         }
-        () = tokio::time::sleep_until(deadline) => Failure {
+        () = patience.sleep_until(deadline) => Failure {
             outcome: Outcome::Timeout,
             text: format!("no answer within {} s; it was stopped", approved.tool.policy.timeout.as_secs_f64()),
             harmless: false,

@@ -127,8 +127,9 @@ impl SharedTool {
             return Ok(Err(error));
         }
         began.store(true, Ordering::Relaxed);
-        let (cancel, deadline) = (context.cancel.clone(), context.deadline);
-        let unfinished = Unfinished { run, deadline, repeatable: self.repeatable };
+        let (cancel, deadline, patience) =
+            (context.cancel.clone(), context.deadline, context.patience.clone());
+        let unfinished = Unfinished { run, deadline, patience, repeatable: self.repeatable };
         let outcome = self.inner.invoke(context, arguments).await;
         let given_up = cancel.is_cancelled();
         match (given_up.then(|| unfinished.fate()), outcome) {

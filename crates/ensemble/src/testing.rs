@@ -51,7 +51,8 @@ impl Drop for TempDir {
 
 pub(crate) fn context(cancel: CancellationToken) -> Context {
     let deadline = Instant::now() + Duration::from_secs(30);
-    Context { invoker: "test.tool".into(), cancel, deadline, host: Host::default() }
+    let (patience, tab, host) = Default::default();
+    Context { invoker: "test.tool".into(), cancel, deadline, patience, tab, host }
 }
 
 /// `{name}` is an argument, `${NAME}` a variable, all else is text; there are no escapes.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, Outcome, TurnId};
-use converse_config::{ConnectionPlan, EnsemblePlan, Origin, Permission, Policy, Protocol, Rule, Scope, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, Origin, Permission, Policy, Rule, Scope, Way};
 use converse_ensemble::{
     Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
     Roster, Tool, Verdict,
@@ -108,7 +108,7 @@ fn ensemble(name: &str, prefix: Option<&str>, script: Vec<Does>) -> (Ensemble, A
     let connect_timeout = Some(Duration::from_secs(7));
     let plan = EnsemblePlan {
         prefix: prefix.map(str::to_owned),
-        connection: Some(ConnectionPlan { way, connect_timeout, protocol: Protocol::Auto }),
+        connection: Some(ConnectionPlan { connect_timeout, ..ConnectionPlan::over(way) }),
         ..EnsemblePlan::bare(
             name.to_owned().try_into().unwrap(),
             Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },

@@ -71,6 +71,11 @@ fn lost(plan: &EnsemblePlan, connection: &ConnectionPlan, notes: &mut Notes) {
             "`include` and `exclude` are not handed out: another program will offer all of its tools",
         );
     }
+    if let Some(auth) = &connection.auth {
+        let own = auth.client_id.is_some() || auth.client_metadata_url.is_some();
+        let with = if own { "; its client is not handed out" } else { "" };
+        notes.server(name, format!("it is spoken to over OAuth: the other program must log in itself{with}"));
+    }
     let limits =
         plan.defaults != Policy::default() || !plan.tools.is_empty() || connection.connect_timeout.is_some();
     if limits {

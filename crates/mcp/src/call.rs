@@ -7,25 +7,20 @@ use converse_canister::{Arguments, Digest, InvokerName};
 use converse_config::{ArgumentsSchema, Policy};
 use converse_ensemble::{Answer, Context, Invocable, InvokeError};
 use futures_util::future::BoxFuture;
-use rmcp::RoleClient;
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientRequest,
-    ErrorData, RequestId, ServerResult,
-};
-use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData};
+use rmcp::service::ServiceError;
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::Instant;
 
+use crate::errands::Errand;
 use crate::http::{self, Fault};
 use crate::link::Link;
-use crate::progress::Listening;
+use crate::rounds::Lost;
 use crate::server::Server;
-use crate::{content, raw, steady, words};
+use crate::{content, steady, words};
 
 /// Nothing runs longer, whatever its policy says.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
-/// What telling the server that nobody waits any more may take.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A tool of a server.
 pub(crate) struct McpTool {
@@ -49,42 +44,45 @@ impl Invocable for McpTool {
     }
 }
 
-/// Why a request has no result.
-enum Lost {
-    Cancelled,
-    /// Nothing came for so long.
-    Late(Duration),
-    Failed(ServiceError),
-}
-
 impl McpTool {
     async fn call(&self, context: Context, arguments: &Arguments) -> Result<Answer, InvokeError> {
-        let deadline = Instant::from_std(context.deadline).min(Instant::now() + MAX_TOTAL);
+        match self.attempt(&context, arguments).await {
+            // It has not got there, and a restarted server has forgotten us or will be back: once more, by a new connection.
+            Err(Missed { is_again: true, .. }) => {
+                self.attempt(&context, arguments).await.map_err(|missed| missed.error)
+            }
+            attempted => attempted.map_err(|missed| missed.error),
+        }
+    }
+
+    async fn attempt(&self, context: &Context, arguments: &Arguments) -> Result<Answer, Missed> {
+        let deadline = Instant::from_std(context.deadline).min(context.patience.now() + MAX_TOTAL);
         let link = tokio::select! {
             biased;
-            () = context.cancel.cancelled() => return Err(cancelled()),
+            () = context.cancel.cancelled() => return Err(cancelled().into()),
             link = self.ready(&context.invoker, deadline) => link?,
         };
         let params =
             CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments.object.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sent = link.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-        let handle = match timeout(FAREWELL, sent).await {
-            Ok(Ok(handle)) => handle,
-            Ok(Err(_)) | Err(_) => return Err(unsent(&link).await),
-        };
-        let listening = link.handler.callers.listen(handle.progress_token.clone(), context.host.clone());
-        let result = self.wait(&link, handle, &listening, &context, deadline).await;
-        match result {
-            Ok(result) => {
+        let errand = Errand::of(context, self.policy.idle_timeout, deadline);
+        match link.request_rounds(request, &errand).await {
+            Ok(text) => {
                 self.server.answered(&link);
-                self.understood(&raw::text(result))
+                let answer = self.understood(&text)?;
+                let verbatim = context.host.is_verbatim().then(|| text.into());
+                Ok(Answer { verbatim, ..answer })
             }
-            Err(Lost::Cancelled) => Err(cancelled()),
+            Err(Lost::Unsent) => Err(unsent(&link).await.into()),
+            Err(Lost::Cancelled) => Err(cancelled().into()),
             Err(Lost::Late(limit)) => {
                 self.server.late(&link);
                 let text = format!("no answer within {} s; it was told to stop", limit.as_secs_f64());
-                Err(InvokeError::Timeout(text))
+                Err(InvokeError::Timeout(text).into())
+            }
+            Err(Lost::Unanswered(why)) => {
+                self.server.answered(&link);
+                Err(InvokeError::Failed(link.discreet(why)).into())
             }
             Err(Lost::Failed(error)) => Err(self.failed(&link, error).await),
         }
@@ -97,48 +95,6 @@ impl McpTool {
             steady::make_sure(&link, &self.name, accepted, name).await?;
         }
         Ok(link)
-    }
-
-    /// Without progress it may idle only so long, if its timeout is longer than that.
-    async fn wait(
-        &self,
-        link: &Link,
-        mut handle: RequestHandle<RoleClient>,
-        listening: &Listening,
-        context: &Context,
-        deadline: Instant,
-    ) -> Result<ServerResult, Lost> {
-        let begun = Instant::now();
-        let idle = self.policy.idle_timeout;
-        let mut patience = (begun + idle).min(deadline);
-        let mut abandoned = Abandoned { peer: &link.peer, id: Some(handle.id.clone()) };
-        let lost = loop {
-            let opens = listening.opens();
-            tokio::select! {
-                biased;
-                result = &mut handle.rx => {
-                    abandoned.id = None;
-                    let result = result.unwrap_or(Err(ServiceError::TransportClosed));
-                    return result.map_err(Lost::Failed);
-                }
-                () = link.end.over() => {
-                    abandoned.id = None;
-                    return Err(Lost::Failed(ServiceError::TransportClosed));
-                }
-                // Whoever waits for the answer keeps the same time, and may be the first to notice.
-                () = context.cancel.cancelled() => {
-                    break if Instant::now() < deadline { Lost::Cancelled } else { Lost::Late(deadline - begun) };
-                }
-                () = sleep_until(patience) => {
-                    break Lost::Late(if patience < deadline { idle } else { deadline - begun });
-                }
-                () = sleep_until(opens.unwrap_or(deadline)), if opens.is_some() => listening.pass(),
-                () = listening.progress() => patience = (Instant::now() + idle).min(deadline),
-            }
-        };
-        abandoned.id = None;
-        let _ = timeout(FAREWELL, handle.cancel(Some("nobody waits for it any more".to_owned()))).await;
-        Err(lost)
     }
 
     fn understood(&self, text: &str) -> Result<Answer, InvokeError> {
@@ -159,21 +115,35 @@ impl McpTool {
         Some(format!("[the result does not fit the tool's own output schema{fault}]"))
     }
 
-    async fn failed(&self, link: &Arc<Link>, error: ServiceError) -> InvokeError {
+    async fn failed(&self, link: &Arc<Link>, error: ServiceError) -> Missed {
         match error {
-            ServiceError::McpError(error) => refused(link, &error),
+            ServiceError::McpError(error) => refused(link, &error).into(),
             ServiceError::TransportSend(error) => match http::fault(&error) {
                 Some(fault) => {
                     self.server.retire(link);
-                    undelivered(link, fault)
+                    let is_again = matches!(fault, Fault::NotSent(_) | Fault::Gone);
+                    Missed { error: undelivered(link, fault), is_again }
                 }
-                None => unsent(link).await,
+                None => unsent(link).await.into(),
             },
             _ => {
                 let fate = link.discreet(link.obituary().await);
-                InvokeError::Interrupted(format!("interrupted, outcome unknown: {fate}"))
+                InvokeError::Interrupted(format!("interrupted, outcome unknown: {fate}")).into()
             }
         }
+    }
+}
+
+/// An attempt without an answer.
+struct Missed {
+    error: InvokeError,
+    /// Nothing of it was run, and another connection may help.
+    is_again: bool,
+}
+
+impl From<InvokeError> for Missed {
+    fn from(error: InvokeError) -> Self {
+        Self { error, is_again: false }
     }
 }
 
@@ -188,8 +158,7 @@ async fn unsent(link: &Link) -> InvokeError {
 
 fn refused(link: &Link, error: &ErrorData) -> InvokeError {
     let text = link.discreet(words::cleaned(&error.message, words::ERROR));
-    // The library's own words for a call whose answer went down with an HTTP session.
-    if text.contains("session was re-initialized before the response arrived") {
+    if http::is_lost(error) {
         return InvokeError::Interrupted(format!("interrupted, outcome unknown: {text}"));
     }
     let text = if text.is_empty() { "without a word".to_owned() } else { text };
@@ -198,33 +167,30 @@ fn refused(link: &Link, error: &ErrorData) -> InvokeError {
 
 fn undelivered(link: &Link, fault: Fault) -> InvokeError {
     match fault {
-        Fault::NotSent(text) => {
+        Fault::NotSent(text) | Fault::Unsendable(text) => {
             InvokeError::Unreachable { message: link.discreet(format!("not sent: {text}")), sent: false }
         }
+        Fault::Gone => InvokeError::Unreachable {
+            message: "not run: the server forgets its sessions at once".to_owned(),
+            sent: false,
+        },
+        // Whoever stands between gave up waiting, or lost the server over it.
+        Fault::Busy { status: status @ (502 | 504), after } => {
+            let said = Fault::busy(status, after);
+            InvokeError::Interrupted(format!("interrupted, outcome unknown: {said}"))
+        }
+        // 429 says that it was not run. That 503 does is a custom only.
+        Fault::Busy { status, after } => InvokeError::Unreachable {
+            message: format!("the server takes no calls now: {}", Fault::busy(status, after)),
+            sent: status != 429,
+        },
         Fault::Unauthorized(status) => InvokeError::Failed(format!(
-            "the server asks for authorization ({status}), which this version cannot give: put a token in `headers`"
+            "the server asks for authorization ({status}): put a token in `headers`, or say `auth = \"oauth\"`"
         )),
+        Fault::Denied(words) => InvokeError::Failed(link.discreet(words)),
         Fault::Refused(text) => InvokeError::Failed(link.discreet(format!("the server refused it: {text}"))),
         Fault::Lost(text) => {
             InvokeError::Interrupted(link.discreet(format!("interrupted, outcome unknown: {text}")))
         }
-    }
-}
-
-/// Tells the server if whoever waits for the answer is dropped.
-struct Abandoned<'a> {
-    peer: &'a Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl Drop for Abandoned<'_> {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        let reason = Some("nobody waits for it any more".to_owned());
-        let notification = CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
-        runtime.spawn(async move {
-            let _ = timeout(FAREWELL, peer.send_notification(notification.into())).await;
-        });
     }
 }

@@ -5,18 +5,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use converse_canister::Digest;
-use converse_config::{ConnectionPlan, EnsemblePlan, Policy, Scope, ToolFilter};
+use converse_config::{ConnectionPlan, EnsemblePlan, Grants, Policy, Scope, ToolFilter};
 use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Tool};
 use futures_util::future::BoxFuture;
+use rmcp::model::ServerCapabilities;
 use sha2::{Digest as _, Sha256};
 
+use crate::bearer::Bearer;
 use crate::call::McpTool;
+use crate::desk::Desk;
 use crate::error::Failure;
 use crate::http::Site;
 use crate::key::Keys;
 use crate::launch::Launch;
 use crate::link::{Link, Way};
 use crate::listing::{Declared, Entries, Listed, sift};
+use crate::oauth::Authority;
+use crate::roots::Roots;
 use crate::selection::Selection;
 use crate::server::Server;
 use crate::{Surroundings, Survey, words};
@@ -28,6 +33,9 @@ const DISCONNECT: Duration = Duration::from_secs(6);
 const MAX_TOLD: usize = 1000;
 /// Lines of one warning about left-out tools; the rest is counted.
 const MAX_WARNINGS: usize = 10;
+/// Names of capabilities that are told, and characters of each.
+const MAX_CAPABILITIES: usize = 50;
+const CAPABILITY: usize = 100;
 
 /// The way to the tools of one MCP server.
 pub struct McpConnection {
@@ -39,7 +47,9 @@ pub struct McpConnection {
     lazy: bool,
     /// A tool that is not what it was when it was listed is not called.
     steady: bool,
-    server: Arc<Server>,
+    /// With `auth = "oauth"`.
+    pub(crate) authority: Option<Arc<Authority>>,
+    pub(crate) server: Arc<Server>,
     survey: Mutex<Option<Survey>>,
     /// What has been warned of: once is enough.
     told: Mutex<HashSet<String>>,
@@ -48,10 +58,14 @@ pub struct McpConnection {
 impl McpConnection {
     /// Nothing is started or contacted before it is connected.
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
-        let (way, default_timeout) = way(&connection.way, plan.origin.scope == Scope::Project);
+        let authority = Authority::of(plan.name.as_str(), connection, &surroundings);
+        let bearer = authority.clone().map(|authority| authority as Arc<dyn Bearer>);
+        let (way, default_timeout) = way(&connection.way, plan.origin.scope == Scope::Project, bearer);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);
         let keys = Keys::of(&connection.way, &surroundings.workspace);
-        Self::over(plan, Server::new(way, connection.protocol, timeout, surroundings, keys))
+        let desk = desk(plan, connection.grants.clone(), &surroundings);
+        let server = Server::new(way, connection.protocol, timeout, surroundings, keys).asking_at(desk);
+        Self { authority, ..Self::over(plan, server) }
     }
 
     pub(crate) fn over(plan: &EnsemblePlan, server: Server) -> Self {
@@ -62,6 +76,7 @@ impl McpConnection {
             filter: plan.filter.clone(),
             lazy: plan.lazy,
             steady: false,
+            authority: None,
             server: Arc::new(server),
             survey: Mutex::default(),
             told: Mutex::default(),
@@ -75,6 +90,10 @@ impl McpConnection {
         Self { steady, ..self }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What the server said of itself; `None` before it is connected, and where a lazy one was not needed.
     pub fn survey(&self) -> Option<Survey> {
         self.survey.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -84,10 +103,10 @@ impl McpConnection {
         let begun = Instant::now();
         let selection = Selection::new(&self.filter)?;
         if let Some(entries) = self.remembered() {
-            return Ok(self.tools(ensemble, &selection, sift(entries)));
+            return Ok(self.tools(ensemble, &selection, self.server.fit(sift(entries))));
         }
         let (link, entries) = self.server.connect().await?;
-        let listed = self.listed(entries);
+        let listed = self.noted(entries);
         let (offered, skipped) = (listed.offered, skipped(&listed));
         let tools = self.tools(ensemble, &selection, listed);
         let survey = survey(&link, offered, tools.len(), skipped, begun.elapsed());
@@ -103,7 +122,7 @@ impl McpConnection {
                 return None;
             }
         };
-        let listed = self.listed(entries);
+        let listed = self.noted(entries);
         Some(self.tools(ensemble, &Selection::new(&self.filter).ok()?, listed))
     }
 
@@ -112,13 +131,11 @@ impl McpConnection {
         Entries::read(&lists.get(&self.server.keys.list)?)
     }
 
-    fn listed(&self, entries: Entries) -> Listed {
+    fn noted(&self, entries: Entries) -> Listed {
         let (lists, key) = (&self.server.surroundings.lists, &self.server.keys.list);
-        // One that is started to be looked at may be lazy otherwise: what is remembered of it would be old.
-        if self.lazy || lists.get(key).is_some() {
-            lists.put(key, &entries.written());
-        }
-        sift(entries)
+        // A lazy one is not started for its list, and one of any sort can be shown without being started.
+        lists.put(key, &entries.written());
+        self.server.fit(sift(entries))
     }
 
     fn tools(&self, ensemble: &Ensemble, selection: &Selection, listed: Listed) -> Vec<Tool> {
@@ -190,19 +207,45 @@ impl std::fmt::Debug for McpConnection {
     }
 }
 
-fn way(way: &converse_config::Way, of_project: bool) -> (Way, Duration) {
+fn way(way: &converse_config::Way, of_project: bool, bearer: Option<Arc<dyn Bearer>>) -> (Way, Duration) {
     match way.clone() {
         converse_config::Way::Stdio { command, environment, cwd } => {
             let launch = Launch { command, environment, cwd, of_project };
             let timeout = launch.default_timeout();
             (Way::Stdio(launch), timeout)
         }
-        converse_config::Way::Http { url, headers } => (Way::Http(Site { url, headers }), HTTP_TIMEOUT),
+        converse_config::Way::Http { url, headers } => {
+            let site = Site { url, headers, bearer, parameters: Arc::default() };
+            (Way::Http(site), HTTP_TIMEOUT)
+        }
     }
+}
+
+/// Where what its server asks is answered.
+pub(crate) fn desk(plan: &EnsemblePlan, grants: Grants, surroundings: &Surroundings) -> Desk {
+    let workspace = surroundings.workspace.clone();
+    let is_own = plan.origin.scope == Scope::User;
+    let within = (!is_own).then(|| surroundings.project.clone().unwrap_or_else(|| workspace.clone()));
+    let roots = Roots { named: grants.roots.clone(), workspace, within };
+    let (asked, warn) = (surroundings.asked.clone(), Arc::clone(&surroundings.warn));
+    Desk::new(plan.name.to_string(), grants, asked, roots, warn)
 }
 
 fn skipped(listed: &Listed) -> Vec<String> {
     listed.skipped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect()
+}
+
+/// The names of those that it declares, `tools.listChanged` for what is switched on within one.
+fn capabilities(declared: &ServerCapabilities) -> Vec<String> {
+    let declared = serde_json::to_value(declared).unwrap_or_default();
+    let mut names = Vec::new();
+    for (name, within) in declared.as_object().into_iter().flatten() {
+        names.push(words::cleaned(name, CAPABILITY));
+        let within = within.as_object().into_iter().flatten().filter(|(_, on)| **on == true);
+        names.extend(within.map(|(flag, _)| words::cleaned(&format!("{name}.{flag}"), CAPABILITY)));
+    }
+    names.truncate(MAX_CAPABILITIES);
+    names
 }
 
 fn survey(link: &Link, offered: usize, kept: usize, skipped: Vec<String>, took: Duration) -> Survey {
@@ -215,6 +258,7 @@ fn survey(link: &Link, offered: usize, kept: usize, skipped: Vec<String>, took: 
         server: server.as_ref().map_or_else(String::new, |server| words::cleaned(&server.name, 200)),
         version: server.as_ref().map_or_else(String::new, |server| words::cleaned(&server.version, 100)),
         instructions: instructions.as_ref().map_or(0, String::len),
+        capabilities: info.as_ref().map(|info| capabilities(&info.capabilities)).unwrap_or_default(),
         instructions_sha256: instructions.map(|text| Digest(Sha256::digest(text).into())),
         offered,
         kept,

@@ -18,8 +18,14 @@ pub(crate) enum Failure {
     /// Nobody answers there.
     #[error("it could not be reached: {0}")]
     Unreachable(String),
-    #[error("it asks for authorization ({0}), which this version cannot give: put a token in `headers`")]
+    #[error("it asks for authorization ({0}): put a token in `headers`, or say `auth = \"oauth\"`")]
     Unauthorized(u16),
+    /// There is no token for it, or none that it takes: why.
+    #[error("{0}")]
+    Denied(String),
+    /// It takes no requests now, and may do so soon.
+    #[error("{said}")]
+    Busy { said: String, after: Option<Duration> },
     /// The server ended, or was given up.
     #[error("{0}")]
     Ended(String),
@@ -37,8 +43,8 @@ pub(crate) enum Failure {
     Version(String),
     #[error("it speaks none of our versions of the protocol, but {0}")]
     Versions(String),
-    #[error("it lists its tools for ever: {0}")]
-    Endless(String),
+    #[error("it lists its {what} for ever: {why}")]
+    Endless { what: &'static str, why: String },
 }
 
 impl Failure {
@@ -50,6 +56,8 @@ impl Failure {
                 | Self::Unusable(_)
                 | Self::Unreachable(_)
                 | Self::Unauthorized(_)
+                | Self::Denied(_)
+                | Self::Busy { .. }
                 | Self::Version(_)
                 | Self::Slow { .. }
         )
@@ -57,6 +65,15 @@ impl Failure {
 }
 
 impl Failure {
+    /// How long to wait before it is worth another try; `None`: it is not. `pause` is what we would wait ourselves.
+    pub(crate) fn passes(&self, pause: Duration) -> Option<Duration> {
+        match self {
+            Self::Unreachable(_) => Some(pause),
+            Self::Busy { after, .. } => Some(after.unwrap_or(pause)),
+            _ => None,
+        }
+    }
+
     /// The same without what no message may show.
     pub(crate) fn without(self, secrets: &[String]) -> Self {
         let clean = |text| words::without(secrets, text);

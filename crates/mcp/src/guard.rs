@@ -13,7 +13,8 @@ use rmcp::transport::Transport;
 
 use crate::end::{Cause, End};
 
-/// Requests of the server whose answers are not written yet. Pings are all it should have to ask of us.
+/// Requests of the server whose answers are not written yet. It should have to ask little, and of people one thing after
+/// the other.
 const MAX_UNANSWERED: usize = 64;
 
 pub(crate) struct Guarded<T> {

@@ -1,38 +1,115 @@
-//! What a server may say to us on its own account: progress, logs, that its tools have changed. Nothing else: we declare
-//! no capabilities, so that it neither asks for a model, nor for files, nor for input.
+//! What a server may say to us on its own account: progress, logs, that its tools have changed; and what a legacy one may
+//! ask, which is answered at the [`Desk`] as the questions of modern ones are (see [`crate::rounds`]).
+#![expect(deprecated, reason = "servers still send logs, and ask for roots and models")]
 
 use std::sync::Arc;
 
 use converse_ensemble::Word;
-use rmcp::ClientHandler;
-#[expect(deprecated, reason = "servers still send logs")]
-use rmcp::model::LoggingMessageNotificationParam;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProtocolVersion,
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ErrorCode, Implementation, ListRootsResult,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
 };
-use rmcp::service::{NotificationContext, RoleClient};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use rmcp::{ClientHandler, ErrorData};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::changed::Changed;
+use crate::desk::{Asker, Desk};
+use crate::end::End;
+use crate::errands::Errands;
+use crate::log::Log;
 use crate::progress::Callers;
 use crate::words;
 
 const PROGRESS_MESSAGE: usize = 1024;
+/// What a server may ask of a client.
+const QUESTIONS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 /// The client's side of one connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Handler {
     pub(crate) callers: Callers,
     pub(crate) changed: Arc<Changed>,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) errands: Errands,
+    log: Arc<Log>,
+    end: End,
+}
+
+impl Handler {
+    pub(crate) fn new(desk: &Arc<Desk>, end: &End) -> Self {
+        Self { desk: Arc::clone(desk), end: end.clone(), ..Self::default() }
+    }
+
+    /// Until it is answered, taken back, or nobody waits for what it is for.
+    async fn answered<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<T, ErrorData> {
+        let odd = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        let params = serde_json::to_value(params).map_err(odd)?;
+        let was_for_something = self.errands.any();
+        let asker = Asker::Any(&self.errands);
+        let answer = tokio::select! {
+            biased;
+            answer = self.desk.answer(method, &params, &asker) => answer?,
+            () = context.ct.cancelled() => return Err(withdrawn()),
+            () = self.end.over() => return Err(withdrawn()),
+            () = self.errands.over(), if was_for_something => return Err(withdrawn()),
+        };
+        serde_json::from_value(answer).map_err(odd)
+    }
+}
+
+fn withdrawn() -> ErrorData {
+    ErrorData::internal_error("nobody waits for it any more", None)
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         // What `initialize` asks for; the library's default is a version that has no `initialize`.
         ClientConfig::new(
-            ClientCapabilities::default(),
+            self.desk.capabilities(),
             Implementation::new("converse", env!("CARGO_PKG_VERSION")),
         )
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.answered("elicitation/create", params, &context).await
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.answered("sampling/createMessage", params, &context).await
+    }
+
+    async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        self.answered("roots/list", Value::Null, &context).await
+    }
+
+    /// Among them what the library could not read as one of its types: the form of somebody who has their own ideas.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if QUESTIONS.contains(&request.method.as_str()) {
+            return self.answered(&request.method, request.params, &context).await.map(CustomResult);
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words::cleaned(&request.method, 100), None))
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
@@ -41,13 +118,14 @@ impl ClientHandler for Handler {
         self.callers.hear(&progress.progress_token, word);
     }
 
-    #[expect(deprecated, reason = "servers still send logs")]
     async fn on_logging_message(
         &self,
         log: LoggingMessageNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        tracing::debug!(level = ?log.level, data = %words::cleaned(&log.data.to_string(), PROGRESS_MESSAGE), "a server logs");
+        if let Some(message) = self.log.hear(&self.desk.ensemble, &log) {
+            self.errands.say(|| Word::Log { message });
+        }
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

@@ -5,11 +5,17 @@
 //!
 //! What this crate refuses to know: models, terminals, the environment (it is handed one), where eras are remembered.
 
+mod asked;
+mod bearer;
 mod call;
 mod changed;
+mod completion;
 mod connection;
 mod content;
+mod desk;
+pub mod elicitation;
 mod end;
+mod errands;
 mod error;
 mod guard;
 mod handler;
@@ -19,9 +25,21 @@ mod key;
 mod launch;
 mod link;
 mod listing;
+mod log;
+mod manifest;
+mod oauth;
+mod offers;
+mod pages;
+mod patience;
+mod probing;
 mod process;
 mod progress;
+mod prompts;
 mod raw;
+mod resources;
+mod roots;
+mod rounds;
+mod sampling;
 mod selection;
 mod server;
 mod stdio;
@@ -35,6 +53,15 @@ mod testing;
 mod tests;
 mod words;
 
+pub use asked::{Asked, Consent, Elicitation, Person, Reply, Sampled, Sampler, Vault};
+pub use completion::Reference;
 pub use connection::McpConnection;
+pub use desk::QUESTION;
+pub use manifest::{Manifest, Remembered};
+pub use oauth::Login;
+pub use offers::OfferError;
+pub use pages::Offered;
+pub use prompts::{Prompt, PromptArgument, PromptMessage, Speaker};
+pub use resources::{Body, Part, Resource, Template};
 pub use surroundings::{Era, Eras, Lists, Surroundings, Warn};
 pub use survey::Survey;

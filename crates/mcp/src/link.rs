@@ -11,19 +11,25 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ServerPeerInfo};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 
+use crate::desk::Desk;
 use crate::end::{Cause, End};
 use crate::error::Failure;
 use crate::handler::Handler;
 use crate::handshake::{Broken, Mode, PROBE, Service, shake};
 use crate::http::{self, Site};
 use crate::launch::Launch;
-use crate::process::{self, Process};
+use crate::process::{self, Ladder, Process};
 use crate::stdio::Stdio;
-use crate::{Era, Surroundings, raw, subscription, words};
+use crate::{Era, Surroundings, log, raw, subscription, words};
 
 /// Each rung of the ladder a process is ended by: its stdin closed, SIGTERM, SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A server that has run for less than this has little to tidy up, and whoever runs one command waits for it: its first
+/// rung is shorter.
+const BRIEF: Duration = Duration::from_secs(30);
+const BRIEF_GOODBYE: Duration = Duration::from_millis(500);
 /// What the protocol library may take to stop; over HTTP it ends its session in this time.
 const STOP_HTTP: Duration = Duration::from_secs(2);
 const STOP_STDIO: Duration = Duration::from_millis(500);
@@ -38,17 +44,29 @@ pub(crate) enum Way {
     Pipes(crate::testing::Fake),
 }
 
-/// The stderr of the process that is being connected, for the message when it takes too long.
+/// What is known of a server that is being connected, for the message when it takes too long.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Witness(Arc<Mutex<Option<Stderr>>>);
+pub(crate) struct Witness {
+    stderr: Arc<Mutex<Option<Stderr>>>,
+    /// Why it was not there the last time.
+    reason: Arc<Mutex<Option<String>>>,
+}
 
 impl Witness {
     fn watch(&self, stderr: Option<Stderr>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stderr;
+        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = stderr;
+    }
+
+    pub(crate) fn note(&self, failure: &Failure) {
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.to_string());
     }
 
     pub(crate) fn last_words(&self) -> String {
-        let stderr = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(reason) = reason {
+            return format!("; {reason}");
+        }
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
         stderr.map_or_else(String::new, |stderr| process::last_words(&stderr))
     }
 }
@@ -65,6 +83,7 @@ pub(crate) struct Link {
     pub(crate) missed: AtomicU32,
     /// No more calls; those that run may go on.
     pub(crate) retired: AtomicBool,
+    begun: Instant,
     /// `None` once it is closed.
     service: tokio::sync::Mutex<Option<Service>>,
     process: Option<Process>,
@@ -85,13 +104,14 @@ impl Way {
     /// How long it may think about the first question before it is taken for one that ignores it. A launcher may have to
     /// fetch the server first, and must not be killed over that; half of the time is left for another start.
     pub(crate) fn probe(&self, connect_timeout: Duration) -> Duration {
-        let is_launcher = match self {
+        let is_slow = match self {
             Self::Stdio(launch) => launch.is_launcher(),
-            Self::Http(_) => false,
+            // A person may have to log in first.
+            Self::Http(site) => site.bearer.is_some(),
             #[cfg(test)]
             Self::Pipes(fake) => fake.is_launcher,
         };
-        if is_launcher { PROBE.max(connect_timeout / 2) } else { PROBE }
+        if is_slow { PROBE.max(connect_timeout / 2) } else { PROBE }
     }
 }
 
@@ -101,16 +121,17 @@ impl Link {
     pub(crate) async fn open(
         way: &Way,
         surroundings: &Surroundings,
+        desk: &Arc<Desk>,
         mode: Mode,
         witness: &Witness,
     ) -> Result<Self, Failure> {
         match way {
-            Way::Stdio(launch) => Self::open_stdio(launch, surroundings, mode, witness).await,
-            Way::Http(site) => Self::open_http(site, surroundings, mode).await,
+            Way::Stdio(launch) => Self::open_stdio(launch, surroundings, desk, mode, witness).await,
+            Way::Http(site) => Self::open_http(site, surroundings, desk, mode).await,
             #[cfg(test)]
             Way::Pipes(fake) => {
                 let (stdin, stdout) = fake.start();
-                Self::open_pipes(stdin, stdout, End::default(), None, mode).await
+                Self::open_pipes(stdin, stdout, End::default(), None, desk, mode).await
             }
         }
     }
@@ -118,6 +139,7 @@ impl Link {
     async fn open_stdio(
         launch: &Launch,
         surroundings: &Surroundings,
+        desk: &Arc<Desk>,
         mode: Mode,
         witness: &Witness,
     ) -> Result<Self, Failure> {
@@ -128,7 +150,7 @@ impl Link {
         let end = End::default();
         let process = Process::keep(child, end.clone());
         witness.watch(Some(process.stderr()));
-        Self::open_pipes(stdin, stdout, end, Some(process), mode).await
+        Self::open_pipes(stdin, stdout, end, Some(process), desk, mode).await
     }
 
     async fn open_pipes(
@@ -136,10 +158,11 @@ impl Link {
         stdout: impl AsyncRead + Send + Unpin + 'static,
         end: End,
         process: Option<Process>,
+        desk: &Arc<Desk>,
         mode: Mode,
     ) -> Result<Self, Failure> {
         let transport = Stdio::new(stdout, stdin, end.clone());
-        let handler = Handler::default();
+        let handler = Handler::new(desk, &end);
         match shake(transport, handler.clone(), mode, end.clone()).await {
             Ok((service, era)) => Ok(Self::new(service, era, handler, end, process, None)),
             Err(broken) => {
@@ -148,16 +171,22 @@ impl Link {
                     Broken::Failed(failure) => failure,
                 };
                 if let Some(process) = process {
-                    process.end(process::SHORT).await;
+                    process.end(Ladder::SHORT).await;
                 }
                 Err(failure)
             }
         }
     }
 
-    async fn open_http(site: &Site, surroundings: &Surroundings, mode: Mode) -> Result<Self, Failure> {
-        let route = site.route(surroundings)?;
-        let (handler, end) = (Handler::default(), End::default());
+    async fn open_http(
+        site: &Site,
+        surroundings: &Surroundings,
+        desk: &Arc<Desk>,
+        mode: Mode,
+    ) -> Result<Self, Failure> {
+        let end = End::default();
+        let handler = Handler::new(desk, &end);
+        let route = site.route(surroundings, Arc::clone(&handler.changed))?;
         match shake(route.transport, handler.clone(), mode, end.clone()).await {
             Ok((service, era)) => Ok(Self::new(service, era, handler, end, None, Some(route.secrets))),
             Err(Broken::Closed) => match end.cause() {
@@ -181,6 +210,7 @@ impl Link {
     ) -> Self {
         let peer = service.peer().clone();
         subscription::subscribe(&peer, era, &handler);
+        log::set_level(&peer, era, handler.desk.grants.log_level);
         Self {
             peer,
             era,
@@ -189,6 +219,7 @@ impl Link {
             seen: tokio::sync::Mutex::default(),
             missed: AtomicU32::new(0),
             retired: AtomicBool::new(false),
+            begun: Instant::now(),
             service: tokio::sync::Mutex::new(Some(service)),
             process,
             remote: secrets.is_some(),
@@ -227,9 +258,18 @@ impl Link {
         }
     }
 
+    /// The end of its process's stderr, cleaned.
+    pub(crate) fn last_words(&self) -> String {
+        self.process.as_ref().map_or_else(String::new, Process::last_words)
+    }
+
     /// How it ended, for a message.
     pub(crate) async fn obituary(&self) -> String {
         obituary(self.process.as_ref(), &self.end).await
+    }
+
+    pub(crate) fn secrets(&self) -> &[String] {
+        &self.secrets
     }
 
     /// The text without what no message may show.
@@ -244,7 +284,8 @@ impl Link {
             let _ = service.close_with_timeout(limit).await;
         }
         if let Some(process) = &self.process {
-            process.end(PATIENCE).await;
+            let goodbye = if self.begun.elapsed() < BRIEF { BRIEF_GOODBYE } else { PATIENCE };
+            process.end(Ladder { goodbye, patience: PATIENCE }).await;
         }
     }
 }

@@ -14,15 +14,27 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long a process may take to end after it has closed its pipes, for the sake of its exit status.
 const STATUS: Duration = Duration::from_millis(500);
 /// Each rung of the ladder for one that was given up.
-pub(crate) const SHORT: Duration = Duration::from_millis(200);
+const SHORT: Duration = Duration::from_millis(200);
 /// Longer than any ladder: `end` returns then, whatever happened.
-const LADDER: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(5);
 const LAST_WORDS: usize = 4096;
+
+/// How long each rung of the ladder holds: after its stdin was closed, and after a SIGTERM.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ladder {
+    pub(crate) goodbye: Duration,
+    pub(crate) patience: Duration,
+}
+
+impl Ladder {
+    /// For one that was given up.
+    pub(crate) const SHORT: Self = Self { goodbye: SHORT, patience: SHORT };
+}
 
 /// A process that is being looked after. Dropping it kills the process and its whole group.
 #[derive(Debug)]
 pub(crate) struct Process {
-    order: Mutex<Option<oneshot::Sender<Duration>>>,
+    order: Mutex<Option<oneshot::Sender<Ladder>>>,
     status: watch::Receiver<Option<ExitStatus>>,
     gone: watch::Receiver<bool>,
     stderr: Stderr,
@@ -41,14 +53,14 @@ impl Process {
         Self { order: Mutex::new(Some(order)), status: seen, gone: is_gone, stderr }
     }
 
-    /// Ends it: stdin must be closed already. `patience` is how long it may take after that, and after a SIGTERM.
-    pub(crate) async fn end(&self, patience: Duration) {
+    /// Ends it: stdin must be closed already.
+    pub(crate) async fn end(&self, ladder: Ladder) {
         if let Some(order) = self.order.lock().await.take() {
             // It is gone already if nobody listens.
-            let _ = order.send(patience);
+            let _ = order.send(ladder);
         }
         let mut gone = self.gone.clone();
-        let _ = tokio::time::timeout(LADDER, gone.wait_for(|gone| *gone)).await;
+        let _ = tokio::time::timeout(LONGEST, gone.wait_for(|gone| *gone)).await;
     }
 
     /// How it ended and what it said last, for a message. Waits a little for its exit status.
@@ -65,6 +77,11 @@ impl Process {
         format!("{fate}{}", last_words(&self.stderr))
     }
 
+    /// The end of what it has said on stderr, cleaned.
+    pub(crate) fn last_words(&self) -> String {
+        words::cleaned(&self.stderr.last_words(), LAST_WORDS)
+    }
+
     pub(crate) fn stderr(&self) -> Stderr {
         self.stderr.clone()
     }
@@ -79,10 +96,10 @@ pub(crate) fn last_words(stderr: &Stderr) -> String {
 async fn keep(
     mut child: Child,
     end: End,
-    mut orders: oneshot::Receiver<Duration>,
+    mut orders: oneshot::Receiver<Ladder>,
     status: watch::Sender<Option<ExitStatus>>,
 ) {
-    let patience = tokio::select! {
+    let ladder = tokio::select! {
         ended = child.wait() => {
             status.send_replace(ended.ok());
             tokio::select! {
@@ -90,18 +107,18 @@ async fn keep(
                 // Whoever says goodbye waits for no last answers.
                 _ = &mut orders => {}
             }
-            Some(SHORT)
+            Some(Ladder::SHORT)
         }
         () = end.over() => {
             if let Ok(ended) = tokio::time::timeout(STATUS, child.wait()).await {
                 status.send_replace(ended.ok());
             }
-            Some(SHORT)
+            Some(Ladder::SHORT)
         }
         order = &mut orders => order.ok(),
     };
-    match patience {
-        Some(patience) => child.end(patience).await,
+    match ladder {
+        Some(Ladder { goodbye, patience }) => child.end_after(goodbye, patience).await,
         // Nobody is left who could want an answer of it.
         None => drop(child),
     }

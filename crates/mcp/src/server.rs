@@ -11,16 +11,18 @@ use converse_config::Protocol;
 use converse_ensemble::InvokeError;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::desk::Desk;
 use crate::error::Failure;
 use crate::handshake::Mode;
 use crate::key::Keys;
 use crate::link::{Link, Way, Witness};
-use crate::listing::{self, Entries};
+use crate::listing::{self, Entries, Listed};
+use crate::patience::patiently;
 use crate::{Era, Surroundings};
 
 /// New processes after the first one.
 const MAX_RESTARTS: u32 = 3;
-const BACKOFF: Duration = Duration::from_millis(250);
+pub(crate) const BACKOFF: Duration = Duration::from_millis(250);
 /// Listing the tools anew, while a model waits to be called.
 /// Less than what an ensemble is given to refresh itself, so that it can be said.
 pub(crate) const RELIST: Duration = Duration::from_secs(4);
@@ -35,6 +37,8 @@ pub(crate) struct Server {
     pub(crate) connect_timeout: Duration,
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) keys: Keys,
+    /// Where its questions are answered.
+    desk: Arc<Desk>,
     link: Mutex<Option<Arc<Link>>>,
     /// Held by whoever opens a connection: how often that was done after the first time. `None`: never yet.
     openings: tokio::sync::Mutex<Option<u32>>,
@@ -56,10 +60,16 @@ impl Server {
             connect_timeout,
             surroundings,
             keys,
+            desk: Arc::default(),
             link: Mutex::default(),
             openings: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
         }
+    }
+
+    /// One whose questions are answered there.
+    pub(crate) fn asking_at(self, desk: Desk) -> Self {
+        Self { desk: Arc::new(desk), ..self }
     }
 
     /// The first connection, and what the server offers: all of it within the connect timeout.
@@ -67,7 +77,7 @@ impl Server {
         let witness = Witness::default();
         let limit = self.connect_timeout;
         let connected = timeout(limit, async {
-            let link = self.open(&witness).await?;
+            let link = patiently(&witness, || self.open(&witness)).await?;
             match listing::list(&link).await {
                 Ok(listed) => Ok((Arc::new(link), listed)),
                 Err(failure) => Err(failure),
@@ -90,7 +100,7 @@ impl Server {
         let mut slow = false;
         let mut failed = Failure::Nonsense("nothing was tried".to_owned());
         while let Some(mode) = modes.pop() {
-            let opening = Link::open(&self.way, &self.surroundings, mode, witness);
+            let opening = Link::open(&self.way, &self.surroundings, &self.desk, mode, witness);
             // A first guess may be wrong: it must leave time for the second.
             let opened = if modes.is_empty() || matches!(mode, Mode::Probe(_)) {
                 opening.await
@@ -162,7 +172,9 @@ impl Server {
             return begun.map_err(|failure| format!("the server could not be connected: {failure}"));
         };
         let mode = Mode::Only(dead.era);
-        let opened = Link::open(&self.way, &self.surroundings, mode, &Witness::default()).await;
+        let witness = Witness::default();
+        let open = || Link::open(&self.way, &self.surroundings, &self.desk, mode, &witness);
+        let opened = patiently(&witness, open).await;
         let link = Arc::new(opened.map_err(|failure| format!("the server is gone; {failure}"))?);
         // It may be another version of itself by now.
         link.handler.changed.mark();
@@ -171,7 +183,8 @@ impl Server {
     }
 
     async fn begin(&self) -> Result<Arc<Link>, Failure> {
-        let link = Arc::new(self.open(&Witness::default()).await?);
+        let witness = Witness::default();
+        let link = Arc::new(patiently(&witness, || self.open(&witness)).await?);
         // What was remembered of it may be old.
         link.handler.changed.mark();
         self.put(Some(Arc::clone(&link)));
@@ -215,6 +228,17 @@ impl Server {
         }
     }
 
+    /// The tools that can be called as this server wants to be called.
+    pub(crate) fn fit(&self, listed: Listed) -> Listed {
+        let era = self.current().map(|link| link.era).or_else(|| self.surroundings.eras.get(&self.keys.era));
+        match &self.way {
+            Way::Http(site) if era != Some(Era::Legacy) && self.protocol != Protocol::Legacy => {
+                site.parameters.fit(listed)
+            }
+            _ => listed,
+        }
+    }
+
     pub(crate) async fn disconnect(&self) {
         self.closed.store(true, Ordering::Relaxed);
         let link = self.put(None);
@@ -223,11 +247,11 @@ impl Server {
         }
     }
 
-    fn living(&self) -> Option<Arc<Link>> {
+    pub(crate) fn living(&self) -> Option<Arc<Link>> {
         self.current().filter(|link| link.is_alive())
     }
 
-    fn current(&self) -> Option<Arc<Link>> {
+    pub(crate) fn current(&self) -> Option<Arc<Link>> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

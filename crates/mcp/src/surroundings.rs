@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use converse_child::Guardian;
 use converse_config::Environment;
-use converse_ensemble::Artefacts;
+use converse_ensemble::{Artefacts, Reach};
+
+use crate::{Asked, Consent, Vault};
 
 /// Tells the user one line that is not worth failing for. Its text is foreign in parts: whoever shows it cleans it.
 pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
@@ -30,6 +32,14 @@ pub struct Surroundings {
     /// the project itself declares.
     pub project: Option<PathBuf>,
     pub warn: Warn,
+    /// Who answers what servers ask of us.
+    pub asked: Asked,
+    /// HTTP to where servers say that tokens are had; without one `auth = "oauth"` fails.
+    pub reach: Option<Arc<dyn Reach>>,
+    /// Where tokens are kept; without one they are forgotten at the end of the run.
+    pub vault: Option<Arc<dyn Vault>>,
+    /// Who grants access when a server asks for it; `None`: it is said how to log in.
+    pub consent: Option<Arc<dyn Consent>>,
 }
 
 impl std::fmt::Debug for Surroundings {
@@ -47,7 +57,8 @@ pub enum Era {
     Legacy,
 }
 
-/// The tool lists of earlier runs, for ensembles that are `lazy`: started at their first call. Keys as in [`Eras`].
+/// The tool lists of earlier runs: what ensembles that are `lazy` offer before their first call, and what can be shown of
+/// any without starting it. Keys as in [`Eras`].
 pub trait Lists: Send + Sync {
     /// The text that was put, or none.
     fn get(&self, key: &str) -> Option<String>;

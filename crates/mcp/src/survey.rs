@@ -15,6 +15,8 @@ pub struct Survey {
     /// The name it gives itself; not unique.
     pub server: String,
     pub version: String,
+    /// What it declares that it can do, such as `tools` and `tools.listChanged`.
+    pub capabilities: Vec<String>,
     /// Bytes of its instructions; they reach no model.
     pub instructions: usize,
     /// The SHA-256 of them, if there are any.

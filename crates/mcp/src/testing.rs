@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest};
-use converse_config::{EnsemblePlan, Environment, Origin, Protocol, Scope};
+use converse_config::{EnsemblePlan, Environment, Grants, Origin, Protocol, Scope};
 use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
+use crate::connection::desk;
 use crate::key::Keys;
 use crate::link::Way;
 use crate::server::Server;
-use crate::{Era, Eras, Lists, McpConnection, Surroundings};
+use crate::{Asked, Era, Eras, Lists, McpConnection, Surroundings};
 
 /// What the fake does about a message.
 pub(crate) enum Act {
@@ -42,6 +43,11 @@ impl Fake {
     pub(crate) fn new(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Self {
         let script: Arc<Mutex<Box<Script>>> = Arc::new(Mutex::new(Box::new(script)));
         Self { script, starts: Arc::default(), heard: Arc::default(), is_launcher: false }
+    }
+
+    /// What its script does about a message, for another fake.
+    pub(crate) fn act(&self, start: usize, message: &Value) -> Act {
+        (self.script.lock().unwrap())(start, message)
     }
 
     pub(crate) fn starts(&self) -> usize {
@@ -144,6 +150,9 @@ pub(crate) struct Stage {
     pub(crate) lists: Arc<RememberedLists>,
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
     pub(crate) steady: bool,
+    pub(crate) grants: Grants,
+    pub(crate) asked: Asked,
+    pub(crate) workspace: PathBuf,
 }
 
 #[derive(Default)]
@@ -199,13 +208,16 @@ impl Stage {
             lists: Arc::default(),
             warnings: Arc::default(),
             steady: false,
+            grants: Grants::default(),
+            asked: Asked::default(),
+            workspace: PathBuf::from("/"),
         }
     }
 
     pub(crate) fn open(&self) -> (Arc<McpConnection>, Ensemble) {
         let warnings = Arc::clone(&self.warnings);
         let surroundings = Surroundings {
-            workspace: PathBuf::from("/"),
+            workspace: self.workspace.clone(),
             environment: Environment::default(),
             inherited: vec![],
             guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
@@ -215,10 +227,16 @@ impl Stage {
             artefacts: Arc::new(Shelf(true)),
             project: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
+            asked: self.asked.clone(),
+            reach: None,
+            vault: None,
+            consent: None,
         };
         let way = Way::Pipes(self.fake.clone());
         let keys = Keys { era: "key".to_owned(), list: "list".to_owned() };
-        let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys);
+        let desk = desk(&self.plan, self.grants.clone(), &surroundings);
+        let server =
+            Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys).asking_at(desk);
         let connection = Arc::new(McpConnection::over(&self.plan, server).steady(self.steady));
         let ensemble = Ensemble::new(&self.plan, Box::new(Arc::clone(&connection)));
         (connection, ensemble)
@@ -247,6 +265,8 @@ pub(crate) fn context(timeout: Duration) -> Context {
         invoker: "fake.echo".to_owned(),
         cancel: CancellationToken::new(),
         deadline: (tokio::time::Instant::now() + timeout).into_std(),
+        patience: converse_ensemble::Patience::default(),
+        tab: converse_ensemble::Tab::default(),
         host: Host::default(),
     }
 }

@@ -103,6 +103,12 @@ impl AuditLog {
         self.lines.sync().map_err(|error| self.unwritten(error))
     }
 
+    /// The same file, for whoever brings lines of several appends to the disk at once, beside them. If that fails once,
+    /// nobody knows what is on the disk: nothing that those lines announce may be done, nor anything after.
+    pub fn handle(&self) -> Result<File, AuditError> {
+        self.lines.storage().try_clone().map_err(|source| failed(&self.path, source))
+    }
+
     fn append_locked(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
         let there = self.lines.storage().metadata().map_err(|source| failed(&self.path, source))?;
         if there.nlink() == 0 {

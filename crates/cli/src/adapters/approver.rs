@@ -3,7 +3,7 @@
 mod memory;
 mod together;
 
-use std::io::{BufRead as _, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 
 use converse_canister::Decision;
@@ -12,7 +12,8 @@ use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::{Mutex, oneshot};
 
 use crate::render::in_words;
 use crate::render::output::write_stderr;
@@ -23,6 +24,13 @@ use crate::world::World;
 pub(crate) use memory::Memory;
 use memory::{Offered, Reach};
 pub(crate) use together::Approvers;
+
+/// Who talks with the person: one at a time, a question and its answer together.
+pub(crate) static FLOOR: Mutex<()> = Mutex::const_new(());
+
+/// How long a question that nobody waits for any more may still read, and bytes of a line.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const MAX_LINE: usize = 64 * 1024;
 
 pub(crate) struct TerminalApprover {
     can_ask: bool,
@@ -49,6 +57,7 @@ impl TerminalApprover {
             return Decision::Allow { rule: judged.rule };
         }
         let offered = self.memory.as_ref().map(|memory| memory.offered(pending)).unwrap_or_default();
+        let _floor = FLOOR.lock().await;
         match answer(&self.progress, question(pending, place, who, offered), offered).await {
             Some(Answer::Yes) => Decision::Allow { rule: "user".to_owned() },
             Some(Answer::Further(reach)) => self.further(pending, reach),
@@ -179,8 +188,9 @@ fn question(
     text + ": "
 }
 
-/// Reads one line on a thread of its own: a run that is cancelled does not wait for it.
-async fn read_answer(question: String) -> Option<String> {
+/// Reads one line on a thread of its own: a run that is cancelled does not wait for it, and a question that is taken back
+/// takes no line from the next one.
+pub(crate) async fn read_answer(question: String) -> Option<String> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {
         let mut stderr = std::io::stderr().lock();
@@ -188,11 +198,34 @@ async fn read_answer(question: String) -> Option<String> {
         let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         let asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
         drop(stderr);
-        let mut line = String::new();
-        let read = asked.and_then(|()| std::io::stdin().lock().read_line(&mut line));
-        let _ = sender.send(matches!(read, Ok(1..)).then_some(line));
+        let line = asked.ok().and_then(|()| line(&sender));
+        let _ = sender.send(line);
     });
     receiver.await.ok().flatten()
+}
+
+/// A terminal gives whole lines. Nothing is read ahead.
+fn line(sender: &oneshot::Sender<Option<String>>) -> Option<String> {
+    let (stdin, mut line) = (std::io::stdin(), Vec::new());
+    while !line.ends_with(b"\n") {
+        let mut waits = [PollFd::new(&stdin, PollFlags::IN)];
+        let ready = match poll(&mut waits, Some(&LOOK)) {
+            Err(rustix::io::Errno::INTR) => 0,
+            ready => ready.ok()?,
+        };
+        if sender.is_closed() {
+            return None;
+        }
+        let mut bytes = [0; 4096];
+        if ready > 0 {
+            let read = rustix::io::read(&stdin, &mut bytes).ok().filter(|read| *read > 0)?;
+            line.extend_from_slice(bytes.get(..read)?);
+        }
+        if line.len() > MAX_LINE {
+            return None;
+        }
+    }
+    Some(String::from_utf8_lossy(&line).into_owned())
 }
 
 #[cfg(test)]

@@ -7,26 +7,43 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::{AuditError, AuditLog, Happened, Record};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
+use crate::adapters::secrets::Redactor;
 use crate::manners::Manners;
 use crate::world::World;
+
+mod gathering;
+
+use gathering::Gathering;
 
 /// Where the log is; `None` without a home.
 pub(crate) fn place(world: &World) -> Option<PathBuf> {
     world.state_dir().map(|dir| dir.join("audit.jsonl"))
 }
 
+/// One log, for whoever hears it; see [`AuditSink::for_client`].
 pub(crate) struct AuditSink<'a> {
+    book: Arc<Book<'a>>,
+    /// For whom, if somebody calls through us.
+    client: Option<String>,
+}
+
+struct Book<'a> {
     place: Option<PathBuf>,
     session: Option<String>,
-    manners: &'a Manners,
+    redactor: Redactor,
+    warn: Box<dyn Fn(&str) + Send + Sync + 'a>,
     state: Mutex<State>,
+    /// Of many calls at once: brings the lines of all of them to the disk together.
+    gathering: Option<Gathering>,
 }
 
 struct State {
@@ -48,21 +65,58 @@ struct Asked {
 
 impl<'a> AuditSink<'a> {
     pub(crate) fn new(enabled: bool, session: Option<String>, manners: &'a Manners, world: &World) -> Self {
-        let log = if enabled { Log::Unopened } else { Log::Without };
-        let state = Mutex::new(State { log, open: HashMap::new() });
-        Self { place: place(world), session, manners, state }
+        let warn = Box::new(|text: &str| manners.warn(text));
+        let (redactor, place) = (manners.redactor.clone(), place(world));
+        let state = State::new(enabled);
+        let book = Book { place, session, redactor, warn, state, gathering: None };
+        Self { book: Arc::new(book), client: None }
+    }
+}
+
+impl AuditSink<'static> {
+    /// Of many calls at once, for others. `warn` is told what the user should know.
+    pub(crate) fn gathering(
+        enabled: bool,
+        session: String,
+        redactor: Redactor,
+        warn: impl Fn(&str) + Send + Sync + 'static,
+        world: &World,
+    ) -> Self {
+        let (warn, state) = (Box::new(warn), State::new(enabled));
+        let gathering = Some(Gathering::default());
+        let book = Book { place: place(world), session: Some(session), redactor, warn, state, gathering };
+        Self { book: Arc::new(book), client: None }
     }
 
+    /// The same log, for what this client calls.
+    pub(crate) fn for_client(&self, client: Option<String>) -> Self {
+        Self { book: Arc::clone(&self.book), client }
+    }
+}
+
+impl State {
+    fn new(enabled: bool) -> Mutex<Self> {
+        let log = if enabled { Log::Unopened } else { Log::Without };
+        Mutex::new(Self { log, open: HashMap::new() })
+    }
+}
+
+impl Book<'_> {
     fn opened(&self) -> Result<Log, SinkError> {
         let Some(path) = &self.place else {
-            self.manners.warn("warning: no home directory: what tools do is not audited");
+            (self.warn)("warning: no home directory: what tools do is not audited");
             return Ok(Log::Without);
         };
-        let redactor = self.manners.redactor.clone();
+        let redactor = self.redactor.clone();
         match AuditLog::open(path, Box::new(move |text| redactor.clean(text))) {
-            Ok(log) => Ok(Log::Open(log)),
+            Ok(log) => {
+                if let Some(gathering) = &self.gathering {
+                    gathering.begin(&log).map_err(|error| failed(&error))?;
+                }
+                Ok(Log::Open(log))
+            }
             Err(error @ AuditError::Unavailable { .. }) => {
-                self.manners.warn(&format!("warning: what tools do is not audited: {error}"));
+                (self.warn)(&format!("warning: what tools do is not audited: {error}"));
                 Ok(Log::Without)
             }
             Err(error) => Err(failed(&error)),
@@ -74,13 +128,22 @@ impl<'a> AuditSink<'a> {
             *log = self.opened()?;
         }
         let Log::Open(log) = log else { return Ok(()) };
-        let written = log.append(records, World::now());
-        written.and_then(|()| if durable { log.commit() } else { Ok(()) }).map_err(|error| failed(&error))
+        log.append(records, World::now()).map_err(|error| failed(&error))?;
+        match &self.gathering {
+            _ if !durable => Ok(()),
+            Some(gathering) => {
+                gathering.note();
+                Ok(())
+            }
+            None => log.commit().map_err(|error| failed(&error)),
+        }
     }
+}
 
+impl AuditSink<'_> {
     fn record(&self, id: &InvocationId, tool: &str, happened: Happened) -> Record {
-        let (session, invocation) = (self.session.clone(), id.clone());
-        Record { session, invocation, tool: tool.to_owned(), happened }
+        let (session, client) = (self.book.session.clone(), self.client.clone());
+        Record { session, client, invocation: id.clone(), tool: tool.to_owned(), happened }
     }
 
     fn started(&self, invocation: &Invocation) -> Record {
@@ -102,7 +165,7 @@ fn failed(error: &AuditError) -> SinkError {
 impl Sink for AuditSink<'_> {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         let crashed = |_| SinkError::Audit("its writer crashed".to_owned());
-        let State { log, open } = &mut *self.state.lock().map_err(crashed)?;
+        let State { log, open } = &mut *self.book.state.lock().map_err(crashed)?;
         if let Log::Without = log {
             return Ok(());
         }
@@ -118,22 +181,29 @@ impl Sink for AuditSink<'_> {
                 if !decision.allows() {
                     open.remove(id);
                 }
-                self.append(log, &[record], false)
+                self.book.append(log, &[record], false)
             }
             Event::Started(invocations) => {
                 let records: Vec<_> = invocations.iter().map(|invocation| self.started(invocation)).collect();
-                self.append(log, &records, true)
+                self.book.append(log, &records, true)
             }
             Event::Finished { invocation, result, elapsed } => {
                 open.remove(&invocation.id);
                 let happened = Happened::finished(result.outcome, &result.content, Some(*elapsed));
-                self.append(log, &[self.record(&invocation.id, &invocation.tool, happened)], false)
+                self.book.append(log, &[self.record(&invocation.id, &invocation.tool, happened)], false)
             }
             Event::Appended(Canister::Result(result)) => match open.remove(&result.id) {
-                Some(asked) => self.append(log, &[self.answered(&asked, result)], false),
+                Some(asked) => self.book.append(log, &[self.answered(&asked, result)], false),
                 None => Ok(()),
             },
             _ => Ok(()),
+        }
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        match &self.book.gathering {
+            Some(gathering) => gathering.settle().boxed(),
+            None => std::future::ready(Ok(())).boxed(),
         }
     }
 }

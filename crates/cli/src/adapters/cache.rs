@@ -2,6 +2,7 @@
 //! fails or is synced to the disk.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 /// `None`: without a home nothing is kept.
@@ -14,6 +15,12 @@ impl Cache {
         let path = self.0.as_deref()?.join(name);
         let metadata = fs::metadata(&path).ok()?;
         if metadata.is_file() && metadata.len() <= limit { fs::read(path).ok() } else { None }
+    }
+
+    /// How long ago it was written.
+    pub(crate) fn age(&self, name: &str) -> Option<Duration> {
+        let metadata = fs::metadata(self.0.as_deref()?.join(name)).ok()?;
+        metadata.modified().ok()?.elapsed().ok()
     }
 
     /// The file has all of these bytes or is as it was before.

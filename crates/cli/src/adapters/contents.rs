@@ -3,7 +3,7 @@
 //! A session keeps all of it. A run that keeps nothing still has to show the model the pictures of its tools, so those
 //! are held until it ends; a text that was cut is not, since nobody could read it later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use converse_canister::{Blobs, Digest};
@@ -26,6 +26,19 @@ pub(crate) struct Kept {
 struct Held {
     contents: HashMap<Digest, Arc<[u8]>>,
     bytes: usize,
+    /// What is held longest goes when there is no more room; else what comes then is not held.
+    rolling: bool,
+    /// From the one that is held longest.
+    order: VecDeque<Digest>,
+}
+
+impl Held {
+    fn make_room(&mut self, bytes: usize) {
+        while self.rolling && self.bytes + bytes > MOST_HELD {
+            let Some(oldest) = self.order.pop_front() else { return };
+            self.bytes -= self.contents.remove(&oldest).map_or(0, |gone| gone.len());
+        }
+    }
 }
 
 impl Kept {
@@ -33,6 +46,13 @@ impl Kept {
     pub(crate) fn new(sessions: impl IntoIterator<Item = Contents>) -> Self {
         let kept = Self::awaiting(false);
         kept.settle(sessions);
+        kept
+    }
+
+    /// Of a run without an end: nothing is kept, and what is held is needed for a moment only.
+    pub(crate) fn rolling() -> Self {
+        let kept = Self::new(None);
+        kept.held.lock().unwrap_or_else(PoisonError::into_inner).rolling = true;
         kept
     }
 
@@ -71,10 +91,12 @@ impl Kept {
         if held.contents.contains_key(&digest) {
             return Some(digest);
         }
+        held.make_room(bytes.len());
         if held.bytes + bytes.len() > MOST_HELD {
             return None;
         }
         held.bytes += bytes.len();
+        held.order.push_back(digest);
         held.contents.insert(digest, bytes.into());
         Some(digest)
     }
@@ -138,5 +160,16 @@ mod tests {
         assert!(shown.keep(&vec![1; MOST_HELD]).is_some());
         assert_eq!(shown.keep(b"x"), None);
         assert!(shown.keep(&vec![1; MOST_HELD]).is_some(), "it is held already");
+    }
+
+    #[test]
+    fn without_an_end_the_oldest_makes_room() {
+        let kept = Kept::rolling();
+        let hold = |byte: u8| kept.shown().keep(&vec![byte; MOST_HELD / 3]).unwrap();
+        let pictures: Vec<Digest> = (0..5).map(hold).collect();
+        let there: Vec<bool> = pictures.iter().map(|picture| kept.bytes(picture).is_some()).collect();
+        assert_eq!(there, [false, false, true, true, true]);
+        assert_eq!(kept.shown().keep(&vec![9; MOST_HELD + 1]), None, "never so much");
+        assert_eq!(kept.held.lock().unwrap().bytes, 0);
     }
 }

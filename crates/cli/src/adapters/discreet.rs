@@ -64,6 +64,8 @@ impl Invocable for DiscreetTool {
 
 impl DiscreetTool {
     fn clean(&self, mut answer: Answer) -> Answer {
+        // What would have to be cleaned is not handed on as it came.
+        answer.verbatim = answer.verbatim.filter(|text| self.redactor.clean(text) == **text);
         for content in &mut answer.content {
             match content {
                 Content::Text { text, .. } | Content::Reasoning { text, .. } => {

@@ -7,7 +7,7 @@ use converse_ensemble::{Fetch, FetchError, Fetched};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use http::Request;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION, WWW_AUTHENTICATE};
 use reqwest::Client;
 
 use crate::adapters::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
@@ -46,6 +46,8 @@ pub(crate) async fn exchange(
     let status = response.status().as_u16();
     let content_type = header(response.headers(), CONTENT_TYPE);
     let location = header(response.headers(), LOCATION);
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let challenges = challenges.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
     let mut pieces = response.bytes_stream();
     let mut body = BytesMut::new();
     let mut truncated = false;
@@ -58,7 +60,7 @@ pub(crate) async fn exchange(
             break;
         }
     }
-    Ok(Fetched { status, content_type, body: body.freeze(), truncated, location })
+    Ok(Fetched { status, content_type, body: body.freeze(), truncated, location, challenges })
 }
 
 /// There is no client to send it with.

@@ -1,6 +1,7 @@
-//! The tools of lazy servers as they were last time: `mcp-tools/<key>.json` in the user's cache directory.
+//! The tools of servers as they were last time: `mcp-tools/<key>.json` in the user's cache directory.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use converse_mcp::Lists;
 
@@ -8,6 +9,8 @@ use crate::adapters::cache::Cache;
 
 /// More than any server may list.
 const MAX_BYTES: u64 = 33 * 1024 * 1024;
+/// More servers than anybody has; then the oldest are forgotten.
+const MOST: usize = 1_000;
 
 #[derive(Debug)]
 pub(crate) struct ListFiles(Cache);
@@ -15,6 +18,11 @@ pub(crate) struct ListFiles(Cache);
 impl ListFiles {
     pub(crate) fn new(dir: Option<PathBuf>) -> Self {
         Self(Cache(dir.map(|dir| dir.join("mcp-tools"))))
+    }
+
+    /// How long ago it was seen.
+    pub(crate) fn age(&self, key: &str) -> Option<Duration> {
+        self.0.age(&name(key))
     }
 }
 
@@ -24,9 +32,11 @@ impl Lists for ListFiles {
     }
 
     fn put(&self, key: &str, list: &str) {
-        if self.get(key).as_deref() != Some(list) {
-            self.0.write(&name(key), list.as_bytes());
+        // Written also if it is the same: that is when it was seen.
+        if self.age(key).is_none() {
+            self.0.prune(MOST);
         }
+        self.0.write(&name(key), list.as_bytes());
     }
 }
 
@@ -48,5 +58,6 @@ mod tests {
         lists.put("a", "[2]");
         assert_eq!((lists.get("a").as_deref(), lists.get("b")), (Some("[2]"), None));
         assert_eq!(std::fs::read_dir(dir.path().join("mcp-tools")).unwrap().count(), 1);
+        assert!(lists.age("a").is_some_and(|age| age.as_secs() < 3600) && lists.age("b").is_none());
     }
 }

@@ -49,6 +49,14 @@ impl Redactor {
         self.0.write().unwrap_or_else(PoisonError::into_inner).extend(secrets);
     }
 
+    /// Tokens come by again and again.
+    pub(crate) fn learn_once(&self, secret: Secret) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !known.iter().any(|old| old.0 == secret.0) {
+            known.push(secret);
+        }
+    }
+
     pub(crate) fn clean(&self, text: &str) -> String {
         let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))

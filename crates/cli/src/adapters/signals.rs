@@ -45,6 +45,11 @@ impl Interrupt {
 
 /// Watches from now on.
 pub(crate) fn watch() -> Result<Interrupt, Failure> {
+    watch_with(Duration::ZERO)
+}
+
+/// The same, for a run that may go on for so long after it is told to end.
+pub(crate) fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
     let failed = |error: std::io::Error| Failure::new(Kind::Internal, "signals", error.to_string());
     let interrupt = Interrupt::default();
     let told = interrupt.clone();
@@ -59,7 +64,7 @@ pub(crate) fn watch() -> Result<Interrupt, Failure> {
                 let first = signals.next().await;
                 told.number.store(first, Ordering::SeqCst);
                 told.token.cancel();
-                let last = tokio::time::timeout(TIDYING, signals.next()).await.unwrap_or(first);
+                let last = tokio::time::timeout(drain + TIDYING, signals.next()).await.unwrap_or(first);
                 leave(128 + last);
             });
         })

@@ -10,6 +10,9 @@ pub(crate) enum Ensembles {
     List {
         #[command(flatten)]
         places: Places,
+        /// With the tools of each, those of servers as they were when last seen
+        #[arg(long)]
+        tools: bool,
         /// As a JSON array
         #[arg(long)]
         json: bool,
@@ -53,6 +56,24 @@ pub(crate) enum Ensembles {
         /// As a JSON object; nobody is asked
         #[arg(long)]
         json: bool,
+    },
+    /// Grant access to a server with `auth = "oauth"`: opens the browser, keeps the token
+    Login {
+        name: String,
+        #[command(flatten)]
+        places: Places,
+        /// Print the address instead of opening it, and read the one that the browser came back to from stdin
+        #[arg(long)]
+        no_browser: bool,
+        /// A scope to ask for beside those that are granted (repeatable)
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
+    },
+    /// Forget the token of a server
+    Logout {
+        name: String,
+        #[command(flatten)]
+        places: Places,
     },
     /// Call one tool without a model
     Call {

@@ -86,6 +86,22 @@ pub(super) fn text_mime(name: &str) -> &'static str {
     }
 }
 
+/// The sort of a text by a server's word for it, if it is the name of one.
+pub(super) fn text_mime_said(said: &str) -> Option<&'static str> {
+    let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    Some(match said.as_str() {
+        "text/markdown" | "text/x-markdown" => "text/markdown",
+        "text/html" => "text/html",
+        "text/csv" => "text/csv",
+        "application/json" => "application/json",
+        "application/xml" | "text/xml" => "application/xml",
+        "image/svg+xml" => "image/svg+xml",
+        "application/toml" => "application/toml",
+        "application/yaml" | "text/yaml" | "application/x-yaml" => "application/yaml",
+        _ => return None,
+    })
+}
+
 /// Does a server's word for a file go with what it is? A word of no meaning goes with all.
 pub(super) fn agrees(said: &str, kind: Kind) -> bool {
     let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -27,7 +27,7 @@ fn texts_are_documents_and_bytes_stand_before_the_words() {
     std::os::unix::fs::symlink("a.md", dir.path().join("link.csv")).unwrap();
     let said = said(dir.path(), &["pixel.jpg", "a.md", "./link.csv"]).unwrap();
     let contents = Kept::new(None);
-    let canisters = said.canisters(keeper(&contents).as_ref()).unwrap();
+    let canisters = said.canisters(keeper(&contents).as_ref(), &contents, TurnId(1)).unwrap();
     let [Canister::Document(first), Canister::Document(second), Canister::User(user)] = &canisters[..] else {
         panic!("{canisters:?}")
     };
@@ -63,7 +63,7 @@ fn what_cannot_be_attached_is_a_usage_error_that_says_why() {
         (&["."], "attachment", "regular file"),
         (&["/dev/zero"], "attachment", "regular file"),
         (&["-"], "attachment", "stdin"),
-        (&["mcp:x:y"], "attachment", "later version"),
+        (&["mcp:x"], "attachment", "mcp:ENSEMBLE:URI"),
         (&["file:///etc/passwd"], "attachment", "only http"),
         (&["empty"], "attachment-type", "empty"),
         (&["latin.txt"], "attachment-type", "UTF-8"),

@@ -6,6 +6,7 @@ mod conversation;
 mod count;
 mod dry_run;
 mod ending;
+mod gathered;
 mod output;
 mod round;
 mod turn;
@@ -18,7 +19,7 @@ use converse_session::Session;
 use crate::adapters::secrets::Redactor;
 use crate::adapters::signals::{self, Interrupt};
 use crate::args::{Ask, Format};
-use crate::attach::{self, Said};
+use crate::attach::{self, Asked, Said};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
@@ -105,15 +106,27 @@ impl Run<'_> {
         if let Some(deadline) = deadline {
             interrupt.watch_deadline(deadline);
         }
-        let prompt =
-            stdin::prompt(&self.args.prompt, self.world.stdin, Bounds { deadline, interrupt: &interrupt })?;
+        let (asked, prompt) = self.prompt(Bounds { deadline, interrupt: &interrupt })?;
         self.manners.warn_all(prompt.warning.map(str::to_owned));
         if let Some(remark) = prompt.remark.filter(|_| self.manners.verbose) {
             self.manners.note(&format!("note: {remark}"));
         }
         let candidates = self.candidates(&files)?;
         let said = self.said(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
+        let said = asked.into_iter().fold(said, Said::asking);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
+    }
+
+    /// A prompt of a server, and the user's words; which of them are arguments of the prompt only the server knows.
+    fn prompt(&self, bounds: Bounds<'_>) -> Result<(Option<Asked>, stdin::Prompt), Failure> {
+        let (words, input) = (self.args.prompt.as_slice(), self.world.stdin);
+        match &self.args.mcp_prompt {
+            None => Ok((None, stdin::prompt(words, input, bounds)?)),
+            Some(named) => {
+                let (words, prompt) = stdin::beside(words, input, bounds)?;
+                Ok((Some(Asked::parse(named, words)?), prompt))
+            }
+        }
     }
 
     /// With what is attached, if every server takes so much.

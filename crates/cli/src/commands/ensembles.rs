@@ -7,8 +7,12 @@ mod declared;
 mod export;
 mod import;
 mod init;
+mod list;
 mod lock;
+mod login;
+mod logout;
 mod looked;
+mod offers;
 mod placing;
 mod schema;
 mod show;
@@ -20,12 +24,9 @@ use converse_config::{EnsemblePlan, Permission, Scope};
 use serde_json::{Value, json};
 
 use crate::adapters::signals;
-use crate::args::{Ensembles, Places};
-use crate::catalogue::Catalogue;
+use crate::args::Ensembles;
 use crate::failure::Failure;
 use crate::manners::Manners;
-use crate::render::output::{write_json, write_stdout};
-use crate::render::table::table;
 use crate::world::World;
 
 use call::Call;
@@ -35,7 +36,9 @@ use trust::Trust;
 
 pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Result<(), Failure> {
     match command {
-        Ensembles::List { places, json } => list(places, *json, manners, world),
+        Ensembles::List { places, tools, json } => {
+            list::List { places, tools: *tools, as_json: *json, manners, world }.run()
+        }
         Ensembles::Show { name, connect, places, rules, json } => {
             Show { name, connect: *connect, places, rules, as_json: *json, manners, world }.run()
         }
@@ -50,34 +53,16 @@ pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Resu
             let trust = Trust { hash: hash.as_deref(), as_json: *json, manners, world };
             if *revoke { trust.revoke() } else { trust.run() }
         }
+        Ensembles::Login { name, places, no_browser, scope } => {
+            login::Login { name, places, no_browser: *no_browser, scopes: scope, manners, world }.run()
+        }
+        Ensembles::Logout { name, places } => logout::run(name, places, manners, world),
         Ensembles::Call { tool, arguments, places, rules, json } => {
             let interrupt = signals::watch()?;
             let call = Call { tool, arguments, places, rules, as_json: *json, interrupt: &interrupt };
             crate::block_on(call.run(manners, world))?
         }
     }
-}
-
-fn list(places: &Places, as_json: bool, manners: &Manners, world: &World) -> Result<(), Failure> {
-    let catalogue = Catalogue::find(world, &places.ensembles);
-    manners.warn_all(catalogue.lines());
-    if as_json {
-        let rows: Vec<Value> = catalogue.plans.iter().map(ensemble_row).collect();
-        write_json(&Value::Array(rows))?;
-    } else {
-        let heading = ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
-        let rows: Vec<Vec<String>> = [heading].into_iter().chain(catalogue.plans.iter().map(cells)).collect();
-        write_stdout(&table(&rows))?;
-    }
-    catalogue.stop_for_own_errors()
-}
-
-fn cells(plan: &EnsemblePlan) -> Vec<String> {
-    let count = if plan.connection.is_some() { "?".to_owned() } else { plan.invokers.len().to_string() };
-    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
-    let off = if plan.enabled { "" } else { "(not enabled) " };
-    let description = format!("{off}{}", plan.description);
-    vec![plan.name.to_string(), count, scope(plan.origin.scope).to_owned(), place, description]
 }
 
 fn scope(scope: Scope) -> &'static str {

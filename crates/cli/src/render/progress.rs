@@ -1,6 +1,7 @@
 //! What goes on, on stderr: a spinner while a model thinks, a line for each invocation. On a terminal only, unless the
 //! user asked for more words (`-v`), which then are plain lines.
 
+mod connecting;
 mod several;
 mod thinking;
 
@@ -59,6 +60,8 @@ struct State {
     /// Asked for and not answered yet.
     asked: HashMap<InvocationId, Invocation>,
     running: HashMap<InvocationId, ProgressBar>,
+    /// Servers that are waited for and told.
+    connecting: usize,
     thoughts: Thoughts,
     /// The current reply has thought aloud.
     thought: bool,
@@ -69,6 +72,7 @@ struct State {
 }
 
 const TICK: Duration = Duration::from_millis(100);
+const TICKS: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
 const ARGUMENTS_SHOWN: usize = 100;
 const RESULT_SHOWN: usize = 80;
 
@@ -160,17 +164,10 @@ impl Progress {
         } else {
             "{spinner} {msg} {elapsed}"
         };
-        let style = ProgressStyle::with_template(template).ok()?.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ");
+        let style = ProgressStyle::with_template(template).ok()?.tick_chars(TICKS);
         let bar = self.bars.add(ProgressBar::new_spinner().with_style(style).with_message(message));
         bar.enable_steady_tick(TICK);
         Some(bar)
-    }
-
-    /// Until it is hushed: that servers are being connected, which may take a while.
-    pub(crate) fn connecting(&self, names: &[&str]) {
-        if !names.is_empty() {
-            self.wait_for(format!("connecting {}", self.brief(&names.join(", "), 60)));
-        }
     }
 
     fn think(&self, model: &str) {

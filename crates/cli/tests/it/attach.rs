@@ -159,7 +159,7 @@ fn what_cannot_be_attached_ends_the_run_before_it_begins() {
     for (named, code, words) in [
         ("absent.png", "attachment", "No such file"),
         (".", "attachment", "regular file"),
-        ("mcp:weather:x", "attachment", "later version"),
+        ("mcp:weather:x", "unknown-ensemble", "no ensemble `weather`"),
         ("letter.docx", "attachment-type", "office document"),
         ("large.png", "attachment-too-large", "at most 3932160"),
     ] {

@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("converse-mcp", &["converse-canister", "converse-child", "converse-config", "converse-ensemble"]),
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
+    ("converse-gateway", &["converse-canister", "converse-engine", "converse-ensemble"]),
     (
         "converse",
         &[
@@ -32,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-engine",
             "converse-ensemble",
             "converse-foreign",
+            "converse-gateway",
             "converse-lock",
             "converse-mcp",
             "converse-provider",
@@ -48,7 +50,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 const CONFINED: &[(&str, &[&str])] = &[
     // The servers of one ensemble are reached by a client that the program builds.
     ("reqwest", &["converse", "converse-mcp"]),
-    ("rmcp", &["converse-mcp"]),
+    ("rmcp", &["converse-gateway", "converse-mcp"]),
+    ("hyper", &["converse-gateway"]),
     ("rustls", &["converse"]),
     ("clap", &["converse"]),
     ("indicatif", &["converse"]),
@@ -56,7 +59,17 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("landlock", &["converse-sandbox"]),
     ("html5gum", &["converse-ensemble"]),
     ("jsonc-parser", &["converse-foreign"]),
-    ("tokio", &["converse", "converse-child", "converse-engine", "converse-ensemble", "converse-mcp"]),
+    (
+        "tokio",
+        &[
+            "converse",
+            "converse-child",
+            "converse-engine",
+            "converse-ensemble",
+            "converse-gateway",
+            "converse-mcp",
+        ],
+    ),
 ];
 
 fn metadata() -> Value {

@@ -2,7 +2,7 @@
 //! ends. Through the binary, against a server that speaks in bytes. What is held by a test elsewhere is named here with
 //! it, so that every id has its place.
 
-mod bytes;
+pub(crate) mod bytes;
 mod elsewhere;
 mod h2;
 mod hosts;

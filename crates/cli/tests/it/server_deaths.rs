@@ -216,10 +216,10 @@ fn nothing_is_left_of_ten_servers_after_a_run() {
 fn a_shutdown_takes_no_longer_than_it_must() {
     let cases = [
         (&[][..], 2.0),
-        (&["--child"], 7.0),
+        (&["--child"], 5.5),
         (&["--daemon"], 3.0),
-        (&["--ignore-eof"], 4.5),
-        (&["--ignore-eof", "--ignore-term"], 7.0),
+        (&["--ignore-eof"], 2.5),
+        (&["--ignore-eof", "--ignore-term"], 5.5),
     ];
     at_once(cases, |(flags, seconds)| {
         let (mark, env) = (mark(), TestEnv::new());

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::field::{and, choice, described, duration, named_texts, table, text, texts};
+use super::field::{and, choice, duration, flag, named_texts, table, text, texts};
 use super::{policy, trial};
 use crate::connection::{PROTOCOLS, TRANSPORTS};
+use crate::grants::{LOG_LEVELS, MAX_ROOTS};
+use crate::oauth::{AUTHS, MAX_SCOPES};
 use crate::policy::MAX_TIMEOUT;
 use crate::program::MAX_WORDS;
 
@@ -24,18 +26,40 @@ pub(super) fn connection() -> Value {
         ),
         "connect_timeout": duration("From starting it to its list of tools", MAX_TIMEOUT),
         "protocol": choice("Which era of MCP it speaks; `auto` finds out", &PROTOCOLS, json!({ "default": "auto" })),
-        "auth": described("Not yet supported", json!({})),
+        "auth": choice("For `http`: how it is told who you are; `oauth` needs one `converse ensembles login`", &AUTHS, json!({})),
+        "oauth": oauth(),
+        "roots": texts(
+            "Directories that the server is told of, relative to the one converse is started in",
+            json!({ "maxItems": MAX_ROOTS, "examples": [["."]] }),
+        ),
+        "elicitation": flag("May it have you asked something, on a terminal?", true),
+        "sampling": flag("May it ask the model? Under your rules, limits and audit", false),
+        "log_level": choice("From which level on its log is kept", &LOG_LEVELS, json!({})),
     });
     let none = |keys: &[&str]| -> Value {
         keys.iter().map(|key| ((*key).to_owned(), json!({ "not": {} }))).collect()
     };
     let transport = |word: &str| json!({ "transport": { "enum": [word] } });
     let ways = json!([
-        { "required": ["command"], "properties": and(transport("stdio"), none(&["url", "headers"])) },
+        { "required": ["command"], "properties": and(transport("stdio"), none(&["url", "headers", "auth", "oauth"])) },
         { "required": ["url"], "properties": and(transport("http"), none(&["command", "environment", "cwd"])) },
     ]);
     let server = table("A server that speaks MCP; its tools are those of the ensemble", keys, &["transport"]);
     and(server, json!({ "oneOf": ways }))
+}
+
+fn oauth() -> Value {
+    let keys = json!({
+        "client_id": text("Of a client that was registered by hand", json!({ "examples": ["env:CLIENT_ID"] })),
+        "client_secret": text("Its secret", json!({ "examples": ["env:CLIENT_SECRET"] })),
+        "scopes": texts("What to ask for; what the server names, if empty", json!({ "maxItems": MAX_SCOPES })),
+        "client_metadata_url": text("The address of a document that describes the client", json!({ "pattern": "^https://" })),
+        "redirect_port": json!({
+            "description": "The port on this machine where the browser comes back to; any free one without it",
+            "type": "integer", "minimum": 1, "maximum": 65535,
+        }),
+    });
+    table("For `auth = \"oauth\"`: what the server cannot say itself", keys, &[])
 }
 
 /// `[command]` says it alike.

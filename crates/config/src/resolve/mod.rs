@@ -30,6 +30,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::ensemble::EnsembleDescriptor;
 use crate::environment::Environment;
 use crate::escape::quoted;
+use crate::oauth::OauthPlan;
 use crate::plan::{ConnectionPlan, Effects, EnsemblePlan, Origin, Policy, Protocol, Scope, SecretRef, Way};
 use crate::source::{SourceId, SourceMap, Span, Spanned};
 use crate::table::suggested;
@@ -242,7 +243,15 @@ impl<'a> Resolver<'a> {
             }
         };
         let connect_timeout = connection.connect_timeout.as_ref().map(|said| said.value);
-        Some(ConnectionPlan { way, connect_timeout, protocol: said(&connection.protocol, Protocol::Auto) })
+        let auth = connection.auth.as_ref().map(|auth| OauthPlan {
+            client_id: auth.client_id.as_ref().map(|id| self.secret(id)),
+            client_secret: auth.client_secret.as_ref().map(|secret| self.secret(secret)),
+            scopes: auth.scopes.clone(),
+            client_metadata_url: auth.client_metadata_url.clone(),
+            redirect_port: auth.redirect_port,
+        });
+        let (protocol, grants) = (said(&connection.protocol, Protocol::Auto), connection.grants.clone());
+        Some(ConnectionPlan { way, connect_timeout, protocol, auth, grants })
     }
 
     /// The reference itself goes into the plan; here it is only looked whether it could be read.

@@ -177,8 +177,7 @@ fn a_connection_is_planned_and_its_secrets_are_named() {
         plan.connection,
         Some(ConnectionPlan {
             way: Way::Stdio { command, environment, cwd: Some("sub".into()) },
-            connect_timeout: None,
-            protocol: Protocol::Auto,
+            ..ConnectionPlan::over(Way::Stdio { command: vec![], environment: vec![], cwd: None })
         })
     );
     assert_eq!(plan.filter, crate::ToolFilter { include: vec!["get_*".into()], exclude: vec!["x".into()] });

@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 pub(crate) use files::objection;
+pub use web::is_public;
 
 use crate::Invocable;
 use crate::fetch::Fetch;

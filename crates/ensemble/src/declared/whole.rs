@@ -115,7 +115,7 @@ fn said(object: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use converse_canister::{Cost, InvokerName};
-    use converse_config::{InvokerKind, Permission, Protocol, SandboxLevel, Scope};
+    use converse_config::{InvokerKind, Permission, SandboxLevel, Scope};
 
     use super::*;
     use crate::testing::plan;
@@ -129,7 +129,7 @@ mod tests {
     fn server(way: Way) -> EnsemblePlan {
         let mut plan = plan(InvokerKind::Builtin("x".into()), Policy::default(), Scope::User);
         plan.invokers.clear();
-        plan.connection = Some(ConnectionPlan { way, connect_timeout: None, protocol: Protocol::Auto });
+        plan.connection = Some(ConnectionPlan::over(way));
         plan
     }
 

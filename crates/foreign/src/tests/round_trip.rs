@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use converse_canister::EnsembleName;
 use converse_config::{
-    Checked, ConnectionPlan, EnsemblePlan, Environment, Given, Origin, Piece, Protocol, Scope, SecretRef,
-    SourceMap, Way, parse_ensemble, resolve,
+    Checked, ConnectionPlan, EnsemblePlan, Environment, Given, Origin, Piece, Scope, SecretRef, SourceMap,
+    Way, parse_ensemble, resolve,
 };
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::{Format, export, read};
 
 fn plan(name: &str, way: Way, enabled: bool) -> EnsemblePlan {
     let origin = Origin { scope: Scope::User, file: "x.toml".into(), line: 1 };
-    let connection = ConnectionPlan { way, connect_timeout: None, protocol: Protocol::Auto };
+    let connection = ConnectionPlan::over(way);
     let mut plan = EnsemblePlan::bare(EnsembleName::new(name).unwrap(), origin);
     plan.connection = Some(connection);
     plan.enabled = enabled;

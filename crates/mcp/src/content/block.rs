@@ -87,7 +87,12 @@ impl<'a> Reader<'a> {
         match resource {
             Embedded { text: Some(text), .. } => Some(Content::text(format!("[resource {uri}]\n{text}"))),
             Embedded { blob: Some(data), mime_type, .. } => {
-                Some(self.media(&data, mime_type.as_deref(), Some(uri)))
+                let words = mime_type.as_deref().filter(|mime| mime.starts_with("text/"));
+                let text = words.and_then(|_| media::words(&data));
+                Some(match text {
+                    Some(text) => Content::text(format!("[resource {uri}]\n{text}")),
+                    None => self.media(&data, mime_type.as_deref(), Some(uri)),
+                })
             }
             _ => None,
         }

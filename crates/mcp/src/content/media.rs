@@ -15,7 +15,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Why there are no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     NotBase64,
     /// Too many, or not of the kind they are said to be.
     NotShown,
@@ -26,12 +26,22 @@ pub(super) fn size(data: &str) -> usize {
     data.trim().trim_end_matches('=').len() * 3 / 4
 }
 
-pub(super) fn decoded(data: &str, mime: &str) -> Result<Vec<u8>, Refused> {
-    if size(data) > MAX_BYTES {
+/// Bytes of any kind, if there are not more than `most`.
+pub(crate) fn plain(data: &str, most: usize) -> Result<Vec<u8>, Refused> {
+    if size(data) > most {
         return Err(Refused::NotShown);
     }
-    let bytes = BASE64.decode(data.trim()).map_err(|_| Refused::NotBase64)?;
+    BASE64.decode(data.trim()).map_err(|_| Refused::NotBase64)
+}
+
+pub(super) fn decoded(data: &str, mime: &str) -> Result<Vec<u8>, Refused> {
+    let bytes = plain(data, MAX_BYTES)?;
     if is_what_it_says(mime, &bytes) { Ok(bytes) } else { Err(Refused::NotShown) }
+}
+
+/// A text that was sent as bytes.
+pub(super) fn words(data: &str) -> Option<String> {
+    String::from_utf8(plain(data, MAX_BYTES).ok()?).ok().filter(|text| !text.contains('\0'))
 }
 
 /// Pictures that models are shown are known by their first bytes; the rest is believed.

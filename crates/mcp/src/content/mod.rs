@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::raw::First;
 use block::Reader;
+pub(crate) use media::{Refused, plain as plain_bytes};
 
 const MAX_BLOCKS: usize = 1000;
 /// Bytes of structured content that is read; more of it is text, and neither compared with other texts nor held against
@@ -61,7 +62,7 @@ pub(crate) fn answer(
     };
     match result.result_type.map(RawValue::get) {
         Some("\"input_required\"") => {
-            let words = "the server asks for input, which this version cannot give; nothing more was sent";
+            let words = "the server asks for input in a way that is not of its version";
             return Err(InvokeError::Failed(words.to_owned()));
         }
         Some("\"task\"") => return Err(no_tasks()),
@@ -107,7 +108,7 @@ fn is_true(raw: &RawValue) -> bool {
 }
 
 /// What is in `content`, and how many blocks more.
-fn blocks(raw: &RawValue, artefacts: &dyn Artefacts) -> (Vec<Content>, usize) {
+pub(crate) fn blocks(raw: &RawValue, artefacts: &dyn Artefacts) -> (Vec<Content>, usize) {
     let mut reader = Reader::new(artefacts);
     if let Ok(blocks) = serde_json::from_str::<First<&RawValue, MAX_BLOCKS>>(raw.get()) {
         return (blocks.items.into_iter().map(|block| reader.read(block)).collect(), blocks.left);

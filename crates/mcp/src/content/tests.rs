@@ -53,6 +53,14 @@ fn each_kind_of_block() {
             blob("a/b", 1, Some("file:///x")),
         ),
         (
+            json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "YQ==", "mimeType": "text/plain" } }),
+            Content::text("[resource file:///x]\na"),
+        ),
+        (
+            json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "AP8=", "mimeType": "text/plain" } }),
+            blob("text/plain", 2, Some("file:///x")),
+        ),
+        (
             json!({ "type": "resource_link", "uri": "file:///etc/shadow", "name": "n\n", "mimeType": "text/plain" }),
             Content::Resource {
                 uri: "file:///etc/shadow".into(),
@@ -202,4 +210,32 @@ fn blocks_are_counted() {
     let content = content(&json!(blocks));
     assert_eq!(content.len(), 1001);
     assert_eq!(content[1000], Content::text("[500 more blocks of the result are left out]"));
+}
+
+#[test]
+fn structured_content_may_be_any_json() {
+    for structured in [json!([1, "two", null]), json!("a text"), json!(7), json!(true), json!({ "a": {} })] {
+        let answer = read_by(true, &json!({ "content": [], "structuredContent": structured }));
+        assert_eq!(answer.content, [Content::Structured { value: structured.clone() }], "{structured}");
+        // Said in words already: once is enough.
+        let said = json!({ "content": [{ "type": "text", "text": structured.to_string() }], "structuredContent": structured });
+        assert_eq!(read_by(true, &said).content, [Content::text(structured.to_string())], "{structured}");
+    }
+    // None at all is none.
+    let none = read_by(true, &json!({ "content": [], "structuredContent": null }));
+    assert_eq!(none.content, []);
+}
+
+#[test]
+fn annotations_change_nothing() {
+    let annotations = json!({ "audience": ["user"], "priority": 0.0, "lastModified": "never" });
+    for mut block in [
+        json!({ "type": "audio", "data": "AAAA", "mimeType": "audio/wav" }),
+        json!({ "type": "resource", "resource": { "uri": "x:///a", "text": "T", "annotations": annotations } }),
+        json!({ "type": "resource_link", "uri": "x:///a", "name": "n" }),
+    ] {
+        let plain = content(&json!([block]));
+        block["annotations"] = annotations.clone();
+        assert_eq!(content(&json!([block])), plain, "{block}");
+    }
 }

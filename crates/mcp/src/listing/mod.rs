@@ -1,28 +1,22 @@
-//! A server's list of tools: read page by page, then tool by tool. One bad tool costs itself only, and a list without
-//! end costs the server.
+//! A server's list of tools, read tool by tool: one bad tool costs itself only.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use converse_canister::InvokerName;
 use converse_config::ArgumentsSchema;
-use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::Failure;
-use crate::link::{Link, NoAnswer};
+use crate::link::Link;
+use crate::pages::{self, Kind, MAX_ENTRIES};
 use crate::raw::First;
 use crate::words;
 
-const MAX_PAGES: usize = 50;
-const MAX_TOOLS: usize = 10_000;
-/// Of all pages together.
-const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Of one tool, before any of it is read.
 const MAX_ENTRY: usize = 256 * 1024;
-const MAX_CURSOR: usize = 64 * 1024;
 const MAX_DESCRIPTION: usize = 16 * 1024;
 const CUT: &str = "… [the description is cut here]";
 
@@ -54,7 +48,7 @@ pub(crate) struct Entries(Vec<Box<RawValue>>);
 impl Entries {
     /// Those that an earlier run has written down; `None` if that is no list.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let first: First<Box<RawValue>, MAX_TOOLS> = serde_json::from_str(text).ok()?;
+        let first: First<Box<RawValue>, MAX_ENTRIES> = serde_json::from_str(text).ok()?;
         (first.left == 0).then_some(Self(first.items))
     }
 
@@ -65,53 +59,7 @@ impl Entries {
 
 /// Everything the server offers. Bounded in time by whoever asks.
 pub(crate) async fn list(link: &Link) -> Result<Entries, Failure> {
-    let mut entries = Vec::new();
-    let mut seen = HashSet::new();
-    let mut cursor = None;
-    let mut bytes = 0;
-    for _ in 0..MAX_PAGES {
-        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let request = ListToolsRequest::with_param(params);
-        let page = match link.ask(ClientRequest::ListToolsRequest(request)).await {
-            Ok(text) => {
-                bytes += text.len();
-                page(&text).map_err(|said| Failure::Nonsense(link.discreet(said)))?
-            }
-            // A server without tools need not know the method.
-            Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Page::default(),
-            Err(NoAnswer::Error(error)) => {
-                let said = link.discreet(words::cleaned(&error.message, words::ERROR));
-                return Err(Failure::Refused(format!("tools/list: {said}")));
-            }
-            Err(NoAnswer::Failed(failure)) => return Err(failure),
-        };
-        entries.extend(page.tools.items);
-        if page.tools.left > 0 || entries.len() > MAX_TOOLS {
-            return Err(Failure::Endless(format!("more than {MAX_TOOLS} tools")));
-        }
-        if bytes > MAX_BYTES {
-            return Err(Failure::Endless(format!("more than {MAX_BYTES} bytes")));
-        }
-        match page.next_cursor.filter(|next| !next.is_empty()) {
-            None => return Ok(Entries(entries)),
-            Some(next) if next.len() > MAX_CURSOR => {
-                return Err(Failure::Endless(format!("a cursor of {} bytes", next.len())));
-            }
-            Some(next) if !seen.insert(next.clone()) => {
-                return Err(Failure::Endless("a cursor came twice".to_owned()));
-            }
-            next => cursor = next,
-        }
-    }
-    Err(Failure::Endless(format!("more than {MAX_PAGES} pages")))
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    /// Unread: each may be malformed in its own way.
-    tools: First<Box<RawValue>, MAX_TOOLS>,
-    next_cursor: Option<String>,
+    pages::all(link, Kind::Tools).await.map(Entries)
 }
 
 #[derive(Deserialize)]
@@ -129,13 +77,6 @@ struct Offered {
 #[derive(Deserialize)]
 struct Annotations {
     title: Option<String>,
-}
-
-fn page(text: &str) -> Result<Page, String> {
-    // The error repeats what it does not like, however long that is.
-    let said = |error: serde_json::Error| words::cleaned(&error.to_string(), 300);
-    serde_json::from_str(text)
-        .map_err(|error| format!("its list of tools could not be read: {}", said(error)))
 }
 
 /// Tool by tool: what can be offered and what cannot.

@@ -1,9 +1,10 @@
 use serde_json::json;
 
 use super::*;
+use crate::pages::page;
 
 fn listed(tools: &Value) -> Listed {
-    sift(Entries(page(&json!({ "tools": tools }).to_string()).unwrap().tools.items))
+    sift(Entries(page(&json!({ "tools": tools }).to_string(), Kind::Tools).unwrap().0.items))
 }
 
 fn names(listed: &Listed) -> Vec<&str> {
@@ -78,7 +79,10 @@ fn schema_bombs_are_left_out() {
 
 #[test]
 fn a_list_that_is_none_is_told_in_a_few_words() {
-    let said = page(&json!({ "tools": format!("A\u{1b}]0;x\u{7}{}", "B".repeat(3_000_000)) }).to_string());
+    let said = page(
+        &json!({ "tools": format!("A\u{1b}]0;x\u{7}{}", "B".repeat(3_000_000)) }).to_string(),
+        Kind::Tools,
+    );
     let said = said.err().unwrap();
     assert!(said.starts_with("its list of tools could not be read: invalid type: string"), "{said}");
     assert!(said.len() < 400 && !said.contains(char::is_control), "{} bytes", said.len());

@@ -40,6 +40,8 @@ enum Awaited {
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     awaited: HashMap<i64, Awaited>,
+    /// Only those are noted whose answers are no text; whoever sends it knows which others there are.
+    open: bool,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +59,11 @@ struct Envelope<'a> {
 }
 
 impl Decoder {
+    /// One for HTTP, where an answer comes to its request: it is none if there is no such request.
+    pub(crate) fn open() -> Self {
+        Self { open: true, ..Self::default() }
+    }
+
     /// Notes what is sent, so that its answer is understood.
     pub(crate) fn sent(&mut self, message: &ClientJsonRpcMessage) {
         match message {
@@ -67,7 +74,9 @@ impl Decoder {
                     ClientRequest::SubscriptionsListenRequest(_) => Awaited::Listen,
                     _ => Awaited::Text,
                 };
-                if let RequestId::Number(id) = request.id {
+                if let RequestId::Number(id) = request.id
+                    && !(self.open && awaited == Awaited::Text)
+                {
                     self.awaited.insert(id, awaited);
                 }
             }
@@ -84,18 +93,30 @@ impl Decoder {
 
     /// Decodes a line. False: it was no JSON-RPC.
     pub(crate) fn decode(&mut self, line: &[u8], messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
-        // A server that cuts a character in two still gave an answer.
-        let text = String::from_utf8_lossy(line);
-        let text = text.trim();
-        if text.starts_with('[') {
-            let Ok(batch) = serde_json::from_str::<First<&RawValue, MAX_BATCH>>(text) else { return false };
-            let decoded = batch.items.iter().filter(|one| self.one(one.get(), messages)).count();
-            return decoded > 0;
-        }
-        text.starts_with('{') && self.one(text, messages)
+        // A server that could not read the id leaves it out: it can only mean the one request there is.
+        let only = (self.awaited.len() == 1).then(|| self.awaited.keys().next().copied()).flatten();
+        self.decode_for(only, line, messages)
     }
 
-    fn one(&mut self, text: &str, messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
+    /// `own`: whose error it is if it does not say whose.
+    pub(crate) fn decode_for(
+        &mut self,
+        own: Option<i64>,
+        line: &[u8],
+        messages: &mut VecDeque<ServerJsonRpcMessage>,
+    ) -> bool {
+        // A server that cuts a character in two still gave an answer.
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.starts_with('[') {
+            let Ok(batch) = serde_json::from_str::<First<&RawValue, MAX_BATCH>>(text) else { return false };
+            let decoded = batch.items.iter().filter(|one| self.one(own, one.get(), messages)).count();
+            return decoded > 0;
+        }
+        text.starts_with('{') && self.one(own, text, messages)
+    }
+
+    fn one(&mut self, own: Option<i64>, text: &str, messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
         let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else { return false };
         if envelope.jsonrpc.get() == "null" {
             return false;
@@ -103,20 +124,24 @@ impl Decoder {
         if envelope.method.is_some() {
             messages.extend(unasked(text));
         } else {
-            messages.extend(self.answer(&envelope, text));
+            messages.extend(self.answer(own, &envelope, text));
         }
         true
     }
 
     /// An answer to a request that waits for one; others are too late, or were never asked for.
-    fn answer(&mut self, envelope: &Envelope<'_>, text: &str) -> Option<ServerJsonRpcMessage> {
+    fn answer(
+        &mut self,
+        own: Option<i64>,
+        envelope: &Envelope<'_>,
+        text: &str,
+    ) -> Option<ServerJsonRpcMessage> {
         let id = match envelope.id {
             Some(id) => number(id)?,
-            // A server that could not read the id leaves it out: it can only mean the one request there is.
-            None if envelope.error.is_some() && self.awaited.len() == 1 => *self.awaited.keys().next()?,
+            None if envelope.error.is_some() => own?,
             None => return None,
         };
-        let awaited = self.awaited.remove(&id)?;
+        let awaited = self.awaited.remove(&id).or(self.open.then_some(Awaited::Text))?;
         let id = RequestId::Number(id);
         if let Some(error) = envelope.error {
             return Some(ServerJsonRpcMessage::error(error_data(error), Some(id)));

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
 use crate::end::{Cause, End};
-use decode::Decoder;
+pub(crate) use decode::Decoder;
 use lines::{Lines, MAX_LINE, Next};
 
 /// Lines that are no messages: banners, logs. More of them, or more bytes, and it is not a server.

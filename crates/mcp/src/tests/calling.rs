@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, Content};
-use converse_ensemble::{Answer, Host, InvokeError, Word};
+use converse_ensemble::{Answer, Context, Host, InvokeError, Word};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -19,6 +19,21 @@ async fn a_call_is_answered() {
     let (_connection, _ensemble, tools) = stage.connected().await;
     let answer = call(&tools[0], json!({ "b": 1, "a": [true] })).await;
     assert_eq!(answer, Ok(Answer::text(r#"{"b":1,"a":[true]}"#)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_hands_a_result_on_gets_it_as_it_was_written() {
+    let written = json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "text": "x" } }] });
+    let said = written.clone();
+    let stage = calls(move |request| result(request, &said));
+    let (_connection, _ensemble, tools) = stage.connected().await;
+    assert_eq!(call(&tools[0], json!({})).await.unwrap().verbatim, None);
+    let host = Host::default().verbatim();
+    let context = Context { host, ..context(Duration::from_secs(30)) };
+    let arguments = Arguments::from_object(Default::default());
+    let answer = tools[0].invocable.invoke(context, &arguments).await.unwrap();
+    let verbatim: Value = serde_json::from_str(&answer.verbatim.unwrap()).unwrap();
+    assert_eq!(verbatim, written);
 }
 
 #[tokio::test(start_paused = true)]

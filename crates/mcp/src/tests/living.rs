@@ -220,6 +220,31 @@ async fn a_lazy_server_that_fails_is_not_started_for_ever() {
     }
 }
 
+/// As some servers greet: it is worth one look, and no more.
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_changes_is_one_list() {
+    let lists = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
+    let count = std::sync::Arc::clone(&lists);
+    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+        Some("notifications/initialized") => {
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+            Act::Say(format!("{note}\n").repeat(5).into())
+        }
+        Some("tools/list") => {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            legacy(request)
+        }
+        _ => legacy(request),
+    });
+    let (_connection, ensemble, tools) = stage.connected().await;
+    call(&tools[0], json!({})).await.unwrap();
+    assert!(ensemble.refresh().await.is_some());
+    for _ in 0..5 {
+        assert!(ensemble.refresh().await.is_none());
+    }
+    assert_eq!(lists.load(std::sync::atomic::Ordering::SeqCst), 2, "when it was connected, and once more");
+}
+
 /// It says that its tools have changed with each call, and `list` is what it does when it is asked for them again.
 fn changing(list: impl Fn(&Value) -> Act + Send + 'static) -> Stage {
     let mut listed = false;

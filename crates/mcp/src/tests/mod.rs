@@ -1,7 +1,10 @@
 //! The whole crate against servers by script.
 
+mod asking;
 mod calling;
 mod connecting;
 mod eras;
 mod living;
+mod looking;
+mod offers;
 mod steady;

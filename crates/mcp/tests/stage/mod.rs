@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Digest};
-use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Protocol, Scope, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, Way};
 use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
-use converse_mcp::{Era, Eras, Lists, McpConnection, Surroundings};
+use converse_mcp::{Asked, Era, Eras, Lists, McpConnection, Surroundings};
 
 #[derive(Default)]
 pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
@@ -46,13 +46,17 @@ fn client(_https: bool) -> Result<reqwest::Client, String> {
     let config = rustls::ClientConfig::builder()
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
-    let client = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy().build();
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(config)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build();
     client.map_err(|error| error.to_string())
 }
 
 pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &Arc<Remembered>) -> Ensemble {
     let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
-    let connection = ConnectionPlan { way, connect_timeout: Some(timeout), protocol: Protocol::Auto };
+    let connection = ConnectionPlan { connect_timeout: Some(timeout), ..ConnectionPlan::over(way) };
     let plan = EnsemblePlan {
         connection: Some(connection.clone()),
         ..EnsemblePlan::bare(
@@ -71,6 +75,10 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
         artefacts: Arc::new(Nowhere),
         project: None,
         warn: Arc::new(|_| ()),
+        asked: Asked::default(),
+        reach: None,
+        vault: None,
+        consent: None,
     };
     Ensemble::new(&plan, Box::new(McpConnection::new(&plan, &connection, Arc::new(surroundings))))
 }
@@ -83,6 +91,8 @@ pub(crate) async fn call_within(tool: &Tool, limit: Duration) -> Result<Answer, 
         invoker: tool.qualified.clone(),
         cancel: cancel.clone(),
         deadline: deadline.into_std(),
+        patience: converse_ensemble::Patience::default(),
+        tab: converse_ensemble::Tab::default(),
         host: Host::default(),
     };
     let arguments = Arguments::parse("{\"a\":1}");

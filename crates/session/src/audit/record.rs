@@ -11,7 +11,7 @@ use super::tail::End;
 use super::{AuditError, MAX_LINE_BYTES, Redact};
 use crate::digest;
 
-/// Characters of a tool's name; models invent longer ones.
+/// Characters of a name; models and clients invent longer ones.
 const NAME: usize = 256;
 
 /// Something that happened to an invocation.
@@ -19,6 +19,8 @@ const NAME: usize = 256;
 pub struct Record {
     /// `None` if the conversation is not kept.
     pub session: Option<String>,
+    /// For whom, where somebody else calls through us: as it says of itself.
+    pub client: Option<String>,
     pub invocation: InvocationId,
     /// As it was asked for: `ensemble__invoker`.
     pub tool: String,
@@ -64,6 +66,8 @@ pub(super) struct Line<'a> {
     pid: u32,
     session: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     invocation: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
@@ -99,6 +103,7 @@ impl Record {
     pub(super) fn line(&self, end: &End, at: Timestamp, redact: &Redact) -> Result<Vec<u8>, AuditError> {
         let named = Line {
             session: self.session.as_deref(),
+            client: self.client.as_ref().map(|client| client.chars().take(NAME).collect()),
             invocation: Some(self.invocation.as_str()),
             tool: Some(self.tool.chars().take(NAME).collect()),
             ..Line::default()
@@ -141,7 +146,9 @@ impl Line<'_> {
         self.at = at;
         self.prev = end.head.to_string();
         self.pid = std::process::id();
-        for text in [&mut self.tool, &mut self.rule, &mut self.comment].into_iter().flatten() {
+        for text in
+            [&mut self.client, &mut self.tool, &mut self.rule, &mut self.comment].into_iter().flatten()
+        {
             *text = redact(text);
         }
         self.arguments = self.arguments.map(|arguments| redacted(arguments, redact));

@@ -16,7 +16,13 @@ fn open(path: &Path) -> AuditLog {
 
 fn happens(happened: Happened) -> Record {
     let invocation = InvocationId::of(TurnId(1), 0);
-    Record { session: Some("s".to_owned()), invocation, tool: "io__write_file".to_owned(), happened }
+    Record {
+        session: Some("s".to_owned()),
+        client: None,
+        invocation,
+        tool: "io__write_file".to_owned(),
+        happened,
+    }
 }
 
 fn three() -> [Record; 3] {

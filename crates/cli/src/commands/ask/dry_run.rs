@@ -11,7 +11,7 @@ use super::round::{Round, common};
 use super::{Candidate, internal};
 use crate::adapters::contents::Kept;
 use crate::adapters::credentials::Credentials;
-use crate::attach::shortened;
+use crate::attach::{Said, shortened};
 use crate::block_on;
 use crate::failure::{Failure, Kind};
 use crate::render::output::write_json;
@@ -48,13 +48,13 @@ impl Round<'_> {
         let catalogue = self.run.catalogue(common(candidates)?)?;
         let sessions = candidates.iter().filter_map(|candidate| candidate.continued.as_ref());
         let contents = Kept::new(sessions.map(|session| session.contents.clone()));
-        let (offer, note) = block_on(async {
-            let connected = self.connect(&catalogue, common(candidates)?, &contents).await?;
-            let seen = (connected.roster.offer(), connected.note());
+        let (offer, note, said) = block_on(async {
+            let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
+            let seen = (connected.roster.offer(), connected.note(), said);
             connected.disconnect(self.run.manners).await;
             Ok::<_, Failure>(seen)
         })??;
-        let seen = Seen { offer: &offer, note: note.as_deref(), contents: &contents };
+        let seen = Seen { offer: &offer, note: note.as_deref(), contents: &contents, said: &said };
         let made = candidates.iter_mut().map(|candidate| {
             let transcript = candidate.continued.take().map(|session| session.loaded.transcript);
             self.with_prompt(&candidate.settings, transcript.unwrap_or_default(), &seen, &each)
@@ -70,7 +70,8 @@ impl Round<'_> {
         each: impl Fn(&Prompt<'_>, &Settings) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let mut conversation = Conversation::resume(transcript, settings.limits);
-        let said = self.said.canisters(&seen.contents.held())?;
+        let next = conversation.transcript().next_turn();
+        let said = seen.said.canisters(&seen.contents.held(), seen.contents, next)?;
         for canister in opening(conversation.transcript(), settings.system.as_deref(), said) {
             conversation.say(canister).map_err(internal)?;
         }
@@ -94,6 +95,7 @@ struct Seen<'a> {
     offer: &'a Offer,
     note: Option<&'a str>,
     contents: &'a Kept,
+    said: &'a Said,
 }
 
 /// What the wire adds is there by its name only.

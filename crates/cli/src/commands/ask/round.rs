@@ -1,16 +1,21 @@
 //! All turns of a run, side by side: one for each model, over ensembles that are connected once.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_ensemble::SharedRuns;
+use converse_mcp::{Asked, Sampler};
 use futures_util::future::join_all;
 
 use super::output::Output;
 use super::turn::Turn;
 use super::{Begun, Candidate, Run, internal};
 use crate::adapters::approver::{Approvers, Memory, TerminalApprover};
+use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
+use crate::adapters::person::somebody;
+use crate::adapters::sampler::{Around, Models};
 use crate::adapters::signals::Interrupt;
 use crate::attach::Said;
 use crate::block_on;
@@ -26,6 +31,8 @@ pub(super) struct Round<'a> {
     pub(super) said: Arc<Said>,
     /// Of models that are compared.
     pub(super) shared: Option<SharedRuns>,
+    /// For servers that ask for one.
+    pub(super) models: Arc<Models>,
 }
 
 /// How a turn ended.
@@ -37,6 +44,8 @@ pub(super) struct Ended {
 /// What all turns use.
 pub(super) struct Table<'a> {
     pub(super) connected: &'a Connected,
+    /// All of it is here.
+    pub(super) said: &'a Said,
     pub(super) contents: &'a Kept,
     pub(super) approvers: Approvers,
 }
@@ -44,7 +53,15 @@ pub(super) struct Table<'a> {
 impl<'a> Round<'a> {
     pub(super) fn of(run: &'a Run<'a>, begun: &Begun) -> Self {
         let Begun { interrupt, deadline, said, .. } = begun;
-        Self { run, interrupt: interrupt.clone(), deadline: *deadline, said: Arc::clone(said), shared: None }
+        let (shared, models) = (None, Models::new());
+        Self {
+            run,
+            interrupt: interrupt.clone(),
+            deadline: *deadline,
+            said: Arc::clone(said),
+            shared,
+            models,
+        }
     }
 
     /// How each turn ended, in the order of the candidates; or why none could begin.
@@ -57,25 +74,54 @@ impl<'a> Round<'a> {
         let catalogue = self.run.catalogue(common(candidates)?)?;
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
         block_on(async {
-            let connected = self.connect(&catalogue, common(candidates)?, &contents).await?;
+            let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
             // Only now: nothing is kept of a run that cannot begin, and no session goes on without the user's words.
             let kept = self.run.sessions().keep(candidates);
             let sessions = kept.iter().filter_map(|keeping| keeping.session.as_ref());
             contents.settle(sessions.map(|session| session.contents.clone()));
             let candidates = &*candidates;
-            let table =
-                Table { connected: &connected, contents: &contents, approvers: self.approvers(&connected) };
+            let approvers = self.approvers(&connected);
+            let table = Table { connected: &connected, said: &said, contents: &contents, approvers };
+            let session =
+                kept.first().and_then(|keeping| keeping.session.as_ref()).map(|one| one.id.to_string());
             let seats = candidates.iter().zip(outputs).zip(kept).enumerate();
             let turns = seats.map(|(caller, ((candidate, output), keeping))| {
                 let turn = Turn { round: self, settings: &candidate.settings, output, caller };
                 timed(turn.run(keeping, &table), output)
             });
-            let ended = join_all(turns).await;
+            let asked = self.answering(&catalogue, common(candidates)?, &table, session);
+            let ended = tokio::select! {
+                ended = join_all(turns) => ended,
+                never = asked => match never {},
+            };
             let concluded = outputs.iter().try_for_each(|output| output.conclude(&connected.roster));
             connected.disconnect(self.run.manners).await;
             concluded?;
             Ok(ended)
         })?
+    }
+
+    /// Answers servers that ask for a model, as long as turns run.
+    async fn answering(
+        &self,
+        catalogue: &Catalogue,
+        settings: &Settings,
+        table: &Table<'_>,
+        session: Option<String>,
+    ) -> Infallible {
+        let Run { manners, world, .. } = self.run;
+        let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
+        let audit = AuditSink::new(settings.audit, session, manners, world);
+        let around = Around {
+            settings,
+            catalogue,
+            rules: table.connected.roster.rules(),
+            approver: &approver,
+            audit: &audit,
+            artefacts: Arc::new(table.contents.clone()),
+            cancel: &self.interrupt.token,
+        };
+        self.models.serve(around).await
     }
 
     fn approvers(&self, connected: &Connected) -> Approvers {
@@ -85,21 +131,32 @@ impl<'a> Round<'a> {
         Approvers::new(approver.remembering(memory))
     }
 
+    /// The ensembles, and what is said with what servers have of it.
     pub(super) async fn connect(
         &self,
         catalogue: &Catalogue,
-        settings: &Settings,
+        candidates: &[Candidate],
         contents: &Kept,
-    ) -> Result<Connected, Failure> {
+    ) -> Result<(Connected, Arc<Said>), Failure> {
+        let settings = common(candidates)?;
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
+        let read_from = self.read_from(catalogue)?;
         let (world, manners) = (self.run.world, self.run.manners);
         let (interrupt, deadline) = (&self.interrupt, self.deadline);
         let protected = catalogue.protected();
         let lockfiles = &catalogue.lockfiles();
-        let wiring = Wiring { world, manners, interrupt, deadline, contents, protected, lockfiles };
+        let sampler = Some(Arc::clone(&self.models) as Arc<dyn Sampler>);
+        let asked = Asked { person: somebody(manners), sampler, ..Asked::default() };
+        let wiring = Wiring { world, manners, interrupt, deadline, contents, protected, lockfiles, asked };
         let connected = wiring.connect_for(&chosen, settings.rules.clone(), self.shared.as_ref()).await?;
         manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-        Ok(connected)
+        match self.gathered(&read_from, &wiring, &connected, candidates).await {
+            Ok(said) => Ok((connected, said)),
+            Err(failure) => {
+                connected.disconnect(manners).await;
+                Err(failure)
+            }
+        }
     }
 }
 

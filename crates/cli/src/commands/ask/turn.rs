@@ -1,6 +1,7 @@
 //! One turn of the user with one model, with everything that is decided about it.
 
-use converse_engine::{AnswerCheck, Conversation, Engine, Ports, Sink, converse};
+use converse_canister::Canister;
+use converse_engine::{AnswerCheck, Conversation, Engine, Event, Ports, Sink, converse};
 use converse_ensemble::Roster;
 
 use super::conversation::{Keeping, opening};
@@ -44,9 +45,15 @@ impl Turn<'_> {
         let wires = settings.wires();
         let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
         let mut conversation = Conversation::resume(keeping.transcript, settings.limits);
-        let said = round.said.canisters(attach::keeper(table.contents).as_ref())?;
+        let next = conversation.transcript().next_turn();
+        let said = table.said.canisters(attach::keeper(table.contents).as_ref(), table.contents, next)?;
         for canister in opening(conversation.transcript(), settings.system.as_deref(), said) {
-            ports.tell(&canister)?;
+            match (&canister, &journal) {
+                // Words that a prompt puts into the assistant's mouth: no answer of this run.
+                (Canister::Assistant(_), None) => {}
+                (Canister::Assistant(_), Some(journal)) => journal.emit(&Event::Appended(&canister))?,
+                _ => ports.tell(&canister)?,
+            }
             conversation.say(canister).map_err(internal)?;
         }
         let engine = self.engine(table, &roster, &wires);

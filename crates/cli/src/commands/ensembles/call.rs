@@ -1,15 +1,16 @@
 //! `converse ensembles call`: one tool without a model, through the same judging and the same pipeline.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use converse_canister::{Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_engine::{Approver as _, Event, Sink as _};
-use converse_ensemble::{Approved, Halt, Host, Pending, Roster, Verdict};
+use converse_canister::{Invocation, InvocationId, InvocationResult, Outcome, TurnId};
+use converse_engine::{Alone, Asking};
+use converse_ensemble::{Halt, Host, Roster};
+use converse_mcp::Asked;
 
 use crate::adapters::approver::{Memory, TerminalApprover};
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
+use crate::adapters::person::somebody;
 use crate::adapters::signals::Interrupt;
 use crate::args::{Places, Rules};
 use crate::catalogue::Catalogue;
@@ -50,7 +51,9 @@ impl Call<'_> {
         let interrupt = self.interrupt;
         let protected = catalogue.protected();
         let (contents, lockfiles) = (&contents, &catalogue.lockfiles());
-        let wiring = Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles };
+        let asked = Asked { person: somebody(manners), ..Asked::default() };
+        let wiring =
+            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
         let connected = wiring.connect(&[plan], rules).await?;
         if let Some(error) = connected.errors().into_iter().next() {
             connected.disconnect(manners).await;
@@ -84,81 +87,9 @@ impl Call<'_> {
             arguments: arguments(self.arguments, &tool.declaration.arguments)?,
             seal: None,
         };
-        audit.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
-        let judged = self.judged(roster, &invocation, approver, audit).await?;
-        let halt = Halt::below(&self.interrupt.token);
-        let leave = match &judged {
-            Ok(approved) => roster.turn(approved, &halt).await.map(|turn| (approved, turn)),
-            Err(answer) => Err(answer.clone()),
-        };
-        let (approved, turn) = match leave {
-            Ok(leave) => leave,
-            Err(answer) => {
-                audit.emit(&Event::Appended(&Canister::Result(answer.clone())))?;
-                return Ok(answer);
-            }
-        };
-        let invocation = Invocation { arguments: approved.arguments().clone(), ..invocation };
-        audit.emit(&Event::Started(std::slice::from_ref(&invocation)))?;
-        let began = Instant::now();
-        let result = roster.invoke(approved, turn, Host::default(), &halt.now).await;
-        let elapsed = began.elapsed();
-        audit.emit(&Event::Finished { invocation: &invocation, result: &result, elapsed })?;
-        Ok(result)
-    }
-
-    /// The leave to run it, or its answer without.
-    async fn judged(
-        &self,
-        roster: &Roster,
-        invocation: &Invocation,
-        approver: &TerminalApprover,
-        audit: &AuditSink<'_>,
-    ) -> Result<Result<Approved, InvocationResult>, Failure> {
-        let id = &invocation.id;
-        let decided = |decision: &Decision| audit.emit(&Event::Decided { id, decision });
-        match roster.judge(invocation) {
-            Verdict::Answered(denied) => {
-                if let Some(rule) = denied.rule {
-                    decided(&Decision::Deny { rule, comment: None })?;
-                }
-                Ok(Err(denied.result))
-            }
-            Verdict::Allowed(approved) => {
-                decided(&Decision::Allow { rule: approved.rule.clone() })?;
-                Ok(Ok(approved))
-            }
-            Verdict::Ask(pending) => {
-                let (decision, why) = self.asked(&pending, approver).await;
-                decided(&decision)?;
-                Ok(if decision.allows() {
-                    Ok(pending.approve())
-                } else {
-                    Err(InvocationResult::new(id.clone(), Outcome::Refused, why))
-                })
-            }
-        }
-    }
-
-    /// Asks, if somebody can be asked. What is decided, and why it is refused if it is.
-    async fn asked(&self, pending: &Pending, approver: &TerminalApprover) -> (Decision, String) {
-        if !approver.can_ask() {
-            let rule = pending.rule();
-            let tool = pending.tool();
-            // No flag outdoes a rule that asks.
-            let way = match pending.by_rule() {
-                true => pending.reason().unwrap_or("a rule that asks is not outdone by `--allow`").to_owned(),
-                false => format!("`--allow '{tool}'` gives it"),
-            };
-            let why = format!("it needs an approval and nobody can be asked here ({rule}); {way}");
-            return (deny(rule, Some("nobody could be asked")), why);
-        }
-        let decisions = tokio::select! {
-            decisions = approver.decide(std::slice::from_ref(pending)) => decisions,
-            () = self.interrupt.token.cancelled() => Vec::new(),
-        };
-        let decision = decisions.into_iter().next();
-        (decision.unwrap_or_else(|| deny("nobody answered", None)), "it was not approved".to_owned())
+        let (ruling, halt) = (Asking(Some(approver)), Halt::below(&self.interrupt.token));
+        let alone = Alone { roster, ruling: &ruling, sink: audit, halt: &halt, within: None };
+        Ok(alone.run(invocation, Host::default()).await?.result)
     }
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {
@@ -204,8 +135,4 @@ impl Call<'_> {
         };
         Err(Failure::new(kind, result.outcome.label(), format!("{}: {text}", self.tool)))
     }
-}
-
-fn deny(rule: &str, comment: Option<&str>) -> Decision {
-    Decision::Deny { rule: rule.to_owned(), comment: comment.map(str::to_owned) }
 }

@@ -2,9 +2,11 @@
 
 use converse_config::{Binding, EnsemblePlan, InvokerKind, InvokerPlan, Policy, Rule, Subject, judge};
 use converse_ensemble::{Held, Tool, own_permission, tool_name};
+use converse_mcp::Asked;
 use serde_json::{Map, Value, json};
 
 use super::declared::Outward;
+use super::offers::Offers;
 use super::{ensemble_row, permission, survey};
 use crate::adapters::contents::Kept;
 use crate::adapters::signals;
@@ -34,6 +36,7 @@ pub(super) struct Show<'a> {
 struct Found {
     tools: Vec<Value>,
     survey: Option<(Value, String)>,
+    offers: Option<Offers>,
 }
 
 impl Show<'_> {
@@ -48,7 +51,7 @@ impl Show<'_> {
             Some(_) if self.connect => self.found(plan, &rules, &catalogue.lockfiles())?,
             _ => Found {
                 tools: plan.invokers.iter().map(|one| declared(plan, one, &rules)).collect(),
-                survey: None,
+                ..Found::default()
             },
         };
         let outward = Outward::discreet(self.world);
@@ -57,6 +60,9 @@ impl Show<'_> {
             row["connection"] = json!(plan.connection.as_ref().map(|way| outward.connection_json(way)));
             row["server"] = found.survey.map_or(Value::Null, |(survey, _)| survey);
             row["tools"] = Value::Array(found.tools);
+            for (key, value) in found.offers.iter().flat_map(Offers::json) {
+                row[key] = value;
+            }
             return Ok(write_json(&row)?);
         }
         let mut text = format!("{}: {}\n", plan.name, safe_line(&plan.description, 200));
@@ -70,6 +76,7 @@ impl Show<'_> {
             None => {}
         }
         found.tools.iter().for_each(|row| text.push_str(&tool_text(row)));
+        text.extend(found.offers.map(|offers| offers.text(self.name)));
         Ok(write_stdout(&text)?)
     }
 
@@ -92,8 +99,16 @@ impl Show<'_> {
         let (world, manners) = (self.world, self.manners);
         // No tool is called here, so nothing has to be protected from one.
         let (interrupt, contents) = (&interrupt, &contents);
-        let wiring =
-            Wiring { world, manners, interrupt, deadline: None, contents, protected: &[], lockfiles };
+        let wiring = Wiring {
+            world,
+            manners,
+            interrupt,
+            deadline: None,
+            contents,
+            protected: &[],
+            lockfiles,
+            asked: Asked::default(),
+        };
         crate::block_on(async {
             let eager = EnsemblePlan { lazy: false, ..plan.clone() };
             let connected = wiring.connect(&[&eager], Vec::new()).await?;
@@ -102,10 +117,14 @@ impl Show<'_> {
             let survey =
                 connected.surveys().first().map(|(_, found)| (survey::json(found), survey::line(found)));
             let failure = connected.failures.first().map(ToString::to_string);
+            let offers = match connected.server(self.name).filter(|_| failure.is_none()) {
+                Some(server) => Some(wiring.unless_stopped(Offers::of(server)).await),
+                None => None,
+            };
             connected.disconnect(manners).await;
             match failure {
                 Some(failure) => Err(Failure::new(Kind::Ensemble, "ensemble", failure)),
-                None => Ok(Found { tools, survey }),
+                None => Ok(Found { tools, survey, offers: offers.transpose()? }),
             }
         })?
     }

@@ -13,6 +13,7 @@ mod verdict;
 mod written;
 
 use converse_config::{EnsemblePlan, Policy, Rule};
+use converse_mcp::Asked;
 
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
@@ -87,7 +88,16 @@ impl Testing<'_> {
         let (contents, lockfiles) = (&Kept::new(None), &catalogue.lockfiles());
         let (world, manners, interrupt) = (self.world, self.manners, self.interrupt);
         let protected = catalogue.protected();
-        let wiring = Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles };
+        let wiring = Wiring {
+            world,
+            manners,
+            interrupt,
+            deadline: None,
+            contents,
+            protected,
+            lockfiles,
+            asked: Asked::default(),
+        };
         let connected = wiring.connect(&plans.iter().collect::<Vec<_>>(), rules).await?;
         let ran = self.each(wanted, &connected, audit, report).await;
         connected.disconnect(manners).await;

@@ -23,6 +23,8 @@ impl Session {
         }
         let number = |key: &str| arguments[key].as_u64().unwrap_or(0);
         match tool {
+            _ if self.flags.has("conformance") => self.conforms(tool, id, params),
+            "ask" => self.ask(id, params),
             "echo" => self.text(id, arguments["text"].as_str().unwrap_or_default()),
             "sleep" => self.after(id, Duration::from_millis(number("ms")), "woken"),
             "env" => self.text(id, &environment()),
@@ -108,7 +110,7 @@ fn without_nulls(mut value: Value) -> Value {
     clippy::disallowed_methods,
     reason = "it is a process of its own, and its environment is what is tried"
 )]
-fn environment() -> String {
+pub(super) fn environment() -> String {
     let variables: Map<String, Value> = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), json!(value.to_string_lossy())))
         .collect();

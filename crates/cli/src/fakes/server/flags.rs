@@ -24,6 +24,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("crlf", "ends lines with CR LF"),
     ("garbage-lines", "N: that many lines of rubbish before the first message"),
     ("garbage-bytes", "N: one line of rubbish of that length before the first message"),
+    ("ask", "WHAT: offers the tool `ask`, which asks for it: `form`, `secret`, `url`, `roots`, `sample`"),
     // Faults of a method.
     ("mute", "METHOD: never answers it"),
     ("exit-on", "METHOD: ends (status 1) when it is called"),
@@ -33,6 +34,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("die-first", "FILE: ends at the first call of a tool, makes the file, and not again while it is there"),
     // Its tools.
     ("faulty", "offers the tools that misbehave, too"),
+    ("conformance", "offers the tools that the conformance suite asks for, and no others"),
     ("malformed", "offers tools that no client can use; or TOOL of them"),
     ("many", "N: offers so many more tools"),
     ("page", "N: lists so many tools at a time"),
@@ -40,6 +42,10 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("tool-file", "FILE: lists the tools in this JSON array instead, word for word"),
     ("tool-file-changed", "FILE: lists these once the list has changed"),
     ("vanish", "TOOL: lists it, and does not know it when it is called"),
+    // What else it has.
+    ("resources", "offers resources, templates of them, and values for those"),
+    ("many-resources", "N: lists so many more resources"),
+    ("prompts", "offers prompts, and values for their arguments"),
 ];
 
 /// The flags that were given, in their order.

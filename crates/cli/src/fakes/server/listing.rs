@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::session::Session;
-use super::{odd, process};
+use super::{conformance, odd, process};
 
 /// The page that was asked for. The cursor is the number of the first tool on it.
 pub(super) fn page(session: &Session, params: &Value) -> Value {
@@ -33,7 +33,13 @@ fn tools(session: &Session) -> Vec<Value> {
     if let Some(file) = changed.or(flags.value("tool-file")) {
         return from_file(file);
     }
+    if flags.has("conformance") {
+        return conformance::tools(session);
+    }
     let mut tools = base();
+    if flags.has("ask") {
+        tools.push(tool("ask", "Asks its client", &[]));
+    }
     if flags.has("faulty") {
         tools.extend(faulty());
     }

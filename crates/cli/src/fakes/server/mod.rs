@@ -4,11 +4,14 @@
 //! It shares no code with the client it is there to try: threads and blocking pipes, messages as plain JSON. What each
 //! flag does is in [`flags::KNOWN`]; most ways for a single call to go wrong are tools of their own, with `--faulty`.
 
+mod asking;
 mod calls;
+mod conformance;
 mod flags;
 mod listing;
 mod misdeeds;
 mod odd;
+mod offers;
 mod process;
 mod session;
 mod wire;

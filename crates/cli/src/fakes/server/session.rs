@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::flags::Flags;
 use super::wire::Out;
-use super::{listing, process};
+use super::{listing, offers, process};
 
 /// <https://modelcontextprotocol.io/specification/versioning> (checked 2026-11).
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -57,7 +57,7 @@ impl Session {
     }
 
     fn receive(self: &Arc<Self>, message: &Value) {
-        let Some(method) = message["method"].as_str() else { return };
+        let Some(method) = message["method"].as_str() else { return self.got(message) };
         self.note(method, &message["params"]);
         match message.get("id") {
             Some(id) if !self.misbehaves(method, id) => {
@@ -128,8 +128,15 @@ impl Session {
                 let (session, id, params) = (Arc::clone(self), id.clone(), params.clone());
                 std::thread::spawn(move || session.call(&id, &params));
             }
+            _ if self.offers(method, id, params, modern) => {}
             _ => self.unknown(id, method),
         }
+    }
+
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({ "tools": { "listChanged": true } });
+        offers::declare(self, &mut capabilities);
+        capabilities
     }
 
     fn unknown(&self, id: &Value, method: &str) {
@@ -140,7 +147,7 @@ impl Session {
         json!({
             "resultType": "complete",
             "supportedVersions": [self.flags.value("version").unwrap_or(MODERN)],
-            "capabilities": { "tools": { "listChanged": true } },
+            "capabilities": self.capabilities(),
             "ttlMs": 0, "cacheScope": "private",
             "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "fake-server", "version": "1.0.0" } },
         })
@@ -151,7 +158,7 @@ impl Session {
         let version = self.flags.value("version").or(asked).unwrap_or("2025-11-25");
         json!({
             "protocolVersion": version,
-            "capabilities": { "tools": { "listChanged": true } },
+            "capabilities": self.capabilities(),
             "serverInfo": { "name": "fake-server", "version": "1.0.0" },
         })
     }
@@ -185,7 +192,7 @@ impl Session {
     /// For the tests: what was asked of whom, a line each.
     fn note(&self, method: &str, params: &Value) {
         let Some(file) = self.flags.value("journal") else { return };
-        let tool = params["name"].as_str().unwrap_or_default();
+        let tool = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default();
         let opened = std::fs::File::options().create(true).append(true).open(file);
         if let Ok(mut file) = opened {
             // One write: lines of two servers do not mix.
@@ -195,6 +202,6 @@ impl Session {
 }
 
 /// Modern requests say so, each of them.
-fn is_modern(params: &Value) -> bool {
+pub(super) fn is_modern(params: &Value) -> bool {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string()
 }

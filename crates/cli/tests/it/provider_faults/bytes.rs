@@ -64,7 +64,7 @@ pub(super) fn gzip(body: &[u8]) -> Vec<u8> {
 const GZIP: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// So many mebibytes of one letter in some thousand bytes each. Its checksum is wrong: nobody should come that far.
-pub(super) fn gzip_bomb(mebibytes: usize) -> Vec<u8> {
+pub(crate) fn gzip_bomb(mebibytes: usize) -> Vec<u8> {
     let mut bits = Bits::default();
     // The last block, of fixed codes: the letter `x`, then the last 258 bytes again (length code 285, distance 1).
     bits.low_first(0b011, 3);

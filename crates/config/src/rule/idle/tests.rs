@@ -1,6 +1,6 @@
 use super::*;
 use crate::Scope;
-use crate::plan::{ConnectionPlan, Origin, Protocol, ToolFilter, Way};
+use crate::plan::{ConnectionPlan, Origin, ToolFilter, Way};
 
 #[test]
 fn idle_rules_are_found() {
@@ -19,7 +19,7 @@ fn idle_rules_are_found() {
         let owned = |list: &[&str]| list.iter().map(|&one| one.to_owned()).collect();
         let way = Way::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
         EnsemblePlan {
-            connection: Some(ConnectionPlan { way, connect_timeout: None, protocol: Protocol::Auto }),
+            connection: Some(ConnectionPlan::over(way)),
             filter: ToolFilter { include: owned(include), exclude: owned(exclude) },
             ..bare(name)
         }

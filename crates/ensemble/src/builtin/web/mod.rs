@@ -18,5 +18,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+pub use address::is_public;
 pub(super) use fetch::build as build_fetch;
 pub(super) use search::{VARIABLES as SEARCH_VARIABLES, build as build_search};

@@ -29,6 +29,7 @@ fn fetched(status: u16, content_type: &str, body: &[u8]) -> Fetched {
         body: Bytes::copy_from_slice(body),
         truncated: false,
         location: None,
+        challenges: vec![],
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{FetchError, Fetched, Roster};
 fn ok(body: &str) -> Result<Fetched, FetchError> {
     let body = Bytes::from(body.to_owned());
     let content_type = Some("text/plain".to_owned());
-    Ok(Fetched { status: 200, content_type, body, truncated: false, location: None })
+    Ok(Fetched { status: 200, content_type, body, truncated: false, location: None, challenges: vec![] })
 }
 
 /// `replies` in the order they are given.

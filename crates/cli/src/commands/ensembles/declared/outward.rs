@@ -1,6 +1,7 @@
 //! What would be started or contacted, in full: command lines with the program that they would run, addresses, and what
 //! they would be handed.
 
+mod granted;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use super::{Line, plain, quoted};
 use crate::trust::Scripts;
 use crate::world::World;
+use granted::{grants_json, grants_lines, oauth_json, oauth_line};
 use written::{
     Values, argv_json, argv_text, header_lines, named_json, request_json, request_lines, variable_lines,
     written,
@@ -51,6 +53,8 @@ impl<'a> Outward<'a> {
         };
         json["connect_timeout"] = json!(connection.connect_timeout.map(|timeout| timeout.as_secs_f64()));
         json["protocol"] = json!(protocol(connection.protocol));
+        json["auth"] = json!(connection.auth.as_ref().map(oauth_json));
+        json["grants"] = grants_json(&connection.grants);
         json
     }
 
@@ -73,6 +77,8 @@ impl<'a> Outward<'a> {
         if connection.protocol != Protocol::default() {
             lines.push(Line::telling(format!("protocol = {}", protocol(connection.protocol))));
         }
+        lines.extend(connection.auth.as_ref().map(oauth_line));
+        lines.extend(grants_lines(&connection.grants));
         lines
     }
 

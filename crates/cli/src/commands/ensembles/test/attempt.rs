@@ -1,13 +1,15 @@
 //! One call of a test: the way of every invocation, with a time of its own.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use converse_canister::{
     Arguments, Canister, Content, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
 };
-use converse_engine::{Event, Sink as _};
-use converse_ensemble::{Approved, Halt, Host, Roster, Verdict};
+use converse_engine::{Alone, Event, Ruled, Ruling, Sink as _};
+use converse_ensemble::{Halt, Host, Pending, Roster, Verdict};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::adapters::audit::AuditSink;
@@ -55,43 +57,20 @@ impl<'a> Stage<'a> {
 
     /// Fails only if the run must end.
     pub(super) async fn call(&self, call: &Call<'_>) -> Result<Called, Failure> {
-        let invocation = self.asked_for(call)?;
-        let approved = match self.judged(&invocation, call.agreed)? {
-            Ok(approved) => approved,
-            Err(answer) => return self.answered(answer),
-        };
         let halt = Halt::below(&self.interrupt.token);
-        let turn = match self.roster.turn(&approved, &halt).await {
-            Ok(turn) => turn,
-            Err(answer) => return self.answered(answer),
-        };
-        let invocation = Invocation { arguments: approved.arguments().clone(), ..invocation };
-        self.audit.emit(&Event::Started(std::slice::from_ref(&invocation)))?;
-        let began = Instant::now();
-        let running = self.roster.invoke(&approved, turn, Host::default(), &halt.now);
-        let mut running = std::pin::pin!(running);
-        let in_time = match call.within {
-            Some(within) => tokio::time::timeout(within, &mut running).await.ok(),
-            None => None,
-        };
-        let result = match in_time {
-            Some(result) => result,
-            None => {
-                if call.within.is_some() {
-                    halt.now.cancel();
-                }
-                running.await
-            }
-        };
-        let elapsed = began.elapsed();
-        self.audit.emit(&Event::Finished { invocation: &invocation, result: &result, elapsed })?;
+        let ruling = Leave { agreed: call.agreed };
+        let (roster, sink, within) = (self.roster, self.audit, call.within);
+        let alone = Alone { roster, ruling: &ruling, sink, halt: &halt, within };
+        let answered = alone.run(self.asked_for(call), Host::default()).await?;
         self.go_on()?;
-        Ok(Called { took: elapsed, ran: true, ..Called::not(result) })
+        let ran = answered.elapsed.is_some();
+        Ok(Called { took: answered.elapsed.unwrap_or_default(), ran, ..Called::not(answered.result) })
     }
 
     /// Judges and does nothing more: `None`, if it would run.
     pub(super) fn refusal(&self, call: &Call<'_>) -> Result<Option<Called>, Failure> {
-        let invocation = self.asked_for(call)?;
+        let invocation = self.asked_for(call);
+        self.audit.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
         self.go_on()?;
         match self.roster.judge(&invocation) {
             Verdict::Answered(denied) => self.answered(denied.result).map(Some),
@@ -99,18 +78,16 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn asked_for(&self, call: &Call<'_>) -> Result<Invocation, Failure> {
+    fn asked_for(&self, call: &Call<'_>) -> Invocation {
         let number = self.calls.replace(self.calls.get() + 1);
-        let invocation = Invocation {
+        Invocation {
             turn: TURN,
             id: InvocationId::of(TURN, number),
             wire_id: None,
             tool: call.shown.to_owned(),
             arguments: Arguments::from_object(call.arguments.clone()),
             seal: None,
-        };
-        self.audit.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
-        Ok(invocation)
+        }
     }
 
     fn answered(&self, answer: InvocationResult) -> Result<Called, Failure> {
@@ -119,43 +96,25 @@ impl<'a> Stage<'a> {
         Ok(Called::not(answer))
     }
 
-    /// The leave to run it, or its answer without.
-    fn judged(
-        &self,
-        invocation: &Invocation,
-        agreed: bool,
-    ) -> Result<Result<Approved, InvocationResult>, Failure> {
-        let id = &invocation.id;
-        let decided = |decision: &Decision| self.audit.emit(&Event::Decided { id, decision });
-        match self.roster.judge(invocation) {
-            Verdict::Answered(denied) => {
-                if let Some(rule) = denied.rule {
-                    decided(&Decision::Deny { rule, comment: None })?;
-                }
-                Ok(Err(denied.result))
-            }
-            Verdict::Allowed(approved) => {
-                decided(&Decision::Allow { rule: approved.rule.clone() })?;
-                Ok(Ok(approved))
-            }
-            Verdict::Ask(pending) if agreed => {
-                decided(&Decision::Allow {
-                    rule: format!("asked for by `ensembles test` ({})", pending.rule()),
-                })?;
-                Ok(Ok(pending.approve()))
-            }
-            Verdict::Ask(pending) => {
-                let rule = pending.rule().to_owned();
-                let why = format!(
-                    "it needs an approval, which a test of what is not trusted does not give ({rule})"
-                );
-                decided(&Decision::Deny { rule, comment: Some("not trusted".to_owned()) })?;
-                Ok(Err(InvocationResult::new(id.clone(), Outcome::Refused, why)))
-            }
-        }
-    }
-
     fn go_on(&self) -> Result<(), Failure> {
         if self.interrupt.number().is_some() { Err(self.interrupt.failure()) } else { Ok(()) }
+    }
+}
+
+/// Whoever runs the tests has asked for them.
+struct Leave {
+    agreed: bool,
+}
+
+impl Ruling for Leave {
+    fn on<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, Ruled> {
+        let rule = pending.rule();
+        let refusal =
+            format!("it needs an approval, which a test of what is not trusted does not give ({rule})");
+        let decision = match self.agreed {
+            true => Decision::Allow { rule: format!("asked for by `ensembles test` ({rule})") },
+            false => Decision::Deny { rule: rule.to_owned(), comment: Some("not trusted".to_owned()) },
+        };
+        std::future::ready(Ruled { decision, refusal }).boxed()
     }
 }

@@ -39,7 +39,14 @@ fn ask(configuration: Value, set: &[&str], arguments: Value, reply: Fetched) -> 
 
 fn reply(status: u16, body: impl ToString) -> Fetched {
     let content_type = Some("application/json".to_owned());
-    Fetched { status, content_type, body: body.to_string().into(), truncated: false, location: None }
+    Fetched {
+        status,
+        content_type,
+        body: body.to_string().into(),
+        truncated: false,
+        location: None,
+        challenges: vec![],
+    }
 }
 
 fn failure(configuration: Value, set: &[&str], reply: Fetched) -> String {

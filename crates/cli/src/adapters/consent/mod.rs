@@ -1,0 +1,20 @@
+//! Who takes a person through the page where access to a server is granted.
+//!
+//! [`Listener`] opens the browser and is where it comes back to; [`Pasted`] is for machines without one; [`Headless`] is
+//! for test servers, whose page sends back by itself.
+
+mod browser;
+mod headless;
+mod listener;
+mod pasted;
+mod request;
+
+pub(crate) use browser::Browser;
+pub(crate) use headless::Headless;
+pub(crate) use listener::Listener;
+pub(crate) use pasted::Pasted;
+
+use std::time::Duration;
+
+/// People look for their password first.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);

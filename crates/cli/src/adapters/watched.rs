@@ -1,0 +1,30 @@
+//! A connection that says that it is waited for, where that takes long enough to wonder.
+
+use std::sync::Arc;
+
+use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use crate::render::progress::Progress;
+
+pub(crate) struct Watched<C> {
+    pub(crate) inner: C,
+    pub(crate) progress: Arc<Progress>,
+    /// `starting NAME`.
+    pub(crate) what: String,
+}
+
+impl<C: Connection> Connection for Watched<C> {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        self.progress.while_connecting(&self.what, self.inner.connect(ensemble)).boxed()
+    }
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        self.inner.refresh(ensemble)
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        self.inner.disconnect()
+    }
+}

@@ -1,0 +1,64 @@
+//! What is said, with what MCP servers have of it: attached resources, a prompt. The servers are those that the run
+//! connects anyway; others are started for this alone, and ended again.
+
+use std::sync::Arc;
+
+use converse_config::EnsemblePlan;
+
+use super::Candidate;
+use super::round::Round;
+use crate::attach::Said;
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Kind};
+use crate::wiring::{Connected, Wiring};
+
+impl Round<'_> {
+    /// The ensembles whose servers are asked for something: known, trusted, with a server. Before anything is started.
+    pub(super) fn read_from<'c>(&self, catalogue: &'c Catalogue) -> Result<Vec<&'c EnsemblePlan>, Failure> {
+        let plan = |name: &str| {
+            let plan = catalogue.named(name)?;
+            match plan.connection {
+                Some(_) => Ok(plan),
+                None => {
+                    let message = format!("the ensemble `{name}` has no MCP server: it has tools only");
+                    Err(Failure::usage("no-server", message))
+                }
+            }
+        };
+        self.said.servers().into_iter().map(plan).collect()
+    }
+
+    pub(super) async fn gathered(
+        &self,
+        read_from: &[&EnsemblePlan],
+        wiring: &Wiring<'_>,
+        connected: &Connected,
+        candidates: &[Candidate],
+    ) -> Result<Arc<Said>, Failure> {
+        if read_from.is_empty() {
+            return Ok(Arc::clone(&self.said));
+        }
+        let apart = read_from.iter().copied().filter(|plan| connected.server(plan.name.as_str()).is_none());
+        let readers = wiring.readers(&apart.collect::<Vec<_>>());
+        let server = |name: &str| {
+            if let Some(failed) = connected.failures.iter().find(|failure| failure.ensemble == name) {
+                return Err(Failure::new(Kind::Ensemble, "ensemble", failed.to_string()));
+            }
+            let server = connected.server(name).or_else(|| readers.server(name));
+            server.ok_or_else(|| super::internal(format!("nobody reads from `{name}`")))
+        };
+        let (redactor, held) = (&wiring.manners.redactor, wiring.contents.held());
+        let names: Vec<&str> = read_from.iter().map(|plan| plan.name.as_str()).collect();
+        let what = format!("reading from {}", names.join(", "));
+        let gathering = self.said.gathered(server, redactor, &held);
+        let gathering = wiring.manners.progress.while_connecting(&what, gathering);
+        let said = wiring.unless_stopped(gathering).await;
+        readers.disconnect(wiring.manners).await;
+        let said = said??;
+        for Candidate { settings, .. } in candidates {
+            let model = &settings.model;
+            said.fits(&model.endpoint, &model.facts, &model.id)?;
+        }
+        Ok(Arc::new(said))
+    }
+}

@@ -1,0 +1,143 @@
+//! `converse ensembles list`: what there is. Nothing is started for it: the tools of servers are those that an earlier
+//! run has seen.
+
+use std::time::Duration;
+
+use converse_config::EnsemblePlan;
+use converse_mcp::Manifest;
+use serde_json::{Value, json};
+
+use super::{ensemble_row, scope};
+use crate::adapters::lists::ListFiles;
+use crate::args::Places;
+use crate::catalogue::Catalogue;
+use crate::failure::Failure;
+use crate::manners::Manners;
+use crate::render::output::{write_json, write_stdout};
+use crate::render::safe::safe_line;
+use crate::render::table::table;
+use crate::wiring::at_home;
+use crate::world::World;
+
+/// Characters of a description in a line.
+const DESCRIPTION: usize = 100;
+
+pub(super) struct List<'a> {
+    pub(super) places: &'a Places,
+    pub(super) tools: bool,
+    pub(super) as_json: bool,
+    pub(super) manners: &'a Manners,
+    pub(super) world: &'a World,
+}
+
+/// The tools of an ensemble, as far as they are known.
+struct Known {
+    /// Names and descriptions; `None`, if it was never connected.
+    tools: Option<Vec<(String, String)>>,
+    /// How long ago a server was seen.
+    age: Option<Duration>,
+}
+
+impl List<'_> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let catalogue = Catalogue::find(self.world, &self.places.ensembles);
+        self.manners.warn_all(catalogue.lines());
+        match (self.as_json, self.tools) {
+            (true, _) => {
+                let rows = catalogue.plans.iter().map(|plan| self.row(plan)).collect();
+                write_json(&Value::Array(rows))?;
+            }
+            (false, true) => write_stdout(&self.all(&catalogue.plans))?,
+            (false, false) => {
+                let heading =
+                    ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
+                let rows = [heading].into_iter().chain(catalogue.plans.iter().map(cells));
+                write_stdout(&table(&rows.collect::<Vec<_>>()))?;
+            }
+        }
+        catalogue.stop_for_own_errors()
+    }
+
+    fn row(&self, plan: &EnsemblePlan) -> Value {
+        let mut row = ensemble_row(plan);
+        if self.tools {
+            let known = self.known(plan);
+            let tool = |(name, description): &(String, String)| json!({ "invoker": name, "description": description });
+            row["invokers"] = json!(known.tools.map(|tools| tools.iter().map(tool).collect::<Vec<_>>()));
+            row["seen_s_ago"] = json!(known.age.map(|age| age.as_secs()));
+        }
+        row
+    }
+
+    fn all(&self, plans: &[EnsemblePlan]) -> String {
+        plans.iter().map(|plan| self.text(plan)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn text(&self, plan: &EnsemblePlan) -> String {
+        let off = if plan.enabled { "" } else { " (not enabled)" };
+        let name = format!("{}{off}", plan.name);
+        let known = self.known(plan);
+        let Some(tools) = known.tools else {
+            return format!("{name}: not seen yet: `converse ensembles show {} --connect`\n", plan.name);
+        };
+        let seen = known.age.map(|age| format!(", seen {}", ago(age))).unwrap_or_default();
+        let cells = |(name, description): &(String, String)| {
+            let description = description.lines().next().unwrap_or_default();
+            vec![format!("  {name}"), safe_line(description.trim(), DESCRIPTION)]
+        };
+        let rows: Vec<Vec<String>> = tools.iter().map(cells).collect();
+        format!("{name}: {} tool(s){seen}\n{}", tools.len(), table(&rows))
+    }
+
+    fn known(&self, plan: &EnsemblePlan) -> Known {
+        let Some(connection) = &plan.connection else {
+            let tools = plan.invokers.iter();
+            let tools = tools.map(|tool| (tool.name.to_string(), tool.description.clone())).collect();
+            return Known { tools: Some(tools), age: None };
+        };
+        let lists = ListFiles::new(self.world.cache_dir());
+        let connection = at_home(plan, connection, self.world);
+        let manifest = Manifest::of(plan, &connection, &self.world.cwd, &lists);
+        let age = manifest.as_ref().and_then(|manifest| lists.age(&manifest.key));
+        let tools = manifest.map(|manifest| {
+            manifest.tools.into_iter().map(|tool| (tool.name.to_string(), tool.description)).collect()
+        });
+        Known { tools, age }
+    }
+}
+
+fn cells(plan: &EnsemblePlan) -> Vec<String> {
+    let count = if plan.connection.is_some() { "?".to_owned() } else { plan.invokers.len().to_string() };
+    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
+    let off = if plan.enabled { "" } else { "(not enabled) " };
+    let description = format!("{off}{}", plan.description);
+    vec![plan.name.to_string(), count, scope(plan.origin.scope).to_owned(), place, description]
+}
+
+fn ago(age: Duration) -> String {
+    match age.as_secs() {
+        s if s >= 2 * 86_400 => format!("{} days ago", s / 86_400),
+        s if s >= 2 * 3_600 => format!("{} h ago", s / 3_600),
+        s if s >= 120 => format!("{} min ago", s / 60),
+        s => format!("{s} s ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_the_unit_that_fits() {
+        for (seconds, told) in [
+            (0, "0 s ago"),
+            (119, "119 s ago"),
+            (120, "2 min ago"),
+            (7_199, "119 min ago"),
+            (7_200, "2 h ago"),
+            (200_000, "2 days ago"),
+        ] {
+            assert_eq!(ago(Duration::from_secs(seconds)), told);
+        }
+    }
+}

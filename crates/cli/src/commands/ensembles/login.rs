@@ -1,0 +1,120 @@
+//! `converse ensembles login`: access to one server granted by a person, kept for all runs that follow, and tried.
+
+use std::sync::Arc;
+
+use converse_config::{ConnectionPlan, EnsemblePlan, OauthPlan, Rule, Way};
+use converse_mcp::{Asked, Consent, Login as Granted};
+use jiff::Timestamp;
+
+use super::looked::eager;
+use crate::adapters::consent::{Browser, Listener, Pasted};
+use crate::adapters::contents::Kept;
+use crate::adapters::signals;
+use crate::args::Places;
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Kind};
+use crate::lockfiles::Lockfiles;
+use crate::manners::Manners;
+use crate::render::output::write_stdout;
+use crate::render::safe::safe_line;
+use crate::wiring::Wiring;
+use crate::world::World;
+
+pub(super) struct Login<'a> {
+    pub(super) name: &'a str,
+    pub(super) places: &'a Places,
+    pub(super) no_browser: bool,
+    pub(super) scopes: &'a [String],
+    pub(super) manners: &'a Manners,
+    pub(super) world: &'a World,
+}
+
+impl Login<'_> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        for scope in self.scopes {
+            // RFC 6749, section 3.3.
+            if scope.is_empty()
+                || !scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+            {
+                return Err(Failure::usage(
+                    "bad-scope",
+                    "a scope is visible ASCII without blanks and quotes",
+                ));
+            }
+        }
+        let catalogue = Catalogue::find(self.world, &self.places.ensembles);
+        let plan = catalogue.named(self.name)?;
+        self.manners.warn_all(catalogue.notes());
+        let (connection, oauth) = oauth(plan)?;
+        let consent = self.consent(oauth);
+        let interrupt = signals::watch()?;
+        let (world, manners, interrupt, contents) = (self.world, self.manners, &interrupt, &Kept::new(None));
+        // All that it has is to be seen, and no tool of it is called.
+        let (protected, lockfiles) = (&[][..], Lockfiles::NONE);
+        let asked = Asked::default();
+        let wiring =
+            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        crate::block_on(async {
+            let server = wiring.stranger(plan, connection, Some(consent));
+            let granted = tokio::select! {
+                granted = server.log_in(self.scopes) => granted,
+                () = interrupt.token.cancelled() => return Err(interrupt.failure()),
+            };
+            let granted = granted.map_err(|error| failed(error.to_string()))?;
+            write_stdout(&told(plan, &granted))?;
+            let plan = eager(plan);
+            let connected = wiring.connect(&[&plan], Vec::<Rule>::new()).await?;
+            let (failure, tools) =
+                (connected.failures.first().map(ToString::to_string), connected.roster.offer());
+            let tools = tools.tools().count();
+            connected.disconnect(manners).await;
+            match failure {
+                Some(failure) => Err(failed(failure)),
+                None => Ok(write_stdout(&format!("{}: {tools} tool(s)\n", plan.name))?),
+            }
+        })?
+    }
+
+    fn consent(&self, oauth: &OauthPlan) -> Arc<dyn Consent> {
+        if self.no_browser {
+            Arc::new(Pasted::new(oauth.redirect_port))
+        } else {
+            Arc::new(Listener::new(oauth.redirect_port, Browser::of(self.world)))
+        }
+    }
+}
+
+/// Of an ensemble that one can log in to.
+pub(super) fn oauth(plan: &EnsemblePlan) -> Result<(&ConnectionPlan, &OauthPlan), Failure> {
+    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
+    let failure = |message: String| Failure::usage("no-login", message);
+    match &plan.connection {
+        None => Err(failure(format!("`{}` has no server to log in to", plan.name))),
+        Some(connection) => match (&connection.way, &connection.auth) {
+            (Way::Stdio { .. }, _) => {
+                Err(failure(format!("`{}` is started here: there is nobody to log in to", plan.name))
+                    .hint(format!("it is given keys by `environment` ({place})")))
+            }
+            (Way::Http { .. }, None) => Err(failure(format!("`{}` has no `auth = \"oauth\"`", plan.name))
+                .hint(format!("put it into `[connection]` of {place}, or a token into `headers`"))),
+            (Way::Http { .. }, Some(oauth)) => Ok((connection, oauth)),
+        },
+    }
+}
+
+pub(super) fn failed(message: String) -> Failure {
+    Failure::new(Kind::Ensemble, "login", message)
+}
+
+fn told(plan: &EnsemblePlan, granted: &Granted) -> String {
+    let by =
+        granted.issuer.as_ref().map(|issuer| format!(" by {}", safe_line(issuer, 200))).unwrap_or_default();
+    let scopes = match granted.scopes.as_slice() {
+        [] => String::new(),
+        scopes => format!(", for {}", safe_line(&scopes.join(" "), 400)),
+    };
+    let until = granted.expires.and_then(|seconds| Timestamp::from_second(i64::try_from(seconds).ok()?).ok());
+    let until = until.map(|until| format!(", until {until}")).unwrap_or_default();
+    let then = if granted.renewable { ", then renewed by itself" } else { "" };
+    format!("{}: access granted{by}{scopes}{until}{then}\n", plan.name)
+}

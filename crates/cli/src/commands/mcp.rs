@@ -1,0 +1,133 @@
+//! `converse mcp probe`: one server, connected as any ensemble is, looked at, called if that was asked for, and ended.
+
+mod calls;
+mod counts;
+mod found;
+mod lint;
+mod person;
+mod plan;
+mod told;
+
+use converse_config::{EnsemblePlan, Rule};
+use converse_mcp::McpConnection;
+
+use crate::adapters::audit::AuditSink;
+use crate::adapters::contents::Kept;
+use crate::adapters::signals::{self, Interrupt};
+use crate::args::{ProbeArgs, Rules};
+use crate::failure::{Failure, Kind};
+use crate::lockfiles::Lockfiles;
+use crate::manners::Manners;
+use crate::model;
+use crate::render::output::{write_json, write_stdout};
+use crate::settings::{Files, rules};
+use crate::wiring::{Connected, Wiring};
+use crate::world::World;
+
+use calls::{Called, Caller, Wanted};
+use counts::Counts;
+use found::{Found, reached};
+use lint::linted;
+
+/// What the server is called here; nobody else is connected beside it.
+const NAME: &str = "probe";
+
+pub(crate) fn probe(args: &ProbeArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+    let wanted = Wanted::of(args)?;
+    let plan = plan::of(args)?;
+    let interrupt = signals::watch()?;
+    let probe = Probe { args, plan, wanted, manners, world, interrupt: &interrupt };
+    crate::block_on(probe.run())?
+}
+
+struct Probe<'a> {
+    args: &'a ProbeArgs,
+    plan: EnsemblePlan,
+    wanted: Wanted,
+    manners: &'a Manners,
+    world: &'a World,
+    interrupt: &'a Interrupt,
+}
+
+impl Probe<'_> {
+    async fn run(&self) -> Result<(), Failure> {
+        let (manners, world) = (self.manners, self.world);
+        let (files, warnings) = Files::read(world).checked()?;
+        manners.warn_all(warnings);
+        manners.redactor.learn(model::keys(&files, world)?);
+        let of_nobody = Rules { allow: Vec::new(), ask: Vec::new(), deny: Vec::new() };
+        let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
+        let found = self.found(rules(&of_nobody, &files)?, &audit).await?;
+        if self.interrupt.number().is_some() {
+            return Err(self.interrupt.failure());
+        }
+        if self.args.json {
+            write_json(&found.json())?;
+        } else {
+            write_stdout(&found.text())?;
+        }
+        match found.calls.iter().filter(|call| call.is_amiss(self.wanted.is_all())).count() {
+            0 => Ok(()),
+            amiss => {
+                let message = format!("{amiss} of {} call(s) did not succeed", found.calls.len());
+                Err(Failure::new(Kind::Ensemble, "call", message))
+            }
+        }
+    }
+
+    async fn found(&self, rules: Vec<Rule>, audit: &AuditSink<'_>) -> Result<Found, Failure> {
+        let (world, manners, interrupt) = (self.world, self.manners, self.interrupt);
+        let (contents, lockfiles, protected) = (&Kept::new(None), Lockfiles::NONE, &[][..]);
+        let asked = person::asked(self.args, manners, world)?;
+        let wiring =
+            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        let connected = wiring.connect(&[&self.plan], rules).await?;
+        let found = self.looked(&connected, audit).await;
+        connected.disconnect(manners).await;
+        found
+    }
+
+    async fn looked(&self, connected: &Connected, audit: &AuditSink<'_>) -> Result<Found, Failure> {
+        if let Some(error) = connected.errors().into_iter().next() {
+            return Err(Failure::new(Kind::Ensemble, "ensemble", error));
+        }
+        let missing = || Failure::new(Kind::Internal, "internal", "it was connected and is not there");
+        let server = connected.server(NAME).ok_or_else(missing)?;
+        let survey = server.survey().ok_or_else(missing)?;
+        let offer = connected.roster.offer();
+        let mut found = Found::new(reached(&self.plan, self.world), survey, &offer);
+        found.objections = linted(offer.tools());
+        let caller = Caller { roster: &connected.roster, audit, interrupt: self.interrupt };
+        found.calls = self.called(&caller).await?;
+        found.lists = self.timed(server).await;
+        found.counts = Counts::of(server, &found.survey).await;
+        found.last_words = server.last_words();
+        Ok(found)
+    }
+
+    async fn called(&self, caller: &Caller<'_>) -> Result<Vec<Called>, Failure> {
+        let mut called = Vec::new();
+        for (number, call) in self.wanted.calls(&caller.roster.offer())?.into_iter().enumerate() {
+            if self.interrupt.number().is_some() {
+                break;
+            }
+            called.push(caller.call(number, call).await?);
+        }
+        Ok(called)
+    }
+
+    /// How long it takes to list its tools, a few times; the first error ends that.
+    async fn timed(&self, server: &McpConnection) -> Vec<std::time::Duration> {
+        let mut times = Vec::new();
+        while times.len() < found::LISTS && self.interrupt.number().is_none() {
+            match server.time_a_list().await {
+                Ok(took) => times.push(took),
+                Err(reason) => {
+                    self.manners.warn(&format!("warning: its tools could not be listed again: {reason}"));
+                    break;
+                }
+            }
+        }
+        times
+    }
+}

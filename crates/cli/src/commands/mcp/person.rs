@@ -1,0 +1,77 @@
+//! Who answers the server's questions during a probe, and who grants access.
+
+use std::sync::Arc;
+
+use converse_mcp::{Asked, Consent, Elicitation, Person, Reply, elicitation};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::adapters::consent::{Browser, Headless, Listener};
+use crate::adapters::person::TerminalPerson;
+use crate::args::{Elicit, OauthFlow, ProbeArgs};
+use crate::failure::Failure;
+use crate::manners::Manners;
+use crate::world::World;
+
+/// Nobody listens there: the page's own answer is all that is looked at.
+const NOWHERE: &str = "http://localhost:3000/callback";
+
+/// To be declined is what a server gets that is told of nobody.
+pub(super) fn asked(args: &ProbeArgs, manners: &Manners, world: &World) -> Result<Asked, Failure> {
+    let person: Option<Arc<dyn Person>> = match args.elicit {
+        Elicit::Decline => None,
+        Elicit::Defaults => Some(Arc::new(Defaults)),
+        Elicit::Ask if manners.can_ask => Some(Arc::new(TerminalPerson::new(&manners.progress))),
+        Elicit::Ask => {
+            return Err(Failure::usage("no-terminal", "nobody can be asked here: there is no terminal"));
+        }
+    };
+    let consent: Option<Arc<dyn Consent>> = match args.oauth {
+        OauthFlow::Off => None,
+        OauthFlow::Browser => Some(Arc::new(Listener::new(None, Browser::of(world)))),
+        OauthFlow::Headless => Some(Arc::new(Headless::new(NOWHERE))),
+    };
+    Ok(Asked { person, consent, ..Asked::default() })
+}
+
+/// Accepts every form as it is, and declines one that wants more. An address is declined: nobody opens it.
+#[derive(Debug)]
+struct Defaults;
+
+impl Person for Defaults {
+    fn elicit<'a>(&'a self, _ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, Reply> {
+        let reply = match asked {
+            Elicitation::Form { schema, .. } => as_it_is(&schema),
+            Elicitation::Url { .. } => Reply::Decline,
+        };
+        std::future::ready(reply).boxed()
+    }
+}
+
+fn as_it_is(schema: &Value) -> Reply {
+    let answer = elicitation::with_defaults(schema);
+    match elicitation::checked(schema, &answer) {
+        Ok(()) => Reply::Accept(Some(answer)),
+        Err(_) => Reply::Decline,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_form_is_accepted_as_it_is_or_not_at_all() {
+        let form = |required: &[&str]| {
+            let properties =
+                json!({ "city": { "type": "string" }, "nights": { "type": "integer", "default": 2 } });
+            json!({ "type": "object", "properties": properties, "required": required })
+        };
+        let nights = json!({ "nights": 2 }).as_object().cloned();
+        assert_eq!(as_it_is(&form(&["nights"])), Reply::Accept(nights));
+        assert_eq!(as_it_is(&form(&["city"])), Reply::Decline);
+    }
+}

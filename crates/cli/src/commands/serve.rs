@@ -1,0 +1,160 @@
+//! `converse serve`: the ensembles as an MCP server, for other agents.
+//!
+//! Every call takes the way of every invocation: schema, rules, limits, audit. Nobody can be asked, so what needs an
+//! approval is refused, in words that say what would allow it. Nothing of a call is kept but the audit.
+
+mod front;
+mod pipes;
+mod tokens;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use converse_engine::Sink;
+use converse_gateway::{Audit, Backing, Caller, Clash, Gateway, serve_stdio};
+use converse_mcp::Asked;
+
+use crate::adapters::audit::AuditSink;
+use crate::adapters::contents::Kept;
+use crate::adapters::signals::{self, Interrupt};
+use crate::args::ServeArgs;
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Kind};
+use crate::manners::Manners;
+use crate::model;
+use crate::render::output::write_stderr;
+use crate::render::safe::safe;
+use crate::settings::{Files, rules};
+use crate::wiring::{Connected, Wiring};
+use crate::world::{Input, World};
+
+/// How often the user is told what has come up.
+const NEWS: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &ServeArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+    let drain = Duration::from_secs_f64(args.drain);
+    let interrupt = signals::watch_with(drain)?;
+    let serving = Serving { args, drain, manners, world, interrupt: &interrupt };
+    crate::block_on(serving.run())?
+}
+
+pub(super) struct Serving<'a> {
+    args: &'a ServeArgs,
+    /// How long calls that run may go on at the end.
+    drain: Duration,
+    manners: &'a Manners,
+    world: &'a World,
+    interrupt: &'a Interrupt,
+}
+
+impl Serving<'_> {
+    async fn run(&self) -> Result<(), Failure> {
+        let (manners, world, interrupt) = (self.manners, self.world, self.interrupt);
+        let guarded = |address| front::Guarded::read(&self.args.front, address, world);
+        let http = match self.args.http {
+            Some(address) => Some((address, guarded(address)?)),
+            None => None,
+        };
+        let catalogue = Catalogue::find(world, &self.args.places.ensembles);
+        let named = Some(self.args.ensemble.as_slice()).filter(|named| !named.is_empty());
+        let chosen = catalogue.select(named)?;
+        manners.warn_all(catalogue.notes());
+        let (files, warnings) = Files::read(world).checked()?;
+        manners.warn_all(warnings);
+        manners.redactor.learn(model::keys(&files, world)?);
+        let rules = rules(&self.args.rules, &files)?;
+        let contents = Kept::rolling();
+        let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
+        let asked = Asked::default();
+        let wiring = Wiring {
+            world,
+            manners,
+            interrupt,
+            deadline: None,
+            contents: &contents,
+            protected,
+            lockfiles,
+            asked,
+        };
+        let connected = wiring.connect(&chosen, rules).await?;
+        manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+        let audit = self.audit(files.audit.unwrap_or(true));
+        let served = self.served(&connected, audit, contents, http).await;
+        connected.disconnect(manners).await;
+        served
+    }
+
+    async fn served(
+        &self,
+        connected: &Connected,
+        audit: Books,
+        contents: Kept,
+        http: Option<(SocketAddr, front::Guarded)>,
+    ) -> Result<(), Failure> {
+        let backing = Backing {
+            roster: connected.roster.for_caller(0),
+            audit: Arc::new(audit),
+            blobs: Arc::new(contents),
+            bare_names: self.args.bare_names,
+            max_calls: usize::try_from(self.args.max_calls).unwrap_or(usize::MAX),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let gateway = Gateway::new(backing).map_err(|clash| clashed(&clash))?;
+        let news = async {
+            loop {
+                tokio::time::sleep(NEWS).await;
+                connected.tell_news(self.manners);
+                // They have been told; nobody else wants them.
+                drop(self.manners.take_warnings());
+            }
+        };
+        let served = async {
+            match http {
+                Some((address, guarded)) => front::serve(self, guarded, &gateway, address).await,
+                None => self.stdio(&gateway).await,
+            }
+        };
+        tokio::select! {
+            served = served => served,
+            () = news => Ok(()),
+        }
+    }
+
+    /// One client. A signal is a word to end like any other: what it asked for is answered, and that is success.
+    async fn stdio(&self, gateway: &Gateway) -> Result<(), Failure> {
+        if self.world.stdin == Input::Terminal {
+            self.manners
+                .note("serving MCP on standard input and output, as other programs want it; Ctrl-D ends it");
+        }
+        let (pipes, written) = pipes::begin()?;
+        let stop = self.interrupt.token.clone();
+        let served = serve_stdio(gateway, pipes, stop, self.drain).await;
+        written.wait().await;
+        served.map_err(|error| Failure::new(Kind::Internal, "serve", error.to_string()))
+    }
+
+    fn audit(&self, enabled: bool) -> Books {
+        let redactor = self.manners.redactor.clone();
+        let warn = {
+            let redactor = redactor.clone();
+            move |text: &str| write_stderr(&format!("{}\n", safe(&redactor.clean(text))))
+        };
+        // Unique among all that write this log: ids of calls are unique here only.
+        let session = format!("serve-{}-{}", World::now(), std::process::id());
+        Books(AuditSink::gathering(enabled, session, redactor, warn, self.world))
+    }
+}
+
+struct Books(AuditSink<'static>);
+
+impl Audit for Books {
+    fn of(&self, caller: &Caller) -> Arc<dyn Sink> {
+        Arc::new(self.0.for_client(caller.line()))
+    }
+}
+
+fn clashed(clash: &Clash) -> Failure {
+    Failure::new(Kind::Configuration, "name-clash", clash.to_string())
+        .hint("leave out `--bare-names`, or one of them (`--ensemble NAME`, or `disable` in its descriptor)")
+}

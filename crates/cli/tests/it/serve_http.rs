@@ -1,0 +1,312 @@
+//! `converse serve --http`: who is let in, and how it ends. The front itself is tested in its crate.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStderr};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::env::TestEnv;
+use crate::http::{Answer, Request, serve};
+
+/// Waiting for something that comes is not long; for something that never comes it must end.
+const PATIENCE: Duration = Duration::from_secs(30);
+const TOKEN: &str = "canary-0123456789abcdef";
+const OTHER: &str = "canary-fedcba9876543210";
+
+/// A gateway that listens.
+struct Gate {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    address: String,
+}
+
+impl Gate {
+    fn open(env: &TestEnv, flags: &[&str]) -> Self {
+        let mut child = env.command([&["serve", "--http", "127.0.0.1:0"], flags].concat()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        let address = loop {
+            let mut line = String::new();
+            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended: {said}");
+            if let Some(rest) = line.trim_end().strip_prefix("serving MCP at http://") {
+                break rest.trim_end_matches("/mcp").to_owned();
+            }
+            said.push_str(&line);
+        };
+        Self { child, stderr, address }
+    }
+
+    fn ask(&self, request: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer}")).parse().unwrap();
+        (status, answer)
+    }
+
+    fn call(&self, tool: &str, arguments: &Value, token: Option<&str>) -> (u16, String) {
+        self.ask(&call(tool, arguments, token))
+    }
+
+    fn signal(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Its exit code, and what it said on stderr since it listened.
+    fn ended(self) -> (Option<i32>, String) {
+        let Self { mut child, mut stderr, .. } = self;
+        let (sender, said) = channel();
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            sender.send(text)
+        });
+        let said = said.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            child.kill().unwrap();
+            panic!("it goes on")
+        });
+        (child.wait().unwrap().code(), said)
+    }
+}
+
+fn call(tool: &str, arguments: &Value, token: Option<&str>) -> String {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": tool, "arguments": arguments } })
+    .to_string();
+    let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-11-25\r\n{token}\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+}
+
+/// A file that only its owner can read.
+fn token_file(env: &TestEnv, text: &str) -> String {
+    let path = env.write("work/tokens", text);
+    set_mode(&path, 0o600);
+    path.display().to_string()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn sum() -> Value {
+    json!({ "expression": "6*7" })
+}
+
+#[test]
+fn nobody_is_served_by_mistake() {
+    let env = TestEnv::new();
+    let open = env.write("work/open", TOKEN).display().to_string();
+    set_mode(Path::new(&open), 0o640);
+    let short = token_file(&env, "short\n");
+    let here = &["serve", "--http", "127.0.0.1:0"][..];
+    for (args, said) in [
+        (vec!["serve", "--http", "0.0.0.0:0"], "error[no-access-control]"),
+        (vec!["serve", "--http", "[::]:0"], "error[no-access-control]"),
+        ([here, &["--token-file", &open]].concat(), "chmod 600"),
+        ([here, &["--token-file", &short]].concat(), "line 1"),
+        ([here, &["--token-file", "nowhere"]].concat(), "error[bad-token-file]"),
+        (
+            [here, &["--oauth-issuer", "http://as.example", "--oauth-resource", "https://b/mcp"]].concat(),
+            "bad-issuer",
+        ),
+        ([here, &["--oauth-issuer", "https://as.example"]].concat(), "--oauth-resource"),
+        ([here, &["--allowed-origin", "*"]].concat(), "error[bad-origin]"),
+        (vec!["serve", "--token-file", &short], "--http"),
+    ] {
+        let ran = env.run(&args).exits(2);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+    }
+    let weak = TestEnv::new().var("CONVERSE_SERVE_TOKEN", "weak").run(here).exits(2);
+    assert!(weak.stderr.contains("CONVERSE_SERVE_TOKEN") && !weak.stderr.contains("weak"), "{}", weak.stderr);
+}
+
+#[test]
+fn tokens_let_in_and_can_be_changed_while_it_runs() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", OTHER);
+    let file = token_file(&env, &format!("# of the build\n{TOKEN}\n"));
+    let mut gate = Gate::open(&env, &["-e", "essentials", "--token-file", &file]);
+    let tool = "essentials__calculator";
+    for (token, status) in
+        [(None, 401), (Some("canary-0123456789abcdeg"), 401), (Some(TOKEN), 200), (Some(OTHER), 200)]
+    {
+        let (got, answer) = gate.call(tool, &sum(), token);
+        assert_eq!(got, status, "{answer}");
+        assert_eq!(answer.contains("42"), status == 200, "{answer}");
+    }
+    assert_eq!([get("/healthz"), get("/metrics")].map(|request| gate.ask(&request).0), [200, 401]);
+    let new = "canary-new-0123456789";
+    token_file(&env, new);
+    let mut line = String::new();
+    gate.stderr.read_line(&mut line).unwrap();
+    assert!(line.starts_with("read ") && line.ends_with("again\n"), "{line}");
+    let status = |token: &str| gate.call(tool, &sum(), Some(token)).0;
+    assert_eq!([TOKEN, OTHER, new].map(status), [401, 200, 200]);
+    gate.signal();
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+    let log = std::fs::read_to_string(env.path("home/.local/state/converse/audit.jsonl")).unwrap();
+    assert!(log.contains("token 1 at 127.0.0.1"), "{log}");
+    assert!(!log.contains("canary"), "a token was written down");
+    env.run(&["audit", "verify"]).exits(0);
+}
+
+/// A server whose calls are answered when they are let go.
+fn slow_server(env: &TestEnv) -> (Receiver<()>, Sender<()>) {
+    let ((began, has_begun), (go, may_go)) = (channel(), channel::<()>());
+    let (began, may_go) = (Mutex::new(began), Mutex::new(may_go));
+    let port = serve(move |request: Request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let result = match body["method"].as_str() {
+            Some("server/discover") => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+                "serverInfo": { "name": "slow", "version": "1" }, "ttlMs": 0, "cacheScope": "private" }),
+            Some("tools/list") => {
+                json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [
+                { "name": "slow", "description": "Takes its time", "inputSchema": { "type": "object" } }] })
+            }
+            Some("tools/call") => {
+                began.lock().unwrap().send(()).unwrap();
+                may_go.lock().unwrap().recv().unwrap();
+                json!({ "resultType": "complete", "content": [{ "type": "text", "text": "at last" }] })
+            }
+            _ => return Answer::new(404, "text/plain", ""),
+        };
+        let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+        Answer::new(200, "application/json", answer)
+    });
+    let connection = format!("[connection]\ntransport = \"http\"\nurl = \"http://127.0.0.1:{port}/mcp\"\n");
+    let head = "[ensemble]\nname = \"upstream\"\ndescription = \"Slow\"\n\n";
+    env.write("servers/upstream.toml", &format!("{head}{connection}"));
+    (has_begun, go)
+}
+
+#[test]
+fn a_call_that_runs_is_answered_before_it_ends() {
+    let env = TestEnv::new();
+    let (has_begun, go) = slow_server(&env);
+    let servers = env.path("servers").display().to_string();
+    let gate = Gate::open(&env, &["--ensembles", &servers, "-e", "upstream", "--allow", "upstream.*"]);
+    let request = call("upstream__slow", &json!({}), None);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| gate.ask(&request));
+        has_begun.recv_timeout(PATIENCE).unwrap();
+        let metrics = gate.ask(&get("/metrics")).1;
+        assert!(metrics.contains("\nconverse_calls_running 1\n"), "{metrics}");
+        gate.signal();
+        // It is told to end when nobody is let in any more.
+        let began = Instant::now();
+        while TcpStream::connect_timeout(&gate.address.parse().unwrap(), Duration::from_millis(200)).is_ok() {
+            assert!(began.elapsed() < PATIENCE, "it goes on");
+        }
+        go.send(()).unwrap();
+        let (status, answer) = running.join().unwrap();
+        assert!(status == 200 && answer.contains("at last"), "{answer}");
+        assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
+    });
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn what_takes_longer_than_the_drain_is_cut_off() {
+    let env = TestEnv::new();
+    let (has_begun, _go) = slow_server(&env);
+    let servers = env.path("servers").display().to_string();
+    let flags = ["--ensembles", &servers, "-e", "upstream", "--allow", "upstream.*", "--drain", "0.5"];
+    let gate = Gate::open(&env, &flags);
+    let mut stream = TcpStream::connect(&gate.address).unwrap();
+    stream.write_all(call("upstream__slow", &json!({}), None).as_bytes()).unwrap();
+    has_begun.recv_timeout(PATIENCE).unwrap();
+    gate.signal();
+    let began = Instant::now();
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(15), "it took {:?}", began.elapsed());
+    let log = std::fs::read_to_string(env.path("home/.local/state/converse/audit.jsonl")).unwrap();
+    assert!(log.contains("\"cancelled\"") || log.contains("\"interrupted\""), "{log}");
+}
+
+/// The issuer is asked for what it says of itself, then for its keys; a token that none of them signed stays out.
+#[test]
+fn an_issuer_is_asked_for_its_keys() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (seen, port) = (Arc::clone(&asked), Arc::new(Mutex::new(0)));
+    let own = Arc::clone(&port);
+    *port.lock().unwrap() = serve(move |request: Request| {
+        seen.lock().unwrap().push(request.path.clone());
+        let base = format!("http://127.0.0.1:{}", own.lock().unwrap());
+        let body = match request.path.as_str() {
+            "/.well-known/openid-configuration" => {
+                json!({ "issuer": base, "jwks_uri": format!("{base}/keys") })
+            }
+            "/keys" => json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "kid": "one",
+                "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] }),
+            _ => return Answer::new(404, "text/plain", ""),
+        };
+        Answer::new(200, "application/json", body.to_string())
+    });
+    let issuer = format!("http://127.0.0.1:{}", port.lock().unwrap());
+    let env = TestEnv::new();
+    let resource = "https://gw.example/mcp";
+    let flags = [
+        "-e",
+        "essentials",
+        "--oauth-issuer",
+        &issuer,
+        "--oauth-resource",
+        resource,
+        "--oauth-scope",
+        "call",
+    ];
+    let gate = Gate::open(&env, &flags);
+    let (status, answer) = gate.call("essentials__calculator", &sum(), None);
+    assert_eq!(status, 401, "{answer}");
+    let metadata = "resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/mcp\"";
+    assert!(answer.contains(metadata) && answer.contains("scope=\"call\""), "{answer}");
+    let (status, answer) = gate.ask(&get("/.well-known/oauth-protected-resource/mcp"));
+    assert!(status == 200 && answer.contains(&issuer) && answer.contains(resource), "{answer}");
+    assert!(asked.lock().unwrap().is_empty(), "asked for keys without a need");
+    // {"alg":"EdDSA","kid":"one"}, and claims that are right but for the signature.
+    let claims = json!({ "iss": issuer, "aud": resource, "exp": 4_102_444_800_u64, "scope": "call" });
+    let token =
+        format!("eyJhbGciOiJFZERTQSIsImtpZCI6Im9uZSJ9.{}.{}", base64(&claims.to_string()), "A".repeat(86));
+    for _ in 0..2 {
+        let (status, answer) = gate.call("essentials__calculator", &sum(), Some(&token));
+        assert!(status == 401 && answer.contains("invalid_token"), "{answer}");
+    }
+    let expected = ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/keys"];
+    assert_eq!(*asked.lock().unwrap(), expected);
+    gate.signal();
+    assert_eq!(gate.ended().0, Some(0));
+}
+
+fn base64(text: &str) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut encoded = String::new();
+    for three in text.as_bytes().chunks(3) {
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for index in 0..=three.len() {
+            encoded.push(char::from(LETTERS[(bits >> (18 - 6 * index)) as usize & 63]));
+        }
+    }
+    encoded
+}

@@ -1,0 +1,103 @@
+//! `auth = "oauth"` and `[connection.oauth]`: how converse becomes somebody at a server that asks who it is.
+
+use crate::Code;
+use crate::plan::SecretRef;
+use crate::program::secret;
+use crate::source::Spanned;
+use crate::table::Table;
+
+pub(crate) const AUTHS: [(&str, Auth); 1] = [("oauth", Auth::Oauth)];
+/// More scopes than any server has.
+pub(crate) const MAX_SCOPES: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Auth {
+    Oauth,
+}
+
+/// Everything may be missing: a server says itself where tokens are had, and most take a client that nobody knows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OauthDescriptor {
+    pub client_id: Option<Spanned<SecretRef>>,
+    pub client_secret: Option<Spanned<SecretRef>>,
+    pub scopes: Vec<String>,
+    pub client_metadata_url: Option<String>,
+    pub redirect_port: Option<u16>,
+}
+
+/// How tokens are had. Secrets are named, never held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OauthPlan {
+    /// Of a client that was registered by hand.
+    pub client_id: Option<SecretRef>,
+    pub client_secret: Option<SecretRef>,
+    /// What to ask for; what the server names, if empty.
+    pub scopes: Vec<String>,
+    /// The address of a document that describes the client (an HTTPS URL).
+    pub client_metadata_url: Option<String>,
+    /// Where the browser comes back to on this machine; any free port, if it is not said.
+    pub redirect_port: Option<u16>,
+}
+
+impl OauthDescriptor {
+    /// `None` without `auth = "oauth"`.
+    pub(crate) fn read(connection: &Table<'_, '_>) -> Option<Self> {
+        let auth = connection.choice("auth", &AUTHS);
+        let Some(table) = connection.table("oauth") else { return auth.map(|_| Self::default()) };
+        let span = table.span;
+        let named = |key| table.string(key).and_then(|text| secret(&table, text));
+        let read = Self {
+            client_id: named("client_id"),
+            client_secret: named("client_secret"),
+            scopes: scopes(&table),
+            client_metadata_url: metadata_url(&table),
+            redirect_port: table
+                .integer("redirect_port", 1..=65535)
+                .and_then(|port| u16::try_from(port.value).ok()),
+        };
+        if let (None, Some(secret)) = (&read.client_id, &read.client_secret) {
+            table.problems.error(Code::BadValue, secret.span, "`client_secret` needs its `client_id`");
+        }
+        let problems = table.problems;
+        table.finish();
+        if auth.is_none() {
+            problems.error(
+                Code::BadValue,
+                span,
+                "`[connection.oauth]` needs `auth = \"oauth\"` in `[connection]`",
+            );
+        }
+        auth.map(|_| read)
+    }
+}
+
+fn scopes(table: &Table<'_, '_>) -> Vec<String> {
+    let Some(scopes) = table.strings("scopes") else { return Vec::new() };
+    if let Some(beyond) = scopes.value.get(MAX_SCOPES) {
+        table.problems.error(Code::TooMany, beyond.span, format!("more than {MAX_SCOPES} scopes"));
+    }
+    let mut sound = Vec::new();
+    for scope in scopes.value {
+        // RFC 6749, section 3.3.
+        let good = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+        if scope.value.is_empty() || !scope.value.chars().all(good) {
+            table.problems.error(
+                Code::BadValue,
+                scope.span,
+                "a scope is visible ASCII without blanks and quotes",
+            );
+        } else {
+            sound.push(scope.value);
+        }
+    }
+    sound
+}
+
+fn metadata_url(table: &Table<'_, '_>) -> Option<String> {
+    let url = table.string("client_metadata_url")?;
+    if !url.value.starts_with("https://") || url.value.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        table.problems.error(Code::BadValue, url.span, "`client_metadata_url` must begin with `https://`");
+        return None;
+    }
+    Some(url.value)
+}

@@ -1,0 +1,145 @@
+//! Time that counts, and time that does not: while a person is asked something for an invocation, none of its limits run.
+//!
+//! Whoever asks holds a [`Paused`]; whoever has a limit sleeps by [`Patience::sleep_until`]. How long one question may
+//! take is bounded by whoever asks, all of them together here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// What all questions of one invocation together may take; then its limits run on, whoever is asked.
+const MOST: Duration = Duration::from_secs(3600);
+
+/// The clock of one invocation. Clone = the same one.
+#[derive(Debug, Clone)]
+pub struct Patience(Arc<watch::Sender<State>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// Questions that are open.
+    open: usize,
+    /// Since when one is.
+    since: Option<Instant>,
+    /// What earlier ones took.
+    spent: Duration,
+}
+
+/// The clock stands still as long as one of these lives.
+#[derive(Debug)]
+pub struct Paused(Patience);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(State::default())))
+    }
+}
+
+impl State {
+    fn lost(&self, now: Instant) -> Duration {
+        let open = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        MOST.min(self.spent + open)
+    }
+}
+
+impl Patience {
+    /// Stops the clock; several may.
+    #[must_use]
+    pub fn pause(&self) -> Paused {
+        self.0.send_modify(|state| {
+            state.open += 1;
+            state.since.get_or_insert_with(Instant::now);
+        });
+        Paused(self.clone())
+    }
+
+    /// The time that counts: now, without what was lost to questions.
+    pub fn now(&self) -> Instant {
+        let now = Instant::now();
+        now.checked_sub(self.0.borrow().lost(now)).unwrap_or(now)
+    }
+
+    /// Until so much time has counted.
+    pub async fn sleep_until(&self, counted: Instant) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let state = *changes.borrow_and_update();
+            let now = Instant::now();
+            let due = counted + state.lost(now);
+            if due <= now {
+                return;
+            }
+            // One that stands still runs on when there is no patience left.
+            let wake = if state.open > 0 { due + MOST.saturating_sub(state.lost(now)) } else { due };
+            tokio::select! {
+                () = sleep_until(wake) => {}
+                // The sender lives in `self`.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|state| {
+            state.open -= 1;
+            if state.open == 0 {
+                state.spent = state.lost(Instant::now());
+                state.since = None;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// How long a limit of ten seconds takes when it is paused from each first number of seconds to the second.
+    async fn takes(pauses: &'static [(u64, u64)]) -> u64 {
+        let (patience, begun) = (Patience::default(), Instant::now());
+        for (from, to) in pauses {
+            let patience = patience.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep_until(begun + SECOND * u32::try_from(*from).unwrap()).await;
+                let _paused = patience.pause();
+                tokio::time::sleep_until(begun + SECOND * u32::try_from(*to).unwrap()).await;
+            });
+        }
+        patience.sleep_until(begun + SECOND * 10).await;
+        begun.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_questions_does_not_count() {
+        for (pauses, seconds) in [
+            (&[][..], 10),
+            (&[(2, 5)], 13),
+            (&[(0, 600)], 610),
+            (&[(2, 5), (5, 9)], 17),
+            (&[(2, 8), (4, 6)], 16),
+            (&[(2, 6), (4, 8)], 16),
+            (&[(12, 20)], 10),
+            (&[(0, 10_000)], 3610),
+            (&[(0, 3000), (3001, 9000)], 3610),
+        ] {
+            assert_eq!(takes(pauses).await, seconds, "{pauses:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn now_is_what_has_counted() {
+        let (patience, begun) = (Patience::default(), Instant::now());
+        tokio::time::advance(SECOND).await;
+        let paused = patience.pause();
+        tokio::time::advance(SECOND * 100).await;
+        assert_eq!(patience.now() - begun, SECOND, "while it stands");
+        drop(paused);
+        tokio::time::advance(SECOND * 2).await;
+        assert_eq!(patience.now() - begun, SECOND * 3);
+    }
+}

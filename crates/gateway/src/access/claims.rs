@@ -1,0 +1,153 @@
+//! What a token says, and whether that is enough. Times and audiences are judged here and not by a library: a claim of
+//! the wrong type must be a refusal, never one that is passed over.
+
+use serde::Deserialize;
+
+use super::Denied;
+
+/// Clocks differ.
+const LEEWAY_SECONDS: f64 = 60.0;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Claims {
+    iss: String,
+    aud: Words,
+    exp: f64,
+    #[serde(default)]
+    nbf: Option<f64>,
+    #[serde(default)]
+    scope: Option<Words>,
+    /// What some servers have instead of `scope`.
+    #[serde(default)]
+    scp: Option<Words>,
+    #[serde(default)]
+    sub: Option<String>,
+    #[serde(default)]
+    client_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// What it must say.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) issuer: String,
+    pub(super) audience: String,
+    pub(super) scopes: Vec<String>,
+}
+
+impl Claims {
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+        serde_json::from_slice(payload).ok()
+    }
+
+    /// For records: whom the issuer gave it to.
+    pub(super) fn who(&self) -> String {
+        let who = self.sub.as_deref().or(self.client_id.as_deref()).unwrap_or("unnamed");
+        who.chars().filter(|character| !character.is_control()).take(200).collect()
+    }
+
+    fn has_scope(&self, wanted: &str) -> bool {
+        let has = |words: &Words| match words {
+            Words::One(line) => line.split(' ').any(|scope| scope == wanted),
+            Words::Many(scopes) => scopes.iter().any(|scope| scope == wanted),
+        };
+        [&self.scope, &self.scp].into_iter().flatten().any(has)
+    }
+}
+
+impl Wanted {
+    /// Issuer, audience and times; `now` in seconds since the epoch.
+    pub(super) fn judge(&self, claims: &Claims, now: f64) -> Result<(), Denied> {
+        let is_meant = match &claims.aud {
+            Words::One(audience) => *audience == self.audience,
+            Words::Many(audiences) => audiences.contains(&self.audience),
+        };
+        let is_over = claims.exp + LEEWAY_SECONDS <= now;
+        let is_early = claims.nbf.is_some_and(|from| from - LEEWAY_SECONDS > now);
+        let is_good = claims.iss == self.issuer && is_meant && !is_over && !is_early;
+        if is_good { Ok(()) } else { Err(Denied::Invalid) }
+    }
+
+    pub(super) fn judge_scopes(&self, claims: &Claims) -> Result<(), Denied> {
+        if self.scopes.iter().all(|scope| claims.has_scope(scope)) { Ok(()) } else { Err(Denied::Scope) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn judged(changes: &Value) -> Result<(), Denied> {
+        let mut claims =
+            json!({"iss": "https://as", "aud": "https://gw/mcp", "exp": 1_100, "scope": "read write"});
+        for (name, value) in changes.as_object().unwrap() {
+            match value {
+                Value::Null => claims.as_object_mut().unwrap().remove(name),
+                value => claims.as_object_mut().unwrap().insert(name.clone(), value.clone()),
+            };
+        }
+        let wanted = Wanted {
+            issuer: "https://as".to_owned(),
+            audience: "https://gw/mcp".to_owned(),
+            scopes: vec!["read".to_owned(), "write".to_owned()],
+        };
+        let claims = Claims::read(claims.to_string().as_bytes()).ok_or(Denied::Invalid)?;
+        wanted.judge(&claims, 1_000.0)?;
+        wanted.judge_scopes(&claims)
+    }
+
+    #[test]
+    fn claims_are_exact() {
+        let (bad, scope) = (Err(Denied::Invalid), Err(Denied::Scope));
+        for (changes, expected) in [
+            (json!({}), Ok(())),
+            (json!({"aud": ["https://other", "https://gw/mcp"]}), Ok(())),
+            (json!({"aud": "https://gw"}), bad),
+            (json!({"aud": "https://gw/mcp/"}), bad),
+            (json!({"aud": []}), bad),
+            (json!({"aud": null}), bad),
+            (json!({"iss": "https://as/"}), bad),
+            (json!({"iss": null}), bad),
+            (json!({"exp": 941}), Ok(())),
+            (json!({"exp": 940}), bad),
+            (json!({"exp": null}), bad),
+            (json!({"exp": "1100"}), bad),
+            (json!({"nbf": 1_060}), Ok(())),
+            (json!({"nbf": 1_061}), bad),
+            (json!({"nbf": "0"}), bad),
+            (json!({"scope": "write other read"}), Ok(())),
+            (json!({"scope": "read"}), scope),
+            (json!({"scope": "read writer"}), scope),
+            (json!({"scope": null}), scope),
+            (json!({"scope": null, "scp": ["read", "write"]}), Ok(())),
+            (json!({"scope": "read", "scp": "write"}), Ok(())),
+        ] {
+            assert_eq!(judged(&changes), expected, "{changes}");
+        }
+    }
+
+    #[test]
+    fn a_claim_that_stands_twice_is_none() {
+        let twice = br#"{"iss":"a","aud":"b","exp":1,"aud":"c"}"#;
+        assert!(Claims::read(twice).is_none());
+    }
+
+    #[test]
+    fn names_in_records_are_short_and_plain() {
+        let of = |more: &str| {
+            let claims = format!(r#"{{"iss":"a","aud":"b","exp":1{more}}}"#);
+            Claims::read(claims.as_bytes()).unwrap().who()
+        };
+        assert_eq!(of(""), "unnamed");
+        assert_eq!(of(r#","client_id":"c""#), "c");
+        assert_eq!(of(r#","client_id":"c","sub":"s\u001b[2J""#), "s[2J");
+    }
+}

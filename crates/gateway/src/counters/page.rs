@@ -1,0 +1,76 @@
+//! The page that Prometheus reads.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use super::{Counters, Tallies};
+
+impl Counters {
+    /// All of it, in the text format of version 0.0.4.
+    pub fn text(&self) -> String {
+        let mut page = Page::default();
+        self.calls(&mut page, &self.tallies());
+        page.single("converse_calls_running", "gauge", "Calls that run now.", self.running());
+        let open = self.open.load(Ordering::Relaxed);
+        page.single("converse_connections", "gauge", "Connections that are open now.", open);
+        let accepted = self.accepted.load(Ordering::Relaxed);
+        page.single("converse_connections_total", "counter", "Connections that were accepted.", accepted);
+        let uptime = self.began.elapsed().as_secs_f64();
+        page.single("converse_uptime_seconds", "gauge", "Time since the start.", uptime);
+        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let help = "When the program was started, since the epoch.";
+        page.single("process_start_time_seconds", "gauge", help, since);
+        page.head("converse_build_info", "gauge", "The version, as a label.");
+        page.line("converse_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        page.0
+    }
+
+    fn calls(&self, page: &mut Page, tallies: &Tallies) {
+        page.head("converse_calls_total", "counter", "Calls that ended, by tool and outcome.");
+        for ((tool, outcome), count) in &tallies.calls {
+            page.line("converse_calls_total", &[("tool", tool), ("outcome", outcome)], count);
+        }
+        let durations = &tallies.durations;
+        page.head("converse_call_duration_seconds", "histogram", "How long calls took, waiting included.");
+        for (end, count) in durations.steps() {
+            page.line("converse_call_duration_seconds_bucket", &[("le", &end.to_string())], count);
+        }
+        page.line("converse_call_duration_seconds_bucket", &[("le", "+Inf")], durations.count());
+        page.line("converse_call_duration_seconds_sum", &[], durations.sum());
+        page.line("converse_call_duration_seconds_count", &[], durations.count());
+        page.head("converse_requests_refused_total", "counter", "Requests that were not served, by reason.");
+        for (reason, count) in &tallies.refused {
+            page.line("converse_requests_refused_total", &[("reason", reason)], count);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (index, (label, value)) in labels.iter().enumerate() {
+            let opening = if index == 0 { '{' } else { ',' };
+            let _ = write!(self.0, "{opening}{label}=\"{}\"", escaped(value));
+        }
+        let closing = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.0, "{closing} {value}");
+    }
+
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.head(name, kind, help);
+        self.line(name, &[], value);
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

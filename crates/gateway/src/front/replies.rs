@@ -1,0 +1,65 @@
+//! Answers that need no tool.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+
+use crate::access::{Access, Denied};
+
+pub(super) type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
+
+pub(super) fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(text.into()).boxed());
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply
+}
+
+pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {
+    reply(status, PLAIN, text)
+}
+
+pub(super) fn with(mut reply: Reply, name: HeaderName, value: &'static str) -> Reply {
+    reply.headers_mut().insert(name, HeaderValue::from_static(value));
+    reply
+}
+
+pub(super) fn not_allowed(methods: &'static str) -> Reply {
+    with(plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n"), ALLOW, methods)
+}
+
+/// A balancer takes the replica out when this is 503.
+pub(super) fn health(is_draining: bool) -> Reply {
+    let reply = match is_draining {
+        false => plain(StatusCode::OK, "ok\n"),
+        true => plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+    };
+    with(reply, CACHE_CONTROL, "no-store")
+}
+
+pub(super) fn denied(access: &Access, why: Denied) -> Reply {
+    let reply = match why {
+        Denied::Missing => plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n"),
+        Denied::Invalid => plain(StatusCode::UNAUTHORIZED, "this token is not let in\n"),
+        Denied::Scope => plain(StatusCode::FORBIDDEN, "this token lacks a scope\n"),
+        Denied::Unknowable => {
+            let reply = plain(StatusCode::SERVICE_UNAVAILABLE, "the issuer's keys cannot be had\n");
+            return with(reply, RETRY_AFTER, "60");
+        }
+    };
+    challenged(reply, &access.challenge(why))
+}
+
+fn challenged(mut reply: Reply, challenge: &str) -> Reply {
+    // Its parts were read as addresses and scopes, so it always is one.
+    if let Ok(value) = HeaderValue::from_str(challenge) {
+        reply.headers_mut().insert(WWW_AUTHENTICATE, value);
+    }
+    reply
+}

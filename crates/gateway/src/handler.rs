@@ -1,0 +1,131 @@
+//! One answer for each request of a client, in both eras of the protocol.
+//! <https://modelcontextprotocol.io/specification/2026-07-28/server/tools> (checked 2026-11)
+
+// Logging is deprecated by SEP-2577; clients in use still want it.
+#![expect(deprecated, reason = "logging is what the clients of today read")]
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscriptionFilter, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use crate::front::Stopping;
+use crate::gateway::Gateway;
+use crate::offer;
+
+/// Methods that are known: a request of one that cannot be read has the wrong parameters.
+const KNOWN: [&str; 4] = ["initialize", "tools/call", "tools/list", "logging/setLevel"];
+
+impl ServerHandler for Gateway {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder().enable_logging().enable_tools().enable_tool_list_changed();
+        ServerConfig::new(tools.build())
+            .with_server_info(Implementation::new("converse", self.version()))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+            .with_instructions(self.instructions())
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        // One list for all its pages.
+        if cursor.is_none() {
+            self.refresh().await;
+        }
+        let page = self.shelf().page(cursor.as_deref())?;
+        let modern =
+            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        Ok(if modern { offer::fresh(page) } else { page })
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.call(request, &context).await.map(CallToolResponse::Complete)
+    }
+
+    /// For the headers of streamable HTTP, which are held against its schema.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.shelf().tool(name)
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.hear_from(request.level);
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (gateway, peer) = (self.clone(), context.peer);
+        let told = peer.clone();
+        let tell = move || {
+            let peer = told.clone();
+            async move { peer.notify_tool_list_changed().await.is_ok() }
+        };
+        // Ends with the connection.
+        tokio::spawn(async move { gateway.tell_changes(tell, || peer.is_transport_closed()).await });
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let sink = context.sink().clone();
+        let wanted = context.accepted().tools_list_changed == Some(true);
+        let tell = move || {
+            let sink = sink.clone();
+            async move { !wanted || sink.notify_tool_list_changed().await.is_ok() }
+        };
+        let peer = &context.request_context().peer;
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.closing() => {}
+            () = Stopping::of(context.request_context()) => {}
+            () = self.tell_changes(tell, || peer.is_transport_closed()) => {}
+        }
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        let modern =
+            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        // The newer era has no others of them.
+        if KNOWN.contains(&method.as_str()) && (!modern || method.starts_with("tools/")) {
+            let message = format!("the parameters of `{method}` cannot be read");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let method: String = method.chars().take(100).collect();
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+    }
+}
+
+impl Gateway {
+    fn instructions(&self) -> String {
+        let shelf = self.shelf();
+        let names = shelf.ensembles();
+        let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+        let more = if names.len() > 20 { " and others" } else { "" };
+        format!(
+            "{} tools of these groups: {shown}{more}. Each call is checked against its tool's schema and against the \
+             rules of whoever runs this server; what they do not allow is refused in words, and is not worth repeating.",
+            shelf.len()
+        )
+    }
+}

@@ -1,0 +1,205 @@
+//! One field of a form: what it is called, what fits it.
+
+use serde_json::Value;
+
+use super::{Format, MAX_CHOICES};
+use crate::words;
+
+/// Bytes of a name, a title, a text; of a whole description.
+const NAME: usize = 200;
+const DESCRIPTION: usize = 2000;
+
+/// All text of it is the server's: whoever shows it cleans it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    pub name: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub required: bool,
+    pub kind: Kind,
+    /// One that fits.
+    pub default: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Lengths are in characters.
+    Text {
+        min: Option<u64>,
+        max: Option<u64>,
+        format: Option<Format>,
+    },
+    Number {
+        min: Option<f64>,
+        max: Option<f64>,
+        whole: bool,
+    },
+    YesOrNo,
+    One(Vec<Choice>),
+    Several {
+        choices: Vec<Choice>,
+        min: Option<u64>,
+        max: Option<u64>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What is sent.
+    pub value: String,
+    /// What a person reads, if it is something else.
+    pub title: Option<String>,
+}
+
+impl Field {
+    pub(super) fn read(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
+        let kind =
+            Kind::read(schema).map_err(|why| format!("field `{}` {why}", words::cleaned(name, 100)))?;
+        let text = |key: &str, most| schema[key].as_str().map(|text| words::cleaned(text, most));
+        if name.len() > NAME {
+            return Err("the name of a field is too long".to_owned());
+        }
+        let field = Self {
+            name: name.to_owned(),
+            title: text("title", NAME),
+            description: text("description", DESCRIPTION),
+            required,
+            kind,
+            default: None,
+        };
+        let default = schema.get("default").filter(|default| field.check(default).is_ok()).cloned();
+        Ok(Self { default, ..field })
+    }
+
+    /// Does the value fit? If not: why, in words for a person.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        match &self.kind {
+            Kind::Text { min, max, format } => {
+                let text = value.as_str().ok_or("it has to be a text")?;
+                let length = text.chars().count() as u64;
+                within(length, *min, *max, "characters")?;
+                format.as_ref().map_or(Ok(()), |format| format.check(text))
+            }
+            Kind::Number { min, max, whole } => {
+                let number = value.as_f64().ok_or("it has to be a number")?;
+                if *whole && number.fract() != 0.0 {
+                    return Err("it has to be a whole number".to_owned());
+                }
+                match (min, max) {
+                    (Some(min), _) if number < *min => Err(format!("it has to be at least {min}")),
+                    (_, Some(max)) if number > *max => Err(format!("it has to be at most {max}")),
+                    _ => Ok(()),
+                }
+            }
+            Kind::YesOrNo => value.as_bool().map(|_| ()).ok_or_else(|| "it has to be yes or no".to_owned()),
+            Kind::One(choices) => one_of(choices, value),
+            Kind::Several { choices, min, max } => {
+                let chosen = value.as_array().ok_or("it has to be a list")?;
+                within(chosen.len() as u64, *min, *max, "choices")?;
+                chosen.iter().try_for_each(|value| one_of(choices, value))
+            }
+        }
+    }
+
+    /// What fits it, in words: `a whole number, at least 1`.
+    pub fn wants(&self) -> String {
+        match &self.kind {
+            Kind::Text { min, max, format } => {
+                let what = format.as_ref().map_or("text", |format| format.words());
+                format!("{what}{}", bounds(min.as_ref(), max.as_ref(), " characters"))
+            }
+            Kind::Number { min, max, whole } => {
+                let what = if *whole { "a whole number" } else { "a number" };
+                format!("{what}{}", bounds(min.as_ref(), max.as_ref(), ""))
+            }
+            Kind::YesOrNo => "yes or no".to_owned(),
+            Kind::One(_) => "one of these".to_owned(),
+            Kind::Several { min, max, .. } => {
+                format!("any of these, with commas between{}", bounds(min.as_ref(), max.as_ref(), ""))
+            }
+        }
+    }
+
+    pub fn choices(&self) -> &[Choice] {
+        match &self.kind {
+            Kind::One(choices) | Kind::Several { choices, .. } => choices,
+            _ => &[],
+        }
+    }
+}
+
+impl Kind {
+    fn read(schema: &Value) -> Result<Self, String> {
+        let count = |key: &str| schema[key].as_u64();
+        match schema["type"].as_str().unwrap_or_default() {
+            "string" => match choices(schema, "oneOf")? {
+                Some(choices) => Ok(Self::One(choices)),
+                None => {
+                    let format = schema["format"].as_str().and_then(Format::read);
+                    Ok(Self::Text { min: count("minLength"), max: count("maxLength"), format })
+                }
+            },
+            kind @ ("number" | "integer") => Ok(Self::Number {
+                min: schema["minimum"].as_f64(),
+                max: schema["maximum"].as_f64(),
+                whole: kind == "integer",
+            }),
+            "boolean" => Ok(Self::YesOrNo),
+            "array" => {
+                let choices = choices(&schema["items"], "anyOf")?.ok_or("is a list of anything")?;
+                Ok(Self::Several { choices, min: count("minItems"), max: count("maxItems") })
+            }
+            _ => Err("is neither a text, a number, yes or no, nor a choice".to_owned()),
+        }
+    }
+}
+
+/// Plain ones, or with titles under the key or beside them.
+fn choices(schema: &Value, titled: &str) -> Result<Option<Vec<Choice>>, String> {
+    let choice = |value: &Value, title: &Value| {
+        let value = value.as_str().filter(|value| value.len() <= NAME)?;
+        let title = title.as_str().map(|title| words::cleaned(title, NAME));
+        Some(Choice { value: value.to_owned(), title })
+    };
+    let choices: Option<Vec<Choice>> = if let Some(values) = schema["enum"].as_array() {
+        let titles = &schema["enumNames"];
+        values
+            .iter()
+            .take(MAX_CHOICES + 1)
+            .enumerate()
+            .map(|(at, value)| choice(value, &titles[at]))
+            .collect()
+    } else if let Some(values) = schema[titled].as_array() {
+        values.iter().take(MAX_CHOICES + 1).map(|one| choice(&one["const"], &one["title"])).collect()
+    } else {
+        return Ok(None);
+    };
+    match choices {
+        Some(choices) if choices.is_empty() => Err("has nothing to choose from".to_owned()),
+        Some(choices) if choices.len() > MAX_CHOICES => Err(format!("has more than {MAX_CHOICES} choices")),
+        Some(choices) => Ok(Some(choices)),
+        None => Err("has choices that are no short texts".to_owned()),
+    }
+}
+
+fn one_of(choices: &[Choice], value: &Value) -> Result<(), String> {
+    let known = value.as_str().is_some_and(|value| choices.iter().any(|choice| choice.value == value));
+    if known { Ok(()) } else { Err("it has to be one of the choices".to_owned()) }
+}
+
+fn within(count: u64, min: Option<u64>, max: Option<u64>, what: &str) -> Result<(), String> {
+    match (min, max) {
+        (Some(min), _) if count < min => Err(format!("it has to have at least {min} {what}")),
+        (_, Some(max)) if count > max => Err(format!("it has to have at most {max} {what}")),
+        _ => Ok(()),
+    }
+}
+
+fn bounds<T: std::fmt::Display>(min: Option<&T>, max: Option<&T>, unit: &str) -> String {
+    match (min, max) {
+        (None, None) => String::new(),
+        (Some(min), None) => format!(", at least {min}{unit}"),
+        (None, Some(max)) => format!(", at most {max}{unit}"),
+        (Some(min), Some(max)) => format!(", {min} to {max}{unit}"),
+    }
+}

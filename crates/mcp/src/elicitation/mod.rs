@@ -1,0 +1,75 @@
+//! Forms that servers ask a person to fill in: their schema as fields, words as values, defaults as an answer. Pure.
+//!
+//! A form is flat: texts, numbers, yes or no, choices
+//! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>, checked 2026-11). Whatever else a
+//! schema asks for is no form, and is not shown to anybody.
+
+mod field;
+mod format;
+mod question;
+mod read;
+mod secret;
+#[cfg(test)]
+mod tests;
+
+use converse_config::ValueSchema;
+use serde_json::{Map, Value};
+
+pub use field::{Choice, Field, Kind};
+pub use format::Format;
+pub(crate) use question::{Unfit, question};
+pub use secret::{secret_field, secret_words};
+
+/// Nobody fills in more, and no choice has more options.
+const MAX_FIELDS: usize = 50;
+const MAX_CHOICES: usize = 200;
+
+/// The fields of a form, in its order; or why it is none, in words.
+pub fn fields(schema: &Value) -> Result<Vec<Field>, String> {
+    let properties = match schema.get("properties") {
+        None => return Ok(Vec::new()),
+        Some(properties) => properties.as_object().ok_or("its `properties` are no object")?,
+    };
+    if properties.len() > MAX_FIELDS {
+        return Err(format!("it has more than {MAX_FIELDS} fields"));
+    }
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if let Some(unknown) = required.iter().find(|name| !properties.contains_key(**name)) {
+        return Err(format!(
+            "it requires `{}`, which is no field of it",
+            crate::words::cleaned(unknown, 100)
+        ));
+    }
+    let field =
+        |(name, schema): (&String, &Value)| Field::read(name, schema, required.contains(&name.as_str()));
+    properties.iter().map(field).collect()
+}
+
+/// What the form says by itself: the default of each field that has one that fits it.
+pub fn with_defaults(schema: &Value) -> Map<String, Value> {
+    let fields = fields(schema).unwrap_or_default();
+    fields.into_iter().filter_map(|field| Some((field.name, field.default?))).collect()
+}
+
+/// Is this an answer to the form? If not: the field, and what is wrong with it, in words.
+pub fn checked(schema: &Value, answer: &Map<String, Value>) -> Result<(), String> {
+    let fields = fields(schema)?;
+    if let Some(unknown) = answer.keys().find(|name| !fields.iter().any(|field| field.name == **name)) {
+        return Err(format!("`{unknown}` was not asked for"));
+    }
+    for field in &fields {
+        match answer.get(&field.name) {
+            Some(value) => field.check(value).map_err(|why| format!("`{}`: {why}", field.name))?,
+            None if field.required => return Err(format!("`{}` is required", field.name)),
+            None => {}
+        }
+    }
+    // What no form may ask for and some do, such as patterns.
+    let compiled = ValueSchema::compile(schema).ok();
+    let faults = compiled.map(|schema| schema.check(&Value::Object(answer.clone()))).unwrap_or_default();
+    match faults.first() {
+        Some(fault) => Err(format!("`{}`: {}", fault.pointer.trim_start_matches('/'), fault.message)),
+        None => Ok(()),
+    }
+}

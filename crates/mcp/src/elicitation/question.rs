@@ -1,0 +1,78 @@
+//! A question of a server as what a person is shown, or why nobody is asked it.
+
+use serde_json::Value;
+
+use super::{Field, Kind, fields, secret_field, secret_words};
+use crate::asked::Elicitation;
+use crate::words;
+
+/// Bytes of a message and of an address that are shown.
+const MESSAGE: usize = 8 * 1024;
+const ADDRESS: usize = 4 * 1024;
+
+/// Why nobody is asked.
+pub(crate) enum Unfit {
+    /// It is no question of the protocol.
+    Invalid(String),
+    /// It is one that nobody shall be asked.
+    Declined(String),
+}
+
+pub(crate) fn question(params: &Value) -> Result<Elicitation, Unfit> {
+    let text = params["message"].as_str().ok_or_else(|| Unfit::Invalid("it has no `message`".to_owned()))?;
+    let message = shown(text);
+    match params.get("mode").and_then(Value::as_str) {
+        None | Some("form") => {
+            let schema = params.get("requestedSchema");
+            let schema = schema.ok_or_else(|| Unfit::Invalid("it has no `requestedSchema`".to_owned()))?;
+            let fields =
+                fields(schema).map_err(|why| Unfit::Declined(format!("its form cannot be shown: {why}")))?;
+            if let Some(field) = secret_field(&fields) {
+                let field = words::cleaned(field, 100);
+                return Err(Unfit::Declined(format!(
+                    "field `{field}` looks like a secret, and a form is no place for one"
+                )));
+            }
+            let is_text = |field: &&Field| matches!(field.kind, Kind::Text { .. });
+            if fields.iter().filter(is_text).count() == 1 && secret_words(text) {
+                return Err(Unfit::Declined(
+                    "it asks for a secret, and a form is no place for one".to_owned(),
+                ));
+            }
+            Ok(Elicitation::Form { message, schema: schema.clone() })
+        }
+        Some("url") => {
+            let url = params["url"].as_str().unwrap_or_default();
+            address(url).map(|url| Elicitation::Url { message, url })
+        }
+        Some(_) => Err(Unfit::Invalid("its mode is neither `form` nor `url`".to_owned())),
+    }
+}
+
+/// As a browser reads it, so that the host that is shown is the one it leads to.
+fn address(text: &str) -> Result<String, Unfit> {
+    let declined = |why: &str| Unfit::Declined(format!("its address {why}"));
+    let url = reqwest::Url::parse(text).map_err(|_| declined("is none"))?;
+    let loopback = match url.host_str() {
+        None => return Err(declined("has no host")),
+        Some(host) => matches!(host, "localhost" | "127.0.0.1" | "[::1]"),
+    };
+    if !(url.scheme() == "https" || (url.scheme() == "http" && loopback)) {
+        return Err(declined("is not https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(declined("names a user before its host, which hides where it leads"));
+    }
+    if url.as_str().len() > ADDRESS {
+        return Err(declined("is too long to be read"));
+    }
+    Ok(url.into())
+}
+
+/// Lines stay lines; everything else that is no character of a text goes.
+fn shown(text: &str) -> String {
+    let lines = text.lines().map(|line| words::cleaned(line, MESSAGE));
+    let whole = lines.collect::<Vec<_>>().join("\n");
+    let cut = whole.floor_char_boundary(MESSAGE);
+    if cut < whole.len() { format!("{}…", whole.get(..cut).unwrap_or_default()) } else { whole }
+}

@@ -1,0 +1,157 @@
+//! What an HTTP answer to a message of ours is to the protocol library.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use reqwest::Response;
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{StreamableHttpError, StreamableHttpPostResponse};
+
+use super::client::{Inner, Kind, Said, retry_after};
+use super::stream;
+use super::trouble::{HttpError, Trouble};
+use crate::words;
+
+/// Bytes of a body, unpacked.
+const MAX_BODY: usize = 16 * 1024 * 1024;
+const MAX_REFUSAL: usize = 64 * 1024;
+/// Of a refusal, for a message.
+const SAID: usize = 300;
+
+pub(super) async fn to(
+    client: &Arc<Inner>,
+    said: Said,
+    response: Response,
+) -> Result<StreamableHttpPostResponse, HttpError> {
+    match response.status().as_u16() {
+        202 | 204 => taken(said, response.status().as_u16()),
+        status @ (401 | 403) => Err(Trouble::Unauthorized(status).into()),
+        404 if said.in_session => Err(gone(said)),
+        200..=299 => good(client, said, response).await,
+        _ => refused(client, said, response).await,
+    }
+}
+
+/// Without a body. In a session the answer may come on the stream of the session; else it never comes.
+fn taken(said: Said, status: u16) -> Result<StreamableHttpPostResponse, HttpError> {
+    let is_handshake = matches!(said.kind, Kind::Initialize | Kind::Discover);
+    if said.id.is_some() && (is_handshake || !said.in_session) {
+        return Err(Trouble::Lost(format!("it took the request (HTTP {status}) and answers nothing")).into());
+    }
+    Ok(StreamableHttpPostResponse::Accepted)
+}
+
+/// A call is sent again by whoever makes sure that its tool is still the same; anything else by the library.
+fn gone(said: Said) -> HttpError {
+    if said.kind == Kind::Call { Trouble::Gone.into() } else { StreamableHttpError::SessionExpired }
+}
+
+async fn good(
+    client: &Arc<Inner>,
+    said: Said,
+    mut response: Response,
+) -> Result<StreamableHttpPostResponse, HttpError> {
+    let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+    // What is no request has no answer, whatever came.
+    let Some(own) = said.id else { return Ok(StreamableHttpPostResponse::Accepted) };
+    if is_events(&response) {
+        let events = stream::read(Arc::clone(client), response, Some(own));
+        return Ok(StreamableHttpPostResponse::Sse(events, session));
+    }
+    if !is(&response, "application/json") {
+        let kind = words::cleaned(&kind(&response), 100);
+        let kind = if kind.is_empty() { "no content type" } else { &kind };
+        return Err(
+            Trouble::Lost(format!("it answered with {kind} instead of JSON or an event stream")).into()
+        );
+    }
+    let Some(body) = body(&mut response, MAX_BODY).await? else {
+        return Err(
+            Trouble::Lost(format!("it answered with more than {} MiB", MAX_BODY / 1024 / 1024)).into()
+        );
+    };
+    drop(response);
+    let mut messages = VecDeque::new();
+    client.decode(Some(own), &body, &mut messages);
+    if !messages.iter().any(|message| stream::is_answer(message, own)) {
+        let seen = String::from_utf8_lossy(body.get(..body.len().min(SAID)).unwrap_or_default());
+        let seen = words::cleaned(&seen, SAID);
+        let seen = if seen.is_empty() { "nothing" } else { &seen };
+        return Err(Trouble::Lost(format!("it answered with what could not be read: {seen}")).into());
+    }
+    drop(body);
+    match messages.pop_front() {
+        Some(message) if messages.is_empty() => Ok(StreamableHttpPostResponse::Json(message, session)),
+        first => {
+            let all = first.into_iter().chain(messages).collect();
+            Ok(StreamableHttpPostResponse::Sse(stream::of(all), session))
+        }
+    }
+}
+
+async fn refused(
+    client: &Arc<Inner>,
+    said: Said,
+    mut response: Response,
+) -> Result<StreamableHttpPostResponse, HttpError> {
+    let status = response.status().as_u16();
+    if matches!(status, 429 | 502..=504) {
+        return Err(Trouble::Busy { status, after: retry_after(&response) }.into());
+    }
+    let is_json = is(&response, "application/json") || is(&response, "application/problem+json");
+    let is_html = is(&response, "text/html");
+    // That it could not be read is no reason to lose the status.
+    let body = body(&mut response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
+    let mut messages = VecDeque::new();
+    let named = is_json && {
+        // Only its own words count as an answer in a session: an error for nobody in particular is about the session.
+        let own = said.id.filter(|_| !(said.in_session && status == 400));
+        client.decode(own, &body, &mut messages);
+        said.id.is_some_and(|own| messages.iter().any(|message| stream::is_answer(message, own)))
+    };
+    if named
+        && let Some(message) = messages.into_iter().find(|one| stream::is_answer(one, said.id.unwrap_or(-1)))
+    {
+        return Ok(StreamableHttpPostResponse::Json(message, None));
+    }
+    if status == 400 && said.in_session && said.id.is_some() {
+        return Err(gone(said));
+    }
+    let text = if is_html { String::new() } else { words::cleaned(&String::from_utf8_lossy(&body), SAID) };
+    // Servers of old refuse the question itself: that is an answer to it.
+    if said.kind == Kind::Discover && (400..500).contains(&status) {
+        let error = ErrorData::invalid_request(format!("HTTP {status}: {text}"), None);
+        let answer = ServerJsonRpcMessage::error(error, said.id.map(RequestId::Number));
+        return Ok(StreamableHttpPostResponse::Json(answer, None));
+    }
+    Err(Trouble::Status { status, said: text }.into())
+}
+
+/// `None`: it is longer than that. An announced length is believed only if it is too much.
+async fn body(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>, Trouble> {
+    if response.content_length().is_some_and(|length| length > most as u64) {
+        return Ok(None);
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > most {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+pub(super) fn is_events(response: &Response) -> bool {
+    is(response, "text/event-stream")
+}
+
+fn is(response: &Response, wanted: &str) -> bool {
+    kind(response).get(..wanted.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(wanted))
+}
+
+fn kind(response: &Response) -> String {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,295 @@
+//! Our own way to say a message over HTTP, under the library's transport: every body has a limit, every answer is read
+//! as leniently as over stdio, and what becomes of a request that has no answer is told apart.
+//!
+//! Nothing that may have been run is sent again: only what was refused for want of a token, and what can be asked twice.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::Response;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+
+use super::answer;
+use super::credentials::bearing;
+use super::parameters::Parameters;
+use super::stream::{self, Events};
+use super::trouble::{HttpError, Trouble};
+use crate::bearer::Bearer;
+use crate::changed::Changed;
+use crate::stdio::Decoder;
+
+const BOTH: &str = "text/event-stream, application/json";
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+const VERSION: &str = "mcp-protocol-version";
+/// Headers that are ours to set.
+const RESERVED: [&str; 3] = ["accept", SESSION, LAST_EVENT];
+/// The first version with `Mcp-Param-…` headers.
+const MODERN: &str = "2026-07-28";
+/// Times that a server which is busy is asked once more, and for how long it is left alone at most.
+const MAX_WAITS: u32 = 2;
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(5);
+const WAIT: Duration = Duration::from_millis(500);
+/// Streams in a row that brought nothing before the next one is not asked for at once.
+const FREE_STREAMS: u32 = 3;
+const MAX_DOUBLINGS: u32 = 7;
+
+/// Clone = the same one.
+#[derive(Clone)]
+pub(crate) struct Client(Arc<Inner>);
+
+pub(super) struct Inner {
+    http: reqwest::Client,
+    pub(super) bearer: Option<Arc<dyn Bearer>>,
+    parameters: Arc<Parameters>,
+    changed: Arc<Changed>,
+    decoder: Mutex<Decoder>,
+    /// A session was begun: another one may be with another version of the server.
+    initialized: AtomicBool,
+    /// Streams asked for since anything was heard on one.
+    idle_streams: AtomicU32,
+}
+
+/// A message that is sent, as far as its answer depends on it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said {
+    /// Of a request of ours; `None` for anything else.
+    pub(super) id: Option<i64>,
+    pub(super) kind: Kind,
+    pub(super) in_session: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Initialize,
+    Discover,
+    /// It may have effects.
+    Call,
+    Other,
+}
+
+impl Inner {
+    pub(super) fn decode(
+        &self,
+        own: Option<i64>,
+        bytes: &[u8],
+        messages: &mut VecDeque<ServerJsonRpcMessage>,
+    ) -> bool {
+        self.decoder().decode_for(own, bytes, messages)
+    }
+
+    /// A stream brought something.
+    pub(super) fn heard(&self) {
+        self.idle_streams.store(0, Ordering::Relaxed);
+    }
+
+    fn decoder(&self) -> MutexGuard<'_, Decoder> {
+        self.decoder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// In seconds; the date that it may be instead is not worth a clock.
+pub(super) fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+impl Said {
+    fn of(message: &ClientJsonRpcMessage, in_session: bool) -> Self {
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Self { id: None, kind: Kind::Other, in_session };
+        };
+        let kind = match &request.request {
+            ClientRequest::InitializeRequest(_) => Kind::Initialize,
+            ClientRequest::DiscoverRequest(_) => Kind::Discover,
+            ClientRequest::CallToolRequest(_) => Kind::Call,
+            _ => Kind::Other,
+        };
+        let id = if let RequestId::Number(id) = request.id { Some(id) } else { None };
+        Self { id, kind, in_session }
+    }
+}
+
+impl Client {
+    pub(super) fn new(
+        http: reqwest::Client,
+        bearer: Option<Arc<dyn Bearer>>,
+        parameters: Arc<Parameters>,
+        changed: Arc<Changed>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            http,
+            bearer,
+            parameters,
+            changed,
+            decoder: Mutex::new(Decoder::open()),
+            initialized: AtomicBool::new(false),
+            idle_streams: AtomicU32::new(0),
+        }))
+    }
+
+    /// The headers of every request; those of the descriptor may not stand in for ours.
+    fn headers(
+        &self,
+        custom: HashMap<HeaderName, HeaderValue>,
+        session: Option<&str>,
+    ) -> Result<http::HeaderMap, HttpError> {
+        let mut headers = http::HeaderMap::new();
+        for (name, value) in custom {
+            if RESERVED.contains(&name.as_str()) {
+                return Err(StreamableHttpError::ReservedHeaderConflict(name.to_string()));
+            }
+            headers.insert(name, value);
+        }
+        headers.insert(ACCEPT, HeaderValue::from_static(BOTH));
+        if let Some(session) = session {
+            let bad = |_| Trouble::Unsendable("its session has a name that no header can have".to_owned());
+            headers.insert(SESSION, HeaderValue::try_from(session).map_err(bad)?);
+        }
+        Ok(headers)
+    }
+
+    async fn post(
+        &self,
+        uri: &str,
+        message: ClientJsonRpcMessage,
+        session: Option<&str>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let mut headers = self.headers(custom, session)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if headers.get(VERSION).is_some_and(|version| version.as_bytes() >= MODERN.as_bytes()) {
+            headers.extend(self.mirrored(&message));
+        }
+        let said = Said::of(&message, session.is_some());
+        self.0.decoder().sent(&message);
+        let body = serde_json::to_vec(&message).map_err(|error| Trouble::Unsendable(error.to_string()))?;
+        drop(message);
+        let mut waits = 0;
+        let response = loop {
+            let request = || self.0.http.post(uri).headers(headers.clone()).body(body.clone());
+            let response = self.0.send(request).await?;
+            match pause(&response, said).filter(|_| waits < MAX_WAITS) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => break response,
+            }
+            waits += 1;
+        };
+        let answer = answer::to(&self.0, said, response).await?;
+        if said.kind == Kind::Initialize && self.0.initialized.swap(true, Ordering::Relaxed) {
+            self.0.changed.mark();
+        }
+        Ok(answer)
+    }
+
+    fn mirrored(&self, message: &ClientJsonRpcMessage) -> Vec<(HeaderName, HeaderValue)> {
+        let ClientJsonRpcMessage::Request(request) = message else { return Vec::new() };
+        let ClientRequest::CallToolRequest(call) = &request.request else { return Vec::new() };
+        self.0.parameters.headers(&call.params.name, call.params.arguments.as_ref())
+    }
+
+    async fn get(
+        &self,
+        uri: &str,
+        session: Option<&str>,
+        last_event: Option<&str>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, HttpError> {
+        let mut headers = self.headers(custom, session)?;
+        if let Some(last_event) = last_event.and_then(|last| HeaderValue::try_from(last).ok()) {
+            headers.insert(LAST_EVENT, last_event);
+        }
+        // The library asks again at once for one that broke: a server that breaks all of them is not to keep us busy.
+        let idle = self.0.idle_streams.fetch_add(1, Ordering::Relaxed);
+        if idle >= FREE_STREAMS {
+            tokio::time::sleep(WAIT * 2_u32.pow((idle - FREE_STREAMS).min(MAX_DOUBLINGS))).await;
+        }
+        let response = match self.0.send(|| self.0.http.get(uri).headers(headers.clone())).await {
+            Ok(response) => response,
+            // To ask again changes nothing.
+            Err(Trouble::Denied(_) | Trouble::Unauthorized(_)) => {
+                return Err(StreamableHttpError::ServerDoesNotSupportSse);
+            }
+            Err(trouble) => return Err(trouble.into()),
+        };
+        let status = response.status();
+        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+            let after = retry_after(&response);
+            return Err(Trouble::Busy { status: status.as_u16(), after }.into());
+        }
+        if status != StatusCode::OK || !answer::is_events(&response) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        Ok(stream::read(Arc::clone(&self.0), response, None))
+    }
+
+    async fn delete(
+        &self,
+        uri: &str,
+        session: &str,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpError> {
+        let headers = self.headers(custom, Some(session))?;
+        let mut request = self.0.http.request(Method::DELETE, uri).headers(headers);
+        // Nobody is asked to log in for a goodbye.
+        if let Some(bearer) = &self.0.bearer
+            && let Some(token) = bearer.token().await.map_err(Trouble::Denied)?
+        {
+            request = request.header(AUTHORIZATION, bearing(&token)?);
+        }
+        request.send().await.map_err(Trouble::Request)?;
+        Ok(())
+    }
+}
+
+/// How long to leave a server alone that is busy, if what was said can be said again. A handshake is said again by
+/// whoever began it, and a call by whoever may.
+fn pause(response: &Response, said: Said) -> Option<Duration> {
+    let busy = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    (busy && said.kind == Kind::Other)
+        .then(|| retry_after(response).unwrap_or(WAIT))
+        .filter(|pause| *pause <= MAX_WAIT)
+}
+
+impl StreamableHttpClient for Client {
+    type Error = Trouble;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        self.post(&uri, message, session_id.as_deref(), custom_headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpError> {
+        self.delete(&uri, &session_id, custom_headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, HttpError> {
+        self.get(&uri, session_id.as_deref(), last_event_id.as_deref(), custom_headers).await
+    }
+}

@@ -1,0 +1,216 @@
+//! Arguments that a modern server wants to see in headers, too, so that what stands between can route by them.
+//!
+//! A tool says so by `x-mcp-header` in the schema of its arguments; one that says it wrongly must not be offered.
+//! <https://modelcontextprotocol.io/specification/draft/basic/transports> (checked 2026-11).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+
+use crate::listing::Listed;
+use crate::words;
+
+const MARK: &str = "x-mcp-header";
+
+/// What the tools of one server want, by their names. They outlive connections: a call may come before a list.
+#[derive(Debug, Default)]
+pub(crate) struct Parameters(Mutex<HashMap<String, Vec<Mirrored>>>);
+
+/// One argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mirrored {
+    /// The names from the root of the arguments to it.
+    path: Vec<String>,
+    header: HeaderName,
+}
+
+impl Parameters {
+    /// Learns of the tools, and leaves out those that ask for it in a way that is not allowed.
+    pub(crate) fn fit(&self, mut listed: Listed) -> Listed {
+        let mut wanted = HashMap::new();
+        let skipped = &mut listed.skipped;
+        listed.tools.retain(|tool| match mirrored(&tool.arguments) {
+            Ok(of_it) => {
+                if !of_it.is_empty() {
+                    wanted.insert(tool.name.to_string(), of_it);
+                }
+                true
+            }
+            Err(why) => {
+                skipped.push((tool.name.to_string(), words::cleaned(&why, 300)));
+                false
+            }
+        });
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+        listed
+    }
+
+    /// The headers of a call.
+    pub(super) fn headers(
+        &self,
+        tool: &str,
+        arguments: Option<&Map<String, Value>>,
+    ) -> Vec<(HeaderName, HeaderValue)> {
+        let wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(wanted), Some(arguments)) = (wanted.get(tool), arguments) else { return Vec::new() };
+        let header = |one: &Mirrored| {
+            let (first, rest) = one.path.split_first()?;
+            let value = rest.iter().try_fold(arguments.get(first)?, |value, key| value.get(key))?;
+            Some((one.header.clone(), HeaderValue::try_from(written(value)?).ok()?))
+        };
+        wanted.iter().filter_map(header).collect()
+    }
+}
+
+/// `None`: it is no value that a header can hold.
+fn written(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        _ => return None,
+    };
+    let plain = text.chars().all(|c| matches!(c, ' '..='~'))
+        && text.trim_matches(' ').len() == text.len()
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    Some(if plain { text } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) })
+}
+
+fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, String> {
+    let mut found = Vec::new();
+    if let Some(schema) = schema.as_object() {
+        if schema.contains_key(MARK) {
+            return Err(format!("`{MARK}` belongs to an argument, not to all of them"));
+        }
+        seek(schema, Some(&[]), &mut found)?;
+    }
+    let mut seen = HashSet::new();
+    match found.iter().find(|one| !seen.insert(one.header.clone())) {
+        Some(twin) => Err(format!("two arguments want the header `{}`", twin.header)),
+        None => Ok(found),
+    }
+}
+
+/// `path`: where the schema is below the root, if only `properties` lead there. The depth of a schema is bounded where it
+/// is weighed.
+fn seek(schema: &Map<String, Value>, path: Option<&[&str]>, found: &mut Vec<Mirrored>) -> Result<(), String> {
+    for (key, value) in schema {
+        match key.as_str() {
+            MARK => match path {
+                Some(path) => found.push(one(path, value, schema.get("type"))?),
+                None => return Err(format!("`{MARK}` is where it cannot be told which argument is meant")),
+            },
+            "properties" => within(value, path, found)?,
+            "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => within(value, None, found)?,
+            // No schemas, but values.
+            "default" | "const" | "enum" | "examples" => {}
+            _ => {
+                let below = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                for below in below.iter().filter_map(Value::as_object) {
+                    seek(below, None, found)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn within(schemas: &Value, path: Option<&[&str]>, found: &mut Vec<Mirrored>) -> Result<(), String> {
+    for (name, schema) in schemas.as_object().into_iter().flatten() {
+        let Some(schema) = schema.as_object() else { continue };
+        let path = path.map(|path| [path, &[name.as_str()]].concat());
+        seek(schema, path.as_deref(), found)?;
+    }
+    Ok(())
+}
+
+fn one(path: &[&str], name: &Value, kind: Option<&Value>) -> Result<Mirrored, String> {
+    let argument = path.join(".");
+    let bad = |what: &str| Err(format!("the `{MARK}` of `{argument}` {what}"));
+    let Some(name) = name.as_str() else { return bad("is no text") };
+    if name.is_empty() {
+        return bad("is empty");
+    }
+    let Ok(header) = HeaderName::try_from(format!("mcp-param-{name}")) else {
+        return bad("is not a header's name");
+    };
+    if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+        return bad("is of an argument that is no string, integer or boolean");
+    }
+    Ok(Mirrored { path: path.iter().map(ToString::to_string).collect(), header })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn where_it_may_be_and_where_not() {
+        let argument =
+            |name: Value, kind: &str| json!({ "properties": { "a": { "type": kind, MARK: name } } });
+        for (schema, fits) in [
+            (argument(json!("Region"), "string"), true),
+            (argument(json!("Region"), "integer"), true),
+            (argument(json!("Region"), "number"), false),
+            (argument(json!("Region"), "object"), false),
+            (argument(json!(""), "string"), false),
+            (argument(json!(7), "string"), false),
+            (argument(json!("My Region"), "string"), false),
+            (argument(json!("Region:1"), "string"), false),
+            (argument(json!("Région"), "string"), false),
+            (argument(json!("Region\t1"), "string"), false),
+            (json!({ MARK: "x" }), false),
+            (
+                json!({ "properties": { "a": { "properties": { "b": { "type": "string", MARK: "B" } } } } }),
+                true,
+            ),
+            (json!({ "properties": { "a": { "items": { "type": "string", MARK: "B" } } } }), false),
+            (json!({ "anyOf": [{ "properties": { "a": { "type": "string", MARK: "A" } } }] }), false),
+            (json!({ "$defs": { "d": { "type": "string", MARK: "A" } } }), false),
+            (json!({ "properties": { "a": { "type": "string", "default": { MARK: "A" } } } }), true),
+            (
+                json!({ "properties": { "a": { "type": "string", MARK: "One" }, "b": { "type": "string", MARK: "oNE" } } }),
+                false,
+            ),
+        ] {
+            assert_eq!(mirrored(&schema).is_ok(), fits, "{schema}");
+        }
+    }
+
+    #[test]
+    fn values_are_written_so_that_headers_can_hold_them() {
+        for (value, text) in [
+            (json!("eu-west"), Some("eu-west")),
+            (json!("a b"), Some("a b")),
+            (json!(42), Some("42")),
+            (json!(false), Some("false")),
+            (json!(""), Some("")),
+            (json!(" a"), Some("=?base64?IGE=?=")),
+            (json!("ж"), Some("=?base64?0LY=?=")),
+            (json!("a\r\nb"), Some("=?base64?YQ0KYg==?=")),
+            (json!("=?base64?IGE=?="), Some("=?base64?PT9iYXNlNjQ/SUdFPT89?=")),
+            (json!(null), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(written(&value).as_deref(), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn an_argument_is_found_however_deep() {
+        let schema =
+            json!({ "properties": { "a": { "properties": { "b": { "type": "string", MARK: "B" } } } } });
+        let parameters = Parameters::default();
+        parameters.0.lock().unwrap().insert("t".into(), mirrored(&schema).unwrap());
+        let headers = |tool, arguments: Value| parameters.headers(tool, arguments.as_object());
+        let (name, value) = headers("t", json!({ "a": { "b": "x" } })).remove(0);
+        assert_eq!((name.as_str(), value.to_str().unwrap()), ("mcp-param-b", "x"));
+        assert!(headers("t", json!({ "a": {} })).is_empty());
+        assert!(headers("u", json!({ "a": { "b": "x" } })).is_empty());
+    }
+}

@@ -1,0 +1,134 @@
+//! An answer as a stream of events: each message decoded here and handed to the library in a form that it cannot misread.
+//!
+//! The library guesses at the types of a result and passes over in silence what it cannot read; here such an answer is a
+//! text, or an error for whoever asked.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::SseError;
+use sse_stream::Sse;
+
+use super::client::Inner;
+use super::events::{Event, MAX_EVENT, Parser};
+use super::trouble::{innermost, lost};
+
+/// How long a server may have us wait before a broken stream is taken up again, and how soon it may not have us back.
+const RETRY: std::ops::RangeInclusive<u64> = 100..=30_000;
+
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// One stream that is read.
+struct Reading {
+    client: Arc<Inner>,
+    response: reqwest::Response,
+    parser: Parser,
+    ready: VecDeque<Sse>,
+    /// The request that is answered on it, while it has no answer.
+    own: Option<i64>,
+    /// It has named an event from which on it can be had again.
+    resumable: bool,
+    ended: bool,
+}
+
+/// `own`: the request that it answers; `None` for one that answers no request in particular.
+pub(super) fn read(client: Arc<Inner>, response: reqwest::Response, own: Option<i64>) -> Events {
+    let reading = Reading {
+        client,
+        response,
+        parser: Parser::default(),
+        ready: VecDeque::new(),
+        own,
+        resumable: false,
+        ended: false,
+    };
+    stream::unfold(reading, |mut reading| async move { Some((reading.next().await?, reading)) }).boxed()
+}
+
+/// Messages that came as one, one after the other.
+pub(super) fn of(messages: Vec<ServerJsonRpcMessage>) -> Events {
+    stream::iter(messages.into_iter().filter_map(|message| written(&message)).map(Ok).collect::<Vec<_>>())
+        .boxed()
+}
+
+fn written(message: &ServerJsonRpcMessage) -> Option<Sse> {
+    Some(Sse { data: Some(serde_json::to_string(message).ok()?), ..Sse::default() })
+}
+
+pub(super) fn is_answer(message: &ServerJsonRpcMessage, own: i64) -> bool {
+    let id = match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    };
+    id == Some(&RequestId::Number(own))
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        loop {
+            if let Some(sse) = self.ready.pop_front() {
+                return Some(Ok(sse));
+            }
+            if self.ended {
+                return None;
+            }
+            let mut events = VecDeque::new();
+            match self.response.chunk().await {
+                Ok(Some(chunk)) => {
+                    let long = self.parser.push(&chunk, &mut events).is_err();
+                    events.into_iter().for_each(|event| self.take(event));
+                    if long {
+                        self.ended = true;
+                        let why =
+                            format!("the server sent an event of more than {} MiB", MAX_EVENT / 1024 / 1024);
+                        self.answer_lost(&why);
+                    }
+                }
+                Ok(None) => {
+                    self.ended = true;
+                    if !self.resumable {
+                        self.answer_lost("the stream of events ended before it");
+                    }
+                }
+                Err(error) => {
+                    self.ended = true;
+                    if self.resumable || self.own.is_none() {
+                        // Whoever reads it takes it up again.
+                        return Some(Err(SseError::Body(Box::new(error.without_url()))));
+                    }
+                    self.answer_lost(&format!("the stream of events broke: {}", innermost(&error)));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        self.resumable |= event.id.is_some();
+        let retry = event.retry.map(|retry| retry.clamp(*RETRY.start(), *RETRY.end()));
+        let mut messages = VecDeque::new();
+        if event.kind.is_empty() || event.kind == b"message" {
+            self.client.decode(self.own, &event.data, &mut messages);
+        }
+        if !messages.is_empty() {
+            self.client.heard();
+        }
+        if self.own.is_some_and(|own| messages.iter().any(|message| is_answer(message, own))) {
+            self.own = None;
+        }
+        drop(event.data);
+        if event.id.is_some() || retry.is_some() {
+            self.ready.push_back(Sse { id: event.id, retry, ..Sse::default() });
+        }
+        self.ready.extend(messages.iter().filter_map(written));
+    }
+
+    fn answer_lost(&mut self, why: &str) {
+        let Some(own) = self.own.take() else { return };
+        let error = ServerJsonRpcMessage::error(lost(why), Some(RequestId::Number(own)));
+        self.ready.extend(written(&error));
+    }
+}

@@ -1,0 +1,126 @@
+//! Who we are, asked for again and again; and results as large as they may be.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::trouble::{HttpError, Trouble};
+use super::*;
+
+/// Tokens in their order; the last one stays.
+#[derive(Debug)]
+struct Tokens {
+    left: Mutex<Vec<&'static str>>,
+    asked: Mutex<Vec<(u16, Option<String>, String)>>,
+}
+
+impl Bearer for Tokens {
+    fn token(&self) -> BoxFuture<'_, Result<Option<String>, String>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn challenged<'a>(
+        &'a self,
+        status: u16,
+        sent: Option<&'a str>,
+        challenge: &'a str,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        self.asked.lock().unwrap().push((status, sent.map(str::to_owned), challenge.to_owned()));
+        let token = self.left.lock().unwrap().pop();
+        Box::pin(async move { token.map(str::to_owned).ok_or_else(|| "nobody is logged in".to_owned()) })
+    }
+}
+
+/// Takes the token `good` only; how often it was asked is counted.
+async fn picky(status: &'static str, challenge: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let asked = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+            while !String::from_utf8_lossy(&seen).contains("}}") {
+                let read = stream.read(&mut piece).await.unwrap();
+                seen.extend_from_slice(&piece[..read]);
+            }
+            let good = String::from_utf8_lossy(&seen).contains("authorization: Bearer good\r\n");
+            let body = r#"{"jsonrpc":"2.0","id":1,"result":{"odd":true}}"#;
+            let (status, headers, body) = match good {
+                true => ("200 OK", "content-type: application/json\r\n".to_owned(), body),
+                false => (status, format!("www-authenticate: {challenge}\r\n"), ""),
+            };
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
+            );
+            stream.write_all((head + body).as_bytes()).await.unwrap();
+        }
+    });
+    (url, asked)
+}
+
+async fn posted(url: &str, tokens: Option<Arc<Tokens>>) -> Result<StreamableHttpPostResponse, HttpError> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    let http = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy().build().unwrap();
+    let bearer = tokens.map(|tokens| tokens as Arc<dyn Bearer>);
+    let client = Client::new(http, bearer, Arc::default(), Arc::default());
+    let params = CallToolRequestParams::new("t").with_arguments(serde_json::Map::new());
+    let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let message = ClientJsonRpcMessage::request(call, RequestId::Number(1));
+    client.post_message(url.into(), message, None, None, HashMap::new()).await
+}
+
+#[tokio::test]
+async fn another_token_is_asked_for_as_often_as_is_sensible() {
+    const SCOPE: &str = "Bearer error=\"insufficient_scope\"";
+    for (status, challenge, tokens, outcome, requests) in [
+        ("401 X", "Bearer", vec!["good"], "answered", 2),
+        ("401 X", "Bearer", vec!["good", "old", "older"], "answered", 4),
+        ("403 X", SCOPE, vec!["good", "narrow"], "answered", 3),
+        ("401 X", "Bearer", vec!["good", "5", "4", "3", "2", "1"], "unauthorized (401)", 5),
+        ("401 X", "Bearer", vec!["old"], "nobody is logged in", 2),
+        ("401 X", "Bearer", vec!["not\na token"], "the token it gave is none that a header can hold", 1),
+        // Not for want of a scope: no other token helps.
+        ("403 X", "Bearer", vec!["good"], "unauthorized (403)", 1),
+    ] {
+        let (url, asked) = picky(status, challenge).await;
+        let tokens = Arc::new(Tokens { left: Mutex::new(tokens), asked: Mutex::default() });
+        let told = match posted(&url, Some(Arc::clone(&tokens))).await {
+            Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Response(_), None)) => {
+                "answered".to_owned()
+            }
+            Err(StreamableHttpError::Client(trouble)) => trouble.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            (told.as_str(), asked.load(Ordering::SeqCst)),
+            (outcome, requests),
+            "{status} {challenge}"
+        );
+        let asked = tokens.asked.lock().unwrap();
+        assert!(asked.first().is_none_or(|first| first.1.is_none() && first.2 == challenge), "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_it_is_said_who_was_asked_for() {
+    let (url, asked) = picky("401 X", "Bearer").await;
+    let refused = posted(&url, None).await;
+    assert!(matches!(refused, Err(StreamableHttpError::Client(Trouble::Unauthorized(401)))), "{refused:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}

@@ -1,0 +1,150 @@
+//! What servers log, kept beside our own log: cleaned, and never more than so many lines a second.
+//! <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging> (checked 2026-11).
+#![expect(deprecated, reason = "servers still send logs")]
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use converse_config::LogLevel;
+use rmcp::RoleClient;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, RequestMetaObject, SetLevelRequestParams};
+use rmcp::service::Peer;
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use crate::Era;
+use crate::words;
+
+/// Lines that are kept in each window of time; what is more is counted.
+const MOST: u32 = 100;
+const WINDOW: Duration = Duration::from_secs(1);
+/// Bytes of a line.
+const LINE: usize = 1024;
+/// How long a server may take to take the level.
+const SETTING: Duration = Duration::from_secs(10);
+
+/// The log of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Log(Mutex<Window>);
+
+#[derive(Debug, Default)]
+struct Window {
+    began: Option<Instant>,
+    lines: u32,
+    dropped: u64,
+}
+
+impl Log {
+    /// Keeps the line. What is worth telling whoever waits for the server is given back.
+    pub(crate) fn hear(&self, ensemble: &str, heard: &LoggingMessageNotificationParam) -> Option<String> {
+        let dropped = self.passes()?;
+        if dropped > 0 {
+            tracing::info!(target: "converse_mcp::server", ensemble, "{dropped} lines of its log were left out");
+        }
+        let text = match &heard.data {
+            Value::String(text) => words::cleaned(text, LINE),
+            data => words::cleaned(&data.to_string(), LINE),
+        };
+        let text = match &heard.logger {
+            Some(logger) => format!("{}: {text}", words::cleaned(logger, 100)),
+            None => text,
+        };
+        match heard.level {
+            LoggingLevel::Debug => tracing::debug!(target: "converse_mcp::server", ensemble, "{text}"),
+            LoggingLevel::Info | LoggingLevel::Notice => {
+                tracing::info!(target: "converse_mcp::server", ensemble, "{text}");
+            }
+            // An error of theirs is none of ours.
+            _ => {
+                tracing::warn!(target: "converse_mcp::server", ensemble, "{text}");
+                return Some(text);
+            }
+        }
+        None
+    }
+
+    /// How many were left out before this one, if this one is not.
+    fn passes(&self) -> Option<u64> {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if window.began.is_none_or(|began| now.duration_since(began) >= WINDOW) {
+            (window.began, window.lines) = (Some(now), 0);
+        }
+        if window.lines >= MOST {
+            window.dropped += 1;
+            return None;
+        }
+        window.lines += 1;
+        Some(std::mem::take(&mut window.dropped))
+    }
+}
+
+/// Tells a legacy server that has a log from which level on it is wanted. Modern ones are told with each request.
+pub(crate) fn set_level(peer: &Peer<RoleClient>, era: Era, level: Option<LogLevel>) {
+    let has_log = peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some());
+    let Some(level) = level.filter(|_| era == Era::Legacy && has_log) else { return };
+    let peer = peer.clone();
+    tokio::spawn(async move {
+        let set = peer.set_level(SetLevelRequestParams::new(of(level)));
+        if !matches!(timeout(SETTING, set).await, Ok(Ok(()))) {
+            tracing::debug!("a server did not take the level of its log");
+        }
+    });
+}
+
+/// What each request to a modern server says about its log.
+pub(crate) fn meta(era: Era, level: Option<LogLevel>) -> Option<RequestMetaObject> {
+    let level = level.filter(|_| era == Era::Modern)?;
+    let mut meta = RequestMetaObject::new();
+    meta.set_log_level(of(level));
+    Some(meta)
+}
+
+fn of(level: LogLevel) -> LoggingLevel {
+    match level {
+        LogLevel::Debug => LoggingLevel::Debug,
+        LogLevel::Info => LoggingLevel::Info,
+        LogLevel::Notice => LoggingLevel::Notice,
+        LogLevel::Warning => LoggingLevel::Warning,
+        LogLevel::Error => LoggingLevel::Error,
+        LogLevel::Critical => LoggingLevel::Critical,
+        LogLevel::Alert => LoggingLevel::Alert,
+        LogLevel::Emergency => LoggingLevel::Emergency,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(level: &str, data: Value) -> LoggingMessageNotificationParam {
+        serde_json::from_value(json!({ "level": level, "data": data })).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_cut_and_counted() {
+        let log = Log::default();
+        let passed = |log: &Log| (0..10_000).filter(|_| log.passes().is_some()).count();
+        assert_eq!(passed(&log), 100);
+        tokio::time::advance(WINDOW).await;
+        assert_eq!(log.passes(), Some(9900), "what was left out is known");
+        assert_eq!((log.passes(), passed(&log)), (Some(0), 98));
+    }
+
+    #[tokio::test]
+    async fn warnings_are_worth_telling_and_clean() {
+        let log = Log::default();
+        for (level, data, told) in [
+            ("debug", json!("x"), None),
+            ("notice", json!("x"), None),
+            ("warning", json!("a\u{1b}[31m\nb"), Some("a [31m b")),
+            ("emergency", json!({ "a": 1 }), Some("{\"a\":1}")),
+        ] {
+            assert_eq!(log.hear("e", &line(level, data)).as_deref(), told, "{level}");
+        }
+        let long = log.hear("e", &line("error", json!("x".repeat(5000)))).unwrap();
+        assert!(long.len() <= LINE + '…'.len_utf8());
+    }
+}

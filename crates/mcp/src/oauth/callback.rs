@@ -1,0 +1,91 @@
+//! What a browser comes back with: <https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2> and RFC 9207 (checked 2026-11).
+
+use reqwest::Url;
+
+use super::trouble::Trouble;
+use crate::words;
+
+/// Longer ones are nobody's.
+const MAX: usize = 16 * 1024;
+
+#[derive(PartialEq, Eq)]
+pub(super) struct Callback {
+    pub(super) code: String,
+    pub(super) state: String,
+    /// Who says that it sent the browser back.
+    pub(super) issuer: Option<String>,
+}
+
+impl std::fmt::Debug for Callback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Callback").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+impl Callback {
+    /// `state` is that of the question: what is an answer to another one is not even read.
+    pub(super) fn read(text: &str, redirect_uri: &str, state: &str) -> Result<Self, Trouble> {
+        let odd = |what: &str| Trouble::Failed(format!("the browser came back with {what}; log in again"));
+        let url = Some(text.trim()).filter(|text| text.len() <= MAX).and_then(|text| Url::parse(text).ok());
+        let (Some(url), Ok(home)) = (url, Url::parse(redirect_uri)) else {
+            return Err(odd("what is no address"));
+        };
+        if url.origin() != home.origin() || url.path() != home.path() {
+            return Err(odd("another address than it was told to"));
+        }
+        let given = |name: &str| {
+            let mut values =
+                url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+            // What stands there twice could be read by each of us in another way.
+            values.next().filter(|_| values.next().is_none())
+        };
+        if given("state").is_none_or(|given| given != state) {
+            return Err(odd("an answer to another question"));
+        }
+        if let Some(error) = given("error") {
+            let about = given("error_description").map(|about| format!(": {about}")).unwrap_or_default();
+            let said = words::cleaned(&format!("{error}{about}"), 300);
+            return Err(Trouble::Failed(format!("access was not granted ({said})")));
+        }
+        let code = given("code").filter(|code| !code.is_empty()).ok_or_else(|| odd("no code"))?;
+        Ok(Self { code, state: state.to_owned(), issuer: given("iss") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: &str = "http://127.0.0.1:4711/callback";
+
+    #[test]
+    fn an_answer_is_read_if_it_is_ours() {
+        let read = Callback::read(&format!("{HOME}?code=a%2Bb&state=s&iss=https://as.example\n"), HOME, "s");
+        let read = read.unwrap();
+        assert_eq!((read.code.as_str(), read.state.as_str()), ("a+b", "s"));
+        assert_eq!(read.issuer.as_deref(), Some("https://as.example"));
+    }
+
+    #[test]
+    fn all_else_is_refused() {
+        for (text, why) in [
+            ("no address", "no address"),
+            ("http://127.0.0.1:4712/callback?code=a&state=s", "another address"),
+            ("http://127.0.0.1:4711/other?code=a&state=s", "another address"),
+            ("https://127.0.0.1:4711/callback?code=a&state=s", "another address"),
+            ("http://127.0.0.1:4711/callback?code=a", "another question"),
+            ("http://127.0.0.1:4711/callback?code=a&state=t", "another question"),
+            ("http://127.0.0.1:4711/callback?code=a&state=s&state=s", "another question"),
+            ("http://127.0.0.1:4711/callback?state=s", "no code"),
+            ("http://127.0.0.1:4711/callback?code=a&code=b&state=s", "no code"),
+            (
+                "http://127.0.0.1:4711/callback?error=access_denied&error_description=no&state=s",
+                "(access_denied: no)",
+            ),
+            ("http://127.0.0.1:4711/callback?error=x%1b%0ay&state=s", "(x y)"),
+        ] {
+            let told = Callback::read(text, HOME, "s").unwrap_err().to_string();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The door for people: access granted because somebody asked for it, and forgotten again.
+
+use converse_ensemble::ConnectError;
+
+use super::grant::Grant;
+use super::trouble::Trouble;
+use crate::McpConnection;
+
+/// What a server's authorization server has granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    /// Who granted it, as it calls itself.
+    pub issuer: Option<String>,
+    pub scopes: Vec<String>,
+    /// Seconds since 1970; `None`: nobody says.
+    pub expires: Option<u64>,
+    /// Then a new one is had without asking anybody.
+    pub renewable: bool,
+}
+
+impl Login {
+    pub(super) fn of(grant: &Grant) -> Self {
+        Self {
+            issuer: grant.issuer.clone(),
+            scopes: grant.scopes.clone(),
+            expires: grant.expires(),
+            renewable: grant.refresh.is_some(),
+        }
+    }
+}
+
+impl McpConnection {
+    /// Has access granted, whether it was before or not: these scopes, those that were granted, and what the server
+    /// names. Takes as long as the person takes, ten minutes at most.
+    pub async fn log_in(&self, scopes: &[String]) -> Result<Login, ConnectError> {
+        let granted = match &self.authority {
+            Some(authority) => authority.log_in(scopes).await,
+            None => Err(Trouble::Unusable("it has no `auth = \"oauth\"`".to_owned())),
+        };
+        granted.map_err(|trouble| self.refused(&trouble))
+    }
+
+    /// Forgets what was granted, and tells the authorization server, where that wants to know. `false`: there was
+    /// nothing.
+    pub async fn log_out(&self) -> Result<bool, ConnectError> {
+        let forgotten = match &self.authority {
+            Some(authority) => authority.log_out().await,
+            None => Err(Trouble::Unusable("it has no `auth = \"oauth\"`".to_owned())),
+        };
+        forgotten.map_err(|trouble| self.refused(&trouble))
+    }
+
+    fn refused(&self, trouble: &Trouble) -> ConnectError {
+        ConnectError { ensemble: self.name().to_owned(), reason: trouble.to_string() }
+    }
+}

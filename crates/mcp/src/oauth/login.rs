@@ -1,0 +1,210 @@
+//! Access granted by a person: discovery, a client, a browser, a code, a token.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use rmcp::transport::AuthorizationManager;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationMetadata, AuthorizationMetadataResolution, OAuthClientConfig, OAuthHttpClient,
+};
+
+use super::authority::Authority;
+use super::callback::Callback;
+use super::grant::{Client, Grant};
+use super::places::Home;
+use super::reached::Reached;
+use super::trouble::Trouble;
+
+/// A person in a browser; whoever listens there is to give up before.
+const PATIENCE: Duration = Duration::from_secs(6 * 60);
+/// As long as people wait for a program to ask them.
+const DISCOVERY: Duration = Duration::from_secs(90);
+/// What authorization servers show to the person.
+const CLIENT_NAME: &str = "converse";
+/// More than any server has.
+const MAX_SCOPES: usize = 100;
+const OFFLINE: &str = "offline_access";
+
+/// The way to one authorization server.
+pub(super) struct Office {
+    pub(super) manager: AuthorizationManager,
+    pub(super) metadata: AuthorizationMetadata,
+    pub(super) reached: Arc<Reached>,
+}
+
+impl Office {
+    /// Why the library failed, with what it keeps to itself.
+    pub(super) fn trouble(&self, error: &AuthError, secrets: &[String]) -> Trouble {
+        let told = Trouble::of(error, secrets);
+        match self.reached.failure() {
+            Some(why) => Trouble::failed(&format!("{told}: {why}"), secrets),
+            None => told,
+        }
+    }
+}
+
+impl Authority {
+    /// Asks a person. `scopes` are added to what is asked for anyway, and so are those of `before`, if it is of the same
+    /// issuer: a grant never becomes narrower.
+    pub(super) async fn granted(
+        &self,
+        challenge: Option<&str>,
+        scopes: &[String],
+        before: Option<&Grant>,
+    ) -> Result<Grant, Trouble> {
+        let consent = self.surroundings.consent.clone();
+        let consent = consent.ok_or_else(|| Trouble::Unusable("nobody can be asked here".to_owned()))?;
+        let mut office = self.office(challenge).await?;
+        let before = before.filter(|grant| grant.issuer == office.metadata.issuer);
+        let wanted = self.wanted(&office, scopes, before).await;
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        let redirect_uri = consent.redirect_uri().await.map_err(Trouble::Failed)?;
+        let client = self.client(&mut office, &redirect_uri, &wanted).await?;
+        let secrets = self.secrets_of(&client);
+        let url = office.manager.get_authorization_url(&wanted).await;
+        let url = url.map_err(|error| office.trouble(&error, &secrets))?;
+        let state = state_of(&url)?;
+        let back = tokio::time::timeout(PATIENCE, consent.granted(&url)).await;
+        let back = back.map_err(|_| Trouble::Failed("nobody granted access in time".to_owned()))?;
+        let back = Callback::read(&back.map_err(Trouble::Failed)?, &redirect_uri, &state)?;
+        if let Some(vault) = &self.surroundings.vault {
+            vault.hide(&back.code);
+        }
+        let secrets = [secrets, vec![back.code.clone(), back.state.clone()]].concat();
+        let exchange = office.manager.exchange_code_for_token_with_issuer(
+            &back.code,
+            &back.state,
+            back.issuer.as_deref(),
+        );
+        let token = exchange.await.map_err(|error| office.trouble(&error, &secrets))?;
+        let scopes = office.manager.get_current_scopes().await;
+        self.keep(Grant::of(&token, office.metadata.issuer.clone(), client, scopes)?)
+    }
+
+    /// Finds out who is in charge of the server, and judges each place that is named.
+    pub(super) async fn office(&self, challenge: Option<&str>) -> Result<Office, Trouble> {
+        let (home, reached) = (self.home()?, self.reached()?);
+        let http = Arc::clone(&reached) as Arc<dyn OAuthHttpClient>;
+        let manager = AuthorizationManager::new_with_oauth_http_client(home.url.clone(), http).await;
+        let mut manager = manager.map_err(|error| Trouble::of(&error, &[]))?;
+        let finding = tokio::time::timeout(DISCOVERY, manager.resolve_metadata_from_challenge(challenge));
+        let found = finding.await.map_err(|_| {
+            Trouble::Failed("its authorization server could not be found out in time".to_owned())
+        })?;
+        let found = found.map_err(|error| Trouble::of(&error, &[]))?;
+        judged(&home, &found)?;
+        manager.set_metadata(found.metadata.clone());
+        Ok(Office { manager, metadata: found.metadata, reached })
+    }
+
+    async fn wanted(&self, office: &Office, scopes: &[String], before: Option<&Grant>) -> Vec<String> {
+        let mut wanted = self.plan.scopes.clone();
+        if wanted.is_empty() {
+            wanted = office.manager.select_initial_scopes(&[]).await;
+        }
+        let before = before.map(|grant| grant.scopes.as_slice()).unwrap_or_default();
+        for scope in before.iter().chain(scopes) {
+            if !wanted.contains(scope) {
+                wanted.push(scope.clone());
+            }
+        }
+        let offered = office.metadata.scopes_supported.iter().flatten();
+        let is_offline = |scope: &String| scope == OFFLINE;
+        if !wanted.is_empty() && !wanted.iter().any(is_offline) && offered.into_iter().any(is_offline) {
+            wanted.push(OFFLINE.to_owned());
+        }
+        // RFC 6749, section 3.3: what else a server names is not one.
+        wanted.retain(|scope| {
+            !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+        });
+        wanted.truncate(MAX_SCOPES);
+        wanted
+    }
+
+    /// Who we are there: registered by hand, or by a document, or here and now.
+    async fn client(
+        &self,
+        office: &mut Office,
+        redirect_uri: &str,
+        scopes: &[&str],
+    ) -> Result<Client, Trouble> {
+        let document = self.plan.client_metadata_url.as_ref().filter(|_| takes_documents(&office.metadata));
+        let id = match (&self.plan.client_id, document) {
+            (Some(id), _) => Some(self.read(id)?),
+            (None, document) => document.cloned(),
+        };
+        let redirect_uri = redirect_uri.to_owned();
+        if let Some(id) = id {
+            let client = Client { id, secret: None, redirect_uri };
+            self.configure(office, &client)?;
+            return Ok(client);
+        }
+        if office.metadata.registration_endpoint.is_none() {
+            let told = "its authorization server registers nobody by itself: register a client there, and put its \
+                        `client_id` into `[connection.oauth]`";
+            return Err(Trouble::Unusable(told.to_owned()));
+        }
+        let registered = office.manager.register_client(CLIENT_NAME, &redirect_uri, scopes).await;
+        let registered = registered.map_err(|error| office.trouble(&error, &[]))?;
+        if let (Some(vault), Some(secret)) = (&self.surroundings.vault, &registered.client_secret) {
+            vault.hide(secret);
+        }
+        Ok(Client { id: registered.client_id, secret: registered.client_secret, redirect_uri })
+    }
+
+    /// Makes the library speak as this client.
+    pub(super) fn configure(&self, office: &mut Office, client: &Client) -> Result<(), Trouble> {
+        let mut config = OAuthClientConfig::new(&client.id, &client.redirect_uri);
+        if let Some(secret) = self.secret_of(client)? {
+            config = config.with_client_secret(secret);
+        }
+        let configured = office.manager.configure_client(config);
+        configured.map_err(|error| Trouble::of(&error, &self.secrets_of(client)))
+    }
+
+    /// From its registration, or from the descriptor.
+    pub(super) fn secret_of(&self, client: &Client) -> Result<Option<String>, Trouble> {
+        match (&client.secret, &self.plan.client_secret) {
+            (Some(secret), _) => Ok(Some(secret.clone())),
+            (None, Some(secret)) => self.read(secret).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    pub(super) fn secrets_of(&self, client: &Client) -> Vec<String> {
+        self.secret_of(client).ok().flatten().into_iter().collect()
+    }
+
+    fn read(&self, secret: &converse_config::SecretRef) -> Result<String, Trouble> {
+        secret.read(&self.surroundings.environment).map_err(|error| Trouble::Unusable(error.to_string()))
+    }
+}
+
+/// What an authorization server says of itself may be meant for us, or for our browser, or for our network.
+fn judged(home: &Home, found: &AuthorizationMetadataResolution) -> Result<(), Trouble> {
+    let metadata = &found.metadata;
+    let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
+    for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
+        home.judge(endpoint).map_err(|why| Trouble::Failed(format!("its authorization server: {why}")))?;
+    }
+    // Without it a code that is stolen on its way is as good as a token. Servers of the very first revision publish
+    // nothing at all.
+    if found.source.is_discovered() && metadata.code_challenge_methods_supported.is_none() {
+        return Err(Trouble::of(&AuthError::PkceUnsupported, &[]));
+    }
+    Ok(())
+}
+
+fn takes_documents(metadata: &AuthorizationMetadata) -> bool {
+    let said = metadata.additional_fields.get("client_id_metadata_document_supported");
+    said.and_then(serde_json::Value::as_bool).unwrap_or_default()
+}
+
+/// Ours is the last one, should there be another in the address that was named.
+fn state_of(url: &str) -> Result<String, Trouble> {
+    let state = Url::parse(url).ok().and_then(|url| {
+        url.query_pairs().filter(|(key, _)| key == "state").last().map(|(_, state)| state.into_owned())
+    });
+    state.ok_or_else(|| Trouble::Failed("its authorization server's address cannot be used".to_owned()))
+}

@@ -1,0 +1,22 @@
+//! Who we are to a server with `auth = "oauth"`: a token of its authorization server, had, kept, renewed.
+//!
+//! What is said on the wire is rmcp's (discovery, registration, PKCE, `resource`, `iss`); here is when it is said, to
+//! whom it may be said ([`places`], [`reached`]), and what is kept of it ([`grant`]).
+//! <https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization> (checked 2026-11).
+
+mod authority;
+mod callback;
+mod entry;
+mod grant;
+mod login;
+mod places;
+mod reached;
+mod renewal;
+mod revocation;
+mod trouble;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use authority::Authority;
+pub use entry::Login;

@@ -1,0 +1,108 @@
+//! The library's HTTP: every place is judged, its name resolved by us, and what is connected to are the addresses that
+//! were judged. No redirect is followed here, no body is longer than a mebibyte, nobody is waited for longer than half a
+//! minute.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use converse_ensemble::{Fetched, Reach, Way};
+use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, Uri};
+use reqwest::Url;
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
+
+use super::places::{self, Home};
+
+const MAX_BODY: usize = 1024 * 1024;
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The server itself is asked who is in charge: it may answer with an endless stream instead.
+const PROBE: Duration = Duration::from_secs(10);
+
+pub(super) struct Reached {
+    reach: Arc<dyn Reach>,
+    home: Home,
+    /// Why the last request failed: the library keeps that to itself.
+    failed: Mutex<Option<String>>,
+}
+
+impl Reached {
+    pub(super) fn new(reach: Arc<dyn Reach>, home: Home) -> Self {
+        Self { reach, home, failed: Mutex::default() }
+    }
+
+    /// Why the last request got no answer, if it did not.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One request and its answer, whatever its status.
+    pub(super) async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
+        let answered = self.judged_exchange(request).await;
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = answered.as_ref().err().cloned();
+        answered
+    }
+
+    async fn judged_exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
+        let url = self.home.judge(&request.uri().to_string())?;
+        let is_probe = request.method() == Method::GET && url == self.home.url;
+        let (patience, most) = if is_probe { (PROBE, 0) } else { (PATIENCE, MAX_BODY) };
+        let fetched = tokio::time::timeout(patience, async {
+            let way = self.way(&url, request.uri()).await?;
+            let fetching = self.reach.fetch_by(request.map(Into::into), way, most);
+            fetching.await.map_err(|error| error.to_string())
+        });
+        let fetched = match fetched.await {
+            Ok(fetched) => fetched?,
+            Err(_) if is_probe => return response(204, None, &[], None, Vec::new()),
+            Err(_) => return Err(format!("{} did not answer in time", place(&url))),
+        };
+        let Fetched { status, content_type, body, truncated, location, challenges } = fetched;
+        if truncated && !is_probe {
+            return Err(format!("{} answered with more than {MAX_BODY} bytes", place(&url)));
+        }
+        response(status, content_type, &challenges, location, body.to_vec())
+    }
+
+    async fn way(&self, url: &Url, uri: &Uri) -> Result<Way, String> {
+        if self.reach.has_proxy(uri) {
+            return Ok(Way::Proxy);
+        }
+        let addresses: Vec<IpAddr> = match (places::address(url), url.domain()) {
+            (Some(address), _) => vec![address],
+            (None, Some(name)) => self.reach.resolve(name).await.map_err(|error| error.to_string())?,
+            (None, None) => return Err(format!("{} names no server", place(url))),
+        };
+        self.home.judge_addresses(url, &addresses)?;
+        Ok(Way::Direct(addresses))
+    }
+}
+
+impl OAuthHttpClient for Reached {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move { self.exchange(request.request).await.map_err(OAuthHttpClientError::from) })
+    }
+}
+
+fn place(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+fn response(
+    status: u16,
+    content_type: Option<String>,
+    challenges: &[String],
+    location: Option<String>,
+    body: Vec<u8>,
+) -> Result<Response<Vec<u8>>, String> {
+    let mut response = Response::builder().status(status);
+    for challenge in challenges {
+        response = response.header(WWW_AUTHENTICATE, challenge);
+    }
+    for (name, value) in [(CONTENT_TYPE, content_type), (LOCATION, location)] {
+        if let Some(value) = value {
+            response = response.header(name, value);
+        }
+    }
+    response.body(body).map_err(|_| "the answer could not be read".to_owned())
+}

@@ -1,0 +1,49 @@
+//! A token given back: <https://www.rfc-editor.org/rfc/rfc7009> (checked 2026-11). Nobody is told whether it worked: what
+//! is forgotten here is forgotten.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::Url;
+use serde_json::Value;
+
+use super::authority::Authority;
+use super::grant::Grant;
+use super::trouble::Trouble;
+
+impl Authority {
+    /// The refresh token, and all that came of it; else the token itself.
+    pub(super) async fn revoke(&self, grant: &Grant) -> Result<(), Trouble> {
+        let office = self.office(None).await?;
+        let endpoint = office.metadata.additional_fields.get("revocation_endpoint").and_then(Value::as_str);
+        // It is another one's by now, or there is nothing to be told.
+        let Some(endpoint) = endpoint.filter(|_| office.metadata.issuer == grant.issuer) else {
+            return Ok(());
+        };
+        let secret = self.secret_of(&grant.client)?;
+        let (token, hint) = match &grant.refresh {
+            Some(refresh) => (refresh, "refresh_token"),
+            None => (&grant.access, "access_token"),
+        };
+        let pairs = [("token", token.as_str()), ("token_type_hint", hint), ("client_id", &grant.client.id)];
+        let mut request = Request::post(endpoint).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        if let Some(secret) = secret {
+            let words = format!("{}:{}", encoded(&[("", &grant.client.id)]), encoded(&[("", &secret)]));
+            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(words)));
+        }
+        let request = request.body(encoded(&pairs).into_bytes());
+        let request = request.map_err(|_| Trouble::Failed("its address to revoke at is none".to_owned()))?;
+        let answer = office.reached.exchange(request).await.map_err(Trouble::Failed)?;
+        tracing::debug!(status = %answer.status(), "a token was revoked");
+        Ok(())
+    }
+}
+
+/// As forms are; a value alone for a name that is empty.
+fn encoded(pairs: &[(&str, &str)]) -> String {
+    let Ok(mut url) = Url::parse("http://form/") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(pairs);
+    let query = url.query().unwrap_or_default();
+    query.strip_prefix('=').unwrap_or(query).to_owned()
+}

@@ -1,0 +1,135 @@
+//! Servers that send us where they should not, and browsers that come back with what is not for us.
+
+use converse_ensemble::Fetched;
+use serde_json::{Value, json};
+
+use super::town::{CHALLENGE, Town, answer};
+use crate::bearer::Bearer as _;
+
+async fn refused(town: &Town) -> String {
+    let told = town.authority(true).challenged(401, None, CHALLENGE).await.unwrap_err();
+    assert!(!told.contains("canary"), "{told}");
+    assert!(town.state().kept.is_empty());
+    told
+}
+
+#[tokio::test]
+async fn places_that_are_nobodys_business_are_not_gone_to() {
+    for (key, places) in [
+        (
+            "authorization_endpoint",
+            &["javascript:alert(1)", "file:///etc/passwd", "-x", "$(touch x)", "data:,x"][..],
+        ),
+        (
+            "authorization_endpoint",
+            &["http://as.example/authorize", "https://127.0.0.1/", "https://user@as.example/"],
+        ),
+        (
+            "token_endpoint",
+            &["https://169.254.169.254/", "https://[::ffff:10.0.0.1]/", "https://2130706433/"],
+        ),
+        (
+            "token_endpoint",
+            &["http://as.example/token", "https://localhost/", "https://metadata.google.internal/"],
+        ),
+        ("registration_endpoint", &["https://10.1.2.3/register", "http://127.0.0.1:8080/register"]),
+    ] {
+        for place in places {
+            let town = Town::new();
+            town.state().metadata = json!({ key: place });
+            let told = refused(&town).await;
+            assert!(told.contains("is not gone to") || told.contains("could not be"), "{place}: {told}");
+            assert!(town.state().questions.is_empty(), "{place}");
+            assert!(!town.state().sent.iter().any(|(method, ..)| method == "POST"), "{place}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_that_mean_this_machine_or_network_are_not_gone_to() {
+    for addresses in
+        [&["127.0.0.1"][..], &["10.0.0.1"], &["8.8.8.8", "169.254.169.254"], &["::1"], &["fe80::1"]]
+    {
+        let town = Town::new();
+        let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        town.state().names.insert("as.example".to_owned(), addresses);
+        let told = refused(&town).await;
+        assert!(told.contains("as.example is not gone to"), "{told}");
+        assert!(!town.state().sent.iter().any(|(_, url, _)| url.contains("as.example")));
+    }
+    // Public when the metadata were read, and another one when the token is had.
+    let town = Town::new();
+    town.state().metadata = json!({ "token_endpoint": "https://token.example/token" });
+    town.state().names.insert("token.example".to_owned(), vec!["10.0.0.1".parse().unwrap()]);
+    let told = refused(&town).await;
+    assert!(told.contains("token.example is not gone to"), "{told}");
+    assert!(town.sent_to("/token").is_empty());
+}
+
+#[tokio::test]
+async fn nobody_is_followed_to_another_place() {
+    let moved = |to: &str| Fetched { location: Some(to.to_owned()), ..answer(302, &json!({})) };
+    for (from, to) in [
+        ("https://as.example/.well-known/oauth-authorization-server", "http://127.0.0.1/metadata"),
+        ("https://mcp.example/.well-known/oauth-protected-resource/mcp", "https://evil.example/"),
+        ("https://as.example/register", "https://as.example/other"),
+        ("https://as.example/token", "https://evil.example/token"),
+    ] {
+        let town = Town::new();
+        town.state().instead.insert(from.to_owned(), moved(to));
+        refused(&town).await;
+        assert!(!town.state().sent.iter().any(|(_, url, _)| url == to), "{from}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_whom_we_asked_gets_no_code() {
+    let other = Some("https://evil.example".to_owned());
+    for (callback, words) in [
+        (("iss", other), "calls itself https://evil.example"),
+        (("iss", Some("https://as.example/".to_owned())), "calls itself https://as.example/"),
+        (("iss", None), "should say that it is https://as.example"),
+        (("state", Some("guess".to_owned())), "another question"),
+        (("state", None), "another question"),
+        (("error", Some("access_denied".to_owned())), "(access_denied)"),
+        (("code", None), "no code"),
+    ] {
+        let town = Town::new();
+        town.state().callback.extend([callback]);
+        let told = refused(&town).await;
+        assert!(told.contains(words), "{told}");
+        assert!(town.sent_to("/token").is_empty(), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_authorization_server_lacks_is_not_done_without() {
+    for (metadata, words) in [
+        (json!({ "code_challenge_methods_supported": null }), "PKCE"),
+        (json!({ "code_challenge_methods_supported": ["plain"] }), "PKCE"),
+        (json!({ "response_types_supported": ["token"] }), "grants nothing by a browser"),
+        (json!({ "issuer": "https://evil.example" }), "calls itself https://evil.example"),
+        (json!({ "issuer": null }), "should say that it is https://as.example"),
+    ] {
+        let town = Town::new();
+        town.state().metadata = metadata;
+        let told = refused(&town).await;
+        assert!(told.contains(words), "{told}");
+        assert!(town.state().questions.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn no_message_repeats_a_secret() {
+    for description in ["canary-code-1", "the code canary-code-1 is old"] {
+        let town = Town::new();
+        let refusal: Value = json!({ "error": "invalid_grant", "error_description": description });
+        town.state().refusal = Some((400, refusal));
+        let told = refused(&town).await;
+        assert!(told.contains("invalid_grant"), "{told}");
+    }
+    let town = Town::new();
+    let long = Fetched { truncated: true, ..answer(200, &json!({})) };
+    town.state().instead.insert("https://as.example/.well-known/oauth-authorization-server".to_owned(), long);
+    assert!(refused(&town).await.contains("more than"));
+}

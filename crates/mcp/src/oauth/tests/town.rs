@@ -1,0 +1,318 @@
+//! Everybody whom a token takes: they refuse what is not exactly right, and remember what they were asked.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use converse_canister::Digest;
+use converse_config::{ConnectionPlan, Environment, OauthPlan, SecretRef, Way as Reached};
+use converse_ensemble::{Artefacts, FetchError, Fetched, Reach, Way};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::{Request, Uri};
+use reqwest::Url;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::oauth::Authority;
+use crate::{Asked, Consent, Era, Eras, Lists, Surroundings, Vault};
+
+pub(super) const SERVER: &str = "https://mcp.example/mcp";
+pub(super) const REDIRECT: &str = "http://127.0.0.1:4711/callback";
+const PRM: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+pub(super) const CHALLENGE: &str = r#"Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp", scope="read""#;
+pub(super) const NARROW: &str = r#"Bearer error="insufficient_scope", scope="write""#;
+
+/// What is different this time, and what has happened.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) issuer: String,
+    /// Over what the authorization server says of itself; a null takes it out.
+    pub(super) metadata: Value,
+    /// Whole answers instead of the usual ones, by address.
+    pub(super) instead: BTreeMap<String, Fetched>,
+    pub(super) names: BTreeMap<String, Vec<IpAddr>>,
+    /// What stands in the address that the browser comes back with, over the usual.
+    pub(super) callback: BTreeMap<&'static str, Option<String>>,
+    pub(super) lifetime: Value,
+    /// Of the token endpoint; `None`: all is well.
+    pub(super) refusal: Option<(u16, Value)>,
+    pub(super) client_secret: Option<&'static str>,
+    /// Method, address, form: as they were sent.
+    pub(super) sent: Vec<(String, String, BTreeMap<String, String>)>,
+    /// Of each question to the person.
+    pub(super) questions: Vec<BTreeMap<String, String>>,
+    pub(super) kept: BTreeMap<String, String>,
+    pub(super) hidden: Vec<String>,
+    pub(super) locks: u32,
+    clients: Vec<String>,
+    codes: BTreeMap<String, BTreeMap<String, String>>,
+    tokens: u32,
+}
+
+#[derive(Clone)]
+pub(super) struct Town(Arc<Mutex<State>>);
+
+impl Town {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            issuer: "https://as.example".to_owned(),
+            metadata: json!({}),
+            instead: BTreeMap::new(),
+            names: BTreeMap::new(),
+            callback: BTreeMap::new(),
+            lifetime: json!(3600),
+            refusal: None,
+            client_secret: None,
+            sent: vec![],
+            questions: vec![],
+            kept: BTreeMap::new(),
+            hidden: vec![],
+            locks: 0,
+            clients: vec![],
+            codes: BTreeMap::new(),
+            tokens: 0,
+        })))
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Requests to this path, since the beginning.
+    pub(super) fn sent_to(&self, end: &str) -> Vec<BTreeMap<String, String>> {
+        let state = self.state();
+        let sent = state.sent.iter().filter(|(_, url, _)| url.split('?').next().unwrap().ends_with(end));
+        sent.map(|(.., form)| form.clone()).collect()
+    }
+
+    pub(super) fn authority(&self, with_consent: bool) -> Arc<Authority> {
+        self.authority_of(OauthPlan::default(), with_consent)
+    }
+
+    pub(super) fn authority_of(&self, plan: OauthPlan, with_consent: bool) -> Arc<Authority> {
+        let way = Reached::Http { url: SecretRef::Literal(SERVER.to_owned()), headers: vec![] };
+        let connection = ConnectionPlan { auth: Some(plan), ..ConnectionPlan::over(way) };
+        let consent: Arc<dyn Consent> = Arc::new(self.clone());
+        let surroundings = Surroundings {
+            workspace: PathBuf::from("/"),
+            environment: Environment::new([("SECRET".to_owned(), "canary-by-hand".to_owned())]),
+            inherited: vec![],
+            guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
+            http: Box::new(|_| Err("no network".to_owned())),
+            eras: Arc::new(Nothing),
+            lists: Arc::new(Nothing),
+            artefacts: Arc::new(Nothing),
+            project: None,
+            warn: Arc::new(|line| panic!("{line}")),
+            asked: Asked::default(),
+            reach: Some(Arc::new(self.clone())),
+            vault: Some(Arc::new(self.clone())),
+            consent: with_consent.then_some(consent),
+        };
+        Authority::of("web", &connection, &Arc::new(surroundings)).unwrap()
+    }
+}
+
+pub(super) fn answer(status: u16, body: &Value) -> Fetched {
+    let content_type = Some("application/json".to_owned());
+    let body = body.to_string().into();
+    Fetched { status, content_type, body, truncated: false, location: None, challenges: vec![] }
+}
+
+fn pairs(text: &str) -> BTreeMap<String, String> {
+    let url = Url::parse(&format!("http://form/?{text}")).unwrap();
+    let pairs: Vec<_> =
+        url.query_pairs().map(|(key, value)| (key.into_owned(), value.into_owned())).collect();
+    let map: BTreeMap<_, _> = pairs.iter().cloned().collect();
+    assert_eq!(map.len(), pairs.len(), "nothing is said twice: {text}");
+    map
+}
+
+impl State {
+    fn answer(&mut self, request: &Request<bytes::Bytes>) -> Fetched {
+        let (url, body) = (request.uri().to_string(), String::from_utf8(request.body().to_vec()).unwrap());
+        let is_json = request.headers().get("content-type").is_some_and(|kind| kind == "application/json");
+        let mut form = if is_json || body.is_empty() { BTreeMap::new() } else { pairs(&body) };
+        if let Some(basic) = request.headers().get("authorization") {
+            let basic = basic.to_str().unwrap().strip_prefix("Basic ").unwrap();
+            form.insert("basic".to_owned(), String::from_utf8(STANDARD.decode(basic).unwrap()).unwrap());
+        }
+        self.sent.push((request.method().to_string(), url.clone(), form.clone()));
+        if let Some(answer) = self.instead.get(&url) {
+            return answer.clone();
+        }
+        let (issuer, method) = (self.issuer.clone(), request.method().as_str());
+        match (method, url.strip_prefix(&issuer).unwrap_or(&url)) {
+            ("GET", SERVER) => Fetched { challenges: vec![CHALLENGE.to_owned()], ..answer(401, &json!({})) },
+            ("GET", PRM) => answer(200, &json!({ "resource": SERVER, "authorization_servers": [issuer] })),
+            ("GET", "/.well-known/oauth-authorization-server") => {
+                let mut metadata = json!({
+                    "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"),
+                    "token_endpoint": format!("{issuer}/token"), "registration_endpoint": format!("{issuer}/register"),
+                    "code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"],
+                    "authorization_response_iss_parameter_supported": true,
+                });
+                for (key, value) in self.metadata.as_object().unwrap() {
+                    metadata[key] = value.clone();
+                }
+                metadata.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+                answer(200, &metadata)
+            }
+            ("POST", "/register") => {
+                let asked: Value = serde_json::from_str(&body).unwrap();
+                assert_eq!(
+                    (&asked["application_type"], &asked["client_name"]),
+                    (&json!("native"), &json!("converse"))
+                );
+                assert_eq!(asked["redirect_uris"], json!([REDIRECT]));
+                let id = format!("client-{}-of-{issuer}", self.clients.len() + 1);
+                self.clients.push(id.clone());
+                answer(
+                    201,
+                    &json!({ "client_id": id, "client_secret": self.client_secret, "redirect_uris": [REDIRECT] }),
+                )
+            }
+            ("POST", "/token") => self.token(&form),
+            ("POST", "/revoke") => answer(200, &json!({})),
+            _ => answer(404, &json!({})),
+        }
+    }
+
+    fn token(&mut self, form: &BTreeMap<String, String>) -> Fetched {
+        assert_eq!(form["resource"], SERVER);
+        if let Some((status, refusal)) = &self.refusal {
+            return answer(*status, refusal);
+        }
+        let scope = if form["grant_type"] == "authorization_code" {
+            let question = self.codes.remove(&form["code"]).expect("a code is good once");
+            let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
+            assert_eq!(question["code_challenge"], challenge);
+            assert_eq!(form["redirect_uri"], question["redirect_uri"]);
+            match (form.get("client_id"), form.get("basic")) {
+                (Some(id), None) => assert_eq!(*id, question["client_id"]),
+                (None, Some(basic)) => assert!(basic.split_once(':').is_some()),
+                odd => panic!("{odd:?}"),
+            }
+            question.get("scope").cloned()
+        } else {
+            assert_eq!(form["grant_type"], "refresh_token");
+            assert_eq!(
+                form["refresh_token"],
+                format!("canary-refresh-{}", self.tokens),
+                "a token is spent once"
+            );
+            form.get("scope").cloned()
+        };
+        self.tokens += 1;
+        answer(
+            200,
+            &json!({
+                "access_token": format!("canary-access-{}", self.tokens), "token_type": "Bearer", "expires_in": self.lifetime,
+                "refresh_token": format!("canary-refresh-{}", self.tokens), "scope": scope.unwrap_or_default(),
+            }),
+        )
+    }
+}
+
+impl Reach for Town {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, FetchError>> {
+        let known = self.state().names.get(name).cloned();
+        std::future::ready(Ok(known.unwrap_or_else(|| vec!["93.184.215.14".parse().unwrap()]))).boxed()
+    }
+
+    fn has_proxy(&self, _: &Uri) -> bool {
+        false
+    }
+
+    fn fetch_by<'a>(
+        &'a self,
+        request: Request<bytes::Bytes>,
+        way: Way,
+        _: usize,
+    ) -> BoxFuture<'a, Result<Fetched, FetchError>> {
+        assert!(matches!(way, Way::Direct(_)));
+        std::future::ready(Ok(self.state().answer(&request))).boxed()
+    }
+}
+
+impl Consent for Town {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<String, String>> {
+        std::future::ready(Ok(REDIRECT.to_owned())).boxed()
+    }
+
+    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
+        let mut state = self.state();
+        assert!(url.starts_with(&format!("{}/authorize?", state.issuer)), "{url}");
+        let question = pairs(url.split_once('?').unwrap().1);
+        let said = |key: &str| question.get(key).map(String::as_str);
+        assert_eq!((said("response_type"), said("code_challenge_method")), (Some("code"), Some("S256")));
+        assert_eq!((said("resource"), said("redirect_uri")), (Some(SERVER), Some(REDIRECT)));
+        let code = format!("canary-code-{}", state.questions.len() + 1);
+        state.codes.insert(code.clone(), question.clone());
+        state.questions.push(question.clone());
+        let mut back: BTreeMap<&str, String> =
+            [("code", code), ("state", question["state"].clone()), ("iss", state.issuer.clone())].into();
+        for (key, value) in &state.callback {
+            match value {
+                Some(value) => back.insert(key, value.clone()),
+                None => back.remove(key),
+            };
+        }
+        let mut url = Url::parse(REDIRECT).unwrap();
+        url.query_pairs_mut().extend_pairs(back);
+        std::future::ready(Ok(url.to_string())).boxed()
+    }
+}
+
+impl Vault for Town {
+    fn get(&self, key: &str) -> Result<Option<String>, String> {
+        Ok(self.state().kept.get(key).cloned())
+    }
+
+    fn put(&self, key: &str, value: &str) -> Result<(), String> {
+        self.state().kept.insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    fn remove(&self, key: &str) -> Result<(), String> {
+        self.state().kept.remove(key);
+        Ok(())
+    }
+
+    fn lock(&self, _: &str) -> Result<Box<dyn Send>, String> {
+        self.state().locks += 1;
+        Ok(Box::new(()))
+    }
+
+    fn hide(&self, secret: &str) {
+        self.state().hidden.push(secret.to_owned());
+    }
+}
+
+struct Nothing;
+
+impl Artefacts for Nothing {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
+impl Eras for Nothing {
+    fn get(&self, _: &str) -> Option<Era> {
+        None
+    }
+
+    fn put(&self, _: &str, _: Era) {}
+}
+
+impl Lists for Nothing {
+    fn get(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn put(&self, _: &str, _: &str) {}
+}

@@ -1,0 +1,164 @@
+//! Prompts: what a server lists, and the messages that one of them becomes.
+//! <https://modelcontextprotocol.io/specification/2025-11-25/server/prompts> (checked 2026-11).
+
+use std::borrow::Cow;
+
+use converse_canister::Content;
+use converse_ensemble::Artefacts;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::content;
+use crate::pages::{label, string};
+use crate::raw::First;
+use crate::resources::{MAX_DESCRIPTION, MAX_NAME};
+use crate::words;
+
+/// Bytes of a name that is sent back as it is.
+const MAX_KEY: usize = 256;
+const MAX_ARGUMENTS: usize = 100;
+const MAX_MESSAGES: usize = 200;
+
+/// A prompt as a server lists it. All of it is foreign, bounded and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// As it is asked for.
+    pub name: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// What a prompt can be given: always a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptArgument {
+    pub name: String,
+    pub description: Option<String>,
+    pub required: bool,
+}
+
+/// One message of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptMessage {
+    pub speaker: Speaker,
+    /// Links in it are never followed.
+    pub content: Vec<Content>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    User,
+    Assistant,
+}
+
+#[derive(Deserialize)]
+struct Declared<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    required: Option<&'a RawValue>,
+}
+
+pub(crate) fn prompt(entry: &RawValue) -> Result<Prompt, String> {
+    let declared = declared(entry)?;
+    let mut arguments = Vec::new();
+    if let Some(raw) = declared.arguments.filter(|raw| raw.get() != "null") {
+        let listed: First<&RawValue, MAX_ARGUMENTS> =
+            serde_json::from_str(raw.get()).map_err(|_| "its arguments are no list".to_owned())?;
+        if listed.left > 0 {
+            return Err(format!("it has more than {MAX_ARGUMENTS} arguments"));
+        }
+        for (place, raw) in listed.items.into_iter().enumerate() {
+            let argument = argument(raw).map_err(|why| format!("argument {}: {why}", place + 1))?;
+            arguments.push(argument);
+        }
+    }
+    Ok(Prompt {
+        name: key(declared.name)?,
+        title: label(declared.title, MAX_NAME),
+        description: label(declared.description, MAX_DESCRIPTION),
+        arguments,
+    })
+}
+
+fn argument(raw: &RawValue) -> Result<PromptArgument, String> {
+    let declared = declared(raw)?;
+    Ok(PromptArgument {
+        name: key(declared.name)?,
+        description: label(declared.description, MAX_DESCRIPTION),
+        required: declared.required.is_some_and(|raw| raw.get() == "true"),
+    })
+}
+
+fn declared(entry: &RawValue) -> Result<Declared<'_>, String> {
+    // An array would be taken for the fields in their order.
+    if !entry.get().starts_with('{') {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_str(entry.get()).map_err(|error| error.to_string())
+}
+
+/// One that can be typed, shown and sent back as it is.
+fn key(raw: Option<&RawValue>) -> Result<String, String> {
+    let name = string(raw).ok_or("it has no name")?;
+    if name.is_empty() || name.len() > MAX_KEY || name.chars().any(char::is_control) {
+        return Err(format!("its name is not of 1 to {MAX_KEY} bytes without control characters"));
+    }
+    Ok(name)
+}
+
+#[derive(Deserialize)]
+struct Messages<'a> {
+    #[serde(borrow)]
+    messages: First<&'a RawValue, MAX_MESSAGES>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow)]
+    content: &'a RawValue,
+}
+
+/// What a `prompts/get` was answered with. All of it or nothing; content of a kind that is not known is passed on as the
+/// JSON it is.
+pub(crate) fn messages(result: &str, artefacts: &dyn Artefacts) -> Result<Vec<PromptMessage>, String> {
+    let said = |error: serde_json::Error| words::cleaned(&error.to_string(), 300);
+    let Messages { messages } = serde_json::from_str(result)
+        .map_err(|error| format!("its answer could not be read: {}", said(error)))?;
+    if messages.left > 0 {
+        return Err(format!("it has more than {MAX_MESSAGES} messages"));
+    }
+    let read = |(place, raw): (usize, &RawValue)| {
+        message(raw, artefacts).map_err(|why| format!("message {} of it: {why}", place + 1))
+    };
+    messages.items.into_iter().enumerate().map(read).collect()
+}
+
+fn message(raw: &RawValue, artefacts: &dyn Artefacts) -> Result<PromptMessage, String> {
+    let odd = "it is no message";
+    if !raw.get().starts_with('{') {
+        return Err(odd.to_owned());
+    }
+    let message: Message<'_> = serde_json::from_str(raw.get()).map_err(|_| odd)?;
+    let speaker = match &*message.role {
+        "user" => Speaker::User,
+        "assistant" => Speaker::Assistant,
+        other => return Err(format!("nobody knows the role `{}`", words::cleaned(other, 40))),
+    };
+    let (mut content, left) = content::blocks(message.content, artefacts);
+    if left > 0 {
+        content.push(Content::text(format!("[{left} more blocks of the message are left out]")));
+    }
+    Ok(PromptMessage { speaker, content })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What is known of a server without starting it, and what is found by looking at one.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use converse_config::{ConnectionPlan, SecretRef, Way};
+use converse_ensemble::Connection as _;
+use serde_json::json;
+
+use crate::key::Keys;
+use crate::testing::{Act, Stage, error, legacy, modern, plan, result};
+use crate::{Lists, Manifest};
+
+#[tokio::test(start_paused = true)]
+async fn every_server_that_was_connected_is_remembered() {
+    let stage = Stage::new(|_, request| legacy(request));
+    assert!(!stage.plan.lazy);
+    stage.connected().await;
+    let kept = stage.lists.get("list").unwrap();
+    assert!(kept.contains("\"echo\"") && kept.contains("\"other\""), "{kept}");
+    assert_eq!(stage.fake.starts(), 1);
+    // Whoever is not lazy is started all the same.
+    stage.connected().await;
+    assert_eq!(stage.fake.starts(), 2);
+}
+
+#[test]
+fn a_manifest_is_that_of_the_very_server_as_its_descriptor_keeps_it() {
+    let command = |word: &str| {
+        let command = vec![SecretRef::Literal(word.to_owned())];
+        ConnectionPlan::over(Way::Stdio { command, environment: vec![], cwd: None })
+    };
+    let (connection, stage) = (command("/opt/server"), Stage::new(|_, _| Act::Nothing));
+    let lists = &*stage.lists;
+    let mut plan = plan();
+    let of = |plan: &_, connection: &_| Manifest::of(plan, connection, Path::new("/work"), lists);
+    assert_eq!(of(&plan, &connection), None, "never seen");
+    let key = Keys::of(&connection.way, Path::new("/work")).list;
+    lists.put(&key, r#"[{ "name": "a", "description": "d", "inputSchema": {} }, { "name": "b" }, { "name": "c", "inputSchema": {} }]"#);
+    let found = of(&plan, &connection).unwrap();
+    let names: Vec<_> = found.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!((found.key.as_str(), names), (key.as_str(), vec!["a", "c"]));
+    assert_eq!(
+        (found.tools[0].description.as_str(), &found.tools[0].arguments["type"]),
+        ("d", &json!("object"))
+    );
+    plan.filter.exclude = vec!["a*".to_owned()];
+    assert_eq!(of(&plan, &connection).unwrap().tools.len(), 1);
+    assert_eq!(of(&plan, &command("/opt/other")), None);
+    assert_eq!(Manifest::of(&plan, &connection, Path::new("/elsewhere"), lists), None);
+    lists.put(&key, "damaged");
+    assert_eq!(of(&plan, &connection), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_survey_names_what_is_declared() {
+    for (era, script) in [("legacy", legacy as fn(&_) -> _), ("modern", modern)] {
+        let stage = Stage::new(move |_, request: &serde_json::Value| match request["method"].as_str() {
+            Some("initialize") if era == "legacy" => result(
+                request,
+                &json!({
+                    "protocolVersion": "2025-11-25", "serverInfo": { "name": "fake", "version": "1" },
+                    "capabilities": { "tools": { "listChanged": true }, "prompts": { "listChanged": false }, "logging": {} },
+                }),
+            ),
+            _ => script(request),
+        });
+        let (connection, ..) = stage.connected().await;
+        let mut named = connection.survey().unwrap().capabilities;
+        named.sort();
+        let wanted = if era == "legacy" {
+            vec!["logging", "prompts", "tools", "tools.listChanged"]
+        } else {
+            vec!["tools"]
+        };
+        assert_eq!(named, wanted, "{era}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_timed_changes_nothing_and_says_what_is_wrong() {
+    let asked = AtomicUsize::new(0);
+    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+        Some("tools/list") => match asked.fetch_add(1, Ordering::SeqCst) {
+            0 | 1 => legacy(request),
+            2 => error(request, -32000, "out of order"),
+            _ => Act::Nothing,
+        },
+        _ => legacy(request),
+    });
+    let (connection, ensemble, _) = stage.connected().await;
+    assert!(connection.time_a_list().await.is_ok());
+    assert!(ensemble.refresh().await.is_none(), "nothing has changed by it");
+    let refused = connection.time_a_list().await.unwrap_err();
+    assert!(refused.contains("out of order"), "{refused}");
+    let silent = connection.time_a_list().await.unwrap_err();
+    assert!(silent.contains("within 4 s"), "{silent}");
+    connection.disconnect().await;
+    assert_eq!(connection.time_a_list().await.unwrap_err(), "it is not connected");
+    assert_eq!(connection.last_words(), "", "it has no process");
+}

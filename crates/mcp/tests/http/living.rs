@@ -1,0 +1,207 @@
+//! Servers that are restarted, are not there yet, are busy, or forget us.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use converse_config::SecretRef;
+use converse_ensemble::{ConnectError, InvokeError};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::site::{NEVER, Response, Site, at, echo, ensemble, legacy, modern, status};
+use crate::stage::{call, call_within};
+
+#[tokio::test]
+async fn a_lost_session_is_had_again() {
+    let session = Arc::new(Mutex::new("s1"));
+    let known = Arc::clone(&session);
+    let site = Site::new(move |request| legacy(*known.lock().unwrap(), request)).await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    assert_eq!(call(&tools[0]).await, echo());
+    *session.lock().unwrap() = "s2";
+    assert_eq!(call(&tools[0]).await, echo());
+    assert_eq!(site.posts("initialize"), 2);
+}
+
+/// A server that was restarted, as some of them say it.
+#[tokio::test]
+async fn a_session_that_is_refused_without_an_id_is_had_again() {
+    type Refusal = fn() -> Response;
+    let refusals: [Refusal; 3] = [
+        || status("404 Not Found", "no such session"),
+        || {
+            let error = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
+            let body = json!({ "jsonrpc": "2.0", "error": error, "id": null }).to_string();
+            Some(("400 Bad Request", "content-type: application/json\r\n".into(), body))
+        },
+        || status("400 Bad Request", "Invalid session"),
+    ];
+    for (number, refusal) in refusals.into_iter().enumerate() {
+        let known = Arc::new(Mutex::new("s1"));
+        let current = Arc::clone(&known);
+        let site = Site::new(move |request| {
+            let current = *current.lock().unwrap();
+            let session = request.headers.get("mcp-session-id").map(String::as_str);
+            if session.is_some_and(|session| session != current) {
+                refusal()
+            } else {
+                legacy(current, request)
+            }
+        })
+        .await;
+        let web = at(&site);
+        let tools = web.connect().await.unwrap();
+        assert_eq!(call(&tools[0]).await, echo(), "{number}");
+        *known.lock().unwrap() = "s2";
+        assert_eq!(call(&tools[0]).await, echo(), "{number}");
+        assert_eq!(site.posts("initialize"), 2, "{number}: one new session");
+        assert_eq!(site.posts("tools/call"), 3, "{number}: only what was refused is sent again");
+        // The new connection is the one that is used from then on.
+        assert_eq!(call(&tools[0]).await, echo(), "{number}");
+        assert_eq!((site.posts("initialize"), site.posts("tools/call")), (2, 4), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
+    let site = Site::new(|request| match request.asks() {
+        "tools/call" => status("404 Not Found", "no such session"),
+        _ => legacy("s1", request),
+    })
+    .await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    let failed = call(&tools[0]).await;
+    assert!(matches!(&failed, Err(InvokeError::Unreachable { sent: false, .. })), "{failed:?}");
+    assert_eq!((site.posts("initialize"), site.posts("tools/call")), (2, 2));
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_gets_the_next_one_a_new_connection() {
+    const SLOW_TIMES: usize = 4;
+    let mut initialized_times = 0;
+    let site = Site::new(move |request| {
+        initialized_times += usize::from(request.asks() == "initialize");
+        if request.asks() == "tools/call" && initialized_times <= SLOW_TIMES {
+            return NEVER;
+        }
+        legacy("s1", request)
+    })
+    .await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    for time in 0..SLOW_TIMES {
+        // It waits longer for each new connection: that is within its time, too.
+        let backoff = if time == 0 { 0 } else { 250 << (time - 1).min(3) };
+        let late = call_within(&tools[0], Duration::from_millis(500 + backoff)).await;
+        assert!(matches!(late, Err(InvokeError::Timeout(_))), "{late:?}");
+    }
+    assert_eq!(call(&tools[0]).await, echo());
+    assert_eq!(site.posts("tools/call"), SLOW_TIMES + 1, "nothing is sent twice");
+}
+
+/// The session is new, and so may the server be: whoever offers its tools lists them anew.
+#[tokio::test]
+async fn a_server_with_a_new_session_is_listed_anew() {
+    let known = Arc::new(Mutex::new("s1"));
+    let current = Arc::clone(&known);
+    let site = Site::new(move |request| legacy(*current.lock().unwrap(), request)).await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    assert!(web.refresh().await.is_none(), "nothing has changed");
+    *known.lock().unwrap() = "s2";
+    assert_eq!(call(&tools[0]).await, echo());
+    let listed = site.posts("tools/list");
+    assert_eq!(web.refresh().await.map(|tools| tools.len()), Some(1));
+    assert_eq!(site.posts("tools/list"), listed + 1);
+}
+
+#[tokio::test]
+async fn a_busy_server_is_waited_for_within_reason() {
+    type Busy = fn() -> Response;
+    let cases: [(&str, Busy, usize, bool); 6] = [
+        ("server/discover", || status("503 Service Unavailable", "x"), 2, true),
+        ("server/discover", || status("502 Bad Gateway", "x"), 3, true),
+        ("server/discover", || status("503 Service Unavailable", "x"), 4, false),
+        (
+            "tools/list",
+            || Some(("429 Too Many Requests", "retry-after: 1\r\n".into(), String::new())),
+            1,
+            true,
+        ),
+        (
+            "tools/list",
+            || Some(("429 Too Many Requests", "retry-after: 3600\r\n".into(), String::new())),
+            1,
+            false,
+        ),
+        ("tools/list", || status("503 Service Unavailable", "x"), 3, false),
+    ];
+    for (method, busy, times, connects) in cases {
+        let mut left = times;
+        let site = Site::new(move |request| {
+            if request.asks() == method && left > 0 {
+                left -= 1;
+                return busy();
+            }
+            modern(request)
+        })
+        .await;
+        let begun = std::time::Instant::now();
+        let connected = at(&site).connect().await;
+        assert_eq!(connected.is_ok(), connects, "{method} {times}: {connected:?}");
+        assert!(begun.elapsed().as_secs() < 5, "{method} {times}: {:?}", begun.elapsed());
+        if let Err(ConnectError { reason, .. }) = connected {
+            assert!(reason.contains("it answered HTTP"), "{reason}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_yet_is_waited_for() {
+    let place = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = place.local_addr().unwrap();
+    drop(place);
+    let web = ensemble(SecretRef::Literal(format!("http://{address}/mcp")), vec![], &Arc::default());
+    let connecting = tokio::spawn(async move { web.connect().await.map(|tools| tools.len()) });
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let _site = Site::listening(TcpListener::bind(address).await.unwrap(), modern);
+    assert_eq!(connecting.await.unwrap().unwrap(), 1);
+}
+
+/// One that breaks every stream it is asked for is not asked again without a pause.
+#[tokio::test]
+async fn broken_streams_are_not_a_storm() {
+    let site = Site::new(|request| match request.method.as_str() {
+        "GET" => Some(("200 OK", "content-type: text/event-stream\r\n".into(), "retry: 0\nid: 1\n\n".into())),
+        _ => legacy("s1", request),
+    })
+    .await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(call(&tools[0]).await, echo());
+    let asked = site.heard().iter().filter(|line| line.starts_with("GET")).count();
+    assert!((2..12).contains(&asked), "{asked} streams in two seconds");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_without_end_is_given_up() {
+    let site = Site::new(|request| match (request.method.as_str(), request.asks()) {
+        ("GET", _) => {
+            let ping = |n| format!("data: {}\n\n", json!({ "jsonrpc": "2.0", "id": n, "method": "ping" }));
+            let pings = (0..1000).map(ping).collect();
+            Some(("200 OK", "content-type: text/event-stream\r\n".to_owned(), pings))
+        }
+        // Its answers to them are not taken.
+        ("POST", "" | "tools/call") => NEVER,
+        _ => legacy("s1", request),
+    })
+    .await;
+    let web = at(&site);
+    let tools = web.connect().await.unwrap();
+    let given_up = call(&tools[0]).await;
+    let Err(InvokeError::Interrupted(text)) = given_up else { panic!("{given_up:?}") };
+    assert!(text.ends_with("the server asked more than 64 times without taking an answer"), "{text}");
+}
