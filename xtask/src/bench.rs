@@ -11,6 +11,7 @@ mod decoding;
 mod descriptors;
 mod options;
 mod samples;
+mod serve;
 mod servers;
 
 use std::ffi::OsString;
@@ -50,6 +51,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     }
     if options.wants(Part::Decode) {
         figures.extend(decoding::figures()?);
+    }
+    if options.wants(Part::Serve) {
+        figures.extend(serve::figures(&bench, &built::loaders()?)?);
     }
     if options.wants(Part::Genai) {
         figures.extend(decoding::against_genai(bench.rounds)?);

@@ -13,6 +13,13 @@ pub(crate) struct Yardsticks {
     pub(crate) stub_mcp: PathBuf,
 }
 
+/// A load, and the server that counts what comes of it.
+#[derive(Debug)]
+pub(crate) struct Loaders {
+    pub(crate) load: PathBuf,
+    pub(crate) stub_http: PathBuf,
+}
+
 /// Builds the program with these options of `cargo build` and says where it is.
 pub(crate) fn program(options: &[&str]) -> Result<PathBuf> {
     let messages = build(&[options, &["--package", "converse", "--bin", "converse"]].concat())?;
@@ -30,6 +37,14 @@ pub(crate) fn yardsticks() -> Result<Yardsticks> {
         "target/floor",
     ])?;
     Ok(Yardsticks { floor: executable(&messages, "floor")?, stub_mcp: executable(&messages, "stub-mcp")? })
+}
+
+/// The same for a load and its server.
+pub(crate) fn loaders() -> Result<Loaders> {
+    let manifest = ["--manifest-path", "xtask/floor/Cargo.toml", "--target-dir", "target/floor"];
+    let bins = ["--bin", "load", "--bin", "stub-http"];
+    let messages = build(&[&["--release", "--locked"][..], &manifest, &bins].concat())?;
+    Ok(Loaders { load: executable(&messages, "load")?, stub_http: executable(&messages, "stub-http")? })
 }
 
 /// Builds the benchmark of the decoders, if it is not there yet, and says where it is.

@@ -10,12 +10,15 @@ mod bench;
 mod built;
 mod child;
 mod codegen;
+mod conformance;
 mod figures;
 mod fuzz;
 mod interop;
 mod real;
+mod replicas;
 mod request;
 mod scenario;
+mod serving;
 mod stub;
 mod validators;
 mod wire;
@@ -28,12 +31,15 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
 chores:
-  bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|genai]
+  bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|genai|serve]
                                                 measure the program; 1 if a gate fails
+  conformance [--binary PATH] [--only WORD]…    run the protocol's conformance suite; WORD: client, server, a revision,
+                                                a scenario. 1 if something that is required does not pass
   codegen                                       write the generated pages of docs/reference
   fuzz [--runs N] [--only TARGET]… [--keep]     drive the decoders with libFuzzer
   interop [--binary PATH] [--only NAME]…        drive MCP servers of others; 1 if something is not as it should be
   real [--binary PATH]                          speak to llama.cpp's server with a model of random weights
+  replicas [--binary PATH] [--seconds N]         restart gateways behind nginx under load; 1 if a call is lost
   validators [--binary PATH] [--only NAME]…     give what we write to validators of others; 1 if one disagrees
   wire                                          hold requests against the types of the vendors' clients";
 
@@ -44,12 +50,15 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
+        [conformance::WRAPPER, words @ ..] => conformance::wrapper(words),
+        ["conformance", options @ ..] => conformance::run(options),
         ["bench", options @ ..] => bench::run(options),
         ["interop", options @ ..] => interop::run(options),
         ["validators", options @ ..] => validators::run(options),
         ["wire", options @ ..] => wire::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["real", options @ ..] => real::run(options),
+        ["replicas", options @ ..] => replicas::run(options),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
         _ => {
             eprintln!("{USAGE}");

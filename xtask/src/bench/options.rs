@@ -17,6 +17,8 @@ pub(super) enum Part {
     Decode,
     /// The same against another library. On demand only: it is built with an HTTP stack of its own.
     Genai,
+    /// `serve` under load. On demand only: it takes more than a minute.
+    Serve,
 }
 
 #[derive(Debug)]
@@ -45,12 +47,12 @@ impl Options {
     }
 
     pub(super) fn wants(&self, part: Part) -> bool {
-        self.only.map_or(part != Part::Genai, |only| only == part)
+        self.only.map_or(!matches!(part, Part::Genai | Part::Serve), |only| only == part)
     }
 
     /// Decoders are measured without the program around them, so it need not be built.
     pub(super) fn runs_program(&self) -> bool {
-        [Part::Curl, Part::Servers, Part::Check].into_iter().any(|part| self.wants(part))
+        [Part::Curl, Part::Servers, Part::Check, Part::Serve].into_iter().any(|part| self.wants(part))
     }
 }
 
@@ -62,7 +64,8 @@ impl Part {
             "check" => Ok(Self::Check),
             "decode" => Ok(Self::Decode),
             "genai" => Ok(Self::Genai),
-            _ => Err("`--only` is one of curl, servers, check, decode, genai".into()),
+            "serve" => Ok(Self::Serve),
+            _ => Err("`--only` is one of curl, servers, check, decode, genai, serve".into()),
         }
     }
 }
@@ -80,6 +83,9 @@ mod tests {
         let all = Options::read(&[]).unwrap();
         assert!(all.wants(Part::Check) && all.wants(Part::Curl) && all.wants(Part::Servers));
         assert!(all.runs_program() && !all.wants(Part::Genai));
+        let serve = Options::read(&["--only", "serve"]).unwrap();
+        assert!(serve.wants(Part::Serve) && !serve.wants(Part::Check) && serve.runs_program());
+        assert!(!all.wants(Part::Serve));
         let genai = Options::read(&["--only", "genai"]).unwrap();
         assert!(genai.wants(Part::Genai) && !genai.wants(Part::Decode) && !genai.runs_program());
         for bad in [

@@ -36,10 +36,22 @@ pub(crate) const NPM: Kit = npm(
     include_str!("../../interop/npm/package.json"),
     include_str!("../../interop/npm/package-lock.json"),
 );
+pub(crate) const MORE: Kit = npm(
+    "more",
+    include_str!("../../interop/more/package.json"),
+    include_str!("../../interop/more/package-lock.json"),
+);
+/// Clients, and the Node 22 that one of them needs.
+pub(crate) const CLIENTS: Kit = npm(
+    "clients",
+    include_str!("../../interop/clients/package.json"),
+    include_str!("../../interop/clients/package-lock.json"),
+);
 pub(crate) const TIME: Kit = python("time", include_str!("../../interop/python/time.txt"));
 pub(crate) const GIT: Kit = python("git", include_str!("../../interop/python/git.txt"));
 pub(crate) const FETCH: Kit = python("fetch", include_str!("../../interop/python/fetch.txt"));
 pub(crate) const SQLITE: Kit = python("sqlite", include_str!("../../interop/python/sqlite.txt"));
+pub(crate) const CALCULATOR: Kit = python("calculator", include_str!("../../interop/python/calculator.txt"));
 
 pub(crate) const fn npm(name: &'static str, package: &'static str, lock: &'static str) -> Kit {
     Kit { name, content: Content::Npm { package, lock } }
@@ -145,12 +157,12 @@ mod tests {
 
     #[test]
     fn every_version_is_exact() {
-        for kit in [TIME, GIT, FETCH, SQLITE] {
+        for kit in [TIME, GIT, FETCH, SQLITE, CALCULATOR] {
             let Content::Python { requirements } = kit.content else { panic!("{kit:?}") };
             assert!(requirements.contains(&format!("mcp-server-{}==", kit.name)), "{kit:?}");
             assert!(requirements.lines().all(|line| line.contains("==") && !line.contains(' ')), "{kit:?}");
         }
-        for kit in [NPM, crate::validators::taplo::KIT, crate::validators::findings::NPM] {
+        for kit in [NPM, MORE, CLIENTS, crate::validators::taplo::KIT, crate::validators::findings::NPM] {
             let Content::Npm { package, lock } = kit.content else { panic!("{kit:?}") };
             let package: serde_json::Value = serde_json::from_str(package).unwrap();
             let lock: serde_json::Value = serde_json::from_str(lock).unwrap();

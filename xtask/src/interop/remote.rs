@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::process::{end_group, wait};
+use super::process::{end_group, send, wait};
 use super::report::tail;
 use crate::Result;
 
@@ -24,15 +24,19 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Starts the command with `PORT` in its environment and waits until it listens there.
-    pub(crate) fn start(command: &[String]) -> Result<Self> {
+    /// Starts the command with `PORT` in its environment (and `{port}` replaced in its words) and waits until it listens
+    /// there.
+    pub(crate) fn start(command: &[String], environment: &[(&'static str, String)]) -> Result<Self> {
         // Free now; whoever takes it in between makes this fail, not lie.
         let address = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
         let (program, arguments) = command.split_first().ok_or("no command")?;
         let (dir, mut said) = (TempDir::new()?, tempfile::tempfile()?);
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", dir.path()).env("PORT", address.port().to_string()).current_dir(dir.path());
+        let port = address.port().to_string();
+        command.args(arguments.iter().map(|word| word.replace("{port}", &port)));
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", dir.path()).env("PORT", port).current_dir(dir.path());
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?).process_group(0);
         let child = command.spawn().map_err(|error| format!("`{program}` does not start: {error}"))?;
         let mut remote = Self { child, address, _dir: dir };
@@ -51,6 +55,16 @@ impl Remote {
 
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Tells it to end, and what was not as it should be then.
+    pub(crate) fn end(mut self) -> Result<Option<String>> {
+        send("TERM", &self.child.id().to_string())?;
+        Ok(match wait(&mut self.child, Instant::now() + LIMIT)? {
+            Some(status) if status.success() => None,
+            Some(status) => Some(format!("expected: told to end, it ends well, and not with {status}")),
+            None => Some("expected: told to end, it ends".to_owned()),
+        })
     }
 
     fn listens(&mut self) -> Result<bool> {
@@ -95,7 +109,7 @@ mod tests {
         let program = std::env::current_exe().unwrap().to_string_lossy().into_owned();
         let name = "interop::remote::tests::serve".to_owned();
         let words = [program, "--ignored".to_owned(), "--exact".to_owned(), name];
-        let remote = Remote::start(&words).unwrap();
+        let remote = Remote::start(&words, &[]).unwrap();
         let address = remote.address();
         assert!(TcpStream::connect(address).is_ok() && remote.id() > 1);
         drop(remote);
@@ -104,8 +118,12 @@ mod tests {
 
     #[test]
     fn one_that_ends_says_why() {
-        let error = Remote::start(&shell("echo no room >&2; exit 1")).unwrap_err().to_string();
-        assert!(error.contains("does not listen") && error.ends_with("no room"), "{error}");
-        assert!(Remote::start(&[]).is_err());
+        let error = Remote::start(&shell("echo {port} $PORT $A >&2; exit 1"), &[("A", "no room".to_owned())])
+            .unwrap_err()
+            .to_string();
+        let words: Vec<&str> = error.split_whitespace().rev().take(4).collect();
+        assert!(error.contains("does not listen") && words[..2] == ["room", "no"], "{error}");
+        assert_eq!(words[2], words[3], "its port in its words and in its environment: {error}");
+        assert!(Remote::start(&[], &[]).is_err());
     }
 }

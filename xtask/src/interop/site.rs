@@ -20,7 +20,7 @@ pub(crate) const CANARY: (&str, &str) = ("INTEROP_CANARY", "a-secret-of-the-pare
 /// How the program reaches a server.
 #[derive(Debug, Clone)]
 pub(crate) enum Way {
-    Stdio { command: Vec<String>, environment: Vec<(&'static str, String)> },
+    Stdio { command: Vec<String>, environment: Vec<(&'static str, String)>, grants: &'static str },
     Http { url: String },
 }
 
@@ -87,12 +87,12 @@ fn descriptor(server: &str, way: &Way) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let connection = match way {
         Way::Http { url } => format!("transport = \"http\"\nurl = {}\n", text(url)),
-        Way::Stdio { command, environment } => {
+        Way::Stdio { command, environment, grants } => {
             let command: Vec<_> = command.iter().map(|word| text(word)).collect();
             let environment: Vec<_> =
                 environment.iter().map(|(name, value)| format!("{name} = {}", text(value))).collect();
             format!(
-                "transport = \"stdio\"\ncommand = [{}]\nenvironment = {{ {} }}\n",
+                "transport = \"stdio\"\ncommand = [{}]\nenvironment = {{ {} }}\n{grants}",
                 command.join(", "),
                 environment.join(", ")
             )
@@ -115,8 +115,9 @@ mod tests {
             "{http}"
         );
         let command = ["/bin/x", "a \"b\""].map(str::to_owned).to_vec();
-        let stdio = Way::Stdio { command, environment: vec![("A", "1".to_owned()), ("B", "2".to_owned())] };
-        let wanted = "command = [\"/bin/x\", \"a \\\"b\\\"\"]\nenvironment = { A = \"1\", B = \"2\" }\n";
+        let environment = vec![("A", "1".to_owned()), ("B", "2".to_owned())];
+        let stdio = Way::Stdio { command, environment, grants: "roots = [\".\"]\n" };
+        let wanted = "command = [\"/bin/x\", \"a \\\"b\\\"\"]\nenvironment = { A = \"1\", B = \"2\" }\nroots = [\".\"]\n";
         assert!(descriptor("near", &stdio).ends_with(wanted));
     }
 

@@ -1,6 +1,7 @@
 //! One run of the program against a server, and what must come of it.
 
 use super::check::Check;
+use super::process::Ran;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -8,6 +9,8 @@ pub(crate) enum Kind {
     Call,
     /// `ask`: the understudy finds the tool.
     Ask,
+    /// `ask --dry-run`: what a model would be sent.
+    Request,
 }
 
 #[derive(Debug, Clone)]
@@ -15,30 +18,57 @@ pub(crate) struct Step {
     pub(crate) kind: Kind,
     /// The tool and its arguments, or the prompt.
     words: Vec<String>,
-    options: Vec<&'static str>,
+    options: Vec<String>,
     allowed: bool,
     pub(crate) exit: i32,
+    /// So often at most, until it is as it should be.
+    pub(crate) tries: u32,
     pub(crate) checks: Vec<Check>,
 }
 
 /// A call that succeeds.
 pub(crate) fn call(tool: &str, arguments: &[&str]) -> Step {
     let words = std::iter::once(&tool).chain(arguments).map(|word| (*word).to_owned()).collect();
-    Step { kind: Kind::Call, words, options: vec![], allowed: true, exit: 0, checks: vec![] }
+    Step { kind: Kind::Call, words, options: vec![], allowed: true, exit: 0, tries: 1, checks: vec![] }
 }
 
 /// A question that is answered with these tools, each named as in its ensemble.
 pub(crate) fn ask(server: &str, prompt: &str, tools: &[&str]) -> Step {
     let invoked = tools.iter().map(|tool| format!("{server}__{tool}")).collect();
     let checks = vec![Check::Invoked(invoked)];
-    let (words, options) = (vec![prompt.to_owned()], vec!["-o", "json"]);
-    Step { kind: Kind::Ask, words, options, allowed: true, exit: 0, checks }
+    let (words, options) = (vec![prompt.to_owned()], strings(&["-o", "json"]));
+    Step { kind: Kind::Ask, words, options, allowed: true, exit: 0, tries: 1, checks }
 }
 
 /// A question whose records are read.
 pub(crate) fn records(prompt: &str) -> Step {
-    let (words, options) = (vec![prompt.to_owned()], vec!["-o", "jsonl"]);
-    Step { kind: Kind::Ask, words, options, allowed: true, exit: 0, checks: vec![] }
+    let (words, options) = (vec![prompt.to_owned()], strings(&["-o", "jsonl"]));
+    Step { kind: Kind::Ask, words, options, allowed: true, exit: 0, tries: 1, checks: vec![] }
+}
+
+/// A resource of the server, as a model would be sent it.
+pub(crate) fn attached(server: &str, uri: &str) -> Step {
+    let options = strings(&["-a", &format!("mcp:{server}:{uri}"), "--dry-run"]);
+    let words = strings(&["What is this?"]);
+    Step { kind: Kind::Request, words, options, allowed: true, exit: 0, tries: 1, checks: vec![] }
+}
+
+/// A prompt of the server, as a model would be sent it.
+pub(crate) fn prompted(server: &str, prompt: &str, arguments: &[&str]) -> Step {
+    let options = strings(&["--prompt", &format!("{server}.{prompt}"), "--dry-run"]);
+    Step {
+        kind: Kind::Request,
+        words: strings(arguments),
+        options,
+        allowed: true,
+        exit: 0,
+        tries: 1,
+        checks: vec![],
+    }
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 impl Step {
@@ -53,9 +83,19 @@ impl Step {
         self
     }
 
+    /// A server that takes a moment to become what it should be, and says nothing of that.
+    pub(crate) fn settles(mut self) -> Self {
+        self.tries = 6;
+        self
+    }
+
+    pub(crate) fn holds(&self, ran: &Ran) -> bool {
+        ran.code == Some(self.exit) && self.checks.iter().all(|check| check.problem(ran).is_none())
+    }
+
     /// The result as JSON, of a call.
     pub(crate) fn json(mut self) -> Self {
-        self.options.push("--json");
+        self.options.push("--json".to_owned());
         self
     }
 
@@ -70,13 +110,13 @@ impl Step {
         let rule = format!("{server}.*");
         let mut words = match self.kind {
             Kind::Call => vec!["ensembles", "call"],
-            Kind::Ask => vec!["ask", "-m", "understudy", "-e", server],
+            Kind::Ask | Kind::Request => vec!["ask", "-m", "understudy", "-e", server],
         };
         words.extend(["--ensembles", ensembles]);
         if self.allowed {
             words.extend(["--allow", &rule]);
         }
-        words.extend(&self.options);
+        words.extend(self.options.iter().map(String::as_str));
         let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
         words.extend(self.words.iter().enumerate().map(|(index, word)| match (self.kind, index) {
             (Kind::Call, 0) => format!("{server}.{word}"),
@@ -112,6 +152,22 @@ mod tests {
             typed(&records("What time?")),
             "ask -m understudy -e time --ensembles DIR --allow time.* -o jsonl What time?"
         );
+        assert_eq!(
+            typed(&attached("time", "demo://a")),
+            "ask -m understudy -e time --ensembles DIR --allow time.* -a mcp:time:demo://a --dry-run What is this?"
+        );
+        assert_eq!(
+            typed(&prompted("time", "now", &["zone=UTC"])),
+            "ask -m understudy -e time --ensembles DIR --allow time.* --prompt time.now --dry-run zone=UTC"
+        );
+        let ran = |code| Ran { code: Some(code), stdout: "noon".to_owned(), ..Ran::default() };
+        let said = |text: &str| call("x", &[]).with([Check::Says(text.to_owned())]).settles();
+        assert_eq!((said("noon").tries, call("x", &[]).tries), (6, 1));
+        for (step, code, holds) in
+            [(said("noon"), 0, true), (said("noon"), 1, false), (said("night"), 0, false)]
+        {
+            assert_eq!(step.holds(&ran(code)), holds, "{step:?}");
+        }
         assert_eq!((asked.exit, call("x", &[]).exits(8).exit), (0, 8));
     }
 }

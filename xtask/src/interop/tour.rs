@@ -48,11 +48,12 @@ impl<'a> Tour<'a> {
         let (way, heard, relay, remote) = match server.transport {
             Transport::Stdio => {
                 let (relay, listened) = Relay::pipe(&command, &site.path("heard"));
-                let heard = Way::Stdio { command: listened, environment: environment.clone() };
-                (Way::Stdio { command, environment }, heard, relay, None)
+                let grants = plan.grants;
+                let heard = Way::Stdio { command: listened, environment: environment.clone(), grants };
+                (Way::Stdio { command, environment, grants }, heard, relay, None)
             }
             Transport::Http => {
-                let remote = Remote::start(&command)?;
+                let remote = Remote::start(&command, &environment)?;
                 let relay = Relay::socket(remote.address())?;
                 let way = |address| Way::Http { url: format!("http://{address}/mcp") };
                 let heard = way(relay.address().ok_or("the relay has no address")?);
@@ -66,6 +67,7 @@ impl<'a> Tour<'a> {
 
     pub(crate) fn run(mut self) -> Result<Row> {
         if self.meet()? {
+            self.probe()?;
             let ensembles = self.site.describe("ensembles", self.server.name, &self.way)?;
             for step in std::mem::take(&mut self.plan.steps) {
                 self.step(&step, &ensembles)?;
@@ -109,6 +111,23 @@ impl<'a> Tour<'a> {
         Ok(first.code == Some(0) && second.code == Some(0))
     }
 
+    /// Looked at by its command or its address alone, without a descriptor.
+    fn probe(&mut self) -> Result<()> {
+        let mut words = vec!["mcp", "probe", "--json"];
+        match &self.way {
+            Way::Stdio { command, .. } => {
+                words.push("--");
+                words.extend(command.iter().map(String::as_str));
+            }
+            Way::Http { url } => words.push(url),
+        }
+        let ran = self.converse(&words)?;
+        let found = format!("({})", ran.json()["era"].as_str().unwrap_or_default());
+        let era = met(self.server.era, &Ran { stdout: found, ..ran.clone() });
+        let offered = Check::Is("/tools_offered", self.server.tools.len().into());
+        self.judge(&ran, Some(0), &[Check::Is("/era", era.word().into()), offered], None)
+    }
+
     /// What is wrong with what it said to the server at the beginning. A session over HTTP must be ended as well.
     fn opened(&self, wanted: Opening) -> Option<String> {
         let said = self.relay.take();
@@ -122,13 +141,21 @@ impl<'a> Tour<'a> {
     }
 
     fn step(&mut self, step: &Step, ensembles: &str) -> Result<()> {
-        let ran = self.site.converse(&step.arguments(self.server.name, ensembles))?;
+        let arguments = step.arguments(self.server.name, ensembles);
+        let mut ran = self.site.converse(&arguments)?;
+        for _ in 1..step.tries {
+            if step.holds(&ran) {
+                break;
+            }
+            ran = self.site.converse(&arguments)?;
+        }
         self.judge(&ran, Some(step.exit), &step.checks, None)?;
         // What fails may fail early: no measure of a call.
         if step.exit == 0 {
             match step.kind {
                 Kind::Call => self.row.call.push(ran.took),
                 Kind::Ask => self.row.ask.push(ran.took),
+                Kind::Request => {}
             }
         }
         Ok(())
@@ -137,7 +164,7 @@ impl<'a> Tour<'a> {
     /// A server that does not start is given a hearing.
     fn broken(&mut self) -> Result<()> {
         let Some((arguments, last_words)) = self.plan.broken.take() else { return Ok(()) };
-        let way = Way::Stdio { command: words(&self.program, &arguments), environment: vec![] };
+        let way = Way::Stdio { command: words(&self.program, &arguments), environment: vec![], grants: "" };
         let ensembles = self.site.describe("broken-ensembles", self.server.name, &way)?;
         let tool = self.server.tools.first().copied().unwrap_or_default();
         self.step(&call(tool, &[]).exits(10).with([complains(last_words)]), &ensembles)

@@ -8,7 +8,7 @@ use crate::interop::check::{Check, complains, once, says};
 use crate::interop::install::NPM;
 use crate::interop::pages::Pages;
 use crate::interop::site::{CANARY, Site};
-use crate::interop::step::{Step, ask, call, records};
+use crate::interop::step::{Step, ask, attached, call, prompted, records};
 
 pub(crate) const STDIO: Server = Server {
     name: "everything",
@@ -57,7 +57,7 @@ fn http(_: &Site, _: &Pages) -> Result<Plan> {
 }
 
 fn steps(server: &str) -> Vec<Step> {
-    [plain(server), contents(), asked(server)].concat()
+    [plain(server), contents(), offered(server), asked(server)].concat()
 }
 
 fn plain(server: &str) -> Vec<Step> {
@@ -96,6 +96,29 @@ fn contents() -> Vec<Step> {
         call("get-structured-content", &["location=New York"]).with([once("\"temperature\"")]),
         call("trigger-long-running-operation", &["duration=1", "steps=2"])
             .with([once("Long running operation completed")]),
+    ]
+}
+
+/// Resources, prompts, and what is suggested for their arguments.
+fn offered(server: &str) -> Vec<Step> {
+    vec![
+        attached(server, "demo://resource/static/document/architecture.md")
+            .with([says("This documentation summarizes the current layout")]),
+        // One of a template.
+        attached(server, "demo://resource/dynamic/text/7")
+            .with([says("Resource 7: This is a plaintext resource")]),
+        attached(server, "demo://nowhere").exits(2).with([complains("demo://nowhere")]),
+        prompted(server, "simple-prompt", &[]).with([says("This is a simple prompt without arguments.")]),
+        prompted(server, "args-prompt", &["city=Paris"]).with([says("What's weather in Paris?")]),
+        prompted(server, "resource-prompt", &["resourceType=Text", "resourceId=1"]).with([
+            says("Please analyze the following resource"),
+            says("Resource 1: This is a plaintext resource"),
+        ]),
+        prompted(server, "args-prompt", &[]).exits(2).with([complains("`city`")]),
+        prompted(server, "completable-prompt", &[])
+            .exits(2)
+            .with([complains("Engineering, Sales, Marketing, Support")]),
+        prompted(server, "nothing", &[]).exits(2).with([complains("no prompt `nothing`")]),
     ]
 }
 

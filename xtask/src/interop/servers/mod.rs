@@ -1,6 +1,7 @@
 //! The servers: what each is, what it offers, and what is tried with it.
 
 mod everything;
+mod more;
 mod node;
 mod python;
 
@@ -56,22 +57,36 @@ pub(crate) struct Plan {
     pub(crate) before: Vec<Command>,
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(&'static str, String)>,
+    /// What it may ask of its client: lines of `[connection]`.
+    pub(crate) grants: &'static str,
     pub(crate) steps: Vec<Step>,
     /// Arguments with which it does not start, and what it says then.
     pub(crate) broken: Option<(Vec<String>, &'static str)>,
 }
 
-pub(crate) const ALL: [Server; 9] = [
+/// What the clients of others must see behind the gateway.
+pub(crate) const EVERYTHING: &[&str] = everything::STDIO.tools;
+
+pub(crate) const ALL: [Server; 15] = [
     everything::STDIO,
     everything::HTTP,
     node::FILESYSTEM,
+    node::ROOTS,
     node::MEMORY,
     node::THINKING,
     python::TIME,
     python::GIT,
     python::FETCH,
     python::SQLITE,
+    python::CALCULATOR,
+    more::PLAYWRIGHT,
+    more::CHROME,
+    more::CONTEXT7,
+    more::CONTEXT7_HTTP,
 ];
+
+/// Servers that are known and not tried, and why.
+pub(crate) const SKIPPED: [(&str, &str); 1] = [("markitdown", "its packages are 500 MB")];
 
 #[cfg(test)]
 mod tests {

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::{Era, Plan, Server, Transport};
 use crate::Result;
-use crate::interop::check::{complains, once, says};
+use crate::interop::check::{Check, complains, once, says};
 use crate::interop::install::NPM;
 use crate::interop::pages::{Pages, WORDS};
 use crate::interop::site::Site;
-use crate::interop::step::{ask, call};
+use crate::interop::step::{Step, ask, call};
 
 pub(crate) const FILESYSTEM: Server = Server {
     name: "filesystem",
@@ -34,6 +34,9 @@ pub(crate) const FILESYSTEM: Server = Server {
     ],
     plan: filesystem,
 };
+
+/// The same, told by its client where it may go.
+pub(crate) const ROOTS: Server = Server { name: "filesystem-roots", plan: roots, ..FILESYSTEM };
 
 pub(crate) const MEMORY: Server = Server {
     name: "memory",
@@ -87,6 +90,27 @@ fn filesystem(site: &Site, _: &Pages) -> Result<Plan> {
     ];
     let broken = Some((vec!["/nowhere".to_owned()], "Cannot access directory /nowhere"));
     Ok(Plan { arguments: vec![files], steps, broken, ..Plan::default() })
+}
+
+/// Roots take the place of the directories it was started with.
+fn roots(site: &Site, _: &Pages) -> Result<Plan> {
+    let [told, started] = ["told", "started"].map(|name| site.work(name));
+    for dir in [&told, &started] {
+        fs::create_dir_all(dir)?;
+        fs::write(dir.join("moon.txt"), format!("{WORDS}\n"))?;
+    }
+    let [told, started] = [told, started].map(|dir| dir.display().to_string());
+    let [inside, outside] = [&told, &started].map(|dir| format!("path={dir}/moon.txt"));
+    let steps: Vec<Step> = vec![
+        call("list_allowed_directories", &[]).with([says(&told), Check::Lacks(started.clone())]),
+        call("read_text_file", &[&inside]).with([once(WORDS)]),
+        call("read_text_file", &[&outside]).exits(10).with([complains("outside allowed directories")]),
+        ask(ROOTS.name, &format!("Read the text file {told}/moon.txt"), &["read_text_file"])
+            .with([says(WORDS)]),
+    ];
+    // It asks for them once it has begun to take calls.
+    let steps = steps.into_iter().map(Step::settles).collect();
+    Ok(Plan { arguments: vec![started], grants: "roots = [\"told\"]\n", steps, ..Plan::default() })
 }
 
 fn memory(site: &Site, _: &Pages) -> Result<Plan> {

@@ -62,6 +62,15 @@ pub(crate) const SQLITE: Server = Server {
     ..TIME
 };
 
+pub(crate) const CALCULATOR: Server = Server {
+    name: "calculator",
+    kit: install::CALCULATOR,
+    program: "mcp-server-calculator",
+    tools: &["calculate"],
+    plan: calculator,
+    ..SQLITE
+};
+
 fn time(_: &Site, _: &Pages) -> Result<Plan> {
     let ask = |prompt: &str, tools: &[&str]| ask(TIME.name, prompt, tools);
     let now = "get_current_time";
@@ -136,6 +145,17 @@ fn sqlite(site: &Site, _: &Pages) -> Result<Plan> {
         ask("Execute the query \"SELECT name FROM moons\"", "read_query").with([says("'Io'")]),
     ];
     Ok(Plan { arguments: vec!["--db-path".to_owned(), file], steps, ..Plan::default() })
+}
+
+fn calculator(_: &Site, _: &Pages) -> Result<Plan> {
+    let steps = vec![
+        // As text, and as structured content around it.
+        call("calculate", &["expression=2 * (3 + 4)"]).with([once("14")]),
+        call("calculate", &["expression=1 / 0"]).exits(10).with([complains("division by zero")]),
+        call("calculate", &[]).exits(2).with([complains("expression")]),
+        ask(CALCULATOR.name, "@calculator.calculate expression=\"7 * 6\"", &["calculate"]).with([says("42")]),
+    ];
+    Ok(Plan { steps, ..Plan::default() })
 }
 
 fn words(words: &[&str]) -> Vec<String> {
