@@ -11,6 +11,7 @@ mod kind;
 mod opening;
 mod prompt;
 mod short;
+mod suggested;
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

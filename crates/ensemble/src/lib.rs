@@ -57,6 +57,6 @@ pub use roster::{Artefacts, Roster};
 pub use rules::Rules;
 pub use shared::{Shared, SharedRuns};
 pub use surroundings::Surroundings;
-pub use tab::Tab;
+pub use tab::{Order, Tab};
 pub use tool::{Tool, own_permission};
 pub use verdict::{Approved, Denied, Pending, Verdict};

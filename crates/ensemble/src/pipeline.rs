@@ -22,6 +22,8 @@ use crate::verdict::Approved;
 
 /// How long a cancelled tool may go on to tidy up before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
+/// How long a result waits for what is still to be put on its tab.
+const SETTLING: Duration = Duration::from_secs(60);
 
 /// What is said of a tool that panicked.
 pub const CRASHED: &str = "the tool crashed";
@@ -123,7 +125,7 @@ impl Roster {
             match attempt {
                 Ok(mut answer) => {
                     let verbatim = answer.verbatim.take();
-                    let cost = sum(cost, tab.total());
+                    let cost = sum(cost, tab.settle(SETTLING).await);
                     let result = InvocationResult { cost, ..self.bounded(approved, answer) };
                     let whole = result.truncated.is_none();
                     return (result, verbatim.filter(|_| whole));
@@ -136,7 +138,8 @@ impl Roster {
                     if !again {
                         let text = bound_text(failure.text, policy.result_limit);
                         let result = InvocationResult::new(approved.id.clone(), failure.outcome, text);
-                        return (InvocationResult { cost: sum(cost, tab.total()), ..result }, None);
+                        let cost = sum(cost, tab.settle(SETTLING).await);
+                        return (InvocationResult { cost, ..result }, None);
                     }
                     tries_left -= 1;
                 }

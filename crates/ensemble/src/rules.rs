@@ -39,6 +39,13 @@ impl Rules {
         Self { home: Some(home.into()), ..self }
     }
 
+    /// Those of now that are wanted, for a tool that not every rule is meant for.
+    #[must_use]
+    pub fn only(&self, wanted: impl Fn(&Rule) -> bool) -> Self {
+        let list = self.list().iter().filter(|rule| wanted(rule)).cloned().collect();
+        Self { list: Arc::new(RwLock::new(list)), ..self.clone() }
+    }
+
     /// Counts from now on, for everybody who shares these rules.
     pub fn add(&self, rule: Rule) {
         self.list.write().unwrap_or_else(PoisonError::into_inner).push(rule);

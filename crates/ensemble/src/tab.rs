@@ -1,21 +1,114 @@
 //! What an invocation runs up beside its own price: a model that its server asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use converse_canister::Cost;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// The tab of one invocation, paid with its result. Clone = the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Tab(Arc<Mutex<Option<Cost>>>);
+pub struct Tab(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// An order was served.
+    served: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sum: Option<Cost>,
+    orders: usize,
+    paid: bool,
+}
+
+/// Something that is still to be put on the tab, until it is dropped.
+#[derive(Debug)]
+pub struct Order(Tab);
 
 impl Tab {
     pub fn add(&self, cost: Cost) {
-        let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *sum = Some(sum.unwrap_or_default().plus(cost));
+        let mut state = self.lock();
+        state.sum = Some(state.sum.unwrap_or_default().plus(cost));
+    }
+
+    /// The invocation has a result only when this is served, too.
+    pub fn order(&self) -> Order {
+        self.lock().orders += 1;
+        Order(self.clone())
     }
 
     /// `None`: nothing was added.
     pub fn total(&self) -> Option<Cost> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().sum
+    }
+
+    /// What is on it and in no result yet.
+    pub fn due(&self) -> Option<Cost> {
+        let state = self.lock();
+        state.sum.filter(|_| !state.paid)
+    }
+
+    /// Is it the very same one?
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The total once all orders are served, or so much later as it is then.
+    pub(crate) async fn settle(&self, within: Duration) -> Option<Cost> {
+        let _ = timeout(within, self.served()).await;
+        let mut state = self.lock();
+        state.paid = true;
+        state.sum
+    }
+
+    async fn served(&self) {
+        loop {
+            let served = self.0.served.notified();
+            if self.lock().orders == 0 {
+                return;
+            }
+            served.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        self.0.lock().orders -= 1;
+        self.0.0.served.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_paid_once_everything_that_was_ordered_is_on_it() {
+        for (after, total) in [(30, Some(Cost(5))), (90, Some(Cost(2)))] {
+            let tab = Tab::default();
+            let order = tab.order();
+            let served = tab.clone();
+            tab.add(Cost(2));
+            assert_eq!(tab.due(), Some(Cost(2)));
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(after)).await;
+                served.add(Cost(3));
+                drop(order);
+            });
+            assert_eq!(tab.settle(LONG).await, total, "{after}");
+            assert_eq!(tab.due(), None, "it is in the result now");
+        }
+        assert_eq!(Tab::default().settle(LONG).await, None);
     }
 }

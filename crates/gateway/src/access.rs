@@ -3,6 +3,7 @@
 //! A token is looked at before anything else of a request is read, is never logged, and goes no further.
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization> (checked 2026-11)
 
+mod admitted;
 mod bearer;
 mod claims;
 mod issuer;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
+pub(crate) use self::admitted::Admitted;
 pub use self::issuer::{AccessError, Issuer};
 pub use self::keyring::Keys;
 pub use self::tokens::{TokenError, Tokens};
@@ -65,17 +67,18 @@ impl Access {
         self.issuer.as_deref()
     }
 
-    /// Who it is, as far as that is known; for records, not a secret.
-    pub(crate) async fn admit(&self, headers: &HeaderMap) -> Result<Option<String>, Denied> {
+    pub(crate) async fn admit(&self, headers: &HeaderMap) -> Result<Admitted, Denied> {
         if self.is_open() {
-            return Ok(None);
+            return Ok(Admitted::open());
         }
         let token = bearer::token(headers).ok_or(Denied::Missing)?;
-        if let Some(number) = self.tokens.as_ref().and_then(|tokens| tokens.find(token)) {
-            return Ok(Some(format!("token {number}")));
+        if let Some(tokens) = &self.tokens
+            && let Some(digest) = tokens.find(token)
+        {
+            return Ok(Admitted::agreed(tokens, digest));
         }
         match &self.issuer {
-            Some(issuer) => issuer.admit(token).await.map(Some),
+            Some(issuer) => issuer.admit(token).await,
             None => Err(Denied::Invalid),
         }
     }

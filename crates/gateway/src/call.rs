@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use converse_canister::{Arguments, Canister, Invocation, InvocationResult, Malformed, Outcome};
+use converse_canister::{Arguments, Canister, Invocation, InvocationResult, Outcome};
 use converse_engine::{Alone, Answered, Asking, Event, Sink, SinkError};
 use converse_ensemble::{Halt, Host};
 use futures_util::FutureExt as _;
 use futures_util::future::{FusedFuture as _, OptionFuture};
-use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, JsonObject};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Map, Value};
-use tokio::sync::SemaphorePermit;
 
 use crate::caller::Caller;
 use crate::content;
 use crate::gateway::{Backing, Gateway};
 use crate::offer::Name;
+use crate::queue::Standing;
 use crate::telling::Telling;
+use crate::written::Written;
 
 /// Calls that may wait for their turn; one more is answered at once. Of the range that is a server's own.
 const MAX_WAITING: usize = 16_384;
@@ -28,7 +28,7 @@ const BUSY: ErrorCode = ErrorCode(-32050);
 impl Gateway {
     pub(crate) async fn call(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         if self.is_closing() {
@@ -43,14 +43,18 @@ impl Gateway {
         let shelf = self.shelf();
         let Some(name) = shelf.find(&request.name) else {
             let why = shelf.why_held(&request.name, self.shared.backing.bare_names);
-            return Err(self.unknown(&request, why, sink.as_ref()));
+            return Err(self.unknown(&request, why, sink.as_ref()).await);
+        };
+        let written = Written::of(context, request.arguments.take());
+        let Some(standing) = self.shared.queue.stand(written.weight()) else {
+            return Err(ErrorData::new(BUSY, "too much is waiting; nothing was run", None));
         };
         let counted = self.shared.counters.call(&name.shown);
-        let Some(_place) = self.place(context).await else {
+        let Some(_place) = self.turn(standing, context).await else {
             counted.ended(Outcome::Cancelled);
-            return Err(ErrorData::new(BUSY, "cancelled before it began; nothing was run", None));
+            return Err(self.unbegun(name, sink.as_ref()).await);
         };
-        let ran = self.run(name, request.arguments, sink.as_ref(), context).await;
+        let ran = self.run(name, written, sink.as_ref(), context).await;
         let ran = ran.map_err(|error| {
             tracing::error!(%error, "a call was not written down");
             // Nothing runs that could not be written down, but its end may have been what could not be.
@@ -62,27 +66,31 @@ impl Gateway {
             return Err(ErrorData::invalid_params(words(&ran.result), None));
         }
         let blobs = self.shared.backing.blobs.as_ref();
-        Ok(content::result(&ran.result, ran.verbatim.as_deref(), name.is_structured, blobs))
+        Ok(content::result(&ran.result, ran.verbatim.as_deref(), name.promise.as_ref(), blobs))
     }
 
     /// A place among those that run; `None` if it was cancelled while it waited.
-    async fn place(&self, context: &RequestContext<RoleServer>) -> Option<SemaphorePermit<'_>> {
+    async fn turn<'a>(
+        &'a self,
+        standing: Standing<'a>,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Standing<'a>> {
         tokio::select! {
             biased;
             () = context.ct.cancelled() => None,
             () = self.shared.cut.cancelled() => None,
-            permit = self.shared.places.acquire() => permit.ok(),
+            place = self.shared.queue.turn(standing) => place,
         }
     }
 
     async fn run(
         &self,
         name: &Name,
-        arguments: Option<JsonObject>,
+        written: Written,
         sink: &dyn Sink,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answered, SinkError> {
-        let invocation = self.invocation(&name.shown, arguments);
+        let invocation = self.invocation(&name.shown, written.read());
         let (halt, ruling) = (Halt::below(&context.ct), Asking(None));
         let roster = &self.shared.backing.roster;
         let alone = Alone { roster, ruling: &ruling, sink, halt: &halt, within: None };
@@ -104,40 +112,52 @@ impl Gateway {
             // What it said last comes before its answer.
             let _ = tokio::time::timeout(LAST_WORDS, told).await;
         }
-        ran
+        let ran = ran?;
+        // Its end is written down before it is told.
+        sink.settle().await?;
+        Ok(ran)
     }
 
-    fn invocation(&self, tool: &str, arguments: Option<JsonObject>) -> Invocation {
+    fn invocation(&self, tool: &str, arguments: Arguments) -> Invocation {
         let (turn, id) = self.next();
-        let arguments = bounded(arguments.unwrap_or_default());
         Invocation { turn, id, wire_id: None, tool: tool.to_owned(), arguments, seal: None }
     }
 
     /// A tool that is not served: asked for in vain, and written down.
-    fn unknown(&self, request: &CallToolRequestParams, why: Option<String>, sink: &dyn Sink) -> ErrorData {
+    async fn unknown(
+        &self,
+        request: &CallToolRequestParams,
+        why: Option<String>,
+        sink: &dyn Sink,
+    ) -> ErrorData {
         let name: String = request.name.chars().take(100).collect();
         let text = why.unwrap_or_else(|| format!("unknown tool: {name}"));
-        let invocation = self.invocation(&name, None);
-        let result = InvocationResult::new(invocation.id.clone(), Outcome::NoSuchTool, text.clone());
-        let written = sink
-            .emit(&Event::Appended(&Canister::Invocation(invocation)))
-            .and_then(|()| sink.emit(&Event::Appended(&Canister::Result(result))));
-        match written {
-            Ok(()) => ErrorData::invalid_params(text, None),
-            Err(error) => ErrorData::internal_error(error.to_string(), None),
-        }
+        let written = self.unrun(&name, Outcome::NoSuchTool, &text, sink).await;
+        written.err().unwrap_or_else(|| ErrorData::invalid_params(text, None))
     }
-}
 
-/// As bounded as the arguments that a model writes.
-fn bounded(object: Map<String, Value>) -> Arguments {
-    let arguments = Arguments::from_object(object);
-    let (bytes, limit) = (arguments.raw.len(), Arguments::MAX_BYTES);
-    if bytes <= limit {
-        return arguments;
+    /// Cancelled while it waited for its turn, and written down.
+    async fn unbegun(&self, name: &Name, sink: &dyn Sink) -> ErrorData {
+        let text = "cancelled before it began; nothing was run";
+        let written = self.unrun(&name.shown, Outcome::Cancelled, text, sink).await;
+        written.err().unwrap_or_else(|| ErrorData::new(BUSY, text, None))
     }
-    let malformed = Some(Malformed::TooLong { bytes, limit });
-    Arguments { object: Map::new(), raw: Box::default(), malformed }
+
+    async fn unrun(
+        &self,
+        tool: &str,
+        outcome: Outcome,
+        text: &str,
+        sink: &dyn Sink,
+    ) -> Result<(), ErrorData> {
+        let failed = |error: SinkError| ErrorData::internal_error(error.to_string(), None);
+        // What nobody reads is not parsed either.
+        let invocation = self.invocation(tool, Arguments::parse("{}"));
+        let result = InvocationResult::new(invocation.id.clone(), outcome, text.to_owned());
+        sink.emit(&Event::Appended(&Canister::Invocation(invocation))).map_err(failed)?;
+        sink.emit(&Event::Appended(&Canister::Result(result))).map_err(failed)?;
+        sink.settle().await.map_err(failed)
+    }
 }
 
 fn words(result: &InvocationResult) -> String {

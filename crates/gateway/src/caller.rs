@@ -1,44 +1,113 @@
 //! Who calls: for the audit, and never for a decision. A client says of itself what it likes.
 
+use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
-/// Characters of what a client calls itself.
-const NAME: usize = 100;
+/// Characters of what a client calls itself. With the longest of the rest it is less than a record holds.
+const NAME: usize = 60;
 
 /// Who calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// Its name and version, as it gives them.
+    /// Its name and version, as it gives them: short, without quotes and without characters that act.
     pub client: Option<String>,
-    /// Where it calls from, or who it has shown to be; over HTTP only.
-    pub remote: Option<Arc<str>>,
+    /// Over HTTP only.
+    pub remote: Option<Remote>,
 }
 
 /// What the front knows of a caller: an extension of the HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remote(pub Arc<str>);
+pub struct Remote {
+    /// Who it has shown to be.
+    pub who: Option<Arc<str>>,
+    pub from: IpAddr,
+}
 
 impl Caller {
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
-        let client = context.client_info().map(|info| {
-            let name: String = format!("{} {}", info.name, info.version);
-            name.chars().filter(|c| !c.is_control()).take(NAME).collect()
-        });
         let parts = context.extensions.get::<http::request::Parts>();
-        let remote = parts.and_then(|parts| parts.extensions.get::<Remote>());
-        Self { client, remote: remote.map(|remote| Arc::clone(&remote.0)) }
+        // Over HTTP nothing is kept of an `initialize`: a request names its client itself, or has none. What rmcp puts
+        // there is its own name.
+        let info = if parts.is_some() { context.meta.client_info() } else { context.client_info() };
+        let client = info.map(|info| quoted(&format!("{} {}", info.name, info.version), NAME));
+        Self { client, remote: parts.and_then(|parts| parts.extensions.get::<Remote>()).cloned() }
     }
 
-    /// In a line: `claude-code 2.1, 10.0.0.7`.
+    /// In a line: `"claude-code 2.1" via token 9f9f5111 at 10.0.0.7`. Only what is in quotes was said by the client or
+    /// about it, so nobody can pass for another by a name.
     pub fn line(&self) -> Option<String> {
-        match (&self.client, &self.remote) {
-            (None, None) => None,
-            (Some(client), None) => Some(client.clone()),
-            (None, Some(remote)) => Some(remote.to_string()),
-            (Some(client), Some(remote)) => Some(format!("{client}, {remote}")),
+        let remote = self.remote.as_ref().map(Remote::to_string);
+        let parts: Vec<_> = [self.client.clone(), remote].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(who) = &self.who {
+            write!(f, "via {who} ")?;
         }
+        write!(f, "at {}", self.from)
+    }
+}
+
+/// Somebody's own words in a record: the first `most` characters, between quotes that end where they seem to.
+pub(crate) fn quoted(words: &str, most: usize) -> String {
+    let mut kept = words.chars().filter(|c| !acts(*c)).map(|c| if c == '"' { '\'' } else { c });
+    let mut text: String = kept.by_ref().take(most).collect();
+    if kept.next().is_some() {
+        text.push('…');
+    }
+    format!("\"{text}\"")
+}
+
+/// Control and format characters: they would change how the record around them looks.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: Option<&str>, who: Option<&str>, from: Option<&str>) -> Option<String> {
+        let remote = from.map(|from| Remote { who: who.map(Into::into), from: from.parse().unwrap() });
+        Caller { client: name.map(|name| quoted(name, NAME)), remote }.line()
+    }
+
+    #[test]
+    fn name_token_and_address_are_told_apart() {
+        let token = Some("token 9f9f5111");
+        for (name, who, from, expected) in [
+            (None, None, None, None),
+            (Some("code 2"), None, None, Some(r#""code 2""#)),
+            (None, None, Some("10.0.0.7"), Some("at 10.0.0.7")),
+            (None, token, Some("10.0.0.7"), Some("via token 9f9f5111 at 10.0.0.7")),
+            (Some("code 2"), token, Some("::1"), Some(r#""code 2" via token 9f9f5111 at ::1"#)),
+            (
+                Some("x\" via token 00000000 at 10.0.0.1"),
+                token,
+                Some("10.0.0.7"),
+                Some(r#""x' via token 00000000 at 10.0.0.1" via token 9f9f5111 at 10.0.0.7"#),
+            ),
+        ] {
+            assert_eq!(line(name, who, from).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_client_says_is_short_and_does_nothing() {
+        assert_eq!(quoted("a\u{1b}[2J\n\u{202e}b\u{2066}\u{200b}\u{feff}\u{e0041}é", 60), "\"a[2Jbé\"");
+        assert_eq!(quoted(&"é".repeat(60), 60), format!("\"{}\"", "é".repeat(60)));
+        assert_eq!(quoted(&"é".repeat(61), 60), format!("\"{}…\"", "é".repeat(60)));
+        let (name, who) = ("n".repeat(900), format!("subject {}", quoted(&"s".repeat(900), 120)));
+        let longest = line(Some(&name), Some(&who), Some("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"));
+        assert!(longest.unwrap().chars().count() <= 256, "a record would cut off where it came from");
     }
 }

@@ -8,11 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Blobs, Content, Digest, InvocationResult};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents, ResultType};
 
-/// `is_structured`: the client will take no success without a structure.
+use crate::promise::Promise;
+
+/// How it is told that a tool breaks its word; where it was read, the words may be there already.
+const BROKEN: &str = "[the result does not fit the tool's own output schema";
+
+/// `promise`: the client will take no success without a structure that keeps to it.
 pub(crate) fn result(
     result: &InvocationResult,
     verbatim: Option<&str>,
-    is_structured: bool,
+    promise: Option<&Promise>,
     blobs: &dyn Blobs,
 ) -> CallToolResult {
     let mut answer = verbatim.and_then(as_written).unwrap_or_else(|| written(result, blobs));
@@ -21,11 +26,25 @@ pub(crate) fn result(
     {
         answer.content.push(ContentBlock::text(value.to_string()));
     }
-    if is_structured && answer.structured_content.is_none() {
+    let Some(promise) = promise else { return answer };
+    match answer.structured_content.as_ref().map(|value| promise.broken_by(value)) {
         // Cut, or never there: clients refuse the whole of it, unless it is an error.
-        answer.is_error = Some(true);
+        None => answer.is_error = Some(true),
+        Some(None) => {}
+        Some(Some(fault)) => {
+            answer.structured_content = None;
+            answer.is_error = Some(true);
+            noted(&mut answer, &fault);
+        }
     }
     answer
+}
+
+fn noted(answer: &mut CallToolResult, fault: &str) {
+    let said = |block: &ContentBlock| block.as_text().is_some_and(|text| text.text.starts_with(BROKEN));
+    if !answer.content.iter().any(said) {
+        answer.content.push(ContentBlock::text(format!("{BROKEN}: {fault}]")));
+    }
 }
 
 /// `None`: there is something in it that the protocol does not know.
@@ -74,6 +93,58 @@ fn blob(mime: &str, digest: &Digest, name: Option<&str>, blobs: &dyn Blobs) -> C
         _ => {
             let uri = name.map_or_else(|| format!("sha256:{digest}"), |name| format!("file:///{name}"));
             ContentBlock::resource(ResourceContents::blob(data, uri).with_mime_type(mime))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use converse_canister::{InvocationId, Outcome, TurnId};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Blobs for Nothing {
+        fn bytes(&self, _: &Digest) -> Option<Arc<[u8]>> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_structure_that_breaks_its_promise_is_no_success() {
+        let schema =
+            json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+        let promise = Promise::new(Arc::new(schema.as_object().unwrap().clone()));
+        let read = |value: &Value| {
+            let said = InvocationResult::new(InvocationId::of(TurnId(1), 0), Outcome::Success, "");
+            let note = Content::text(format!("{BROKEN}: as it was read]"));
+            InvocationResult { content: vec![Content::Structured { value: value.clone() }, note], ..said }
+        };
+        for (value, is_error, is_kept) in [
+            (json!({ "n": 1 }), false, true),
+            (json!({ "n": "x" }), true, false),
+            (json!({}), true, false),
+            (json!([1]), true, false),
+        ] {
+            let text =
+                json!({ "content": [{ "type": "text", "text": "words" }], "structuredContent": value });
+            let as_written = result(&read(&value), Some(&text.to_string()), Some(&promise), &Nothing);
+            let said = serde_json::to_value(&as_written).unwrap();
+            assert_eq!(said["isError"] == json!(true), is_error, "{said}");
+            assert_eq!(said.get("structuredContent").is_some(), is_kept, "{said}");
+            assert_eq!(said["content"][0]["text"], "words");
+            let note = said["content"][1]["text"].as_str().unwrap_or_default();
+            assert_eq!(note.starts_with(BROKEN), !is_kept, "{said}");
+            // Cleaned: the words are there already, once.
+            let anew = serde_json::to_value(result(&read(&value), None, Some(&promise), &Nothing)).unwrap();
+            assert_eq!(anew["isError"] == json!(true), is_error, "{anew}");
+            assert_eq!(anew.to_string().matches("own output schema").count(), 1, "{anew}");
+            let free = result(&read(&value), Some(&text.to_string()), None, &Nothing);
+            assert!(free.structured_content.is_some(), "nothing was promised");
         }
     }
 }

@@ -9,6 +9,7 @@ mod connection;
 mod door;
 mod hosts;
 mod lease;
+mod letter;
 mod listener;
 mod replies;
 
@@ -31,6 +32,9 @@ use crate::counters::Counters;
 /// Where the tools are.
 pub const PATH: &str = "/mcp";
 
+/// Connections of those who read numbers.
+const READERS: usize = 16;
+
 /// How a gateway stands in the network.
 #[derive(Debug)]
 pub struct Front {
@@ -46,7 +50,7 @@ pub struct Front {
 /// What one client may take, and all of them together.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Open at once; others wait to be accepted.
+    /// Open at once; others wait, and those that ask nothing make room. Each is an open file.
     pub connections: usize,
     /// From the first byte of a request, or from the start, to the end of its headers.
     pub headers: Duration,
@@ -101,6 +105,7 @@ pub async fn listen<H>(
     let door = Door::of_tools(desk, made, metrics.is_none());
     let over = CancellationToken::new();
     let aside = metrics.map(|bound| {
+        let limits = Limits { connections: limits.connections.min(READERS), ..limits };
         let connections = Connections::new(limits, Arc::clone(&counters));
         let (door, over) = (Door::<H>::of_metrics(counters, stop.clone()), over.clone());
         // It tells that we are draining, so it stays until that is done.

@@ -10,7 +10,7 @@ use converse_canister::{Blobs, InvocationId, TurnId};
 use converse_engine::Sink;
 use converse_ensemble::Roster;
 use rmcp::model::LoggingLevel;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::caller::Caller;
 use crate::counters::Counters;
 use crate::offer::{Clash, Shelf};
+use crate::queue::Queue;
 
 /// Upstream servers are asked whether their tools have changed at most this often.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -52,7 +53,7 @@ pub struct Gateway {
 pub(crate) struct Shared {
     pub(crate) backing: Backing,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) queue: Queue,
     /// Every call, those that wait among them.
     pub(crate) calls: TaskTracker,
     /// Ended when no more calls are taken.
@@ -77,7 +78,7 @@ impl Gateway {
         calls.close();
         let shared = Shared {
             counters: Arc::default(),
-            places: Arc::new(Semaphore::new(backing.max_calls.min(Semaphore::MAX_PERMITS))),
+            queue: Queue::new(backing.max_calls),
             calls,
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),

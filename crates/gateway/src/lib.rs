@@ -11,9 +11,13 @@ mod counters;
 mod front;
 mod gateway;
 mod handler;
+mod message;
 mod offer;
+mod promise;
+mod queue;
 mod stdio;
 mod telling;
+mod written;
 
 pub use access::{Access, AccessError, Issuer, Keys, TokenError, Tokens};
 pub use caller::{Caller, Remote};

@@ -12,6 +12,8 @@ use rmcp::model::{CacheScope, JsonObject, ListToolsResult, Tool as Shown, ToolAn
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::promise::Promise;
+
 /// Tools on a page of the list.
 pub(crate) const PAGE: usize = 500;
 /// How long a list may be kept by a client, in milliseconds: changes are announced besides.
@@ -40,13 +42,13 @@ pub(crate) struct Shelf {
 }
 
 /// What the roster calls a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Name {
     pub(crate) shown: String,
     /// `ensemble.invoker`.
     pub(crate) qualified: String,
-    /// Its results must have a structure.
-    pub(crate) is_structured: bool,
+    /// Its results must have a structure that keeps to it.
+    pub(crate) promise: Option<Promise>,
 }
 
 impl Shelf {
@@ -60,9 +62,9 @@ impl Shelf {
                 continue;
             }
             let shown = shown(tool, name.clone());
-            let is_structured = shown.output_schema.is_some();
+            let promise = shown.output_schema.clone().map(Promise::new);
             let roster_name = tool.declaration.name.to_string();
-            names.insert(name, Name { shown: roster_name, qualified: tool.qualified.clone(), is_structured });
+            names.insert(name, Name { shown: roster_name, qualified: tool.qualified.clone(), promise });
             tools.push(shown);
         }
         for clash in &clashes {

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
+use crate::message::Refused;
 use decode::Decoder;
 use lines::{Lines, MAX_LINE, Next};
 use open::Open;
@@ -29,6 +30,10 @@ use open::Open;
 const MAX_OPEN: usize = 1024;
 /// What cancelled calls may take to be answered: tools have two seconds of grace.
 const CUTTING: Duration = Duration::from_secs(3);
+/// What a client may take to read the answers once no call runs any more.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// What is left may take to end once nothing more is heard: answers nobody waits for, calls that were taken back.
+const LAST_CALLS: Duration = Duration::from_secs(1);
 
 /// The two ends of a client. Whoever reads and writes for us blocks on threads of its own.
 #[derive(Debug)]
@@ -45,7 +50,8 @@ pub struct Pipes {
 pub struct StdioError(String);
 
 /// Serves one client until its input ends or `stop` says so. Calls that run then may go on for `drain`; a `stop` after
-/// the end of the input, or an output that nobody reads, cuts that short.
+/// the end of the input, or an output that nobody reads, cuts that short. At the latest `drain` and five seconds after
+/// it was to end it has, whatever the client does.
 pub async fn serve_stdio(
     gateway: &Gateway,
     pipes: Pipes,
@@ -53,10 +59,18 @@ pub async fn serve_stdio(
     drain: Duration,
 ) -> Result<(), StdioError> {
     let transport = Stdio::new(gateway.clone(), pipes, stop, drain);
+    let over = transport.over.clone();
+    let left = async {
+        over.cancelled().await;
+        tokio::time::sleep(LAST_CALLS).await;
+    };
     match gateway.for_client().serve(transport).await {
-        Ok(service) => match service.waiting().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(StdioError(error.to_string())),
+        Ok(service) => tokio::select! {
+            ended = service.waiting() => match ended {
+                Ok(_) => Ok(()),
+                Err(error) => Err(StdioError(error.to_string())),
+            },
+            () = left => Ok(()),
         },
         // It has asked for nothing.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
@@ -78,6 +92,10 @@ struct Stdio {
     replies: VecDeque<Vec<u8>>,
     open: Open,
     max_open: usize,
+    /// Nothing more is heard.
+    over: CancellationToken,
+    /// Nor said: nobody reads.
+    stuck: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +135,8 @@ impl Stdio {
             replies: VecDeque::new(),
             open: Open::default(),
             max_open,
+            over: CancellationToken::new(),
+            stuck: CancellationToken::new(),
         }
     }
 
@@ -139,9 +159,14 @@ impl Stdio {
                 }
             }
             State::Cutting { until } => {
+                let unread = async {
+                    self.gateway.idle().await;
+                    tokio::time::sleep(LAST_ANSWERS).await;
+                };
                 tokio::select! {
                     () = self.open.below(1) => {}
-                    () = sleep_until(until) => {}
+                    () = unread => self.stuck.cancel(),
+                    () = sleep_until(until) => self.stuck.cancel(),
                 }
                 self.state = State::Over;
             }
@@ -200,9 +225,9 @@ impl Stdio {
         self.state = State::Draining { until: Instant::now() + self.drain, ended };
     }
 
-    fn reply(&mut self, refusal: Option<decode::Refused>) {
-        let Some(decode::Refused { id, error }) = refusal else { return };
-        let message: ServerJsonRpcMessage = JsonRpcMessage::error(error, id);
+    fn reply(&mut self, refusal: Option<Refused>) {
+        let Some(Refused { id, error }) = refusal else { return };
+        let message: ServerJsonRpcMessage = JsonRpcMessage::error(*error, id);
         self.replies.extend(line(&message));
     }
 }
@@ -224,7 +249,7 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), NotSent>> + Send + 'static {
-        let (output, open) = (self.output.clone(), self.open.clone());
+        let (output, open, stuck) = (self.output.clone(), self.open.clone(), self.stuck.clone());
         async move {
             let answered = match &message {
                 JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -232,7 +257,10 @@ impl Transport<RoleServer> for Stdio {
                 _ => None,
             };
             let sent = match line(&message) {
-                Some(line) => output.send(line).await.map_err(|_| NotSent),
+                Some(line) => match stuck.run_until_cancelled(output.send(line)).await {
+                    Some(Ok(())) => Ok(()),
+                    _ => Err(NotSent),
+                },
                 None => Err(NotSent),
             };
             if let Some(id) = answered {
@@ -250,6 +278,7 @@ impl Transport<RoleServer> for Stdio {
             }
             if let State::Over = self.state {
                 self.gateway.close();
+                self.over.cancel();
                 return None;
             }
             self.step().await;

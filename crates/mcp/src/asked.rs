@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use converse_canister::Cost;
+use converse_ensemble::Tab;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -57,16 +57,15 @@ pub trait Person: Send + Sync {
 /// A model for servers, behind the user's approval, limits and audit.
 pub trait Sampler: Send + Sync {
     /// `params` are those of `sampling/createMessage`, the answer is its result; an error is in words for the server.
-    fn sample<'a>(&'a self, ensemble: &'a str, params: Value) -> BoxFuture<'a, Result<Sampled, String>>;
-}
-
-/// What a model said to a server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sampled {
-    /// The result of `sampling/createMessage`.
-    pub result: Value,
-    /// What it cost, as far as it is known: the call that the server asked for pays it.
-    pub cost: Option<Cost>,
+    ///
+    /// Whatever it costs goes on `tab`, that of the call which the server asks for: also where there is no answer, and
+    /// where the future is dropped before there is one.
+    fn sample<'a>(
+        &'a self,
+        ensemble: &'a str,
+        params: Value,
+        tab: Tab,
+    ) -> BoxFuture<'a, Result<Value, String>>;
 }
 
 /// Tokens of servers, kept between runs. A value is opaque, and secret.
@@ -74,7 +73,7 @@ pub trait Vault: Send + Sync {
     fn get(&self, key: &str) -> Result<Option<String>, String>;
     fn put(&self, key: &str, value: &str) -> Result<(), String>;
     fn remove(&self, key: &str) -> Result<(), String>;
-    /// Keeps other processes from renewing the same token meanwhile; given back when it is dropped. Blocks for a few
+    /// Keeps others from locking the same key meanwhile; given back when it is dropped. Blocks for a few
     /// seconds at most.
     fn lock(&self, key: &str) -> Result<Box<dyn Send>, String>;
     /// This is never to be shown, from now on.

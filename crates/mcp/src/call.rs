@@ -46,16 +46,17 @@ impl Invocable for McpTool {
 
 impl McpTool {
     async fn call(&self, context: Context, arguments: &Arguments) -> Result<Answer, InvokeError> {
-        match self.attempt(&context, arguments).await {
+        match self.attempt(&context, arguments, Try::First).await {
             // It has not got there, and a restarted server has forgotten us or will be back: once more, by a new connection.
             Err(Missed { is_again: true, .. }) => {
-                self.attempt(&context, arguments).await.map_err(|missed| missed.error)
+                self.attempt(&context, arguments, Try::Last).await.map_err(|missed| missed.error)
             }
             attempted => attempted.map_err(|missed| missed.error),
         }
     }
 
-    async fn attempt(&self, context: &Context, arguments: &Arguments) -> Result<Answer, Missed> {
+    async fn attempt(&self, context: &Context, arguments: &Arguments, which: Try) -> Result<Answer, Missed> {
+        let begun = Instant::now();
         let deadline = Instant::from_std(context.deadline).min(context.patience.now() + MAX_TOTAL);
         let link = tokio::select! {
             biased;
@@ -84,7 +85,10 @@ impl McpTool {
                 self.server.answered(&link);
                 Err(InvokeError::Failed(link.discreet(why)).into())
             }
-            Err(Lost::Failed(error)) => Err(self.failed(&link, error).await),
+            Err(Lost::Failed(error)) => {
+                let is_new = which == Try::Last || link.begun >= begun;
+                Err(self.failed(&link, error, is_new).await)
+            }
         }
     }
 
@@ -115,13 +119,19 @@ impl McpTool {
         Some(format!("[the result does not fit the tool's own output schema{fault}]"))
     }
 
-    async fn failed(&self, link: &Arc<Link>, error: ServiceError) -> Missed {
+    /// `is_new`: the connection was opened for this call.
+    async fn failed(&self, link: &Arc<Link>, error: ServiceError, is_new: bool) -> Missed {
         match error {
             ServiceError::McpError(error) => refused(link, &error).into(),
             ServiceError::TransportSend(error) => match http::fault(&error) {
                 Some(fault) => {
                     self.server.retire(link);
-                    let is_again = matches!(fault, Fault::NotSent(_) | Fault::Gone);
+                    let is_again = match &fault {
+                        Fault::NotSent(_) => true,
+                        // Nobody forgets at once what was begun a moment ago: it is not to be believed.
+                        Fault::Gone(_) => !is_new,
+                        _ => false,
+                    };
                     Missed { error: undelivered(link, fault), is_again }
                 }
                 None => unsent(link).await.into(),
@@ -132,6 +142,12 @@ impl McpTool {
             }
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Try {
+    First,
+    Last,
 }
 
 /// An attempt without an answer.
@@ -170,10 +186,13 @@ fn undelivered(link: &Link, fault: Fault) -> InvokeError {
         Fault::NotSent(text) | Fault::Unsendable(text) => {
             InvokeError::Unreachable { message: link.discreet(format!("not sent: {text}")), sent: false }
         }
-        Fault::Gone => InvokeError::Unreachable {
-            message: "not run: the server forgets its sessions at once".to_owned(),
-            sent: false,
-        },
+        // Whether it was run is anybody's guess, so nobody is to send it once more.
+        Fault::Gone(said) => {
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            let text =
+                "interrupted, outcome unknown: the server does not know the session that it has just begun";
+            InvokeError::Interrupted(link.discreet(format!("{text}{said}")))
+        }
         // Whoever stands between gave up waiting, or lost the server over it.
         Fault::Busy { status: status @ (502 | 504), after } => {
             let said = Fault::busy(status, after);

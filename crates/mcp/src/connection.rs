@@ -58,7 +58,7 @@ pub struct McpConnection {
 impl McpConnection {
     /// Nothing is started or contacted before it is connected.
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
-        let authority = Authority::of(plan.name.as_str(), connection, &surroundings);
+        let authority = Authority::of(plan.name.as_str(), connection, &plan.origin, &surroundings);
         let bearer = authority.clone().map(|authority| authority as Arc<dyn Bearer>);
         let (way, default_timeout) = way(&connection.way, plan.origin.scope == Scope::Project, bearer);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);

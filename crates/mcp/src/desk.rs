@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use converse_canister::Cost;
 use converse_config::Grants;
 use converse_ensemble::Paused;
 use rmcp::ErrorData;
@@ -15,12 +14,14 @@ use rmcp::model::{ClientCapabilities, ErrorCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::asked::{Asked, Reply, Sampled};
+use crate::asked::{Asked, Elicitation, Reply};
 use crate::elicitation::{Unfit, checked, question};
 use crate::errands::{Errand, Errands, Open};
+use crate::questions::Enough;
 use crate::roots::Roots;
 use crate::surroundings::Warn;
-use crate::{sampling, words};
+use crate::warnings::Warnings;
+use crate::{Person, sampling, words};
 
 /// One question may take so long; then it is taken for one that nobody answers.
 pub const QUESTION: Duration = Duration::from_secs(600);
@@ -35,7 +36,7 @@ pub(crate) struct Desk {
     pub(crate) grants: Grants,
     pub(crate) asked: Asked,
     pub(crate) roots: Roots,
-    pub(crate) warn: Warn,
+    warnings: Warnings,
     waiting: AtomicUsize,
 }
 
@@ -61,17 +62,11 @@ impl Asker<'_> {
         }
     }
 
-    fn pay(&self, cost: Cost) {
+    /// The one that the question is counted and paid by, if anything waits for it.
+    fn errand(&self) -> Option<Errand> {
         match self {
-            Self::One(errand) => errand.tab.add(cost),
-            Self::Any(errands) => errands.pay(cost),
-        }
-    }
-
-    fn waits(&self) -> bool {
-        match self {
-            Self::One(_) => true,
-            Self::Any(errands) => errands.any(),
+            Self::One(errand) => Some((*errand).clone()),
+            Self::Any(errands) => errands.first(),
         }
     }
 }
@@ -91,7 +86,8 @@ impl Default for Desk {
 
 impl Desk {
     pub(crate) fn new(ensemble: String, grants: Grants, asked: Asked, roots: Roots, warn: Warn) -> Self {
-        Self { ensemble, grants, asked, roots, warn, waiting: AtomicUsize::new(0) }
+        let warnings = Warnings::new(&ensemble, warn);
+        Self { ensemble, grants, asked, roots, warnings, waiting: AtomicUsize::new(0) }
     }
 
     /// What is declared: just what will be answered.
@@ -130,7 +126,7 @@ impl Desk {
         }
     }
 
-    fn person(&self) -> Option<&Arc<dyn crate::Person>> {
+    fn person(&self) -> Option<&Arc<dyn Person>> {
         self.asked.person.as_ref().filter(|_| self.grants.elicitation)
     }
 
@@ -139,11 +135,13 @@ impl Desk {
     }
 
     fn tell(&self, line: &str) {
-        (self.warn)(format!("ensemble `{}`: {line}", self.ensemble));
+        self.warnings.tell(line);
     }
 
     async fn elicit(&self, params: &Value, asker: &Asker<'_>) -> Result<Value, ErrorData> {
-        let Some(person) = self.person().filter(|_| asker.waits()) else { return Ok(action("decline")) };
+        let (Some(person), Some(errand)) = (self.person(), asker.errand()) else {
+            return Ok(action("decline"));
+        };
         let asked = match question(params) {
             Ok(asked) => asked,
             Err(Unfit::Invalid(why)) => return Err(refused(ErrorCode::INVALID_PARAMS, &why)),
@@ -154,11 +152,24 @@ impl Desk {
         };
         let Some(_place) = Place::take(&self.waiting) else { return Ok(action("decline")) };
         let _stopped = asker.stopped();
-        let Ok(reply) = timeout(QUESTION, person.elicit(&self.ensemble, asked)).await else {
+        let Ok(reply) = timeout(QUESTION, self.reply(person, asked, &errand)).await else {
             self.tell(&format!("nobody answered its server within {} s", QUESTION.as_secs()));
             return Ok(action("cancel"));
         };
         Ok(self.replied(params, reply))
+    }
+
+    async fn reply(&self, person: &Arc<dyn Person>, asked: Elicitation, errand: &Errand) -> Reply {
+        let mut count = errand.questions.turn().await;
+        if let Err(enough) = count.ask() {
+            if let Enough::Tell(why) = enough {
+                self.tell(why);
+            }
+            return Reply::Decline;
+        }
+        let reply = person.elicit(&self.ensemble, asked).await;
+        count.heard(&reply);
+        reply
     }
 
     /// What was filled in is sent only if it is what was asked for.
@@ -184,19 +195,18 @@ impl Desk {
         let Some(sampler) = self.sampler() else {
             return Err(refused(ErrorCode::METHOD_NOT_FOUND, "this server may not ask the model"));
         };
-        if !asker.waits() {
+        let Some(errand) = asker.errand() else {
             return Err(refused(REJECTED, "nothing runs that the model could be asked for"));
-        }
+        };
         sampling::checked(params).map_err(|why| refused(ErrorCode::INVALID_PARAMS, &why))?;
         let Some(_place) = Place::take(&self.waiting) else {
             return Err(refused(REJECTED, "too many questions wait already"));
         };
         let _stopped = asker.stopped();
-        let sampled = timeout(QUESTION, sampler.sample(&self.ensemble, params.clone())).await;
+        let sampled = sampler.sample(&self.ensemble, params.clone(), errand.tab);
+        let sampled = timeout(QUESTION, sampled).await;
         let sampled = sampled.unwrap_or_else(|_| Err("the model did not answer in time".to_owned()));
-        let Sampled { result, cost } = sampled.map_err(|why| refused(REJECTED, &why))?;
-        cost.into_iter().for_each(|cost| asker.pay(cost));
-        Ok(result)
+        sampled.map_err(|why| refused(REJECTED, &why))
     }
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use converse_canister::Cost;
 use converse_ensemble::{Context, Host, Patience, Paused, Tab, Word};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::questions::Questions;
 
 /// One thing that is asked of a server, in one request or in several rounds.
 #[derive(Debug, Clone)]
@@ -22,6 +23,7 @@ pub(crate) struct Errand {
     pub(crate) patience: Patience,
     pub(crate) tab: Tab,
     pub(crate) host: Host,
+    pub(crate) questions: Questions,
 }
 
 impl Errand {
@@ -33,6 +35,7 @@ impl Errand {
             patience: context.patience.clone(),
             tab: context.tab.clone(),
             host: context.host.clone(),
+            questions: Questions::default(),
         }
     }
 
@@ -45,6 +48,7 @@ impl Errand {
             patience: Patience::default(),
             tab: Tab::default(),
             host: Host::default(),
+            questions: Questions::default(),
         }
     }
 }
@@ -120,11 +124,9 @@ impl Errands {
         Open(self.clone())
     }
 
-    /// The first of them pays what a question has cost.
-    pub(crate) fn pay(&self, cost: Cost) {
-        if let Some(entry) = self.lock().running.values().next() {
-            entry.errand.tab.add(cost);
-        }
+    /// The first of them: it pays what a question costs, and answers for how many there are.
+    pub(crate) fn first(&self) -> Option<Errand> {
+        self.lock().running.values().next().map(|entry| entry.errand.clone())
     }
 
     /// Told to the one that runs; of several, nobody knows which is meant.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use converse_ensemble::Word;
 use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
-    ElicitRequestParams, ElicitResult, ErrorCode, Implementation, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
+    ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use rmcp::{ClientHandler, ErrorData};
@@ -80,14 +80,6 @@ impl ClientHandler for Handler {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    async fn create_elicitation(
-        &self,
-        params: ElicitRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        self.answered("elicitation/create", params, &context).await
-    }
-
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
@@ -100,7 +92,7 @@ impl ClientHandler for Handler {
         self.answered("roots/list", Value::Null, &context).await
     }
 
-    /// Among them what the library could not read as one of its types: the form of somebody who has their own ideas.
+    /// Among them all forms, as they were sent, and what the library could not read as one of its types.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

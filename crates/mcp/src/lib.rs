@@ -35,6 +35,7 @@ mod probing;
 mod process;
 mod progress;
 mod prompts;
+mod questions;
 mod raw;
 mod resources;
 mod roots;
@@ -51,14 +52,15 @@ mod survey;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod warnings;
 mod words;
 
-pub use asked::{Asked, Consent, Elicitation, Person, Reply, Sampled, Sampler, Vault};
+pub use asked::{Asked, Consent, Elicitation, Person, Reply, Sampler, Vault};
 pub use completion::Reference;
 pub use connection::McpConnection;
 pub use desk::QUESTION;
 pub use manifest::{Manifest, Remembered};
-pub use oauth::Login;
+pub use oauth::{LoggedOut, Login, state_of};
 pub use offers::OfferError;
 pub use pages::Offered;
 pub use prompts::{Prompt, PromptArgument, PromptMessage, Speaker};

@@ -83,7 +83,7 @@ pub(crate) struct Link {
     pub(crate) missed: AtomicU32,
     /// No more calls; those that run may go on.
     pub(crate) retired: AtomicBool,
-    begun: Instant,
+    pub(crate) begun: Instant,
     /// `None` once it is closed.
     service: tokio::sync::Mutex<Option<Service>>,
     process: Option<Process>,

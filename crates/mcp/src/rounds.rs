@@ -222,7 +222,7 @@ fn midway(lost: Lost, round: usize) -> Lost {
     let not_sent = match &lost {
         Lost::Unsent => true,
         Lost::Failed(ServiceError::TransportSend(error)) => {
-            matches!(http::fault(error), Some(Fault::NotSent(_) | Fault::Gone))
+            matches!(http::fault(error), Some(Fault::NotSent(_) | Fault::Gone(_)))
         }
         _ => false,
     };

@@ -25,12 +25,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::files;
 use crate::lines::{Lines, LinesError};
-use crate::lock::{LOCK_TRIES, lock_within};
+use crate::lock::{LOCK_PATIENCE, lock_within};
 use tail::{End, Tail};
 
 pub use record::{Happened, Record};
@@ -49,14 +50,15 @@ pub struct AuditLog {
     /// The end as this process saw it last.
     end: End,
     redact: Redact,
-    /// Tries to get the lock.
-    patience: u32,
+    /// For the lock.
+    patience: Duration,
 }
 
 /// Why there is no log, or no more lines in it. Nothing that it would have announced may be done.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// There is no place for a log: no directory can be made or no file in it. The one case in which no log was promised.
+    /// There is no place for a log: what it would be in is read-only, or we may make no directory there. The one case in
+    /// which no log was promised; whatever else goes wrong may go right for the next one who asks.
     #[error("`{}`: {source}", path.display())]
     Unavailable { path: PathBuf, source: io::Error },
     #[error("`{}`: {source}", path.display())]
@@ -84,10 +86,10 @@ impl AuditLog {
                     .map_err(|source| unopened(path, source))?
             }
             Ok(_) => return Err(failed(path, io::Error::other("not a regular file"))),
-            Err(_) => begin(path).map_err(|source| AuditError::Unavailable { path: path.into(), source })?,
+            Err(_) => begin(path)?,
         };
         let lines = Lines::new(file, 0, false);
-        Ok(Self { lines, path: path.to_owned(), end: End::default(), redact, patience: LOCK_TRIES })
+        Ok(Self { lines, path: path.to_owned(), end: End::default(), redact, patience: LOCK_PATIENCE })
     }
 
     /// Writes the records, all or none. Not yet durable: see [`AuditLog::commit`].
@@ -171,16 +173,27 @@ impl AuditLog {
 }
 
 /// A new log, or the one that another process has just begun. Its name is made durable here, once in its life.
-fn begin(path: &Path) -> io::Result<File> {
-    let dir = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    files::private_dir(dir)?;
-    let file = files::private_file(path, OpenOptions::new().read(true).append(true).create(true))?;
-    files::sync_dir(dir)?;
-    Ok(file)
+fn begin(path: &Path) -> Result<File, AuditError> {
+    let dir = path.parent().ok_or_else(|| failed(path, io::ErrorKind::NotFound.into()))?;
+    files::make_dir(dir).map_err(|source| unmade(path, source))?;
+    let begun = files::private_dir(dir).and_then(|()| {
+        let file = files::private_file(path, OpenOptions::new().read(true).append(true).create(true))?;
+        files::sync_dir(dir)?;
+        Ok(file)
+    });
+    begun.map_err(|source| unopened(path, source))
 }
 
 fn failed(path: &Path, source: io::Error) -> AuditError {
     AuditError::Io { path: path.to_owned(), source }
+}
+
+/// Where we may make no directory there is no log; a disk that is full or a table of files is another matter.
+fn unmade(path: &Path, source: io::Error) -> AuditError {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => AuditError::Unavailable { path: path.to_owned(), source },
+        _ => unopened(path, source),
+    }
 }
 
 /// A file system that is read-only promises nothing; a log that is there and kept from us is another matter.

@@ -11,8 +11,13 @@ use std::path::Path;
 const TEMPORARY: &str = ".tmp-";
 
 /// Makes the directory and those above it that are missing.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// The same; one that was there has this mode afterwards too.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    make_dir(path)?;
     if fs::metadata(path)?.permissions().mode() & 0o7777 != 0o700 {
         fs::set_permissions(path, Permissions::from_mode(0o700))?;
     }

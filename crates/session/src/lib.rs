@@ -47,7 +47,7 @@ pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
 pub use entry::{BadLine, Body, Entry, Header};
 pub use error::SessionError;
 pub use journal::Journal;
-pub use lock::{Holder, LOCK_TRIES, lock_within};
+pub use lock::{Holder, LOCK_PATIENCE, lock_within};
 pub use metadata::Metadata;
 pub use repair::{Loaded, Repair};
 pub use session::{Session, new_id};

@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -69,20 +69,21 @@ impl Drop for Lock {
     }
 }
 
-/// Ten seconds of [`lock_within`]: others hold such a lock for a moment only.
-pub const LOCK_TRIES: u32 = 5_000;
+/// For [`lock_within`]: others hold such a lock for a moment only.
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
-/// Waits for a lock that others give back soon; false if they do not. It goes with the file.
-pub fn lock_within(file: &File, tries: u32) -> io::Result<bool> {
-    for _ in 0..tries {
+/// Waits for a lock that others give back soon, on this thread; false if they do not. It goes with the file.
+pub fn lock_within(file: &File, patience: Duration) -> io::Result<bool> {
+    let began = Instant::now();
+    loop {
         match file.try_lock() {
             Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
-    Ok(false)
 }
 
 /// `None` if the holder has not signed yet.

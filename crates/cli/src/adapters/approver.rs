@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, oneshot};
 use crate::render::in_words;
 use crate::render::output::write_stderr;
 use crate::render::progress::Progress;
+use crate::render::quoted::{broken, columns};
 use crate::render::safe::{safe, safe_line};
 use crate::world::World;
 
@@ -177,7 +178,8 @@ fn question(
             Some(string) => format!("{string:?}"),
             None => value.to_string(),
         };
-        text.push_str(&format!("  {} = {}\n", safe_line(name, 200), safe(&value)));
+        let lead = format!("  {} = ", safe_line(name, 200));
+        text.push_str(&broken(&lead, &safe(&value), columns()));
     }
     text.push_str("  y = yes, n = no, n WHY = no, and tell the model why");
     if offered.is_any() {

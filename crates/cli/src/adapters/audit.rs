@@ -2,12 +2,15 @@
 //!
 //! It hears the same events as the journal, in the loop and in `ensembles call`, so that there is one log and one form.
 //! It is opened at the first record: a run that invokes nothing touches no file. Where there is no place for a log (no
-//! home, a read-only one) the run goes on with a warning, as it does without a session; a log that is there and cannot
-//! be written ends the run before anything is invoked.
+//! home, a read-only one) the run goes on with a warning, as it does without a session; any other reason why it cannot
+//! be opened or written ends the run before anything is invoked.
+//!
+//! `serve` opens it before it serves anybody, and has its lines written beside the calls: see [`scribe`].
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult};
 use converse_engine::{Event, Sink, SinkError};
@@ -21,12 +24,17 @@ use crate::manners::Manners;
 use crate::world::World;
 
 mod gathering;
+mod scribe;
 
 use gathering::Gathering;
+use scribe::{Scribe, Slip};
 
-/// Where the log is; `None` without a home.
+/// Where the log is; `None` without a home. One that is no directory (`/dev/null`) is how others say that there is none.
 pub(crate) fn place(world: &World) -> Option<PathBuf> {
-    world.state_dir().map(|dir| dir.join("audit.jsonl"))
+    let dir = world.state_dir()?;
+    let is_none =
+        |home: &PathBuf| dir.starts_with(home) && fs::metadata(home).is_ok_and(|home| !home.is_dir());
+    if world.home().as_ref().is_some_and(is_none) { None } else { Some(dir.join("audit.jsonl")) }
 }
 
 /// One log, for whoever hears it; see [`AuditSink::for_client`].
@@ -34,6 +42,9 @@ pub(crate) struct AuditSink<'a> {
     book: Arc<Book<'a>>,
     /// For whom, if somebody calls through us.
     client: Option<String>,
+    /// What was asked for and has no answer yet.
+    open: Mutex<HashMap<InvocationId, Asked>>,
+    slip: Arc<Slip>,
 }
 
 struct Book<'a> {
@@ -41,20 +52,15 @@ struct Book<'a> {
     session: Option<String>,
     redactor: Redactor,
     warn: Box<dyn Fn(&str) + Send + Sync + 'a>,
-    state: Mutex<State>,
-    /// Of many calls at once: brings the lines of all of them to the disk together.
-    gathering: Option<Gathering>,
-}
-
-struct State {
-    log: Log,
-    /// What was asked for and has no answer yet.
-    open: HashMap<InvocationId, Asked>,
+    log: Mutex<Log>,
+    /// Of many calls at once.
+    gathers: bool,
 }
 
 enum Log {
     Unopened,
     Open(AuditLog),
+    Handed(Scribe),
     Without,
 }
 
@@ -67,37 +73,46 @@ impl<'a> AuditSink<'a> {
     pub(crate) fn new(enabled: bool, session: Option<String>, manners: &'a Manners, world: &World) -> Self {
         let warn = Box::new(|text: &str| manners.warn(text));
         let (redactor, place) = (manners.redactor.clone(), place(world));
-        let state = State::new(enabled);
-        let book = Book { place, session, redactor, warn, state, gathering: None };
-        Self { book: Arc::new(book), client: None }
+        let log = Log::new(enabled);
+        Self::of(Arc::new(Book { place, session, redactor, warn, log, gathers: false }), None)
+    }
+
+    fn of(book: Arc<Book<'a>>, client: Option<String>) -> Self {
+        Self { book, client, open: Mutex::default(), slip: Slip::new() }
     }
 }
 
 impl AuditSink<'static> {
-    /// Of many calls at once, for others. `warn` is told what the user should know.
+    /// Of many calls at once, for others. `warn` is told what the user should know. Opened here and now: whoever serves
+    /// is not to learn from its first call that it cannot.
     pub(crate) fn gathering(
         enabled: bool,
         session: String,
         redactor: Redactor,
         warn: impl Fn(&str) + Send + Sync + 'static,
         world: &World,
-    ) -> Self {
-        let (warn, state) = (Box::new(warn), State::new(enabled));
-        let gathering = Some(Gathering::default());
-        let book = Book { place: place(world), session: Some(session), redactor, warn, state, gathering };
-        Self { book: Arc::new(book), client: None }
+    ) -> Result<Self, SinkError> {
+        let (warn, log) = (Box::new(warn), Log::new(enabled));
+        let book = Book { place: place(world), session: Some(session), redactor, warn, log, gathers: true };
+        book.open(&mut *book.log()?)?;
+        Ok(Self::of(Arc::new(book), None))
     }
 
-    /// The same log, for what this client calls.
+    /// The same log, for one call of this client.
     pub(crate) fn for_client(&self, client: Option<String>) -> Self {
-        Self { book: Arc::clone(&self.book), client }
+        Self::of(Arc::clone(&self.book), client)
+    }
+
+    /// Waits until all that was heard by now is written.
+    pub(crate) async fn flush(&self) -> Result<(), SinkError> {
+        self.book.append(Vec::new(), false, &self.slip)?;
+        self.settle().await
     }
 }
 
-impl State {
+impl Log {
     fn new(enabled: bool) -> Mutex<Self> {
-        let log = if enabled { Log::Unopened } else { Log::Without };
-        Mutex::new(Self { log, open: HashMap::new() })
+        Mutex::new(if enabled { Self::Unopened } else { Self::Without })
     }
 }
 
@@ -109,12 +124,8 @@ impl Book<'_> {
         };
         let redactor = self.redactor.clone();
         match AuditLog::open(path, Box::new(move |text| redactor.clean(text))) {
-            Ok(log) => {
-                if let Some(gathering) = &self.gathering {
-                    gathering.begin(&log).map_err(|error| failed(&error))?;
-                }
-                Ok(Log::Open(log))
-            }
+            Ok(log) if self.gathers => handed(log).map_err(|error| failed(&error)),
+            Ok(log) => Ok(Log::Open(log)),
             Err(error @ AuditError::Unavailable { .. }) => {
                 (self.warn)(&format!("warning: what tools do is not audited: {error}"));
                 Ok(Log::Without)
@@ -123,27 +134,44 @@ impl Book<'_> {
         }
     }
 
-    fn append(&self, log: &mut Log, records: &[Record], durable: bool) -> Result<(), SinkError> {
+    fn open(&self, log: &mut Log) -> Result<(), SinkError> {
         if let Log::Unopened = log {
             *log = self.opened()?;
         }
-        let Log::Open(log) = log else { return Ok(()) };
-        log.append(records, World::now()).map_err(|error| failed(&error))?;
-        match &self.gathering {
-            _ if !durable => Ok(()),
-            Some(gathering) => {
-                gathering.note();
-                Ok(())
+        Ok(())
+    }
+
+    fn log(&self) -> Result<MutexGuard<'_, Log>, SinkError> {
+        self.log.lock().map_err(|_| crashed())
+    }
+
+    fn append(&self, records: Vec<Record>, durable: bool, slip: &Arc<Slip>) -> Result<(), SinkError> {
+        let mut log = self.log()?;
+        self.open(&mut log)?;
+        match &mut *log {
+            Log::Handed(scribe) => scribe.hand(records, durable, slip),
+            Log::Open(log) => {
+                log.append(&records, World::now()).map_err(|error| failed(&error))?;
+                if durable { log.commit().map_err(|error| failed(&error)) } else { Ok(()) }
             }
-            None => log.commit().map_err(|error| failed(&error)),
+            Log::Without | Log::Unopened => Ok(()),
         }
     }
+}
+
+fn handed(mut log: AuditLog) -> Result<Log, AuditError> {
+    let gathering = Gathering::begin(log.handle()?);
+    Ok(Log::Handed(Scribe::begin(gathering, move |records, at| log.append(records, at))))
 }
 
 impl AuditSink<'_> {
     fn record(&self, id: &InvocationId, tool: &str, happened: Happened) -> Record {
         let (session, client) = (self.book.session.clone(), self.client.clone());
         Record { session, client, invocation: id.clone(), tool: tool.to_owned(), happened }
+    }
+
+    fn append(&self, records: Vec<Record>, durable: bool) -> Result<(), SinkError> {
+        self.book.append(records, durable, &self.slip)
     }
 
     fn started(&self, invocation: &Invocation) -> Record {
@@ -162,13 +190,16 @@ fn failed(error: &AuditError) -> SinkError {
     SinkError::Audit(error.to_string())
 }
 
+fn crashed() -> SinkError {
+    SinkError::Audit("its writer crashed".to_owned())
+}
+
 impl Sink for AuditSink<'_> {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        let crashed = |_| SinkError::Audit("its writer crashed".to_owned());
-        let State { log, open } = &mut *self.book.state.lock().map_err(crashed)?;
-        if let Log::Without = log {
+        if let Log::Without = *self.book.log()? {
             return Ok(());
         }
+        let mut open = self.open.lock().map_err(|_| crashed())?;
         match event {
             Event::Appended(Canister::Invocation(Invocation { id, tool, arguments, .. })) => {
                 open.insert(id.clone(), Asked { tool: tool.clone(), arguments: arguments.object.clone() });
@@ -181,19 +212,19 @@ impl Sink for AuditSink<'_> {
                 if !decision.allows() {
                     open.remove(id);
                 }
-                self.book.append(log, &[record], false)
+                self.append(vec![record], false)
             }
             Event::Started(invocations) => {
-                let records: Vec<_> = invocations.iter().map(|invocation| self.started(invocation)).collect();
-                self.book.append(log, &records, true)
+                let records = invocations.iter().map(|invocation| self.started(invocation)).collect();
+                self.append(records, true)
             }
             Event::Finished { invocation, result, elapsed } => {
                 open.remove(&invocation.id);
                 let happened = Happened::finished(result.outcome, &result.content, Some(*elapsed));
-                self.book.append(log, &[self.record(&invocation.id, &invocation.tool, happened)], false)
+                self.append(vec![self.record(&invocation.id, &invocation.tool, happened)], false)
             }
             Event::Appended(Canister::Result(result)) => match open.remove(&result.id) {
-                Some(asked) => self.book.append(log, &[self.answered(&asked, result)], false),
+                Some(asked) => self.append(vec![self.answered(&asked, result)], false),
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -201,9 +232,11 @@ impl Sink for AuditSink<'_> {
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        match &self.book.gathering {
-            Some(gathering) => gathering.settle().boxed(),
-            None => std::future::ready(Ok(())).boxed(),
-        }
+        let scribe = match self.book.log().as_deref() {
+            Ok(Log::Handed(scribe)) => Ok(scribe.clone()),
+            Ok(_) => return std::future::ready(Ok(())).boxed(),
+            Err(error) => Err(error.clone()),
+        };
+        async move { scribe?.settle(&self.slip).await }.boxed()
     }
 }

@@ -65,7 +65,7 @@ impl Invocable for DiscreetTool {
 impl DiscreetTool {
     fn clean(&self, mut answer: Answer) -> Answer {
         // What would have to be cleaned is not handed on as it came.
-        answer.verbatim = answer.verbatim.filter(|text| self.redactor.clean(text) == **text);
+        answer.verbatim = answer.verbatim.filter(|text| !self.redactor.is_in_json(text));
         for content in &mut answer.content {
             match content {
                 Content::Text { text, .. } | Content::Reasoning { text, .. } => {
@@ -106,20 +106,40 @@ mod tests {
     use super::*;
     use crate::adapters::secrets::Secret;
 
+    struct Nobody;
+    impl Invocable for Nobody {
+        fn invoke<'a>(&'a self, _: Context, _: &'a Arguments) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+            std::future::pending().boxed()
+        }
+    }
+
+    #[test]
+    fn what_a_server_wrote_is_not_handed_on_if_a_key_is_in_it_however_it_is_written() {
+        let redactor = Redactor::default();
+        let untold = DiscreetTool { inner: Arc::new(Nobody), redactor: redactor.clone() };
+        let tool = DiscreetTool { inner: Arc::new(Nobody), redactor: Redactor::default() };
+        tool.redactor.learn([Secret::new("can/ary\"\u{dc}\n0123456789")]);
+        for (text, is_kept) in [
+            (r#"{"content":[{"type":"text","text":"nothing \/ of \u00dc it"}]}"#, true),
+            (r#"{"content":[{"type":"text","text":"can\/ary\"\u00dc\n0123456789"}]}"#, false),
+            (r#"{"content":[{"type":"text","text":"c\u0061n/ary\"Ü\u000a0123456789"}]}"#, false),
+            (r#"{"content":[],"_meta":{"a":[{"x can/ary\"\u00DC\n0123456789":1}]}}"#, false),
+            (r#"{"content":[],"_meta":{"can\/ary\"\u00dc\n012345…":1}}"#, false),
+            (r#"{"content":["\/ cut"#, false),
+        ] {
+            let answer = || Answer { verbatim: Some(text.into()), ..Answer::new(Vec::new(), false) };
+            assert_eq!(tool.clean(answer()).verbatim.is_some(), is_kept, "{text}");
+            assert!(untold.clean(answer()).verbatim.is_some(), "nothing to look for: {text}");
+        }
+        redactor.learn([Secret::new("canary-0123456789")]);
+        let plain: Arc<str> = r#"{"content":["canary-0123456789"]}"#.into();
+        assert_eq!(untold.clean(Answer { verbatim: Some(plain), ..Answer::text("") }).verbatim, None);
+    }
+
     #[test]
     fn a_key_is_taken_out_wherever_an_answer_holds_it() {
         let redactor = Redactor::default();
         redactor.learn([Secret::new("canary-0123456789")]);
-        struct Nobody;
-        impl Invocable for Nobody {
-            fn invoke<'a>(
-                &'a self,
-                _: Context,
-                _: &'a Arguments,
-            ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-                std::future::pending().boxed()
-            }
-        }
         let tool = DiscreetTool { inner: Arc::new(Nobody), redactor };
         let said = "it is canary-0123456789.";
         let content = vec![

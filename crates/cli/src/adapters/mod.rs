@@ -22,6 +22,7 @@ pub(crate) mod results;
 pub(crate) mod sampler;
 pub(crate) mod secrets;
 pub(crate) mod signals;
+pub(crate) mod spent;
 pub(crate) mod understudy;
 pub(crate) mod vault;
 pub(crate) mod watched;

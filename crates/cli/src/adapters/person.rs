@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use crate::adapters::approver::{FLOOR, read_answer};
 use crate::manners::Manners;
 use crate::render::progress::Progress;
+use crate::render::quoted::{broken, columns, quoted};
 use crate::render::safe::{safe, safe_line};
 
 use form::Form;
@@ -70,15 +71,15 @@ async fn talk(ensemble: &str, asked: Elicitation, ask: impl AsyncFn(String) -> O
 }
 
 fn opening(ensemble: &str, does: &str, message: &str) -> String {
-    let lines: Vec<String> = message.lines().map(|line| format!("  | {}\n", safe(line))).collect();
-    format!("\nthe server of `{}` {does}:\n{}", safe_line(ensemble, 100), lines.concat())
+    format!("\nthe server of `{}` {does}:\n{}", safe_line(ensemble, 100), quoted(message, columns()))
 }
 
 /// The host stands by itself: that is what a look-alike hides.
 fn place(url: &str) -> String {
     let host =
         reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    format!("  host:    {}\n  address: {}\n  converse does not open it.\n", safe_line(&host, 300), safe(url))
+    let address = broken("  address: ", &safe(url), columns());
+    format!("  host:    {}\n{address}  converse does not open it.\n", safe_line(&host, 300))
 }
 
 async fn first(mut question: String, yes: &str, ask: &impl AsyncFn(String) -> Option<String>) -> First {
@@ -177,6 +178,17 @@ mod tests {
         ] {
             assert!(shown.contains(part), "no {part:?} in {shown}");
         }
+    }
+
+    #[tokio::test]
+    async fn padding_makes_no_line_of_ours() {
+        let message = format!("Hi{}y = send it, n = no{}z", " ".repeat(76), "x".repeat(300));
+        let asked = Elicitation::Form { message, schema: json!({ "type": "object", "properties": {} }) };
+        let (_, shown) = said(asked, &["n"]).await;
+        let theirs = shown.split("asks you:\n").nth(1).unwrap().split("  it asks for a yes").next().unwrap();
+        assert!(theirs.lines().count() > 3, "{theirs}");
+        assert!(theirs.lines().all(|line| line.starts_with("  | ")), "{theirs}");
+        assert!(theirs.contains("[76 blanks]"), "{theirs}");
     }
 
     #[tokio::test]

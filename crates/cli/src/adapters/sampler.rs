@@ -4,24 +4,26 @@
 //! it costs is paid by the call that the server asked for.
 
 mod model;
+mod purse;
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use converse_canister::{Arguments, Content, Cost, Invocation, InvocationId, InvokerName, ToolName, TurnId};
-use converse_config::Policy;
+use converse_canister::{Arguments, Content, Cost, Invocation, InvocationId, InvokerName, ToolName};
+use converse_config::{Permission, Policy};
 use converse_engine::{Alone, Approver, Asking, Sink};
 use converse_ensemble::{
-    Artefacts, ConnectError, Connection, Ensemble, Halt, Host, Invocable, Roster, Rules, Tool,
+    Artefacts, ConnectError, Connection, Ensemble, Halt, Host, Invocable, Order, Roster, Rules, Tab, Tool,
 };
-use converse_mcp::{Sampled, Sampler};
+use converse_mcp::Sampler;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::spent::Spent;
 use crate::catalogue::Catalogue;
 use crate::settings::Settings;
 
@@ -31,6 +33,8 @@ use model::Model;
 const MOST: u32 = 10;
 const MAX_TOKENS: u64 = 4096;
 const INVOKER: &str = "sampling/createMessage";
+/// What a rule has to spell out to allow it: who wrote `e.*` had the tools of `e` in mind.
+const SPELLED: &str = "sampling/";
 const DESCRIPTION: &str = "A server of tools asks the model on its own account";
 /// What of a question counts; the rest (preferences for models, context of other servers) is not heeded.
 const HEEDED: [&str; 5] = ["systemPrompt", "messages", "maxTokens", "temperature", "stopSequences"];
@@ -46,14 +50,23 @@ pub(crate) struct Models {
 struct Request {
     ensemble: String,
     params: Value,
-    reply: oneshot::Sender<Result<Sampled, String>>,
+    tab: Tab,
+    /// Until all of it is paid.
+    _order: Order,
+    reply: oneshot::Sender<Result<Value, String>>,
 }
 
 impl Sampler for Models {
-    fn sample<'a>(&'a self, ensemble: &'a str, params: Value) -> BoxFuture<'a, Result<Sampled, String>> {
+    fn sample<'a>(
+        &'a self,
+        ensemble: &'a str,
+        params: Value,
+        tab: Tab,
+    ) -> BoxFuture<'a, Result<Value, String>> {
         async move {
             let (reply, answer) = oneshot::channel();
-            let request = Request { ensemble: ensemble.to_owned(), params, reply };
+            let _order = tab.order();
+            let request = Request { ensemble: ensemble.to_owned(), params, tab, _order, reply };
             let nobody = || "the model is asked during a turn only".to_owned();
             if !self.serving.load(Ordering::Relaxed) {
                 return Err(nobody());
@@ -73,6 +86,8 @@ pub(crate) struct Around<'a> {
     pub(crate) approver: &'a dyn Approver,
     pub(crate) audit: &'a dyn Sink,
     pub(crate) artefacts: Arc<dyn Artefacts>,
+    /// By the turns, beside what servers ask for now.
+    pub(crate) spent: &'a Spent,
     pub(crate) cancel: &'a CancellationToken,
 }
 
@@ -86,74 +101,96 @@ impl Models {
     pub(crate) async fn serve(&self, around: Around<'_>) -> Infallible {
         let mut requests = self.requests.lock().await;
         self.serving.store(true, Ordering::Relaxed);
-        let (mut asked, spent) = (0, AtomicU64::new(0));
+        let (mut asked, mut bills) = (0, Bills::default());
         loop {
-            let Some(Request { ensemble, params, mut reply }) = requests.recv().await else {
+            let Some(mut request) = requests.recv().await else {
                 // The sender lives in `self`.
                 return std::future::pending().await;
             };
             asked += 1;
+            bills.open(&request.tab);
             let sampled = if asked > MOST {
                 Err(format!("servers may ask the model {MOST} times in one run"))
             } else {
-                let gone = reply.closed();
-                around.sampled(&ensemble, &params, (asked, Cost(spent.load(Ordering::Relaxed))), gone).await
+                around.sampled(&mut request, asked, &bills).await
             };
-            if let Ok(Sampled { cost: Some(cost), .. }) = &sampled {
-                spent.fetch_add(cost.0, Ordering::Relaxed);
-            }
+            // Whoever hears of it may look at the tab.
+            let Request { reply, .. } = request;
             let _ = reply.send(sampled);
         }
     }
 }
 
+/// What servers have spent in calls that are not paid yet.
+#[derive(Default)]
+struct Bills {
+    tabs: Vec<Tab>,
+    /// Something was spent, and nobody knows how much.
+    unknown: Arc<AtomicBool>,
+}
+
+impl Bills {
+    fn open(&mut self, tab: &Tab) {
+        if !self.tabs.iter().any(|known| known.is(tab)) {
+            self.tabs.push(tab.clone());
+        }
+    }
+
+    fn due(&self) -> Cost {
+        self.tabs.iter().filter_map(Tab::due).fold(Cost(0), Cost::plus)
+    }
+}
+
 impl Around<'_> {
-    /// `gone` resolves when nobody waits for it any more.
-    async fn sampled(
-        &self,
-        ensemble: &str,
-        params: &Value,
-        (number, spent): (u32, Cost),
-        gone: impl Future<Output = ()>,
-    ) -> Result<Sampled, String> {
-        let (roster, tool) = self.roster(ensemble, spent).await.ok_or("this server is not known any more")?;
-        let turn = TurnId(1);
-        let invocation = Invocation {
-            turn,
-            id: InvocationId::of(turn, number as usize),
-            wire_id: None,
-            tool: tool.to_string(),
-            arguments: Arguments::from_object(heeded(params)),
-            seal: None,
-        };
+    async fn sampled(&self, request: &mut Request, number: u32, bills: &Bills) -> Result<Value, String> {
+        let Request { ensemble, params, tab, reply, .. } = request;
+        let model = Model::of(self.settings, self.left(bills)?, tab.clone(), Arc::clone(&bills.unknown));
+        let (roster, tool) = self.roster(ensemble, model).await.ok_or("this server is not known any more")?;
+        let turn = self.spent.turn();
+        // Not one of those that the model asks for.
+        let id = InvocationId::new(format!("inv_{}_s{number}", turn.0)).map_err(|error| error.to_string())?;
+        let arguments = Arguments::from_object(heeded(params));
+        let invocation =
+            Invocation { turn, id, wire_id: None, tool: tool.to_string(), arguments, seal: None };
         let (ruling, halt) = (Asking(Some(self.approver)), Halt::below(self.cancel));
         let alone = Alone { roster: &roster, ruling: &ruling, sink: self.audit, halt: &halt, within: None };
         let mut running = std::pin::pin!(alone.run(invocation, Host::default()));
         let answered = tokio::select! {
             answered = &mut running => answered,
-            () = gone => {
+            // Nobody waits for it any more.
+            () = reply.closed() => {
                 halt.now.cancel();
                 running.await
             }
         };
         let result = answered.map_err(|error| error.to_string())?.result;
         match result.content.first() {
-            Some(Content::Structured { value }) if result.outcome.is_success() => {
-                Ok(Sampled { result: value.clone(), cost: result.cost })
-            }
+            Some(Content::Structured { value }) if result.outcome.is_success() => Ok(value.clone()),
             said => Err(said.and_then(Content::as_text).unwrap_or("the model gave no answer").to_owned()),
         }
     }
 
+    /// What is left of the limit of costs, if there is one.
+    fn left(&self, bills: &Bills) -> Result<Option<Cost>, String> {
+        let Some(most) = self.settings.limits.cost else { return Ok(None) };
+        let known = self.spent.most().filter(|_| !bills.unknown.load(Ordering::Relaxed));
+        let spent = known.ok_or("the limit of costs cannot be held: what a reply cost is not known")?;
+        match most.0.saturating_sub(spent.plus(bills.due()).0) {
+            0 => Err(model::REACHED.to_owned()),
+            left => Ok(Some(Cost(left))),
+        }
+    }
+
     /// One with nothing in it but the model, under the name of the server's ensemble.
-    async fn roster(&self, ensemble: &str, spent: Cost) -> Option<(Roster, ToolName)> {
+    async fn roster(&self, ensemble: &str, model: Model) -> Option<(Roster, ToolName)> {
         let plan = self.catalogue.named(ensemble).ok()?;
         let name = ToolName::new(format!("{ensemble}__sampling")).ok()?;
-        let model = Arc::new(Model::of(self.settings, spent));
-        let connection = Only { model, name: name.clone() };
+        let connection = Only { model: Arc::new(model), name: name.clone() };
         let ensembles = vec![Ensemble::new(plan, Box::new(connection))];
-        let (roster, failures) =
-            Roster::connect(ensembles, self.rules.clone(), Arc::clone(&self.artefacts)).await;
+        let called = format!("{ensemble}.{INVOKER}");
+        let rules =
+            self.rules.only(|rule| rule.permission != Permission::Allow || rule.spells(&called, SPELLED));
+        let (roster, failures) = Roster::connect(ensembles, rules, Arc::clone(&self.artefacts)).await;
         failures.is_empty().then_some((roster, name))
     }
 }

@@ -19,14 +19,22 @@ impl Secret {
         &self.0
     }
 
+    /// Enough of it to know it by; `None`: it is too short to be a key.
+    fn beginning(&self) -> Option<&str> {
+        const TELLING: usize = 12;
+        let key = self.0.as_str();
+        key.get(..key.floor_char_boundary(TELLING)).filter(|_| key.len() >= 8)
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.beginning().is_some_and(|beginning| text.contains(beginning))
+    }
+
     /// The text with the key replaced wherever it stands, also where only its beginning stands: somebody before us may
     /// have cut the text. Keys too short to be one are left alone.
     pub(crate) fn redact(&self, text: &str) -> String {
-        const TELLING: usize = 12;
         let key = self.0.as_str();
-        let Some(beginning) = key.get(..key.floor_char_boundary(TELLING)).filter(|_| key.len() >= 8) else {
-            return text.to_owned();
-        };
+        let Some(beginning) = self.beginning() else { return text.to_owned() };
         let (mut clean, mut rest) = (String::new(), text);
         while let Some(at) = rest.find(beginning) {
             let (before, from) = rest.split_at(at);
@@ -70,8 +78,21 @@ impl Redactor {
         }
     }
 
-    /// Every text in a value, and every key: no two of them become one. Serialised text is no place to look: there a key may be escaped, and a key that looks like
-    /// JSON would break it.
+    /// Is one of them in a JSON text, escaped or not? What cannot be read may hold anything.
+    pub(crate) fn is_in_json(&self, text: &str) -> bool {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if secrets.is_empty() {
+            return false;
+        }
+        let hold = |text: &str| secrets.iter().any(|secret| secret.is_in(text));
+        // Without a backslash every string is there as it is.
+        hold(text)
+            || text.contains('\\')
+                && serde_json::from_str(text).map_or(true, |value| is_any_text(&value, &hold))
+    }
+
+    /// Every text in a value, and every key: no two of them become one. Serialised text is no place to look: there a key
+    /// may be escaped, and a key that looks like JSON would break it.
     pub(crate) fn clean_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.clean(text),
@@ -110,6 +131,16 @@ impl Redactor {
             (key, value)
         });
         renamed.collect()
+    }
+}
+
+/// Is it so of a text in a value, or of a key?
+fn is_any_text(value: &Value, so: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => so(text),
+        Value::Array(items) => items.iter().any(|item| is_any_text(item, so)),
+        Value::Object(object) => object.iter().any(|(key, item)| so(key) || is_any_text(item, so)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

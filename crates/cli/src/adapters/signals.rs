@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Failure, Kind};
 
-/// Time to tidy up: running tools have two seconds of grace, servers five to end.
+/// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
+/// them, or for the rest of it.
 const TIDYING: Duration = Duration::from_secs(10);
 
 /// Whether, and by which signal, the run is asked to end.

@@ -6,12 +6,10 @@ use std::collections::BTreeMap;
 use converse_mcp::{Body, McpConnection, OfferError, Part, Reference, Template};
 
 use super::kind::{self, agrees};
+use super::suggested::{MOST_NAMED, suggested};
 use super::{Attachment, Kind, NAME_CHARS, refused};
 use crate::adapters::secrets::Redactor;
 use crate::failure::{Failure, Kind as FailureKind};
-
-/// Values and templates that an error names.
-const MOST_NAMED: usize = 10;
 
 /// A resource, by the ensemble whose server has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,24 +109,10 @@ impl Named {
         let variables = template.variables();
         let wanted: Vec<String> = variables.iter().map(|name| format!("`{{{name}}}`")).collect();
         let why = format!("it is a template: put a value in place of {}", wanted.join(", "));
-        let mut failure = refused(&self.shown(), &why).hint(line(template));
-        for name in &variables {
-            let values =
-                server.complete(Reference::Template(&template.uri), name, "", &BTreeMap::new()).await;
-            failure = with_values(failure, name, &values.unwrap_or_default());
-        }
-        failure
+        let failure = refused(&self.shown(), &why).hint(line(template));
+        let names = variables.iter().map(|name| &**name);
+        suggested(failure, server, Reference::Template(&template.uri), names, &BTreeMap::new()).await
     }
-}
-
-/// The server's suggestions for one name, if it has any.
-pub(super) fn with_values(failure: Failure, name: &str, values: &[String]) -> Failure {
-    if values.is_empty() {
-        return failure;
-    }
-    let shown: Vec<&str> = values.iter().take(MOST_NAMED).map(String::as_str).collect();
-    let more = if values.len() > MOST_NAMED { " …" } else { "" };
-    failure.hint(format!("`{name}` may be: {}{more}", shown.join(", ")))
 }
 
 fn line(template: &Template) -> String {

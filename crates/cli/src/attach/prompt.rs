@@ -10,14 +10,11 @@ use converse_canister::Content;
 use converse_ensemble::Artefacts;
 use converse_mcp::{McpConnection, OfferError, Prompt, PromptArgument, PromptMessage, Reference, Speaker};
 
-use super::from_server::with_values;
 use super::opening::says_something;
+use super::suggested::suggested;
 use crate::adapters::secrets::Redactor;
 use crate::failure::{Failure, Kind};
 use crate::names::nearest;
-
-/// Missing arguments that the server is asked for values of.
-const MOST_ASKED: usize = 5;
 
 /// A prompt as the user asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,11 +166,8 @@ impl Asked {
             let about = argument.description.as_ref().map(|about| format!("  {about}")).unwrap_or_default();
             failure = failure.hint(format!("{}=… ({need}){about}", argument.name));
         }
-        for PromptArgument { name, .. } in missing.iter().take(MOST_ASKED) {
-            let values = server.complete(Reference::Prompt(&self.name), name, "", &given.arguments).await;
-            failure = with_values(failure, name, &values.unwrap_or_default());
-        }
-        failure
+        let names = missing.iter().map(|argument| argument.name.as_str());
+        suggested(failure, server, Reference::Prompt(&self.name), names, &given.arguments).await
     }
 }
 

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_engine::Sink;
-use converse_gateway::{Audit, Backing, Caller, Clash, Gateway, serve_stdio};
+use converse_engine::{Sink, SinkError};
+use converse_gateway::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
 use converse_mcp::Asked;
 
 use crate::adapters::audit::AuditSink;
@@ -31,6 +31,8 @@ use crate::world::{Input, World};
 
 /// How often the user is told what has come up.
 const NEWS: Duration = Duration::from_secs(1);
+/// What the last lines of the audit may take at the end.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &ServeArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
     let drain = Duration::from_secs_f64(args.drain);
@@ -77,24 +79,37 @@ impl Serving<'_> {
             lockfiles,
             asked,
         };
+        let audit = Arc::new(self.audit(files.audit.unwrap_or(true))?);
+        let (way, written) = match http {
+            Some((address, guarded)) => (Way::Http(address, guarded), None),
+            None => {
+                let (pipes, written) = pipes::begin()?;
+                (Way::Stdio(pipes), Some(written))
+            }
+        };
         let connected = wiring.connect(&chosen, rules).await?;
         manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-        let audit = self.audit(files.audit.unwrap_or(true));
-        let served = self.served(&connected, audit, contents, http).await;
-        connected.disconnect(manners).await;
-        served
+        let served = self.served(&connected, Arc::clone(&audit), contents, way).await;
+        // Beside each other: what nobody reads, and what cannot be written, keep no server from its orderly end.
+        let read = async {
+            if let Some(written) = written {
+                written.wait().await;
+            }
+        };
+        let (flushed, (), ()) = tokio::join!(audit.flush(), read, connected.disconnect(manners));
+        served.and(flushed.map_err(Failure::from))
     }
 
     async fn served(
         &self,
         connected: &Connected,
-        audit: Books,
+        audit: Arc<Books>,
         contents: Kept,
-        http: Option<(SocketAddr, front::Guarded)>,
+        way: Way,
     ) -> Result<(), Failure> {
         let backing = Backing {
             roster: connected.roster.for_caller(0),
-            audit: Arc::new(audit),
+            audit,
             blobs: Arc::new(contents),
             bare_names: self.args.bare_names,
             max_calls: usize::try_from(self.args.max_calls).unwrap_or(usize::MAX),
@@ -110,9 +125,9 @@ impl Serving<'_> {
             }
         };
         let served = async {
-            match http {
-                Some((address, guarded)) => front::serve(self, guarded, &gateway, address).await,
-                None => self.stdio(&gateway).await,
+            match way {
+                Way::Http(address, guarded) => front::serve(self, guarded, &gateway, address).await,
+                Way::Stdio(pipes) => self.stdio(&gateway, pipes).await,
             }
         };
         tokio::select! {
@@ -122,19 +137,18 @@ impl Serving<'_> {
     }
 
     /// One client. A signal is a word to end like any other: what it asked for is answered, and that is success.
-    async fn stdio(&self, gateway: &Gateway) -> Result<(), Failure> {
+    async fn stdio(&self, gateway: &Gateway, pipes: Pipes) -> Result<(), Failure> {
         if self.world.stdin == Input::Terminal {
             self.manners
                 .note("serving MCP on standard input and output, as other programs want it; Ctrl-D ends it");
         }
-        let (pipes, written) = pipes::begin()?;
         let stop = self.interrupt.token.clone();
         let served = serve_stdio(gateway, pipes, stop, self.drain).await;
-        written.wait().await;
         served.map_err(|error| Failure::new(Kind::Internal, "serve", error.to_string()))
     }
 
-    fn audit(&self, enabled: bool) -> Books {
+    /// Opened before anybody is served, and before a server is started.
+    fn audit(&self, enabled: bool) -> Result<Books, SinkError> {
         let redactor = self.manners.redactor.clone();
         let warn = {
             let redactor = redactor.clone();
@@ -142,11 +156,24 @@ impl Serving<'_> {
         };
         // Unique among all that write this log: ids of calls are unique here only.
         let session = format!("serve-{}-{}", World::now(), std::process::id());
-        Books(AuditSink::gathering(enabled, session, redactor, warn, self.world))
+        AuditSink::gathering(enabled, session, redactor, warn, self.world).map(Books)
     }
 }
 
+/// Where clients come from.
+enum Way {
+    Http(SocketAddr, front::Guarded),
+    Stdio(Pipes),
+}
+
 struct Books(AuditSink<'static>);
+
+impl Books {
+    async fn flush(&self) -> Result<(), SinkError> {
+        let late = |_| SinkError::Audit("its last lines could not be written in time".to_owned());
+        tokio::time::timeout(LAST_LINES, self.0.flush()).await.map_err(late)?
+    }
+}
 
 impl Audit for Books {
     fn of(&self, caller: &Caller) -> Arc<dyn Sink> {

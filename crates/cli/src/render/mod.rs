@@ -7,6 +7,7 @@ pub(crate) mod jsonl;
 pub(crate) mod junit;
 pub(crate) mod output;
 pub(crate) mod progress;
+pub(crate) mod quoted;
 pub(crate) mod safe;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use converse_session::{LOCK_TRIES, lock_within};
+use converse_session::{LOCK_PATIENCE, lock_within};
 use rustix::fs::OFlags;
 
 /// Makes it, and those above it that are missing.
@@ -69,7 +69,7 @@ impl PrivateText {
         private_dir(&self.dir)?;
         let path = self.path().with_extension("lock");
         let lock = private_file(OpenOptions::new().write(true).create(true), &path)?;
-        if lock_within(&lock, LOCK_TRIES)? {
+        if lock_within(&lock, LOCK_PATIENCE)? {
             return Ok(lock);
         }
         Err(io::Error::other("another process has been changing it for ten seconds"))

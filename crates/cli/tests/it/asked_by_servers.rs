@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::fake_server::{FakeServer, ask, at_once, brief, outcomes};
-use crate::provider::Provider;
+use crate::provider::{Line, Provider};
 use crate::terminal::Terminal;
 
 const NAME: &str = "asking";
+const PRICE: &str = "[models.\"openai-chat/stub\"]\nprice = { input = 15.0, output = 15.0 }\n";
 const ERAS: [&str; 2] = ["--era=legacy", "--era=modern"];
 
 fn server(era: &str, what: &str) -> FakeServer {
@@ -127,8 +128,7 @@ fn sampled(
     let called = calls([("asking__ask", json!({}))]);
     let provider = Provider::chat([called].into_iter().chain(script.iter().map(|words| text(words))));
     let env = provider.env(TestEnv::new());
-    let price = "[models.\"openai-chat/stub\"]\nprice = { input = 15.0, output = 15.0 }\n";
-    env.write("home/.config/converse/config.toml", price);
+    env.write("home/.config/converse/config.toml", PRICE);
     server(era, "sample").connection(if granted { "sampling = true" } else { "" }).write(&env);
     let ran = ask(&provider, &env, extra);
     (env, provider, ran)
@@ -151,6 +151,13 @@ fn a_model_is_asked_if_that_is_allowed_and_it_is_audited() {
         env.run(&["audit", "verify"]).exits(0);
         let log = std::fs::read_to_string(env.path("home/.local/state/converse/audit.jsonl")).unwrap();
         assert!(log.contains("asking__sampling") && log.contains("Be brief"), "{log}");
+        let ids = |tool: &str| -> std::collections::BTreeSet<String> {
+            let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let of = records.filter(|record| record["tool"] == tool);
+            of.map(|record| record["invocation"].as_str().unwrap().to_owned()).collect()
+        };
+        let (call, sampling) = (ids("asking__ask"), ids("asking__sampling"));
+        assert!(call.is_disjoint(&sampling) && sampling.len() == 1, "{log}");
     });
 }
 
@@ -168,11 +175,64 @@ fn what_a_server_asks_the_model_is_paid_by_the_call() {
 }
 
 #[test]
+fn what_a_model_is_asked_for_in_vain_is_paid_too() {
+    let allow = ["--allow", "asking.sampling/*"];
+    at_once(ERAS, |era| {
+        let (_env, _provider, ran) = sampled(era, true, &["", "Done."], &allow);
+        assert!(outcomes(&ran)[0].1.contains("no answer"), "{}", brief(&ran));
+        assert_eq!(ran.json()["cost"], 0.000675, "{}", brief(&ran));
+        let limited = [&allow[..], &["--max-cost", "0.0004"]].concat();
+        let (_env, provider, ran) = sampled(era, true, &["", "Done."], &limited);
+        assert_eq!((ran.code, provider.requests().len()), (7, 2), "{}", brief(&ran));
+    });
+}
+
+#[test]
+fn what_the_turn_has_spent_counts_for_servers_too() {
+    let called = calls([("asking__ask", json!({}))]);
+    let provider = Provider::chat([called, text("Hello."), text("Done.")]);
+    let env = provider.env(TestEnv::new());
+    env.write("home/.config/converse/config.toml", PRICE);
+    server("--era=modern", "sample-twice").connection("sampling = true").write(&env);
+    let ran = ask(&provider, &env, &["--allow", "asking.sampling/*", "--max-cost", "0.0004"]);
+    assert_eq!((ran.code, provider.requests().len()), (7, 2), "{}", brief(&ran));
+    assert!(outcomes(&ran)[0].1.contains("the limit of costs is reached"), "{}", brief(&ran));
+    assert_eq!(ran.json()["cost"], 0.00045, "{}", brief(&ran));
+}
+
+#[test]
+fn what_a_server_takes_back_is_paid() {
+    let called = calls([("asking__ask", json!({}))]).into();
+    let stalled = Line::Bent(text("Hello."), |answer| (answer.stall, answer.cut_at) = (true, Some(8)));
+    let provider = Provider::chat([called, stalled, text("Done.").into()]);
+    let env = provider.env(TestEnv::new());
+    env.write("home/.config/converse/config.toml", PRICE);
+    let until = env.path("until");
+    let flags = ["--era=legacy", "--ask=sample-back", &format!("--until={}", until.display())];
+    FakeServer::new(NAME, &flags).connection("sampling = true").write(&env);
+    let ran = std::thread::scope(|scope| {
+        let ran =
+            scope.spawn(|| ask(&provider, &env, &["--allow", "asking.sampling/*", "--max-cost", "0.01"]));
+        while provider.requests().len() < 2 && !ran.is_finished() {
+            std::thread::yield_now();
+        }
+        std::fs::write(&until, "").unwrap();
+        ran.join().unwrap()
+    });
+    let cost = ran.json()["cost"].as_f64().unwrap();
+    assert!(cost > 4096.0 * 15e-6, "the most it can have cost: {cost}, {}", brief(&ran));
+    assert_eq!((ran.code, provider.requests().len()), (7, 2), "{}", brief(&ran));
+}
+
+#[test]
 fn a_model_is_not_asked_unless_it_is_granted_and_allowed() {
     at_once(ERAS, |era| {
         for (granted, extra, word) in [
             (true, &[][..], "needs an approval and nobody can be asked"),
             (true, &["--deny", "asking.sampling/*"], "not allowed by the rule"),
+            // Its tools are meant.
+            (true, &["--allow", "asking.*"], "needs an approval and nobody can be asked"),
+            (true, &["--allow", "asking", "--allow", "*"], "needs an approval and nobody can be asked"),
             (false, &["--allow", "asking.sampling/*"], "may not ask the model"),
         ] {
             let (_env, provider, ran) = sampled(era, granted, &["Done."], extra);

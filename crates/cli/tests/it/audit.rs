@@ -163,8 +163,8 @@ fn what_is_recorded_is_what_ran_with_defaults_filled_in() {
 
 #[test]
 fn where_there_is_no_place_for_a_log_it_goes_on_and_says_so() {
-    for place in ["/proc/nowhere", "/dev/null"] {
-        let env = TestEnv::new().var("XDG_STATE_HOME", place);
+    for (variable, place) in [("XDG_STATE_HOME", "/sys/nowhere"), ("HOME", "/dev/null")] {
+        let env = TestEnv::new().var(variable, place);
         let ran = env.run(&["ask", "2+2"]).exits(0);
         assert!(ran.stdout.contains('4') && ran.stderr.contains("not audited"), "{ran:?}");
         let records = env.run(&["ask", "2+2", "-o", "jsonl"]).exits(0).records();
@@ -177,8 +177,9 @@ fn where_there_is_no_place_for_a_log_it_goes_on_and_says_so() {
 
 #[test]
 fn a_log_that_cannot_be_written_is_nine_and_nothing_runs() {
-    let broken: [fn(&TestEnv) -> PathBuf; 2] = [
+    let broken: [fn(&TestEnv) -> PathBuf; 3] = [
         |env| env.write(LOG, "not a record\n"),
+        |env| env.write("home/.local/state/converse", "where its directory should be"),
         |env| {
             std::fs::create_dir_all(env.path(LOG)).unwrap();
             env.path(LOG)

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("converse-mcp", &["converse-canister", "converse-child", "converse-config", "converse-ensemble"]),
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
-    ("converse-gateway", &["converse-canister", "converse-engine", "converse-ensemble"]),
+    ("converse-gateway", &["converse-canister", "converse-config", "converse-engine", "converse-ensemble"]),
     (
         "converse",
         &[

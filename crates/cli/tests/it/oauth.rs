@@ -152,12 +152,26 @@ fn the_browser_is_opened_and_only_its_own_answer_is_taken() {
     let silent = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     let answer = get(&back, None).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains(state), "{answer}");
+    assert!(answer.contains("go back to the terminal") && !answer.contains("ranted"), "{answer}");
     let second = get(&back, None);
     assert!(second.as_ref().map_or(true, String::is_empty), "{second:?}");
     drop(silent);
     wait(child).exits(0);
     assert!(call(&env).exits(0).stdout.contains("said hi"));
     realm.is_content();
+}
+
+#[test]
+fn who_refuses_is_not_told_that_access_was_granted() {
+    let realm = Realm::new();
+    let env = env(&realm);
+    let mut child = start(&env, &["ensembles", "login", "web"]);
+    let back = agree(&shown(&mut child));
+    let (home, state) = (back.split('?').next().unwrap(), back.split_once("state=").unwrap().1);
+    let answer = get(&format!("{home}?error=access_denied&state={state}"), None).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("was not granted"), "{answer}");
+    wait(child).exits(10);
+    assert!(tokens(&env).is_empty());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `converse serve` over standard input and output, as other agents start it.
 
+mod records;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -177,10 +179,10 @@ fn tools_of_servers_and_our_own_are_served_in_both_eras_and_audited() {
     };
     let whole = ["decided up__echo", "started up__echo", "finished up__echo"];
     assert_eq!(
-        (of("inv_1_0", "tester 9"), of("inv_1_0", "newer 1")),
+        (of("inv_1_0", "\"tester 9\""), of("inv_1_0", "\"newer 1\"")),
         (whole.map(String::from).into(), whole.map(String::from).into())
     );
-    assert_eq!(of("inv_5_0", "tester 9"), ["finished up__no_such"]);
+    assert_eq!(of("inv_5_0", "\"tester 9\""), ["finished up__no_such"]);
     let mut sessions: Vec<_> = log.iter().map(|line| line["session"].as_str().unwrap()).collect();
     sessions.dedup();
     assert_eq!(sessions.len(), 2, "{sessions:?}");

@@ -189,6 +189,11 @@ impl Rule {
         self.tools.iter().any(|pattern| pattern.matches(tool))
     }
 
+    /// The same, by a pattern with this part of the name written out in it: `e.*` names everything and spells nothing.
+    pub fn spells(&self, tool: &str, part: &str) -> bool {
+        self.tools.iter().any(|pattern| pattern.whole.contains(part) && pattern.matches(tool))
+    }
+
     /// `pattern (source)`.
     pub fn shown(&self) -> String {
         format!("{} ({})", self.pattern, self.source)

@@ -1,12 +1,18 @@
 //! What a token says, and whether that is enough. Times and audiences are judged here and not by a library: a claim of
 //! the wrong type must be a refusal, never one that is passed over.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use super::Denied;
+use crate::caller::quoted;
 
 /// Clocks differ.
 const LEEWAY_SECONDS: f64 = 60.0;
+
+/// Characters of whom a token names, in records.
+const SUBJECT: usize = 120;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
@@ -48,8 +54,16 @@ impl Claims {
 
     /// For records: whom the issuer gave it to.
     pub(super) fn who(&self) -> String {
-        let who = self.sub.as_deref().or(self.client_id.as_deref()).unwrap_or("unnamed");
-        who.chars().filter(|character| !character.is_control()).take(200).collect()
+        match (&self.sub, &self.client_id) {
+            (Some(subject), _) => format!("subject {}", quoted(subject, SUBJECT)),
+            (None, Some(client)) => format!("client {}", quoted(client, SUBJECT)),
+            (None, None) => "an unnamed token".to_owned(),
+        }
+    }
+
+    /// How long it is good from `now` on.
+    pub(super) fn left(&self, now: f64) -> Duration {
+        Duration::try_from_secs_f64((self.exp + LEEWAY_SECONDS - now).max(0.0)).unwrap_or(Duration::MAX)
     }
 
     fn has_scope(&self, wanted: &str) -> bool {
@@ -146,8 +160,20 @@ mod tests {
             let claims = format!(r#"{{"iss":"a","aud":"b","exp":1{more}}}"#);
             Claims::read(claims.as_bytes()).unwrap().who()
         };
-        assert_eq!(of(""), "unnamed");
-        assert_eq!(of(r#","client_id":"c""#), "c");
-        assert_eq!(of(r#","client_id":"c","sub":"s\u001b[2J""#), "s[2J");
+        assert_eq!(of(""), "an unnamed token");
+        assert_eq!(of(r#","client_id":"c""#), "client \"c\"");
+        assert_eq!(of(r#","client_id":"c","sub":"s\u001b[2J\u202e""#), "subject \"s[2J\"");
+        assert_eq!(of(r#","sub":"a\" at 10.0.0.1""#), "subject \"a' at 10.0.0.1\"");
+    }
+
+    #[test]
+    fn a_token_is_good_until_it_is_over_and_never_longer() {
+        let left = |exp: f64| {
+            Claims::read(format!(r#"{{"iss":"a","aud":"b","exp":{exp:e}}}"#).as_bytes())
+                .unwrap()
+                .left(1_000.0)
+        };
+        assert_eq!(left(1_100.0), Duration::from_secs(160));
+        assert_eq!((left(0.0), left(1e300)), (Duration::ZERO, Duration::MAX));
     }
 }

@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::Denied;
 use super::claims::{Claims, Wanted};
 use super::keyring::{Keyring, Keys};
 use super::place::Place;
 use super::signature::Signed;
+use super::{Admitted, Denied};
 
 /// The well-known name of what is said about a resource (RFC 9728).
 pub(super) const RESOURCE: &str = "oauth-protected-resource";
@@ -54,7 +54,7 @@ impl Issuer {
         Ok(Self { wanted, place, keyring })
     }
 
-    pub(super) async fn admit(&self, token: &str) -> Result<String, Denied> {
+    pub(super) async fn admit(&self, token: &str) -> Result<Admitted, Denied> {
         let signed = Signed::read(token).ok_or(Denied::Invalid)?;
         // Its claims first: keys are not fetched for a token that could not be let in whoever signed it.
         let claims = Claims::read(&signed.payload).ok_or(Denied::Invalid)?;
@@ -64,7 +64,7 @@ impl Issuer {
             return Err(Denied::Invalid);
         }
         self.wanted.judge_scopes(&claims)?;
-        Ok(claims.who())
+        Ok(Admitted::issued(&claims.who(), claims.left(now())))
     }
 
     pub(crate) fn scopes(&self) -> &[String] {

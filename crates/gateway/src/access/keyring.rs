@@ -1,7 +1,7 @@
 //! The public keys of an issuer: found by what it says of itself, kept, and asked for again when a token names one that
 //! is not among them. Never more than once a minute, whatever tokens come.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -17,6 +17,8 @@ use super::signature::{Key, Signed};
 const PAUSE: Duration = Duration::from_secs(60);
 /// Keys that were withdrawn are good for so long at most, if the issuer can be reached.
 const MAX_AGE: Duration = Duration::from_secs(3600);
+/// And if it cannot be reached.
+const MAX_AGE_ALONE: Duration = Duration::from_secs(24 * 3600);
 /// For a whole look: metadata and keys.
 const LIMIT: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 256 * 1024;
@@ -44,6 +46,8 @@ pub(super) struct Keyring {
 struct Known {
     keys: Vec<Key>,
     at: Option<Instant>,
+    /// The last look brought nothing: nobody knows what the keys are now.
+    is_stale: bool,
 }
 
 impl Keyring {
@@ -53,15 +57,15 @@ impl Keyring {
 
     /// The keys that may have signed it.
     pub(super) async fn keys_for(&self, token: &Signed<'_>) -> Result<Vec<Key>, Denied> {
-        let found = self.find(token, Some(MAX_AGE));
+        let found = self.find(token, MAX_AGE);
         if !found.is_empty() {
             return Ok(found);
         }
         self.look_again(token).await;
-        let found = self.find(token, None);
-        let knows_none = self.read(|known| known.keys.is_empty());
+        let found = self.find(token, MAX_AGE_ALONE);
+        let is_unknowable = self.read(|known| known.is_stale || known.is_older(MAX_AGE_ALONE));
         match found.is_empty() {
-            true if knows_none => Err(Denied::Unknowable),
+            true if is_unknowable => Err(Denied::Unknowable),
             true => Err(Denied::Invalid),
             false => Ok(found),
         }
@@ -71,17 +75,17 @@ impl Keyring {
     async fn look_again(&self, token: &Signed<'_>) {
         let mut tried = self.tried.lock().await;
         let is_too_soon = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
-        if is_too_soon || !self.find(token, Some(MAX_AGE)).is_empty() {
+        if is_too_soon || !self.find(token, MAX_AGE).is_empty() {
             return;
         }
         *tried = Some(Instant::now());
         let looked = tokio::time::timeout(LIMIT, self.look());
         match looked.await.unwrap_or_else(|_| Err("it took too long".to_owned())) {
-            Ok(keys) => {
-                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-                *known = Known { keys, at: Some(Instant::now()) };
+            Ok(keys) => *self.known() = Known { keys, at: Some(Instant::now()), is_stale: false },
+            Err(reason) => {
+                self.known().is_stale = true;
+                tracing::warn!(issuer = self.issuer, "its keys cannot be had: {reason}");
             }
-            Err(reason) => tracing::warn!(issuer = self.issuer, "its keys cannot be had: {reason}"),
         }
     }
 
@@ -129,10 +133,9 @@ impl Keyring {
     }
 
     /// Those that fit; none if they are older than that.
-    fn find(&self, token: &Signed<'_>, age: Option<Duration>) -> Vec<Key> {
+    fn find(&self, token: &Signed<'_>, age: Duration) -> Vec<Key> {
         self.read(|known| {
-            let is_old = |age: Duration| known.at.is_none_or(|at| at.elapsed() >= age);
-            if age.is_some_and(is_old) {
+            if known.is_older(age) {
                 return Vec::new();
             }
             // One that names no key: a few are tried.
@@ -142,5 +145,16 @@ impl Keyring {
 
     fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
         look(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn known(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Keys that were never had are older than anything.
+    fn is_older(&self, age: Duration) -> bool {
+        self.at.is_none_or(|at| at.elapsed() >= age)
     }
 }

@@ -14,11 +14,15 @@ const PS256: &str = "eyJhbGciOiJQUzI1NiIsImtpZCI6InJzYSIsInR5cCI6ImF0K2p3dCJ9.ey
 async fn admitted(access: &Access, token: &str) -> Result<Option<String>, Denied> {
     let mut headers = HeaderMap::new();
     headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
-    access.admit(&headers).await
+    who(access.admit(&headers).await)
+}
+
+fn who(admitted: Result<Admitted, Denied>) -> Result<Option<String>, Denied> {
+    admitted.map(|admitted| admitted.who.map(|who| who.to_string()))
 }
 
 fn ada() -> Result<Option<String>, Denied> {
-    Ok(Some("ada".to_owned()))
+    Ok(Some("subject \"ada\"".to_owned()))
 }
 
 fn changed(name: &str, value: Value) -> Value {
@@ -30,11 +34,11 @@ fn changed(name: &str, value: Value) -> Value {
 #[tokio::test]
 async fn everybody_comes_into_an_open_gateway_and_nobody_into_another() {
     let headers = HeaderMap::new();
-    assert_eq!(Access::open().admit(&headers).await, Ok(None));
+    assert_eq!(who(Access::open().admit(&headers).await), Ok(None));
     let tokens = Arc::new(Tokens::read("0123456789abcdef").unwrap());
     let access = Access::open().with_tokens(tokens);
-    assert_eq!(access.admit(&headers).await, Err(Denied::Missing));
-    assert_eq!(admitted(&access, "0123456789abcdef").await, Ok(Some("token 1".to_owned())));
+    assert_eq!(who(access.admit(&headers).await), Err(Denied::Missing));
+    assert_eq!(admitted(&access, "0123456789abcdef").await, Ok(Some("token 9f9f5111".to_owned())));
     assert_eq!(admitted(&access, "0123456789abcdee").await, Err(Denied::Invalid));
     assert_eq!(access.challenge(Denied::Missing), "Bearer");
     assert_eq!(access.challenge(Denied::Invalid), "Bearer error=\"invalid_token\"");
@@ -54,7 +58,7 @@ async fn tokens_of_the_issuer_are_let_in_by_every_algorithm() {
         assert_eq!(admitted(&access, token).await, ada());
     }
     for token in [RS256, PS256] {
-        assert_eq!(admitted(&access, token).await, Ok(Some("rsa".to_owned())));
+        assert_eq!(admitted(&access, token).await, Ok(Some("subject \"rsa\"".to_owned())));
     }
     assert_eq!(server.count(), 1, "keys are kept");
 }
@@ -119,10 +123,37 @@ async fn keys_that_are_not_known_are_asked_for_once_a_minute() {
     server.keys.lock().unwrap().remove(0);
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(admitted(&access, &of_old).await, Err(Denied::Invalid));
-    // Keys are not forgotten because the issuer is down.
+    // Keys are not forgotten because the issuer is down, but nobody knows what others there may be.
     server.keys.lock().unwrap().clear();
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(admitted(&access, &of_new).await, ada());
+    assert_eq!(admitted(&access, &of_old).await, Err(Denied::Unknowable));
+    // For a day: they may have been withdrawn since.
+    tokio::time::advance(Duration::from_secs(23 * 3600 - 1)).await;
+    assert_eq!(admitted(&access, &of_new).await, ada());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(admitted(&access, &of_new).await, Err(Denied::Unknowable));
+    server.keys.lock().unwrap().push(new.jwk("new"));
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(admitted(&access, &of_new).await, ada());
+    assert_eq!(admitted(&access, &of_old).await, Err(Denied::Invalid));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_let_in_is_so_until_the_token_is_over() {
+    let pair = Pair::curve();
+    let server = Server::new(vec![pair.jwk("one")]);
+    let access = Access::open().with_issuer(issuer(&server));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let token = pair.token(&json!({"alg": "ES256", "kid": "one"}), &changed("exp", json!(now + 100)));
+    let mut headers = HeaderMap::new();
+    headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+    let admitted = access.admit(&headers).await.unwrap();
+    let began = tokio::time::Instant::now();
+    admitted.over().await;
+    let took = began.elapsed().as_secs();
+    // The clock of claims is not paused: a minute of leeway, and a few seconds of this test.
+    assert!((140..=161).contains(&took), "{took}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,8 @@
 //! Tokens that were agreed on beforehand. Kept as digests: what is not here cannot leak from here.
 
-use std::sync::{PoisonError, RwLock};
-
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+use tokio::sync::watch;
 
 use super::bearer::is_token;
 
@@ -13,7 +12,10 @@ const MAX_TOKENS: usize = 1_000;
 
 /// The tokens that are let in; they may change while requests come.
 #[derive(Debug)]
-pub struct Tokens(RwLock<Vec<[u8; 32]>>);
+pub struct Tokens(watch::Sender<Vec<Digest>>);
+
+/// SHA-256 of a token.
+pub(super) type Digest = [u8; 32];
 
 /// Why a list of tokens is not taken. Says the line, never what stands there.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -33,44 +35,58 @@ pub enum TokenError {
 impl Tokens {
     /// One a line; empty lines and those that begin with `#` are passed over.
     pub fn read(text: &str) -> Result<Self, TokenError> {
-        Ok(Self(RwLock::new(digests(text)?)))
+        match digests(text)? {
+            none if none.is_empty() => Err(TokenError::Empty),
+            digests => Ok(Self(watch::Sender::new(digests))),
+        }
     }
 
-    /// From now on these. If they cannot be read the old ones stay.
+    /// From now on these, and nobody if there is none. If they cannot be read the old ones stay.
     pub fn replace(&self, text: &str) -> Result<(), TokenError> {
-        let digests = digests(text)?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = digests;
+        self.0.send_replace(digests(text)?);
         Ok(())
     }
 
-    /// Which one it is, counted from 1. Takes as long whether it is there or not.
-    pub(super) fn find(&self, token: &str) -> Option<usize> {
-        let asked: [u8; 32] = Sha256::digest(token).into();
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut found = None;
-        for (index, digest) in known.iter().enumerate() {
+    /// Is nobody let in?
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// Its digest, if it is one of them. Takes as long whether it is there or not.
+    pub(super) fn find(&self, token: &str) -> Option<Digest> {
+        let asked: Digest = Sha256::digest(token).into();
+        let mut is_known = false;
+        for digest in self.0.borrow().iter() {
             let differs = digest.iter().zip(asked).fold(0, |differs, (one, other)| differs | (one ^ other));
-            if differs == 0 {
-                found = Some(index + 1);
-            }
+            is_known |= differs == 0;
         }
-        found
+        is_known.then_some(asked)
+    }
+
+    /// When it is not among them any more.
+    pub(super) async fn gone(&self, digest: &Digest) {
+        // The sender lives as long as this does, so there is no error.
+        let _ = self.0.subscribe().wait_for(|known| !known.contains(digest)).await;
     }
 }
 
-fn digests(text: &str) -> Result<Vec<[u8; 32]>, TokenError> {
+/// In records: the same wherever it stands in a list, and of no use to who would guess the token.
+pub(super) fn named(digest: &Digest) -> String {
+    let start: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("token {start}")
+}
+
+fn digests(text: &str) -> Result<Vec<Digest>, TokenError> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let digests: Vec<[u8; 32]> =
-        lines.map(|(number, line)| digest(number, line)).collect::<Result<_, _>>()?;
+    let digests: Vec<Digest> = lines.map(|(number, line)| digest(number, line)).collect::<Result<_, _>>()?;
     match digests.len() {
-        0 => Err(TokenError::Empty),
         count if count > MAX_TOKENS => Err(TokenError::Many),
         _ => Ok(digests),
     }
 }
 
-fn digest(number: usize, line: &str) -> Result<[u8; 32], TokenError> {
+fn digest(number: usize, line: &str) -> Result<Digest, TokenError> {
     match () {
         () if !is_token(line) => Err(TokenError::Malformed(number)),
         () if line.len() < MIN_BYTES => Err(TokenError::Short(number)),
@@ -80,6 +96,8 @@ fn digest(number: usize, line: &str) -> Result<[u8; 32], TokenError> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     const ONE: &str = "0123456789abcdef";
@@ -88,7 +106,9 @@ mod tests {
     #[test]
     fn tokens_are_found_by_their_digest_only() {
         let tokens = Tokens::read(&format!("# of the build\n{ONE}\r\n\n  {TWO}\n")).unwrap();
-        assert_eq!([ONE, TWO].map(|token| tokens.find(token)), [Some(1), Some(2)]);
+        // `printf 0123456789abcdef | sha256sum`
+        assert_eq!(tokens.find(ONE).as_ref().map(named).as_deref(), Some("token 9f9f5111"));
+        assert!(tokens.find(TWO).is_some());
         for other in ["", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "# of the build"] {
             assert_eq!(tokens.find(other), None, "{other}");
         }
@@ -99,17 +119,28 @@ mod tests {
     fn a_list_that_cannot_be_read_changes_nothing() {
         let tokens = Tokens::read(ONE).unwrap();
         for (text, error) in [
-            ("", TokenError::Empty),
-            ("# nothing\n", TokenError::Empty),
             ("0123456789abcdef\nshort", TokenError::Short(2)),
             ("0123456789 abcdef", TokenError::Malformed(1)),
         ] {
             assert_eq!(tokens.replace(text), Err(error), "{text}");
-            assert_eq!(tokens.find(ONE), Some(1));
+            assert!(tokens.find(ONE).is_some());
         }
         let many: String = (0..=MAX_TOKENS).map(|index| format!("{ONE}{index}\n")).collect();
         assert_eq!(tokens.replace(&many), Err(TokenError::Many));
         tokens.replace(TWO).unwrap();
-        assert_eq!([ONE, TWO].map(|token| tokens.find(token)), [None, Some(1)]);
+        assert_eq!([ONE, TWO].map(|token| tokens.find(token).is_some()), [false, true]);
+    }
+
+    #[tokio::test]
+    async fn an_empty_list_lets_nobody_in_and_is_none_to_begin_with() {
+        for text in ["", "# nothing\n"] {
+            assert_eq!(Tokens::read(text).map(|_| ()), Err(TokenError::Empty), "{text}");
+            let tokens = Tokens::read(ONE).unwrap();
+            let digest = tokens.find(ONE).unwrap();
+            assert!(!tokens.is_empty() && tokens.gone(&digest).now_or_never().is_none());
+            tokens.replace(text).unwrap();
+            assert!(tokens.is_empty() && tokens.find(ONE).is_none());
+            assert!(tokens.gone(&digest).now_or_never().is_some());
+        }
     }
 }

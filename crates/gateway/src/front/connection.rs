@@ -2,12 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rmcp::ServerHandler;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -23,6 +26,10 @@ use crate::counters::Counters;
 /// A request's line and headers, and what is read ahead of a body.
 const MAX_BUFFER: usize = 64 * 1024;
 
+/// What the kernel may hold of an answer. Left to itself it takes megabytes, and then a third of them must be read before
+/// it takes more: a slow reader would look as if it had stopped.
+const SEND_BUFFER: usize = 128 * 1024;
+
 /// How long those that ask nothing may still ask, once we are to end: a request may be on its way to us.
 const LINGERING: Duration = Duration::from_secs(1);
 
@@ -31,6 +38,8 @@ pub(super) struct Connections {
     limits: Limits,
     counters: Arc<Counters>,
     slots: Arc<Semaphore>,
+    /// Somebody waits for a slot.
+    pressed: Arc<AtomicBool>,
     tasks: TaskTracker,
     /// Those that are idle end, the others after their answer.
     close: CancellationToken,
@@ -42,7 +51,8 @@ impl Connections {
     pub(super) fn new(limits: Limits, counters: Arc<Counters>) -> Self {
         let slots = Arc::new(Semaphore::new(limits.connections));
         let [close, abort] = [(); 2].map(|()| CancellationToken::new());
-        Self { limits, counters, slots, tasks: TaskTracker::new(), close, abort }
+        let pressed = Arc::default();
+        Self { limits, counters, slots, pressed, tasks: TaskTracker::new(), close, abort }
     }
 
     /// Until `stop`, and then as long as it takes, `drain` at most.
@@ -50,7 +60,9 @@ impl Connections {
     where
         H: ServerHandler + Send + Sync + 'static,
     {
-        while let Some(Some((stream, slot))) = stop.run_until_cancelled(self.next(&bound)).await {
+        while let Some(stream) = stop.run_until_cancelled(bound.accept()).await {
+            // Who waits for a slot when we stop is answered without one, as those that were not accepted yet.
+            let slot = stop.run_until_cancelled(self.slot()).await.flatten();
             self.answer(stream, slot, door.clone());
         }
         let end = Instant::now() + drain;
@@ -67,9 +79,13 @@ impl Connections {
     }
 
     /// `None` never comes: the slots are not closed.
-    async fn next(&self, bound: &Bound) -> Option<(TcpStream, Option<OwnedSemaphorePermit>)> {
-        let slot = Arc::clone(&self.slots).acquire_owned().await.ok()?;
-        Some((bound.accept().await, Some(slot)))
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        let free = Arc::clone(&self.slots).try_acquire_owned().ok();
+        self.pressed.store(free.is_none(), Ordering::Relaxed);
+        match free {
+            None => Arc::clone(&self.slots).acquire_owned().await.ok(),
+            free => free,
+        }
     }
 
     fn answer<H>(&self, stream: TcpStream, slot: Option<OwnedSemaphorePermit>, door: Door<H>)
@@ -77,23 +93,32 @@ impl Connections {
         H: ServerHandler + Send + Sync + 'static,
     {
         let counted = self.counters.connection();
-        let (limits, close, abort) = (self.limits, self.close.clone(), self.abort.clone());
+        let lease = Lease::new(self.limits, Arc::clone(&self.pressed));
+        let (close, abort) = (self.close.clone(), self.abort.clone());
         self.tasks.spawn(async move {
-            let _ = abort.run_until_cancelled(converse(stream, door, limits, close)).await;
+            let _ = abort.run_until_cancelled(converse(stream, door, lease, close)).await;
             drop((slot, counted));
         });
     }
 }
 
 /// One request after another, until either side has enough.
-async fn converse<H>(stream: TcpStream, door: Door<H>, limits: Limits, close: CancellationToken)
+async fn converse<H>(stream: TcpStream, door: Door<H>, lease: Arc<Lease>, close: CancellationToken)
 where
     H: ServerHandler + Send + Sync + 'static,
 {
     // Small answers at once.
     let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER);
     let from = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
-    let lease = Lease::new(limits);
+    exchange(stream, from, door, lease, close).await;
+}
+
+async fn exchange<S, H>(stream: S, from: IpAddr, door: Door<H>, lease: Arc<Lease>, close: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    H: ServerHandler + Send + Sync + 'static,
+{
     let answering = Arc::clone(&lease);
     let service = service_fn(move |request| {
         let (door, lease) = (door.clone(), Arc::clone(&answering));
@@ -119,5 +144,73 @@ where
     tokio::select! {
         _ = connection => {}
         () = lease.over() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::*;
+    use crate::gateway::Gateway;
+
+    /// A connection that takes 64 bytes at a time, for one request of numbers.
+    async fn asked(limits: Limits) -> (DuplexStream, Arc<AtomicBool>) {
+        let (mut client, server) = duplex(64);
+        let (stop, pressed) = (CancellationToken::new(), Arc::<AtomicBool>::default());
+        let lease = Lease::new(limits, Arc::clone(&pressed));
+        let door = Door::<Gateway>::of_metrics(Arc::new(Counters::default()), stop.clone());
+        tokio::spawn(exchange(server, IpAddr::V4(Ipv4Addr::LOCALHOST), door, lease, stop));
+        client.write_all(b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        (client, pressed)
+    }
+
+    /// What is read until the other side hangs up, a few bytes each `pause`, and how long that took.
+    async fn read(client: &mut DuplexStream, pause: Duration) -> (String, Duration) {
+        let (mut text, mut bytes, began) = (String::new(), [0; 64], Instant::now());
+        loop {
+            tokio::time::sleep(pause).await;
+            match client.read(&mut bytes).await {
+                Ok(0) | Err(_) => return (text, began.elapsed()),
+                Ok(count) => text.push_str(std::str::from_utf8(&bytes[..count]).unwrap()),
+            }
+        }
+    }
+
+    fn is_whole(answer: &str) -> bool {
+        let parts = answer.split_once("\r\n\r\n");
+        parts.is_some_and(|(head, body)| head.contains(&format!("content-length: {}", body.len())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_and_steady_reader_gets_the_whole_answer_and_is_idle_only_then() {
+        let pause = Duration::from_secs(20);
+        for idle in [10, 30, 300].map(Duration::from_secs) {
+            let (mut client, _) = asked(Limits { idle, ..Limits::default() }).await;
+            let (answer, took) = read(&mut client, pause).await;
+            // Each pause takes 64 bytes; the last of them were sent two pauses before they are read.
+            let reading = pause * u32::try_from(answer.len().div_ceil(64)).unwrap();
+            assert!(is_whole(&answer) && reading > pause * 10, "{idle:?}: {answer}");
+            assert!(took >= reading + idle - pause * 2, "{idle:?}: {took:?} of {reading:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_nothing_any_more_is_cut_off_and_who_has_read_all_is_idle() {
+        let (mut client, _) = asked(Limits::default()).await;
+        let (answer, _) = read(&mut client, Duration::from_secs(31)).await;
+        assert!(!is_whole(&answer), "{answer}");
+        let (mut client, _) = asked(Limits::default()).await;
+        let (answer, took) = read(&mut client, Duration::ZERO).await;
+        let idle = Limits::default().idle;
+        assert!(is_whole(&answer) && took >= idle && took < idle + Duration::from_secs(3), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_nothing_makes_room_for_those_that_wait() {
+        let (mut client, pressed) = asked(Limits::default()).await;
+        pressed.store(true, Ordering::Relaxed);
+        let (answer, took) = read(&mut client, Duration::ZERO).await;
+        assert!(is_whole(&answer) && took < Duration::from_secs(5), "{took:?}");
     }
 }

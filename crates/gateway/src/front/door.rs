@@ -17,9 +17,10 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::CancellationToken;
 
-use super::replies::{Reply, denied, health, not_allowed, plain, reply, with};
+use super::letter::posted;
+use super::replies::{Reply, denied, health, not_allowed, plain, reply, unread, with};
 use super::{Hosts, Limits, PATH, body};
-use crate::access::{Access, Denied};
+use crate::access::{Access, Admitted, Denied};
 use crate::caller::Remote;
 use crate::counters::{Counters, Reason, TEXT_TYPE};
 
@@ -39,14 +40,20 @@ pub(super) struct Desk {
 
 /// Among the extensions of a request: what has no end of its own ends with this.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopping(CancellationToken);
+pub(crate) struct Stopping {
+    stop: CancellationToken,
+    admitted: Admitted,
+}
 
 impl Stopping {
-    /// Never, for a request that did not come over HTTP.
+    /// When we are to end, or who asked would not be let in any more. Never, for a request that did not come over HTTP.
     pub(crate) async fn of(context: &RequestContext<RoleServer>) {
         let parts = context.extensions.get::<http::request::Parts>();
         match parts.and_then(|parts| parts.extensions.get::<Self>()) {
-            Some(stopping) => stopping.0.cancelled().await,
+            Some(Self { stop, admitted }) => tokio::select! {
+                () = stop.cancelled() => {}
+                () = admitted.over() => {}
+            },
             None => std::future::pending().await,
         }
     }
@@ -185,13 +192,12 @@ impl Desk {
             return nothing();
         }
         // Before a byte of the body is read.
-        let remote = match self.access.admit(request.headers()).await {
-            Ok(None) => Remote(from.to_string().into()),
-            Ok(Some(who)) => Remote(format!("{who} at {from}").into()),
+        let admitted = match self.access.admit(request.headers()).await {
+            Ok(admitted) => admitted,
             Err(why) => return self.denied(why),
         };
         match (is_metrics, is_read(request.method())) {
-            (false, _) => self.called(request, remote, tools).await,
+            (false, _) => self.called(request, from, admitted, tools).await,
             (true, true) => metrics(&self.counters),
             (true, false) => not_allowed("GET, HEAD"),
         }
@@ -200,7 +206,8 @@ impl Desk {
     async fn called<H>(
         &self,
         request: Request<Incoming>,
-        remote: Remote,
+        from: IpAddr,
+        admitted: Admitted,
         tools: &StreamableHttpService<H, NeverSessionManager>,
     ) -> Reply
     where
@@ -212,10 +219,15 @@ impl Desk {
             Err(Some(reason)) => return self.refused(reason),
             Err(None) => return plain(StatusCode::BAD_REQUEST, "the body broke off\n"),
         };
+        // The library answers what it cannot read in a way of its own, and reads what it should not.
+        let body = match posted(&mut parts, body) {
+            Ok(body) => body,
+            Err(refused) => return unread(refused),
+        };
         // It has done its work: nobody after us is to see it.
         parts.headers.remove(AUTHORIZATION);
-        parts.extensions.insert(remote);
-        parts.extensions.insert(Stopping(self.stop.clone()));
+        parts.extensions.insert(Remote { who: admitted.who.clone(), from });
+        parts.extensions.insert(Stopping { stop: self.stop.clone(), admitted });
         tools.handle(Request::from_parts(parts, Full::new(body))).await
     }
 

@@ -2,22 +2,27 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::Limits;
 
-/// How often a connection that answers is looked at.
-const ROUND: Duration = Duration::from_secs(5);
+/// How often a connection is looked at.
+const ROUND: Duration = Duration::from_secs(2);
+
+/// While others wait for a place: one that asks nothing for so long gives up its own.
+const SPARE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Lease {
     limits: Limits,
+    /// Do others wait for a place?
+    pressed: Arc<AtomicBool>,
     state: Mutex<State>,
 }
 
@@ -30,7 +35,7 @@ struct State {
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// Since the last answer.
+    /// Since the last answer, or since some of it was last taken.
     Idle(Instant),
     /// Since the first byte of a request, or since the start.
     Heading(Instant),
@@ -39,9 +44,9 @@ enum Phase {
 }
 
 impl Lease {
-    pub(super) fn new(limits: Limits) -> Arc<Self> {
+    pub(super) fn new(limits: Limits, pressed: Arc<AtomicBool>) -> Arc<Self> {
         let state = State { phase: Phase::Heading(Instant::now()), stuck: None };
-        Arc::new(Self { limits, state: Mutex::new(state) })
+        Arc::new(Self { limits, pressed, state: Mutex::new(state) })
     }
 
     /// A request has come in whole, its body aside.
@@ -49,6 +54,7 @@ impl Lease {
         self.state().phase = Phase::Busy;
     }
 
+    /// Its answer is made. Much of it may not be sent yet.
     pub(super) fn answered(&self) {
         self.state().phase = Phase::Idle(Instant::now());
     }
@@ -67,6 +73,10 @@ impl Lease {
             (true, since) => since,
             (false, _) => None,
         };
+        // The end of an answer is on its way long after it was made, if its reader is slow.
+        if let (false, Phase::Idle(_)) = (is_stuck, state.phase) {
+            state.phase = Phase::Idle(Instant::now());
+        }
     }
 
     /// When it has run out.
@@ -83,9 +93,13 @@ impl Lease {
 
     fn end(&self) -> Option<Instant> {
         let state = self.state();
+        let is_pressed = self.pressed.load(Ordering::Relaxed);
+        let most = |limit: Duration| if is_pressed { limit.min(SPARE) } else { limit };
         let of_phase = match state.phase {
-            Phase::Idle(since) => Some(since + self.limits.idle),
-            Phase::Heading(since) => Some(since + self.limits.headers),
+            // It is not idle: it has not taken its answer yet.
+            Phase::Idle(_) if state.stuck.is_some() => None,
+            Phase::Idle(since) => Some(since + most(self.limits.idle)),
+            Phase::Heading(since) => Some(since + most(self.limits.headers)),
             Phase::Busy => None,
         };
         let of_writing = state.stuck.map(|since| since + self.limits.stuck);
@@ -99,12 +113,12 @@ impl Lease {
 
 /// A stream that tells the lease what goes on.
 #[derive(Debug)]
-pub(super) struct Leased {
-    pub(super) stream: TcpStream,
+pub(super) struct Leased<S> {
+    pub(super) stream: S,
     pub(super) lease: Arc<Lease>,
 }
 
-impl AsyncRead for Leased {
+impl<S: AsyncRead + Unpin> AsyncRead for Leased<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -119,7 +133,7 @@ impl AsyncRead for Leased {
     }
 }
 
-impl AsyncWrite for Leased {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Leased<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.lease.wrote(written.is_pending());

@@ -7,8 +7,10 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, 
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
 
 use crate::access::{Access, Denied};
+use crate::message::Refused;
 
 pub(super) type Reply = Response<BoxBody<Bytes, Infallible>>;
 
@@ -62,4 +64,11 @@ fn challenged(mut reply: Reply, challenge: &str) -> Reply {
         reply.headers_mut().insert(WWW_AUTHENTICATE, value);
     }
     reply
+}
+
+/// A body that is no message, in the words of the protocol.
+pub(super) fn unread(Refused { id, error }: Refused) -> Reply {
+    let message: ServerJsonRpcMessage = JsonRpcMessage::error(*error, id);
+    let text = serde_json::to_vec(&message).unwrap_or_default();
+    reply(StatusCode::BAD_REQUEST, "application/json", text)
 }

@@ -3,39 +3,20 @@
 use std::collections::VecDeque;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage, ProtocolVersion, RequestId,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage, ProtocolVersion,
 };
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+
+use crate::message::{Message, Refused, unreadable};
 
 /// Messages in one line: 2025-03-26 allowed batches.
 const MAX_BATCH: usize = 1000;
-
-/// What a line that is no message is answered with.
-#[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) id: Option<RequestId>,
-    pub(super) error: ErrorData,
-}
-
-impl From<ErrorData> for Refused {
-    fn from(error: ErrorData) -> Self {
-        Self { id: None, error }
-    }
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     /// The library has seen by now which era this client is of. Before that it takes requests only, and gives up on
     /// whoever says anything else.
     begun: bool,
-}
-
-#[derive(Deserialize)]
-struct Envelope {
-    #[serde(default)]
-    id: Option<RequestId>,
 }
 
 impl Decoder {
@@ -68,7 +49,7 @@ impl Decoder {
     }
 
     fn one(&mut self, text: &str, messages: &mut VecDeque<ClientJsonRpcMessage>) -> Option<Refused> {
-        match serde_json::from_str::<ClientJsonRpcMessage>(text) {
+        match Message::look_at(text).and_then(|message| message.opened()) {
             Ok(message) => {
                 self.begun |= begins(&message);
                 if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
@@ -76,13 +57,7 @@ impl Decoder {
                 }
                 None
             }
-            Err(_) => Some(match serde_json::from_str::<IgnoredAny>(text) {
-                Err(error) => unreadable(&error.to_string()),
-                Ok(_) => {
-                    let id = serde_json::from_str::<Envelope>(text).ok().and_then(|envelope| envelope.id);
-                    Refused { id, error: ErrorData::invalid_request("it is no JSON-RPC 2.0 message", None) }
-                }
-            }),
+            Err(refused) => Some(refused),
         }
     }
 }
@@ -100,8 +75,4 @@ fn begins(message: &ClientJsonRpcMessage) -> bool {
                 && version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
         }
     }
-}
-
-fn unreadable(why: &str) -> Refused {
-    ErrorData::parse_error(format!("this line is not JSON: {why}"), None).into()
 }

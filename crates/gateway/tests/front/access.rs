@@ -18,7 +18,7 @@ fn guarded() -> (Stage, Arc<Tokens>) {
 async fn a_token_lets_in_and_goes_no_further() {
     let (stage, tokens) = guarded();
     let with = |token: &str| Request::call("echo").with("authorization", &format!("Bearer {token}"));
-    assert_eq!(stage.ask(&with(TOKEN)).await.said(), "from token 1 at 127.0.0.1, token seen: false");
+    assert_eq!(stage.ask(&with(TOKEN)).await.said(), "via token 9f9f5111 at 127.0.0.1, token seen: false");
     let wrong = stage.ask(&with("0123456789abcdeg")).await;
     assert_eq!(
         (wrong.status, wrong.header("www-authenticate")),

@@ -8,7 +8,7 @@ use crate::stage::{Request, Set, Stage};
 async fn both_eras_are_answered_and_nothing_is_kept_between_requests() {
     let stage = Stage::new(Set::default());
     let answer = stage.ask(&Request::call("echo")).await;
-    assert_eq!(answer.said(), "from 127.0.0.1, token seen: false");
+    assert_eq!(answer.said(), "at 127.0.0.1, token seen: false");
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
@@ -21,7 +21,7 @@ async fn both_eras_are_answered_and_nothing_is_kept_between_requests() {
     // Another connection, and no `initialize` on it: any replica would do.
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo"}});
     let call = Request::post(&call).with("mcp-protocol-version", "2025-11-25");
-    assert_eq!(stage.ask(&call).await.said(), "from 127.0.0.1, token seen: false");
+    assert_eq!(stage.ask(&call).await.said(), "at 127.0.0.1, token seen: false");
 }
 
 #[tokio::test]

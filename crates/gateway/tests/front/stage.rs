@@ -88,7 +88,7 @@ fn heard(context: &RequestContext<RoleServer>) -> String {
     let parts = context.extensions.get::<http::request::Parts>().unwrap();
     let remote = parts.extensions.get::<Remote>().unwrap();
     let has_token = parts.headers.contains_key("authorization");
-    format!("from {}, token seen: {has_token}", remote.0)
+    format!("{remote}, token seen: {has_token}")
 }
 
 /// A front that runs.

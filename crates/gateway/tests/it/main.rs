@@ -5,5 +5,6 @@
 
 mod calls;
 mod clients;
+mod exact;
 mod lines;
 mod stage;

@@ -186,7 +186,9 @@ struct Ear {
 
 impl Audit for Heard {
     fn of(&self, caller: &Caller) -> Arc<dyn Sink> {
-        Arc::new(Ear { heard: self.clone(), caller: caller.line().unwrap_or_default() })
+        // Read more easily without the quotes around it.
+        let caller = caller.line().unwrap_or_default().replace('"', "");
+        Arc::new(Ear { heard: self.clone(), caller })
     }
 }
 

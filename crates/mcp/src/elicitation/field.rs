@@ -1,5 +1,6 @@
 //! One field of a form: what it is called, what fits it.
 
+use converse_config::ValueSchema;
 use serde_json::Value;
 
 use super::{Format, MAX_CHOICES};
@@ -19,6 +20,8 @@ pub struct Field {
     pub kind: Kind,
     /// One that fits.
     pub default: Option<Value>,
+    /// All that its schema says, for what no form may ask for and some do, such as patterns.
+    pub(super) schema: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +69,7 @@ impl Field {
             required,
             kind,
             default: None,
+            schema: schema.clone(),
         };
         let default = schema.get("default").filter(|default| field.check(default).is_ok()).cloned();
         Ok(Self { default, ..field })
@@ -73,6 +77,13 @@ impl Field {
 
     /// Does the value fit? If not: why, in words for a person.
     pub fn check(&self, value: &Value) -> Result<(), String> {
+        self.fits(value)?;
+        let compiled = ValueSchema::compile(&self.schema).ok();
+        let faults = compiled.map(|schema| schema.check(value)).unwrap_or_default();
+        faults.first().map_or(Ok(()), |fault| Err(fault.message.clone()))
+    }
+
+    fn fits(&self, value: &Value) -> Result<(), String> {
         match &self.kind {
             Kind::Text { min, max, format } => {
                 let text = value.as_str().ok_or("it has to be a text")?;

@@ -6,6 +6,7 @@
 
 mod field;
 mod format;
+mod plain;
 mod question;
 mod read;
 mod secret;

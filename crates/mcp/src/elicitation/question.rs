@@ -33,8 +33,9 @@ pub(crate) fn question(params: &Value) -> Result<Elicitation, Unfit> {
                     "field `{field}` looks like a secret, and a form is no place for one"
                 )));
             }
-            let is_text = |field: &&Field| matches!(field.kind, Kind::Text { .. });
-            if fields.iter().filter(is_text).count() == 1 && secret_words(text) {
+            // A choice says nothing that the server does not know.
+            let is_free = |field: &Field| matches!(field.kind, Kind::Text { .. } | Kind::Number { .. });
+            if fields.iter().any(is_free) && secret_words(text) {
                 return Err(Unfit::Declined(
                     "it asks for a secret, and a form is no place for one".to_owned(),
                 ));

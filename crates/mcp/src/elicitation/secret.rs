@@ -1,73 +1,122 @@
 //! Which fields want a secret. A server must not ask for one in a form
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#security-considerations>, checked
 //! 2026-11): a form is filled in on a screen, and what it holds passes through logs.
+//!
+//! A server that means well is told by its names; one that does not may hide them, and is looked at as a person sees it.
 
+use super::plain::{plain, visible};
 use super::{Field, Kind};
 
-/// Words of a name or a title that stand for a secret.
+/// Words of a name or a title that stand for a secret, in the singular.
 const WORDS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
     "passcode",
     "pwd",
-    "secret",
-    "secrets",
-    "token",
-    "tokens",
-    "apikey",
-    "credential",
-    "credentials",
     "pin",
     "otp",
     "totp",
+    "hotp",
+    "mfa",
     "cvv",
     "cvc",
     "ssn",
     "mnemonic",
+    "jwt",
+    "2fa",
+    "pat",
     "passwort",
     "kennwort",
     "пароль",
+    "токен",
+    "секрет",
 ];
-/// The same, one after the other.
-const PAIRS: &[(&str, &str)] = &[
-    ("api", "key"),
-    ("access", "key"),
-    ("private", "key"),
-    ("secret", "key"),
-    ("ssh", "key"),
-    ("signing", "key"),
-    ("encryption", "key"),
-    ("auth", "key"),
-    ("auth", "code"),
-    ("verification", "code"),
-    ("security", "code"),
-    ("card", "number"),
-    ("credit", "card"),
-    ("seed", "phrase"),
-    ("recovery", "phrase"),
-    ("recovery", "code"),
-    ("pass", "word"),
-    ("pass", "phrase"),
+/// Within a word.
+const PARTS: &[&str] = &["token", "secret", "credential", "bearer", "jwt", "2fa"];
+/// Words with those in them that mean something else.
+const HARMLESS: &[&str] = &["tokeniz", "tokenis", "secretar", "secreti", "secretor"];
+/// Before and after `tokens`, where they are counted.
+const COUNTED: &[&str] =
+    &["max", "min", "num", "n", "count", "limit", "budget", "total", "output", "input", "per", "usage"];
+/// Whatever stands between the letters.
+const SQUEEZED: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passw0rd",
+    "p4ssword",
+    "p4ssw0rd",
+    "apikey",
+    "accesskey",
+    "authkey",
+    "privatekey",
+    "privkey",
+    "secretkey",
+    "sshkey",
+    "signingkey",
+    "encryptionkey",
+    "licensekey",
+    "pincode",
+    "onetimecode",
+    "accesscode",
+    "logincode",
+    "smscode",
+    "authcode",
+    "authenticationcode",
+    "verificationcode",
+    "securitycode",
+    "recoverycode",
+    "backupcode",
+    "cardnumber",
+    "creditcard",
+    "seedphrase",
+    "recoveryphrase",
+    "socialsecurity",
 ];
-/// In running text only what can hardly mean anything else.
+/// In running text only what can hardly mean anything else; blanks are one or none, hyphens and underscores are blanks.
 const PHRASES: &[&str] = &[
     "password",
+    "passw0rd",
+    "passwd",
     "passphrase",
+    "passcode",
     "api key",
     "apikey",
-    "api-key",
-    "api_key",
-    "access token",
+    "access key",
     "secret key",
     "private key",
     "client secret",
-    "bearer token",
-    "auth token",
+    "your secret ",
+    "the secret ",
+    "credentials",
+    "bearer",
     "seed phrase",
+    "recovery phrase",
     "credit card",
+    "card number",
+    "security number",
+    "one time code",
+    "verification code",
+    "security code",
+    "login code",
+    "sms code",
+    "access code",
+    "auth code",
+    "authentication code",
+    "recovery code",
+    "backup code",
+    "digit code",
+    "code sent",
+    "code we sent",
+    "code from your authenticator",
+    "pin code",
+    "your pin",
+    "the pin",
+    "enter pin",
     "пароль",
+    "код из смс",
+    "код из sms",
 ];
+/// Whole words of running text.
+const SPOKEN: &[&str] = &["token", "otp", "totp", "2fa", "mfa", "cvv", "cvc", "jwt"];
 
 /// The first field that looks as if it wanted a secret.
 pub fn secret_field(fields: &[Field]) -> Option<&str> {
@@ -76,21 +125,25 @@ pub fn secret_field(fields: &[Field]) -> Option<&str> {
 
 /// Does running text ask for a secret?
 pub fn secret_words(text: &str) -> bool {
-    let text = text.to_lowercase();
-    PHRASES.iter().any(|phrase| text.contains(phrase))
+    [plain(text), visible(text).to_lowercase()].iter().any(|text| {
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let line = format!("{} ", words.join(" "));
+        PHRASES.iter().any(|phrase| line.contains(phrase)) || words.iter().any(|word| SPOKEN.contains(word))
+    })
 }
 
 impl Field {
     fn wants_secret(&self) -> bool {
         // A choice, or yes or no, tells the server nothing that it has not said itself.
-        let named = match self.kind {
-            Kind::Text { .. } => true,
+        let named: fn(&[String]) -> bool = match self.kind {
+            Kind::Text { .. } => is_secret,
             // `max_tokens`, `token_count` are numbers of tokens.
-            Kind::Number { .. } => return self.titles().any(|name| is_secret_number(&words(name))),
+            Kind::Number { .. } => is_secret_number,
             _ => return false,
         };
-        let described = self.description.as_deref().is_some_and(secret_words);
-        named && (described || self.titles().any(|name| is_secret(&words(name))))
+        self.description.as_deref().is_some_and(secret_words)
+            || self.titles().any(|name| named(&words(&visible(name))) || named(&words(&plain_case(name))))
     }
 
     fn titles(&self) -> impl Iterator<Item = &str> {
@@ -98,28 +151,53 @@ impl Field {
     }
 }
 
+/// As [`plain`], with the capitals that part its words.
+fn plain_case(name: &str) -> String {
+    let upper =
+        |c: char| if c.is_uppercase() { plain(&c.to_string()).to_uppercase() } else { plain(&c.to_string()) };
+    name.chars().map(upper).collect()
+}
+
 fn is_secret(words: &[String]) -> bool {
-    let pair = |two: &[String]| match two {
-        [one, other] => PAIRS.contains(&(one.as_str(), other.as_str())),
-        _ => false,
-    };
-    words.iter().any(|word| WORDS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())))
-        || words.windows(2).any(pair)
-        || PAIRS.iter().any(|(one, other)| words.iter().any(|word| *word == format!("{one}{other}")))
+    squeezes(words)
+        || words.iter().any(|word| is_word(word) || word.starts_with("otp") || word.ends_with("otp"))
+        || words.iter().any(|word| has_part(word) && !is_counted(words, word))
 }
 
 fn is_secret_number(words: &[String]) -> bool {
-    const NUMBERS: &[&str] = &["pin", "otp", "cvv", "cvc", "ssn", "passcode", "password"];
-    words.iter().any(|word| NUMBERS.contains(&word.as_str()))
-        || words.windows(2).any(|two| two == ["card", "number"])
+    squeezes(words) || words.iter().any(|word| is_word(word))
 }
 
-/// `dbPassword`, `DB_PASSWORD` and `db password` are two words each.
+fn squeezes(words: &[String]) -> bool {
+    let whole = words.concat();
+    SQUEEZED.iter().any(|part| whole.contains(part))
+}
+
+/// `pin2` and `pins` are pins.
+fn is_word(word: &str) -> bool {
+    let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    [word, bare, bare.strip_suffix('s').unwrap_or(bare)].iter().any(|word| WORDS.contains(word))
+}
+
+fn has_part(word: &str) -> bool {
+    let rest = HARMLESS.iter().fold(word.to_owned(), |word, harmless| word.replace(harmless, " "));
+    PARTS.iter().any(|part| rest.contains(part))
+}
+
+/// `max_tokens`, `tokens per minute`; but `tokens` may be some.
+fn is_counted(words: &[String], word: &str) -> bool {
+    let counts = |word: &String| COUNTED.contains(&word.as_str());
+    matches!(word, "token" | "tokens") && words.iter().any(counts)
+}
+
+/// `dbPassword`, `DBPassword`, `DB_PASSWORD` and `db password` are two words each.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
+    let chars: Vec<char> = name.chars().collect();
     let mut before = ' ';
-    for c in name.chars() {
-        let starts = !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase());
+    for (place, &c) in chars.iter().enumerate() {
+        let ends_run = before.is_uppercase() && chars.get(place + 1).is_some_and(|next| next.is_lowercase());
+        let starts = !c.is_alphanumeric() || (c.is_uppercase() && (before.is_lowercase() || ends_run));
         if starts && words.last().is_some_and(|word| !word.is_empty()) {
             words.push(String::new());
         }

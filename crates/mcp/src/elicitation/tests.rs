@@ -43,6 +43,9 @@ fn words_become_values_that_fit_or_are_refused() {
         (json!({ "type": "string", "format": "date-time" }), "2024-02-29T24:00:00Z", None),
         (json!({ "type": "string", "format": "date-time" }), "2024-02-29T23:00:00", None),
         (json!({ "type": "string", "format": "moon" }), "any", Some(json!("any"))),
+        (json!({ "type": "string", "pattern": "^[a-z]+$" }), "abc", Some(json!("abc"))),
+        (json!({ "type": "string", "pattern": "^[a-z]+$" }), "a1", None),
+        (json!({ "type": "integer", "multipleOf": 5 }), "7", None),
         (json!({ "type": "integer", "minimum": 1, "maximum": 5 }), "5", Some(json!(5))),
         (json!({ "type": "integer", "minimum": 1 }), "0", None),
         (json!({ "type": "integer", "maximum": 5 }), "6", None),
@@ -159,6 +162,32 @@ fn secrets_are_known_by_their_names() {
         "passphrase2",
         "credentials",
         "apikey",
+        "DBPassword",
+        "APIToken",
+        "passwords",
+        "userpassword",
+        "mypasswd1",
+        "p a s s w o r d",
+        "pass\u{ad}word",
+        "to\u{200b}ken",
+        "раѕѕword",
+        "ＡＰＩ＿ＫＥＹ",
+        "github_token_value",
+        "authtoken",
+        "authTokens",
+        "JWT",
+        "userOTP",
+        "otpcode",
+        "2fa",
+        "2faCode",
+        "pins",
+        "smsCode",
+        "oneTimeCode",
+        "one-time code",
+        "bearerValue",
+        "privkey",
+        "Пароль",
+        "па\u{200b}роль",
     ] {
         assert_eq!(secret_field(&[Field { name: name.into(), ..field(text.clone()) }]), Some(name), "{name}");
     }
@@ -173,6 +202,23 @@ fn secrets_are_known_by_their_names() {
         "tokenizer",
         "city",
         "key",
+        "postcode",
+        "country_code",
+        "countryCode",
+        "max_tokens",
+        "maxTokens",
+        "tokens_per_minute",
+        "secretariat",
+        "hotpot",
+        "footprint",
+        "message_to_kenya",
+        "opinion",
+        "shipping_pinboard",
+        "patience",
+        "code",
+        "passport",
+        "Compass",
+        "имя",
     ] {
         assert_eq!(secret_field(&[Field { name: name.into(), ..field(text.clone()) }]), None, "{name}");
     }
@@ -182,6 +228,13 @@ fn secrets_are_known_by_their_names() {
         (json!({ "type": "string", "description": "How many tokens a reply has" }), false),
         (json!({ "type": "integer", "title": "PIN" }), true),
         (json!({ "type": "integer", "title": "max tokens" }), false),
+        (json!({ "type": "string", "description": "Paste your token here" }), true),
+        (json!({ "type": "string", "description": "The 6-digit code we sent you" }), true),
+        (json!({ "type": "string", "description": "The code of the country, as in a post-code" }), false),
+        (json!({ "type": "string", "title": "One\u{ad}-time code" }), true),
+        (json!({ "type": "integer", "title": "SMS code" }), true),
+        (json!({ "type": "integer", "description": "The verification code" }), true),
+        (json!({ "type": "integer", "title": "token count" }), false),
         (json!({ "type": "boolean", "title": "Rotate the password?" }), false),
         (json!({ "type": "string", "enum": ["token", "basic"], "title": "token kind" }), false),
     ] {
@@ -205,5 +258,28 @@ fn what_a_field_wants_is_said() {
         ),
     ] {
         assert_eq!(field(schema).wants(), wants);
+    }
+}
+
+#[test]
+fn what_a_message_asks_for_counts_wherever_words_are_free() {
+    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+    let (choice, yes) = (json!({ "type": "string", "enum": ["a"] }), json!({ "type": "boolean" }));
+    for (message, properties, declined) in [
+        ("Your API key?", json!({ "a": text, "b": text }), true),
+        ("Your API-key?", json!({ "a": text }), true),
+        ("Paste the access token", json!({ "a": text, "b": text, "c": yes }), true),
+        ("Which one-time code did you get?", json!({ "a": number }), true),
+        ("Your pa\u{200b}ssword", json!({ "a": text }), true),
+        ("Your pаsswоrd", json!({ "a": text }), true),
+        ("Rotate the password?", json!({ "a": yes, "b": choice }), false),
+        ("How many tokens may a reply have?", json!({ "a": number }), false),
+        ("Pin the message to the top?", json!({ "a": text }), false),
+        ("Your post code and country code", json!({ "a": text }), false),
+        ("Who is the secretary?", json!({ "a": text }), false),
+    ] {
+        let params = json!({ "message": message, "requestedSchema": form(properties) });
+        let is_declined = matches!(question(&params), Err(Unfit::Declined(_)));
+        assert_eq!(is_declined, declined, "{message}");
     }
 }

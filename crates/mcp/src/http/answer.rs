@@ -7,6 +7,7 @@ use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{StreamableHttpError, StreamableHttpPostResponse};
+use serde_json::Value;
 
 use super::client::{Inner, Kind, Said, retry_after};
 use super::stream;
@@ -22,12 +23,12 @@ const SAID: usize = 300;
 pub(super) async fn to(
     client: &Arc<Inner>,
     said: Said,
-    response: Response,
+    mut response: Response,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     match response.status().as_u16() {
         202 | 204 => taken(said, response.status().as_u16()),
         status @ (401 | 403) => Err(Trouble::Unauthorized(status).into()),
-        404 if said.in_session => Err(gone(said)),
+        404 if said.in_session => Err(gone(said, words_of(&mut response).await)),
         200..=299 => good(client, said, response).await,
         _ => refused(client, said, response).await,
     }
@@ -43,8 +44,8 @@ fn taken(said: Said, status: u16) -> Result<StreamableHttpPostResponse, HttpErro
 }
 
 /// A call is sent again by whoever makes sure that its tool is still the same; anything else by the library.
-fn gone(said: Said) -> HttpError {
-    if said.kind == Kind::Call { Trouble::Gone.into() } else { StreamableHttpError::SessionExpired }
+fn gone(said: Said, words: String) -> HttpError {
+    if said.kind == Kind::Call { Trouble::Gone(words).into() } else { StreamableHttpError::SessionExpired }
 }
 
 async fn good(
@@ -56,7 +57,7 @@ async fn good(
     // What is no request has no answer, whatever came.
     let Some(own) = said.id else { return Ok(StreamableHttpPostResponse::Accepted) };
     if is_events(&response) {
-        let events = stream::read(Arc::clone(client), response, Some(own));
+        let events = stream::read(Arc::clone(client), response, own);
         return Ok(StreamableHttpPostResponse::Sse(events, session));
     }
     if !is(&response, "application/json") {
@@ -101,8 +102,7 @@ async fn refused(
     }
     let is_json = is(&response, "application/json") || is(&response, "application/problem+json");
     let is_html = is(&response, "text/html");
-    // That it could not be read is no reason to lose the status.
-    let body = body(&mut response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
+    let body = refusal(&mut response).await;
     let mut messages = VecDeque::new();
     let named = is_json && {
         // Only its own words count as an answer in a session: an error for nobody in particular is about the session.
@@ -115,10 +115,10 @@ async fn refused(
     {
         return Ok(StreamableHttpPostResponse::Json(message, None));
     }
-    if status == 400 && said.in_session && said.id.is_some() {
-        return Err(gone(said));
+    let text = text_of(is_html, &body);
+    if status == 400 && said.in_session && said.id.is_some() && is_about_the_session(&body) {
+        return Err(gone(said, text));
     }
-    let text = if is_html { String::new() } else { words::cleaned(&String::from_utf8_lossy(&body), SAID) };
     // Servers of old refuse the question itself: that is an answer to it.
     if said.kind == Kind::Discover && (400..500).contains(&status) {
         let error = ErrorData::invalid_request(format!("HTTP {status}: {text}"), None);
@@ -126,6 +126,27 @@ async fn refused(
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
     Err(Trouble::Status { status, said: text }.into())
+}
+
+/// An error for nobody in particular. Any other 400 may as well be the tool's own, said after it has run.
+fn is_about_the_session(body: &[u8]) -> bool {
+    let Ok(Value::Object(message)) = serde_json::from_slice(body) else { return false };
+    let about_nobody = message.get("id").is_none_or(Value::is_null);
+    about_nobody && message.contains_key("jsonrpc") && message.get("error").is_some_and(Value::is_object)
+}
+
+async fn words_of(response: &mut Response) -> String {
+    let is_html = is(response, "text/html");
+    text_of(is_html, &refusal(response).await)
+}
+
+fn text_of(is_html: bool, body: &[u8]) -> String {
+    if is_html { String::new() } else { words::cleaned(&String::from_utf8_lossy(body), SAID) }
+}
+
+/// That it could not be read is no reason to lose the status.
+async fn refusal(response: &mut Response) -> Vec<u8> {
+    body(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default()
 }
 
 /// `None`: it is longer than that. An announced length is believed only if it is too much.

@@ -4,7 +4,7 @@
 //! Nothing that may have been run is sent again: only what was refused for want of a token, and what can be asked twice.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::answer;
 use super::credentials::bearing;
+use super::idle::{self, Idle};
 use super::parameters::Parameters;
 use super::stream::{self, Events};
 use super::trouble::{HttpError, Trouble};
@@ -37,9 +38,6 @@ const MODERN: &str = "2026-07-28";
 const MAX_WAITS: u32 = 2;
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_millis(500);
-/// Streams in a row that brought nothing before the next one is not asked for at once.
-const FREE_STREAMS: u32 = 3;
-const MAX_DOUBLINGS: u32 = 7;
 
 /// Clone = the same one.
 #[derive(Clone)]
@@ -53,8 +51,7 @@ pub(super) struct Inner {
     decoder: Mutex<Decoder>,
     /// A session was begun: another one may be with another version of the server.
     initialized: AtomicBool,
-    /// Streams asked for since anything was heard on one.
-    idle_streams: AtomicU32,
+    pub(super) idle: Idle,
 }
 
 /// A message that is sent, as far as its answer depends on it.
@@ -83,11 +80,6 @@ impl Inner {
         messages: &mut VecDeque<ServerJsonRpcMessage>,
     ) -> bool {
         self.decoder().decode_for(own, bytes, messages)
-    }
-
-    /// A stream brought something.
-    pub(super) fn heard(&self) {
-        self.idle_streams.store(0, Ordering::Relaxed);
     }
 
     fn decoder(&self) -> MutexGuard<'_, Decoder> {
@@ -131,7 +123,7 @@ impl Client {
             changed,
             decoder: Mutex::new(Decoder::open()),
             initialized: AtomicBool::new(false),
-            idle_streams: AtomicU32::new(0),
+            idle: Idle::default(),
         }))
     }
 
@@ -207,10 +199,8 @@ impl Client {
             headers.insert(LAST_EVENT, last_event);
         }
         // The library asks again at once for one that broke: a server that breaks all of them is not to keep us busy.
-        let idle = self.0.idle_streams.fetch_add(1, Ordering::Relaxed);
-        if idle >= FREE_STREAMS {
-            tokio::time::sleep(WAIT * 2_u32.pow((idle - FREE_STREAMS).min(MAX_DOUBLINGS))).await;
-        }
+        let times = self.0.idle.asked(last_event);
+        tokio::time::sleep(idle::pause(times)).await;
         let response = match self.0.send(|| self.0.http.get(uri).headers(headers.clone())).await {
             Ok(response) => response,
             // To ask again changes nothing.
@@ -227,7 +217,12 @@ impl Client {
         if status != StatusCode::OK || !answer::is_events(&response) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(stream::read(Arc::clone(&self.0), response, None))
+        Ok(stream::read_on(
+            Arc::clone(&self.0),
+            response,
+            last_event.map(str::to_owned),
+            times.saturating_add(1),
+        ))
     }
 
     async fn delete(

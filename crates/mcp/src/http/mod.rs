@@ -8,6 +8,7 @@ mod answer;
 mod client;
 mod credentials;
 mod events;
+mod idle;
 mod parameters;
 mod stream;
 #[cfg(test)]

@@ -31,20 +31,31 @@ struct Reading {
     own: Option<i64>,
     /// It has named an event from which on it can be had again.
     resumable: bool,
+    /// It is one that was asked for, and not an answer.
+    asked_for: bool,
+    /// The event that it got to.
+    event: Option<String>,
+    /// Asked for so often since it brought anything.
+    times: u32,
     ended: bool,
 }
 
-/// `own`: the request that it answers; `None` for one that answers no request in particular.
-pub(super) fn read(client: Arc<Inner>, response: reqwest::Response, own: Option<i64>) -> Events {
-    let reading = Reading {
-        client,
-        response,
-        parser: Parser::default(),
-        ready: VecDeque::new(),
-        own,
-        resumable: false,
-        ended: false,
-    };
+/// The answer to this request of ours.
+pub(super) fn read(client: Arc<Inner>, response: reqwest::Response, own: i64) -> Events {
+    events(Reading { own: Some(own), ..Reading::new(client, response) })
+}
+
+/// One that was asked for, so many times from this event on; it answers no request in particular.
+pub(super) fn read_on(
+    client: Arc<Inner>,
+    response: reqwest::Response,
+    event: Option<String>,
+    times: u32,
+) -> Events {
+    events(Reading { asked_for: true, event, times, ..Reading::new(client, response) })
+}
+
+fn events(reading: Reading) -> Events {
     stream::unfold(reading, |mut reading| async move { Some((reading.next().await?, reading)) }).boxed()
 }
 
@@ -68,6 +79,21 @@ pub(super) fn is_answer(message: &ServerJsonRpcMessage, own: i64) -> bool {
 }
 
 impl Reading {
+    fn new(client: Arc<Inner>, response: reqwest::Response) -> Self {
+        Self {
+            client,
+            response,
+            parser: Parser::default(),
+            ready: VecDeque::new(),
+            own: None,
+            resumable: false,
+            asked_for: false,
+            event: None,
+            times: 0,
+            ended: false,
+        }
+    }
+
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
             if let Some(sse) = self.ready.pop_front() {
@@ -113,9 +139,7 @@ impl Reading {
         if event.kind.is_empty() || event.kind == b"message" {
             self.client.decode(self.own, &event.data, &mut messages);
         }
-        if !messages.is_empty() {
-            self.client.heard();
-        }
+        self.count(&event, !messages.is_empty());
         if self.own.is_some_and(|own| messages.iter().any(|message| is_answer(message, own))) {
             self.own = None;
         }
@@ -124,6 +148,20 @@ impl Reading {
             self.ready.push_back(Sse { id: event.id, retry, ..Sse::default() });
         }
         self.ready.extend(messages.iter().filter_map(written));
+    }
+
+    /// Was it worth asking for?
+    fn count(&mut self, event: &Event, said_something: bool) {
+        let is_another = event.id.is_some() && event.id != self.event;
+        if said_something || (is_another && event.retry.is_some()) {
+            self.times = 0;
+        }
+        if is_another {
+            self.event.clone_from(&event.id);
+        }
+        if (is_another || said_something) && (self.event.is_some() || self.asked_for) {
+            self.client.idle.reached(self.event.clone(), self.times);
+        }
     }
 
     fn answer_lost(&mut self, why: &str) {

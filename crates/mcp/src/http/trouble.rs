@@ -27,9 +27,9 @@ pub(crate) enum Trouble {
     Busy { status: u16, after: Option<Duration> },
     #[error("HTTP {status}")]
     Status { status: u16, said: String },
-    /// It no longer knows the session; nothing was run.
+    /// It does not know the session, in its own words.
     #[error("the session is gone")]
-    Gone,
+    Gone(String),
     /// Something came that is no answer, or nothing.
     #[error("{0}")]
     Lost(String),
@@ -50,8 +50,8 @@ pub(crate) enum Fault {
     NotSent(String),
     /// It cannot be sent as it is, however often that is tried.
     Unsendable(String),
-    /// The server has forgotten the session: it was not run, and a new connection helps.
-    Gone,
+    /// The server says that it has forgotten the session, in these words: in one that it knew before, nothing was run.
+    Gone(String),
     /// The server takes no requests now: try again later.
     Busy { status: u16, after: Option<Duration> },
     /// The server said so, and nobody here can do anything about it.
@@ -102,13 +102,14 @@ fn known(trouble: &Trouble) -> Fault {
             "it redirects (HTTP {status}) to where requests may not be sent: put that address into `url`"
         )),
         Trouble::Status { status: status @ 500.., .. } => {
-            Fault::Refused(format!("it answered HTTP {status}"))
+            // Whatever broke there may have done so at the end.
+            Fault::Lost(format!("it answered HTTP {status}"))
         }
         Trouble::Status { status, said } if said.is_empty() => {
             Fault::Refused(format!("it answered HTTP {status}"))
         }
         Trouble::Status { status, said } => Fault::Refused(format!("it answered HTTP {status}: {said}")),
-        Trouble::Gone => Fault::Gone,
+        Trouble::Gone(said) => Fault::Gone(said.clone()),
         Trouble::Lost(text) => Fault::Lost(text.clone()),
         Trouble::Unsendable(text) => Fault::Unsendable(text.clone()),
     }
@@ -146,7 +147,7 @@ impl From<Fault> for Failure {
             Fault::Unauthorized(status) => Self::Unauthorized(status),
             Fault::Denied(words) => Self::Denied(words),
             Fault::Busy { status, after } => Self::Busy { said: Fault::busy(status, after), after },
-            Fault::Gone => Self::Nonsense("it does not know the session that it began itself".to_owned()),
+            Fault::Gone(_) => Self::Nonsense("it does not know the session that it began itself".to_owned()),
             Fault::Refused(text) | Fault::Lost(text) => Self::Nonsense(text),
         }
     }

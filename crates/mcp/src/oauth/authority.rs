@@ -1,19 +1,21 @@
 //! One server's tokens over a run: which one to send, and what is done when it is refused.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use converse_canister::Digest;
-use converse_config::{ConnectionPlan, OauthPlan, SecretRef, Way};
+use converse_config::{ConnectionPlan, OauthPlan, Origin, SecretRef, Way};
 use futures_util::future::BoxFuture;
 use reqwest::Url;
 use rmcp::transport::auth::WWWAuthenticateParams;
-use sha2::{Digest as _, Sha256};
 
 use super::entry::Login;
 use super::grant::{Grant, now};
+use super::kept::place;
 use super::places::Home;
 use super::reached::Reached;
 use super::renewal::Renewed;
+use super::scopes;
+use super::secrecy::is_telling;
 use super::trouble::Trouble;
 use crate::bearer::Bearer;
 use crate::{Surroundings, words};
@@ -27,11 +29,13 @@ pub(crate) struct Authority {
     pub(super) ensemble: String,
     pub(super) plan: OauthPlan,
     url: SecretRef,
+    /// Whose descriptor it is, if not the user's own.
+    pub(super) place: Option<PathBuf>,
     pub(super) surroundings: Arc<Surroundings>,
     /// The token that is sent now.
     held: Mutex<Option<Grant>>,
     /// Held by whoever has one renewed or granted; the others wait for what comes of it.
-    asking: tokio::sync::Mutex<Asked>,
+    pub(super) asking: tokio::sync::Mutex<Asked>,
 }
 
 /// What was asked for in this run.
@@ -48,6 +52,7 @@ impl Authority {
     pub(crate) fn of(
         ensemble: &str,
         connection: &ConnectionPlan,
+        origin: &Origin,
         surroundings: &Arc<Surroundings>,
     ) -> Option<Arc<Self>> {
         let (Way::Http { url, .. }, Some(plan)) = (&connection.way, &connection.auth) else { return None };
@@ -55,6 +60,7 @@ impl Authority {
             ensemble: ensemble.to_owned(),
             plan: plan.clone(),
             url: url.clone(),
+            place: place(origin, surroundings),
             surroundings: Arc::clone(surroundings),
             held: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
@@ -66,19 +72,6 @@ impl Authority {
         let kept = self.kept()?;
         let grant = self.granted(None, scopes, kept.as_ref()).await?;
         Ok(Login::of(&grant))
-    }
-
-    pub(super) async fn log_out(&self) -> Result<bool, Trouble> {
-        let _asking = self.asking.lock().await;
-        // What cannot be read any more is forgotten as well.
-        let kept = self.kept();
-        if let Ok(Some(grant)) = &kept
-            && let Err(trouble) = self.revoke(grant).await
-        {
-            tracing::debug!(%trouble, "a token could not be revoked");
-        }
-        self.forget()?;
-        Ok(!matches!(kept, Ok(None)))
     }
 
     /// What to send, renewed first if it has ended.
@@ -114,8 +107,7 @@ impl Authority {
         }
         match status {
             403 if asked.is_insufficient_scope() => {
-                let scopes = asked.scope.as_deref().unwrap_or_default();
-                let scopes: Vec<String> = scopes.split_ascii_whitespace().map(str::to_owned).collect();
+                let scopes = scopes::of(asked.scope.as_deref().unwrap_or_default());
                 self.stepped_up(&mut asking, kept.as_ref(), &scopes, challenge).await
             }
             403 => {
@@ -205,53 +197,22 @@ impl Authority {
         Ok(Arc::new(Reached::new(reach, self.home()?)))
     }
 
-    /// Of the token in the vault: one of another ensemble, server or client is another one.
-    pub(super) fn key(&self) -> Result<String, Trouble> {
-        let text = format!("oauth {} {} {:?}", self.ensemble, self.home()?.url, self.plan.client_id);
-        Ok(Digest(Sha256::digest(text).into()).to_string())
-    }
-
-    pub(super) fn kept(&self) -> Result<Option<Grant>, Trouble> {
-        let Some(vault) = &self.surroundings.vault else { return Ok(self.held()) };
-        let text = vault.get(&self.key()?).map_err(Trouble::Failed)?;
-        // Of another version, perhaps: then it is granted anew.
-        let grant = text.and_then(|text| Grant::read(&text));
-        grant.iter().for_each(|grant| self.hide(grant));
-        Ok(grant)
-    }
-
-    /// One that cannot be kept is good for this run.
-    pub(super) fn keep(&self, grant: Grant) -> Result<Grant, Trouble> {
-        self.hide(&grant);
-        if let (Some(vault), Some(text)) = (&self.surroundings.vault, grant.written())
-            && let Err(why) = vault.put(&self.key()?, &text)
-        {
-            (self.surroundings.warn)(format!(
-                "ensemble `{}`: its token cannot be kept: {why}",
-                self.ensemble
-            ));
-        }
-        self.hold(grant.clone());
-        Ok(grant)
-    }
-
-    pub(super) fn forget(&self) -> Result<(), Trouble> {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let Some(vault) = &self.surroundings.vault else { return Ok(()) };
-        vault.remove(&self.key()?).map_err(Trouble::Failed)
-    }
-
-    fn hide(&self, grant: &Grant) {
+    /// Shown to nobody from now on, unless that would take ordinary words out of what is shown.
+    pub(super) fn hide(&self, secrets: &[String]) {
         if let Some(vault) = &self.surroundings.vault {
-            grant.secrets().iter().for_each(|secret| vault.hide(secret));
+            secrets.iter().filter(|secret| is_telling(secret)).for_each(|secret| vault.hide(secret));
         }
     }
 
-    fn held(&self) -> Option<Grant> {
+    pub(super) fn let_go(&self) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn held(&self) -> Option<Grant> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn hold(&self, grant: Grant) -> String {
+    pub(super) fn hold(&self, grant: Grant) -> String {
         let access = grant.access.clone();
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(grant);
         access

@@ -1,8 +1,10 @@
 //! The door for people: access granted because somebody asked for it, and forgotten again.
 
 use converse_ensemble::ConnectError;
+use tokio_util::sync::CancellationToken;
 
 use super::grant::Grant;
+use super::logout::LoggedOut;
 use super::trouble::Trouble;
 use crate::McpConnection;
 
@@ -40,11 +42,11 @@ impl McpConnection {
         granted.map_err(|trouble| self.refused(&trouble))
     }
 
-    /// Forgets what was granted, and tells the authorization server, where that wants to know. `false`: there was
-    /// nothing.
-    pub async fn log_out(&self) -> Result<bool, ConnectError> {
+    /// Forgets what was granted; then tells the authorization server, where that wants to know, for five seconds at
+    /// most, and not once nobody wants to wait any more.
+    pub async fn log_out(&self, enough: &CancellationToken) -> Result<LoggedOut, ConnectError> {
         let forgotten = match &self.authority {
-            Some(authority) => authority.log_out().await,
+            Some(authority) => authority.log_out(enough).await,
             None => Err(Trouble::Unusable("it has no `auth = \"oauth\"`".to_owned())),
         };
         forgotten.map_err(|trouble| self.refused(&trouble))

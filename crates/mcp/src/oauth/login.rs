@@ -14,6 +14,7 @@ use super::callback::Callback;
 use super::grant::{Client, Grant};
 use super::places::Home;
 use super::reached::Reached;
+use super::scopes;
 use super::trouble::Trouble;
 
 /// A person in a browser; whoever listens there is to give up before.
@@ -64,13 +65,12 @@ impl Authority {
         let secrets = self.secrets_of(&client);
         let url = office.manager.get_authorization_url(&wanted).await;
         let url = url.map_err(|error| office.trouble(&error, &secrets))?;
-        let state = state_of(&url)?;
+        let state = state_of(&url)
+            .ok_or_else(|| Trouble::Failed("its authorization server's address cannot be used".to_owned()))?;
         let back = tokio::time::timeout(PATIENCE, consent.granted(&url)).await;
         let back = back.map_err(|_| Trouble::Failed("nobody granted access in time".to_owned()))?;
         let back = Callback::read(&back.map_err(Trouble::Failed)?, &redirect_uri, &state)?;
-        if let Some(vault) = &self.surroundings.vault {
-            vault.hide(&back.code);
-        }
+        self.hide(std::slice::from_ref(&back.code));
         let secrets = [secrets, vec![back.code.clone(), back.state.clone()]].concat();
         let exchange = office.manager.exchange_code_for_token_with_issuer(
             &back.code,
@@ -79,7 +79,8 @@ impl Authority {
         );
         let token = exchange.await.map_err(|error| office.trouble(&error, &secrets))?;
         let scopes = office.manager.get_current_scopes().await;
-        self.keep(Grant::of(&token, office.metadata.issuer.clone(), client, scopes)?)
+        let grant = Grant::of(&token, office.metadata.issuer.clone(), client, scopes)?;
+        Ok(self.keep(grant).await)
     }
 
     /// Finds out who is in charge of the server, and judges each place that is named.
@@ -114,10 +115,7 @@ impl Authority {
         if !wanted.is_empty() && !wanted.iter().any(is_offline) && offered.into_iter().any(is_offline) {
             wanted.push(OFFLINE.to_owned());
         }
-        // RFC 6749, section 3.3: what else a server names is not one.
-        wanted.retain(|scope| {
-            !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
-        });
+        wanted.retain(|scope| scopes::is_one(scope));
         wanted.truncate(MAX_SCOPES);
         wanted
     }
@@ -147,9 +145,7 @@ impl Authority {
         }
         let registered = office.manager.register_client(CLIENT_NAME, &redirect_uri, scopes).await;
         let registered = registered.map_err(|error| office.trouble(&error, &[]))?;
-        if let (Some(vault), Some(secret)) = (&self.surroundings.vault, &registered.client_secret) {
-            vault.hide(secret);
-        }
+        self.hide(registered.client_secret.as_slice());
         Ok(Client { id: registered.client_id, secret: registered.client_secret, redirect_uri })
     }
 
@@ -201,10 +197,22 @@ fn takes_documents(metadata: &AuthorizationMetadata) -> bool {
     said.and_then(serde_json::Value::as_bool).unwrap_or_default()
 }
 
-/// Ours is the last one, should there be another in the address that was named.
-fn state_of(url: &str) -> Result<String, Trouble> {
-    let state = Url::parse(url).ok().and_then(|url| {
-        url.query_pairs().filter(|(key, _)| key == "state").last().map(|(_, state)| state.into_owned())
-    });
-    state.ok_or_else(|| Trouble::Failed("its authorization server's address cannot be used".to_owned()))
+/// The state of a question that a browser is sent away with, which its answer repeats. Ours is the last, should the
+/// address that was named have had one before.
+pub fn state_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let states = url.query_pairs().filter(|(name, _)| name == "state");
+    states.last().map(|(_, state)| state.into_owned()).filter(|state| !state.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_ours() {
+        assert_eq!(state_of("https://as.example/a?state=theirs&x=y&state=ours").as_deref(), Some("ours"));
+        assert_eq!(state_of("https://as.example/a?x=y"), None);
+        assert_eq!(state_of("https://as.example/a?state="), None);
+    }
 }

@@ -8,11 +8,15 @@ mod authority;
 mod callback;
 mod entry;
 mod grant;
+mod kept;
 mod login;
+mod logout;
 mod places;
 mod reached;
 mod renewal;
 mod revocation;
+mod scopes;
+mod secrecy;
 mod trouble;
 
 #[cfg(test)]
@@ -20,3 +24,5 @@ mod tests;
 
 pub(crate) use authority::Authority;
 pub use entry::Login;
+pub use login::state_of;
+pub use logout::LoggedOut;

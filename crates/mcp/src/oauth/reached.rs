@@ -11,6 +11,7 @@ use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use http::{Method, Request, Response, Uri};
 use reqwest::Url;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
+use serde_json::Value;
 
 use super::places::{self, Home};
 
@@ -24,11 +25,18 @@ pub(super) struct Reached {
     home: Home,
     /// Why the last request failed: the library keeps that to itself.
     failed: Mutex<Option<String>>,
+    /// The `error` of the last answer, if it was a refusal.
+    refused: Mutex<Option<String>>,
 }
 
 impl Reached {
     pub(super) fn new(reach: Arc<dyn Reach>, home: Home) -> Self {
-        Self { reach, home, failed: Mutex::default() }
+        Self { reach, home, failed: Mutex::default(), refused: Mutex::default() }
+    }
+
+    /// What the last answer refused, by the code of RFC 6749.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Why the last request got no answer, if it did not.
@@ -40,6 +48,8 @@ impl Reached {
     pub(super) async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
         let answered = self.judged_exchange(request).await;
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = answered.as_ref().err().cloned();
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) =
+            answered.as_ref().ok().and_then(code_of);
         answered
     }
 
@@ -82,6 +92,12 @@ impl OAuthHttpClient for Reached {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move { self.exchange(request.request).await.map_err(OAuthHttpClientError::from) })
     }
+}
+
+fn code_of(answer: &Response<Vec<u8>>) -> Option<String> {
+    let body: Value =
+        answer.status().is_client_error().then(|| serde_json::from_slice(answer.body()).ok())??;
+    body.get("error").and_then(Value::as_str).map(str::to_owned)
 }
 
 fn place(url: &Url) -> String {

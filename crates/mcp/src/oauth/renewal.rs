@@ -3,18 +3,29 @@
 //! A refresh token is good for one use at most servers, and two processes that spend it are taken for a thief: so the
 //! vault is locked, and looked into once more, before it is spent.
 
-use std::sync::Arc;
-
 use rmcp::transport::auth::{AuthError, CredentialStore as _, InMemoryCredentialStore, StoredCredentials};
 
 use super::authority::Authority;
 use super::grant::{Grant, now};
+use super::kept::Lock;
 use super::trouble::Trouble;
+
+/// Of a client that is refused: <https://www.rfc-editor.org/rfc/rfc6749#section-5.2> (checked 2026-11).
+const OF_CLIENTS: [&str; 2] = ["invalid_client", "unauthorized_client"];
 
 pub(super) enum Renewed {
     Grant(Grant),
     /// Only a person can do it now.
     Ended,
+}
+
+/// What came of a refresh token.
+enum Spent {
+    For(Grant),
+    /// It is good for nothing any more.
+    InVain,
+    /// It may be good, but not as we are.
+    Refused,
 }
 
 impl Authority {
@@ -23,16 +34,25 @@ impl Authority {
         if old.refresh.is_none() {
             return Ok(Renewed::Ended);
         }
-        let _locked = self.locked().await?;
+        let _locked = self.locked(Lock::Renewing).await?;
         let Some(grant) = self.kept()? else { return Ok(Renewed::Ended) };
         if grant.access != old.access && !grant.is_stale(now()) {
             return Ok(Renewed::Grant(grant));
         }
+        let renewing = self.spent(&grant, challenge).await;
+        let unrenewed = |why| Trouble::Unrenewed { why: Box::new(why), ensemble: self.ensemble.clone() };
+        match renewing.map_err(unrenewed)? {
+            Spent::For(new) => self.replaced(&grant, new).await,
+            Spent::InVain => self.ended(&grant).await,
+            Spent::Refused => Ok(Renewed::Ended),
+        }
+    }
+
+    async fn spent(&self, grant: &Grant, challenge: Option<&str>) -> Result<Spent, Trouble> {
         let mut office = self.office(challenge).await?;
         // Another one is in charge now: neither token nor client are for it.
         if office.metadata.issuer != grant.issuer {
-            self.forget()?;
-            return Ok(Renewed::Ended);
+            return Ok(Spent::InVain);
         }
         self.configure(&mut office, &grant.client)?;
         let secrets = [grant.secrets(), self.secrets_of(&grant.client)].concat();
@@ -44,24 +64,15 @@ impl Authority {
         match office.manager.refresh_token().await {
             Ok(token) => {
                 let scopes = office.manager.get_current_scopes().await;
-                let grant = Grant::of(&token, grant.issuer, grant.client, scopes)?;
-                self.keep(grant).map(Renewed::Grant)
+                let grant = Grant::of(&token, grant.issuer.clone(), grant.client.clone(), scopes)?;
+                Ok(Spent::For(grant))
             }
-            Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
-                self.forget()?;
-                Ok(Renewed::Ended)
+            Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => Ok(Spent::InVain),
+            // The client is not known there any more, so nothing of it is. One from the descriptor may be mended there.
+            Err(_) if office.reached.refusal().is_some_and(|code| OF_CLIENTS.contains(&code.as_str())) => {
+                Ok(if self.plan.client_id.is_some() { Spent::Refused } else { Spent::InVain })
             }
             Err(error) => Err(office.trouble(&error, &secrets)),
         }
-    }
-
-    async fn locked(&self) -> Result<Option<Box<dyn Send>>, Trouble> {
-        let Some(vault) = self.surroundings.vault.clone() else { return Ok(None) };
-        let key = self.key()?;
-        // It waits for other processes, and would keep everybody here waiting as well.
-        let locking = tokio::task::spawn_blocking(move || Arc::clone(&vault).lock(&key)).await;
-        let locked =
-            locking.map_err(|_| Trouble::Failed("the vault of tokens cannot be locked".to_owned()))?;
-        locked.map(Some).map_err(Trouble::Failed)
     }
 }

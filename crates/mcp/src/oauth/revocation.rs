@@ -1,5 +1,7 @@
-//! A token given back: <https://www.rfc-editor.org/rfc/rfc7009> (checked 2026-11). Nobody is told whether it worked: what
-//! is forgotten here is forgotten.
+//! A token given back: <https://www.rfc-editor.org/rfc/rfc7009> (checked 2026-11). By then it is forgotten here, so nobody
+//! waits for it for long.
+
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,9 +14,16 @@ use super::authority::Authority;
 use super::grant::Grant;
 use super::trouble::Trouble;
 
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Authority {
+    pub(super) async fn revoked(&self, grant: &Grant) -> Result<(), Trouble> {
+        let late = |_| Trouble::Failed(format!("nobody took it back within {} s", PATIENCE.as_secs()));
+        tokio::time::timeout(PATIENCE, self.revoke(grant)).await.map_err(late)?
+    }
+
     /// The refresh token, and all that came of it; else the token itself.
-    pub(super) async fn revoke(&self, grant: &Grant) -> Result<(), Trouble> {
+    async fn revoke(&self, grant: &Grant) -> Result<(), Trouble> {
         let office = self.office(None).await?;
         let endpoint = office.metadata.additional_fields.get("revocation_endpoint").and_then(Value::as_str);
         // It is another one's by now, or there is nothing to be told.
@@ -35,8 +44,10 @@ impl Authority {
         let request = request.body(encoded(&pairs).into_bytes());
         let request = request.map_err(|_| Trouble::Failed("its address to revoke at is none".to_owned()))?;
         let answer = office.reached.exchange(request).await.map_err(Trouble::Failed)?;
-        tracing::debug!(status = %answer.status(), "a token was revoked");
-        Ok(())
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        Err(Trouble::Failed(format!("its authorization server answered HTTP {}", answer.status().as_u16())))
     }
 }
 

@@ -4,6 +4,7 @@ use std::error::Error as _;
 
 use rmcp::transport::auth::AuthError;
 
+use super::scopes;
 use crate::words;
 
 const MOST: usize = 600;
@@ -15,14 +16,13 @@ pub(crate) enum Trouble {
     Unusable(String),
     #[error("it asks who you are{why}: `converse ensembles login {ensemble}`")]
     LoggedOut { ensemble: String, why: &'static str },
-    #[error("it wants more than was granted: `converse ensembles login {ensemble}{}`", flags(.scopes))]
+    #[error("it wants more than was granted: `converse ensembles login {ensemble}{}", scopes::command_end(.scopes))]
     Narrow { ensemble: String, scopes: Vec<String> },
+    /// Nobody knows whether it passes.
+    #[error("{why}; should that stay so: `converse ensembles login {ensemble}`")]
+    Unrenewed { why: Box<Trouble>, ensemble: String },
     #[error("{0}")]
     Failed(String),
-}
-
-fn flags(scopes: &[String]) -> String {
-    scopes.iter().map(|scope| format!(" --scope {}", words::cleaned(scope, 100))).collect()
 }
 
 impl Trouble {

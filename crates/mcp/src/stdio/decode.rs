@@ -8,8 +8,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, DiscoverResult, ErrorCode,
-    ErrorData, InitializeResult, RequestId, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, CustomResult, DiscoverResult,
+    ErrorCode, ErrorData, InitializeResult, JsonRpcRequest, RequestId, ServerJsonRpcMessage, ServerRequest,
+    ServerResult,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -179,12 +180,31 @@ fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
         tracing::debug!(bytes = text.len(), "an over-long message of a server was ignored");
         return None;
     }
-    serde_json::from_str(text)
-        .inspect_err(|error| {
-            let error = words::cleaned(&error.to_string(), 300);
-            tracing::debug!(%error, "a message of a server was ignored");
-        })
-        .ok()
+    let read = serde_json::from_str(text).inspect_err(|error| {
+        let error = words::cleaned(&error.to_string(), 300);
+        tracing::debug!(%error, "a message of a server was ignored");
+    });
+    match read.ok()? {
+        ServerJsonRpcMessage::Request(JsonRpcRequest {
+            id,
+            request: ServerRequest::ElicitRequest(_),
+            ..
+        }) => {
+            // As it was sent: the library's types leave out what they do not know of a form, such as patterns.
+            let whole: Question = serde_json::from_str(text).ok()?;
+            Some(ServerJsonRpcMessage::request(
+                ServerRequest::CustomRequest(CustomRequest::new(whole.method, whole.params)),
+                id,
+            ))
+        }
+        message => Some(message),
+    }
+}
+
+#[derive(Deserialize)]
+struct Question {
+    method: String,
+    params: Option<Value>,
 }
 
 /// Our ids are numbers; some servers answer with the number as a string, or as a float.

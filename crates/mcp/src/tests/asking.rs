@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Cost};
-use converse_ensemble::{Answer, Context, InvokeError, Tool};
+use converse_ensemble::{Answer, Context, InvokeError, Tab, Tool};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::asked::Sampled;
 use crate::testing::{Act, Stage, call, context, legacy, modern, result};
 use crate::{Asked, Elicitation, Era, Person, Reply, Sampler};
 
@@ -55,7 +54,12 @@ fn somebody(reply: Reply, after: Duration) -> Arc<Somebody> {
 struct Model;
 
 impl Sampler for Model {
-    fn sample<'a>(&'a self, ensemble: &'a str, params: Value) -> BoxFuture<'a, Result<Sampled, String>> {
+    fn sample<'a>(
+        &'a self,
+        ensemble: &'a str,
+        params: Value,
+        tab: Tab,
+    ) -> BoxFuture<'a, Result<Value, String>> {
         Box::pin(async move {
             if params["messages"][0]["content"]["text"] == "forbidden" {
                 return Err(format!("{ensemble} was refused"));
@@ -63,7 +67,8 @@ impl Sampler for Model {
             let content = json!({ "type": "text", "text": "hello" });
             let result =
                 json!({ "role": "assistant", "model": "m", "stopReason": "endTurn", "content": content });
-            Ok(Sampled { result, cost: Some(Cost(3)) })
+            tab.add(Cost(3));
+            Ok(result)
         })
     }
 }

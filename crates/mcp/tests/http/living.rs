@@ -28,14 +28,13 @@ async fn a_lost_session_is_had_again() {
 #[tokio::test]
 async fn a_session_that_is_refused_without_an_id_is_had_again() {
     type Refusal = fn() -> Response;
-    let refusals: [Refusal; 3] = [
+    let refusals: [Refusal; 2] = [
         || status("404 Not Found", "no such session"),
         || {
             let error = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
             let body = json!({ "jsonrpc": "2.0", "error": error, "id": null }).to_string();
             Some(("400 Bad Request", "content-type: application/json\r\n".into(), body))
         },
-        || status("400 Bad Request", "Invalid session"),
     ];
     for (number, refusal) in refusals.into_iter().enumerate() {
         let known = Arc::new(Mutex::new("s1"));
@@ -72,9 +71,42 @@ async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
     .await;
     let web = at(&site);
     let tools = web.connect().await.unwrap();
-    let failed = call(&tools[0]).await;
-    assert!(matches!(&failed, Err(InvokeError::Unreachable { sent: false, .. })), "{failed:?}");
-    assert_eq!((site.posts("initialize"), site.posts("tools/call")), (2, 2));
+    // The second call begins with a session of its own: the first refusal says no more than the second did.
+    for times in [2, 3] {
+        let failed = call(&tools[0]).await;
+        let Err(InvokeError::Interrupted(text)) = &failed else { panic!("{failed:?}") };
+        assert!(text.contains("outcome unknown") && text.ends_with("no such session"), "{text}");
+        assert_eq!((site.posts("initialize"), site.posts("tools/call")), (times, times));
+    }
+}
+
+/// What says nothing of the session may have been said after the tool has run: nothing is sent again.
+#[tokio::test]
+async fn a_refusal_is_no_lost_session() {
+    let refused = |text: &str| InvokeError::Failed(format!("the server refused it: it answered HTTP {text}"));
+    let unknown = |text: &str| InvokeError::Interrupted(format!("interrupted, outcome unknown: {text}"));
+    let json = |body: serde_json::Value| ("application/json", body.to_string());
+    for (line, (kind, body), failure) in [
+        ("400 Bad Request", ("text/plain", "bad x".to_owned()), refused("400: bad x")),
+        ("400 Bad Request", ("text/plain", String::new()), refused("400")),
+        ("400 Bad Request", json(json!({ "error": "bad x" })), refused(r#"400: {"error":"bad x"}"#)),
+        (
+            "500 Internal Server Error",
+            ("text/plain", "at line 7".to_owned()),
+            unknown("it answered HTTP 500"),
+        ),
+        ("520 Odd", ("text/html", "<p>".to_owned()), unknown("it answered HTTP 520")),
+    ] {
+        let site = Site::new(move |request| match request.asks() {
+            "tools/call" => Some((line, format!("content-type: {kind}\r\n"), body.clone())),
+            _ => legacy("s1", request),
+        })
+        .await;
+        let web = at(&site);
+        let tools = web.connect().await.unwrap();
+        assert_eq!(call(&tools[0]).await, Err(failure));
+        assert_eq!((site.posts("initialize"), site.posts("tools/call")), (1, 1), "{line}");
+    }
 }
 
 #[tokio::test]
@@ -184,6 +216,31 @@ async fn broken_streams_are_not_a_storm() {
     assert_eq!(call(&tools[0]).await, echo());
     let asked = site.heard().iter().filter(|line| line.starts_with("GET")).count();
     assert!((2..12).contains(&asked), "{asked} streams in two seconds");
+}
+
+/// One that is polled, and says when, is not made to wait ever longer.
+#[tokio::test]
+async fn streams_that_get_on_are_taken_up_again_when_the_server_says() {
+    let mut events = 0;
+    let site = Site::new(move |request| match request.method.as_str() {
+        "GET" => {
+            events += 1;
+            let body = format!("id: {events}\nretry: 100\n\n");
+            Some(("200 OK", "content-type: text/event-stream\r\n".into(), body))
+        }
+        _ => legacy("s1", request),
+    })
+    .await;
+    let web = at(&site);
+    web.connect().await.unwrap();
+    let many = async {
+        while site.heard().iter().filter(|line| line.starts_with("GET")).count() < 12 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), many)
+        .await
+        .expect("twelve streams take little over a second");
 }
 
 #[tokio::test]

@@ -114,7 +114,7 @@ async fn failures_of_a_call_are_told_apart() {
         ),
         (
             |_| status("500 Internal Server Error", "x"),
-            |e| matches!(e, InvokeError::Failed(t) if t.contains("HTTP 500")),
+            |e| matches!(e, InvokeError::Interrupted(t) if t.contains("HTTP 500")),
         ),
         (
             |_| Some(("302 Found", "location: http://127.0.0.1:9/else\r\n".into(), String::new())),

@@ -241,14 +241,36 @@ fn a_log_is_for_its_owner_alone_and_a_place_without_one_is_told_from_a_broken_on
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     let refused = |path: &Path| AuditLog::open(path, Box::new(str::to_owned)).unwrap_err();
-    for nowhere in ["/proc/nowhere/audit.jsonl", "/dev/null/converse/audit.jsonl"] {
-        assert!(matches!(refused(Path::new(nowhere)), AuditError::Unavailable { .. }), "{nowhere}");
+    // Nobody may make a directory there, root included.
+    let nowhere = refused(Path::new("/sys/nowhere/audit.jsonl"));
+    assert!(matches!(nowhere, AuditError::Unavailable { .. }), "{nowhere}");
+    for broken in [dir.path(), Path::new("/dev/null/converse/audit.jsonl")] {
+        let error = refused(broken);
+        assert!(matches!(error, AuditError::Io { .. }), "{error}");
     }
-    assert!(matches!(refused(dir.path()), AuditError::Io { .. }));
     fs::remove_file(&path).unwrap();
     let mut gone = open(&path);
     fs::remove_file(&path).unwrap();
     assert!(matches!(gone.append(&three(), now()), Err(AuditError::Io { .. })));
+}
+
+#[test]
+fn only_a_place_that_is_read_only_or_forbidden_is_no_place() {
+    let is_no_place = |error: AuditError| matches!(error, AuditError::Unavailable { .. });
+    for (errno, made, opened) in [
+        (rustix::io::Errno::ROFS, true, true),
+        (rustix::io::Errno::ACCESS, true, false),
+        (rustix::io::Errno::PERM, true, false),
+        (rustix::io::Errno::MFILE, false, false),
+        (rustix::io::Errno::NOSPC, false, false),
+        (rustix::io::Errno::DQUOT, false, false),
+        (rustix::io::Errno::NOTDIR, false, false),
+        (rustix::io::Errno::IO, false, false),
+    ] {
+        let error = || io::Error::from_raw_os_error(errno.raw_os_error());
+        let judged = [unmade(Path::new("a"), error()), unopened(Path::new("a"), error())].map(is_no_place);
+        assert_eq!(judged, [made, opened], "{errno}");
+    }
 }
 
 #[test]
@@ -258,7 +280,7 @@ fn a_lock_that_is_not_given_back_is_an_error() {
     let mut log = open(&path);
     let other = File::open(&path).unwrap();
     other.lock().unwrap();
-    log.patience = 2;
+    log.patience = Duration::from_millis(2);
     assert!(matches!(log.append(&three(), now()), Err(AuditError::Busy { .. })));
     other.unlock().unwrap();
     log.append(&three(), now()).unwrap();

@@ -4,24 +4,16 @@
 //! would be most of the work: so a thread of its own syncs, and whoever comes while it does shares the next one.
 
 use std::fs::File;
-use std::sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, PoisonError};
 
 use converse_engine::SinkError;
-use converse_session::{AuditError, AuditLog};
 use tokio::sync::watch;
 
-#[derive(Default)]
+#[derive(Clone)]
 pub(super) struct Gathering {
     written: Arc<AtomicU64>,
-    /// Once the log is open.
-    thread: Mutex<Option<Thread>>,
-}
-
-#[derive(Clone)]
-struct Thread {
     wake: SyncSender<()>,
     synced: watch::Receiver<Synced>,
 }
@@ -34,15 +26,15 @@ struct Synced {
 }
 
 impl Gathering {
-    pub(super) fn begin(&self, log: &AuditLog) -> Result<(), AuditError> {
-        let file = log.handle()?;
+    /// `file` is where the lines are written.
+    pub(super) fn begin(file: File) -> Self {
         let (wake, woken) = sync_channel(1);
         let (sender, synced) = watch::channel(Synced::default());
-        let written = Arc::clone(&self.written);
+        let written = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&written);
         // Ends when nobody can wake it any more.
-        std::thread::spawn(move || sync(&file, &woken, &written, &sender));
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(Thread { wake, synced });
-        Ok(())
+        std::thread::spawn(move || sync(&file, &woken, &counted, &sender));
+        Self { written, wake, synced }
     }
 
     /// A line was written that somebody will wait for.
@@ -52,14 +44,12 @@ impl Gathering {
 
     /// Waits until all that is written by now is on the disk.
     pub(super) async fn settle(&self) -> Result<(), SinkError> {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Without a log there is nothing to wait for.
-        let Some(Thread { wake, mut synced }) = thread else { return Ok(()) };
         let upto = self.written.load(Ordering::SeqCst);
         // Full: it was woken and has not begun yet, so it will see our line.
-        if let Err(TrySendError::Disconnected(())) = wake.try_send(()) {
+        if let Err(TrySendError::Disconnected(())) = self.wake.try_send(()) {
             return Err(SinkError::Audit("its writer has gone".to_owned()));
         }
+        let mut synced = self.synced.clone();
         let there = synced.wait_for(|synced| synced.failed.is_some() || synced.lines >= upto).await;
         let failed = match &there {
             Ok(synced) => synced.failed.clone(),
@@ -87,12 +77,7 @@ mod tests {
 
     #[tokio::test]
     async fn everybody_who_waits_is_told_and_a_failure_is_for_good() {
-        let dir = tempfile::tempdir().unwrap();
-        let log = AuditLog::open(&dir.path().join("audit.jsonl"), Box::new(str::to_owned)).unwrap();
-        let gathering = Gathering::default();
-        gathering.note();
-        assert_eq!(gathering.settle().await, Ok(()), "there is no log");
-        gathering.begin(&log).unwrap();
+        let gathering = Gathering::begin(tempfile::tempfile().unwrap());
         let all = (0..100).map(|_| async {
             gathering.note();
             gathering.settle().await
@@ -100,12 +85,7 @@ mod tests {
         assert!(futures_util::future::join_all(all).await.iter().all(Result::is_ok));
         // A pipe cannot be synced.
         let (pipe, _other) = std::io::pipe().unwrap();
-        let (wake, woken) = sync_channel(1);
-        let (sender, synced) = watch::channel(Synced::default());
-        let written = Arc::clone(&gathering.written);
-        let file = File::from(std::os::fd::OwnedFd::from(pipe));
-        std::thread::spawn(move || sync(&file, &woken, &written, &sender));
-        *gathering.thread.lock().unwrap() = Some(Thread { wake, synced });
+        let gathering = Gathering::begin(File::from(std::os::fd::OwnedFd::from(pipe)));
         for _ in 0..2 {
             gathering.note();
             assert!(matches!(gathering.settle().await, Err(SinkError::Audit(_))));

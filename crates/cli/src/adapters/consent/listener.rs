@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use converse_mcp::Consent;
+use converse_mcp::{Consent, state_of};
 use futures_util::FutureExt as _;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 use super::browser::Browser;
-use super::request::{Expected, PATH, state_of};
+use super::request::{Expected, PATH, is_refusal};
 use crate::render::output::write_stderr;
 use crate::render::safe::safe;
 
@@ -25,7 +25,9 @@ const MAX_HEAD: usize = 32 * 1024;
 /// Connections that cannot even be taken; then something else is wrong.
 const MAX_FAILURES: u32 = 100;
 
-const GRANTED: &str = "Access was granted. You can close this page and go back to the terminal.";
+/// Whether there is a token for it is known when that has been asked for.
+const CAME: &str = "You can close this page and go back to the terminal.";
+const DENIED: &str = "Access was not granted. You can close this page; the terminal says why.";
 const REFUSED: &str = "This is not the answer that is waited for here.";
 
 #[derive(Debug)]
@@ -107,7 +109,11 @@ async fn answer(listener: &TcpListener, expected: &Expected) -> Result<String, S
 async fn talk(stream: TcpStream, expected: &Expected) -> Option<String> {
     let talked = timeout(TALK, async {
         let answer = expected.read(&head(&stream).await?);
-        let (status, words) = if answer.is_some() { ("200 OK", GRANTED) } else { ("403 Forbidden", REFUSED) };
+        let (status, words) = match &answer {
+            Some(answer) if is_refusal(answer) => ("200 OK", DENIED),
+            Some(_) => ("200 OK", CAME),
+            None => ("403 Forbidden", REFUSED),
+        };
         // What the browser is shown matters less than what it brought.
         let _ = write(&stream, page(status, words).as_bytes()).await;
         answer

@@ -15,11 +15,9 @@ pub(super) struct Expected {
     pub(super) state: String,
 }
 
-/// The state of a question, which its answer repeats. Ours is the last, should an address have had one before.
-pub(super) fn state_of(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    let states = url.query_pairs().filter(|(name, _)| name == "state");
-    states.last().map(|(_, state)| state.into_owned()).filter(|state| !state.is_empty())
+/// Does the answer say that access was not granted?
+pub(super) fn is_refusal(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| url.query_pairs().any(|(name, _)| name == "error"))
 }
 
 impl Expected {
@@ -83,8 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_ours() {
-        assert_eq!(state_of("https://as.example/a?state=theirs&x=y&state=ours").as_deref(), Some("ours"));
-        assert_eq!(state_of("https://as.example/a?x=y"), None);
+    fn what_it_brings_may_be_a_refusal() {
+        let host = "http://127.0.0.1:4711/callback";
+        for (query, refused) in [
+            ("code=c&state=s", false),
+            ("code=error%3D&state=s", false),
+            ("error=access_denied&state=s", true),
+            ("state=s&error=", true),
+        ] {
+            assert_eq!(is_refusal(&format!("{host}?{query}")), refused, "{query}");
+        }
     }
 }

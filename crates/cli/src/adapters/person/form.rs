@@ -4,6 +4,7 @@ use converse_mcp::Reply;
 use converse_mcp::elicitation::{Field, Kind, fields};
 use serde_json::{Map, Value};
 
+use crate::render::quoted::{broken, columns};
 use crate::render::safe::safe_line;
 
 const NAME: usize = 100;
@@ -32,7 +33,7 @@ impl<'a> Form<'a> {
             return "  it asks for a yes, and nothing else\n".to_owned();
         }
         let names: Vec<String> = self.fields.iter().map(|field| safe_line(&field.name, NAME)).collect();
-        format!("  it asks for: {}\n", names.join(", "))
+        broken("  it asks for: ", &names.join(", "), columns())
     }
 
     pub(super) async fn filled(&self, ask: &impl AsyncFn(String) -> Option<String>) -> Reply {
@@ -63,7 +64,8 @@ impl<'a> Form<'a> {
         ask: &impl AsyncFn(String) -> Option<String>,
     ) -> Option<Reply> {
         let line = |(name, value): (&String, &Value)| {
-            format!("    {} = {}\n", safe_line(name, NAME), safe_line(&value.to_string(), VALUE))
+            let lead = format!("    {} = ", safe_line(name, NAME));
+            broken(&lead, &safe_line(&value.to_string(), VALUE), columns())
         };
         let lines: String = values.iter().map(line).collect();
         let lines = if lines.is_empty() { "    nothing but your yes\n".to_owned() } else { lines };
@@ -109,11 +111,12 @@ fn described(field: &Field) -> String {
     let about = [&field.title, &field.description].into_iter().flatten();
     let about: Vec<String> = about.map(|about| safe_line(about, DESCRIPTION)).collect();
     if !about.is_empty() {
-        text.push_str(&format!("  {}\n", about.join(" – ")));
+        text.push_str(&broken("  ", &about.join(" – "), columns()));
     }
     for (place, choice) in field.choices().iter().enumerate() {
         let shown = choice.title.as_deref().unwrap_or(&choice.value);
-        text.push_str(&format!("    {}. {}\n", place + 1, safe_line(shown, NAME)));
+        let lead = format!("    {}. ", place + 1);
+        text.push_str(&broken(&lead, &safe_line(shown, NAME), columns()));
     }
     let required = if field.required { ", required" } else { "" };
     let default =

@@ -1,25 +1,28 @@
 //! The model as a tool: one answer to messages that a server has written.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use converse_canister::{
     Arguments, Assistant, Canister, Content, Cost, Decision, NoBlobs, Stop, Supervisor, Transcript, User,
 };
 use converse_engine::{
-    Approver, Conversation, Engine, Event, Limits, Ports, RetryPolicy, Route, Sink, SinkError, Timeouts,
-    converse,
+    Approver, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route, Timeouts, converse,
 };
-use converse_ensemble::{Answer, Artefacts, Context, Invocable, InvokeError, Pending, Roster, Rules};
+use converse_ensemble::{Answer, Artefacts, Context, Invocable, InvokeError, Pending, Roster, Rules, Tab};
 use converse_provider::{Controls, processor_of};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
+use super::purse::{Purse, most};
 use crate::settings::Settings;
 use crate::world::World;
 use crate::{model, wiring};
 
+/// Said to a server.
+pub(super) const REACHED: &str = "the limit of costs is reached";
 /// Sequences that a server may stop the model at.
 const MAX_STOPS: usize = 4;
 
@@ -29,20 +32,25 @@ pub(super) struct Model {
     timeouts: Timeouts,
     retry: RetryPolicy,
     connect_timeout: Duration,
-    /// What servers may still spend in this run.
+    /// What may still be spent.
     cost: Option<Cost>,
+    tab: Tab,
+    unknown: Arc<AtomicBool>,
 }
 
 impl Model {
-    /// `spent`: by servers, in this run.
-    pub(super) fn of(settings: &Settings, spent: Cost) -> Self {
+    /// `left` is what may still be spent, if there is a limit. What it costs goes on the tab; `unknown` is set if nobody
+    /// knows what.
+    pub(super) fn of(settings: &Settings, left: Option<Cost>, tab: Tab, unknown: Arc<AtomicBool>) -> Self {
         Self {
             model: settings.model.clone(),
             controls: settings.controls.clone(),
             timeouts: settings.timeouts,
             retry: settings.retry,
             connect_timeout: settings.connect_timeout,
-            cost: settings.limits.cost.map(|most| Cost(most.0.saturating_sub(spent.0))),
+            cost: left,
+            tab,
+            unknown,
         }
     }
 
@@ -79,14 +87,23 @@ impl Model {
             can_take_back: true,
             deadline: Some(context.deadline.into()),
         };
-        let purse = Purse::default();
+        let bytes = Value::Object(arguments.clone()).to_string().len();
+        let most = most(bytes, engine.route.controls.max_output_tokens);
+        let most = self.model.facts.price.and_then(|price| price.cost(&most));
+        let purse = Purse::new(self.tab.clone(), most, Arc::clone(&self.unknown));
         let ports = Ports { approver: &Nobody, sinks: &[&purse], jitter: &World::dice };
         let ended = converse(&mut conversation, &engine, ports, &context.cancel).await;
-        // Paid whatever came of it.
-        purse.total().into_iter().for_each(|cost| context.tab.add(cost));
-        ended.map_err(|error| failed(&error))?;
+        // One that is cancelled may be billed all the same, though nothing of it had come.
+        if !matches!(ended, Ok(Ending::Cancelled)) {
+            purse.close();
+        }
+        let ended = ended.map_err(|error| failed(&error))?;
         let replies = conversation.transcript().as_slice().get(before..).unwrap_or_default();
-        self.answered(replies).ok_or_else(|| InvokeError::Failed("the model gave no answer".to_owned()))
+        let why = match ended {
+            Ending::Limit(Limit::Cost(_) | Limit::UnknownCost) => REACHED,
+            _ => "the model gave no answer",
+        };
+        self.answered(replies).ok_or_else(|| InvokeError::Failed(why.to_owned()))
     }
 
     /// The result of `sampling/createMessage`.
@@ -164,26 +181,6 @@ fn controls(own: &Controls, arguments: &Map<String, Value>) -> Controls {
         show_reasoning: false,
         answer: None,
         ..own.clone()
-    }
-}
-
-/// What its replies cost.
-#[derive(Default)]
-struct Purse(Mutex<Option<Cost>>);
-
-impl Purse {
-    fn total(&self) -> Option<Cost> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Sink for Purse {
-    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        if let Event::Used { cost: Some(cost), .. } = event {
-            let mut total = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *total = Some(total.unwrap_or_default().plus(*cost));
-        }
-        Ok(())
     }
 }
 

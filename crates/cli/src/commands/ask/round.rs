@@ -17,6 +17,7 @@ use crate::adapters::contents::Kept;
 use crate::adapters::person::somebody;
 use crate::adapters::sampler::{Around, Models};
 use crate::adapters::signals::Interrupt;
+use crate::adapters::spent::Spent;
 use crate::attach::Said;
 use crate::block_on;
 use crate::catalogue::Catalogue;
@@ -33,6 +34,7 @@ pub(super) struct Round<'a> {
     pub(super) shared: Option<SharedRuns>,
     /// For servers that ask for one.
     pub(super) models: Arc<Models>,
+    pub(super) spent: Spent,
 }
 
 /// How a turn ended.
@@ -61,6 +63,7 @@ impl<'a> Round<'a> {
             said: Arc::clone(said),
             shared,
             models,
+            spent: Spent::default(),
         }
     }
 
@@ -119,6 +122,7 @@ impl<'a> Round<'a> {
             approver: &approver,
             audit: &audit,
             artefacts: Arc::new(table.contents.clone()),
+            spent: &self.spent,
             cancel: &self.interrupt.token,
         };
         self.models.serve(around).await

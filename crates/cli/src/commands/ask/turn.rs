@@ -36,7 +36,8 @@ impl Turn<'_> {
         if let Some(journal) = &journal {
             journal.note_model(&settings.model.id);
         }
-        let mut sinks: Vec<&dyn Sink> = Vec::new();
+        let meter = round.spent.meter(caller, keeping.transcript.next_turn());
+        let mut sinks: Vec<&dyn Sink> = vec![&meter];
         sinks.extend(journal.as_ref().map(|journal| journal as &dyn Sink));
         sinks.extend([&audit as &dyn Sink, output.renderer(), output.progress(manners)]);
         let who = round.shared.as_ref().map(|_| settings.model.id.as_str());

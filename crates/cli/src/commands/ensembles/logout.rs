@@ -1,6 +1,6 @@
 //! `converse ensembles logout`: the token of one server forgotten, here and, where that is offered, by whoever gave it.
 
-use converse_mcp::Asked;
+use converse_mcp::{Asked, LoggedOut};
 
 use super::login::{failed, oauth};
 use crate::adapters::contents::Kept;
@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::lockfiles::Lockfiles;
 use crate::manners::Manners;
 use crate::render::output::write_stdout;
+use crate::render::safe::safe_line;
 use crate::wiring::Wiring;
 use crate::world::World;
 
@@ -22,13 +23,17 @@ pub(super) fn run(name: &str, places: &Places, manners: &Manners, world: &World)
     let (interrupt, contents) = (&signals::watch()?, &Kept::new(None));
     let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Asked::default());
     let wiring = Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
-    let forgotten = crate::block_on(async {
-        let server = wiring.stranger(plan, connection, None);
-        tokio::select! {
-            forgotten = server.log_out() => forgotten.map_err(|error| failed(error.to_string())),
-            () = interrupt.token.cancelled() => Err(interrupt.failure()),
+    // It is forgotten first; after a Ctrl-C only nobody else is told.
+    let server = wiring.stranger(plan, connection, None);
+    let out =
+        crate::block_on(server.log_out(&interrupt.token))?.map_err(|error| failed(error.to_string()))?;
+    let told = match out {
+        LoggedOut::Nothing => "there was no token".to_owned(),
+        LoggedOut::Forgotten => "its token is forgotten".to_owned(),
+        LoggedOut::Unrevoked(why) => {
+            format!("its token is forgotten here, but could not be revoked: {}", safe_line(&why, 400))
         }
-    })??;
-    let told = if forgotten { "its token is forgotten" } else { "there was no token" };
-    Ok(write_stdout(&format!("{}: {told}\n", plan.name))?)
+    };
+    write_stdout(&format!("{}: {told}\n", plan.name))?;
+    if interrupt.token.is_cancelled() { Err(interrupt.failure()) } else { Ok(()) }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_gateway::{Access, Bound, Front, FrontError, Gateway, Hosts, Issuer, Limits, PATH, listen};
+use rustix::process::{Resource, getrlimit};
 
 use super::Serving;
 use super::tokens::TokenList;
@@ -14,7 +15,12 @@ use crate::failure::Failure;
 use crate::world::World;
 
 /// What calls that were cut off may take to be written down.
-const LAST_LINES: Duration = Duration::from_secs(5);
+const LAST_LINES: Duration = Duration::from_secs(3);
+
+/// Open files that are not connections: the audit, servers upstream, commands that run.
+const RESERVE: u64 = 256;
+/// And so many at least are connections.
+const FEWEST: u64 = 16;
 
 /// Who is let in: read before any server is started.
 pub(super) struct Guarded {
@@ -72,7 +78,7 @@ pub(super) async fn serve(
     if let Some(metrics) = &metrics {
         manners.note(&format!("numbers at http://{}/metrics", metrics.address()));
     }
-    let front = Front { access, hosts, metrics, drain: *drain, limits: Limits::default() };
+    let front = Front { access, hosts, metrics, drain: *drain, limits: limits() };
     let made = {
         let gateway = gateway.clone();
         // What one client wants to hear is not what all want to hear.
@@ -93,11 +99,37 @@ pub(super) async fn serve(
     Ok(())
 }
 
+/// No more connections than there may be open files: calls need some of their own, and could not be written down.
+fn limits() -> Limits {
+    let limits = Limits::default();
+    let connections = match getrlimit(Resource::Nofile).current {
+        None => limits.connections,
+        Some(files) => limits.connections.min(usize::try_from(connections(files)).unwrap_or(usize::MAX)),
+    };
+    tracing::debug!("{connections} connections at once");
+    Limits { connections, ..limits }
+}
+
+fn connections(files: u64) -> u64 {
+    files.saturating_sub(RESERVE).max(files / 4).max(FEWEST)
+}
+
 fn failed(error: FrontError) -> Failure {
     match &error {
         FrontError::Bind { .. } => Failure::usage("cannot-listen", error.to_string())
             .hint("is another program there already? A port of 0 is any free one"),
         FrontError::Host(_) => Failure::usage("bad-host", error.to_string()),
         FrontError::Origin(_) => Failure::usage("bad-origin", error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_open_files_to_calls() {
+        let files = [0, 20, 64, 256, 400, 1024, 1_048_576];
+        assert_eq!(files.map(connections), [16, 16, 16, 64, 144, 768, 1_048_320]);
     }
 }

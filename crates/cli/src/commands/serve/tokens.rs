@@ -1,13 +1,14 @@
 //! The tokens that are let in: a file of the user's, read again when it changes.
 
-use std::fs::{File, Metadata};
-use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::fs::{Metadata, OpenOptions};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use converse_gateway::Tokens;
+use rustix::fs::OFlags;
 
 use crate::failure::Failure;
 use crate::manners::Manners;
@@ -33,6 +34,14 @@ pub(super) struct TokenList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen([i64; 4]);
 
+/// Why a file is not read.
+#[derive(Debug)]
+struct Unread {
+    why: String,
+    /// There is none: whoever took it away wants nobody let in by it. Otherwise it may be half written.
+    is_gone: bool,
+}
+
 impl TokenList {
     /// `None`: there is neither a file nor the variable.
     pub(super) fn read(file: Option<&Path>, world: &World) -> Result<Option<Self>, Failure> {
@@ -41,9 +50,9 @@ impl TokenList {
             return Ok(None);
         }
         let (text, seen) = match file {
-            Some(path) => {
-                read(path).map(|(text, seen)| (text, Some(seen))).map_err(|why| unusable(path, &why))?
-            }
+            Some(path) => read(path)
+                .map(|(text, seen)| (text, Some(seen)))
+                .map_err(|unread| unusable(path, &unread.why))?,
             None => (String::new(), None),
         };
         let tokens = Tokens::read(&joined(&text, &single)).map_err(|error| match file {
@@ -53,7 +62,7 @@ impl TokenList {
         Ok(Some(Self { tokens: Arc::new(tokens), file: file.map(Path::to_path_buf), single, seen }))
     }
 
-    /// Never ends. While the file cannot be used the tokens of before are good.
+    /// Never ends. While what stands in the file cannot be used the tokens of before are good.
     pub(super) async fn watch(mut self, manners: &Manners) {
         let Some(path) = self.file.take() else { return std::future::pending().await };
         let mut told = String::new();
@@ -62,25 +71,40 @@ impl TokenList {
             if self.seen.is_some() && std::fs::metadata(&path).ok().map(|now| Seen::of(&now)) == self.seen {
                 continue;
             }
-            let changed = read(&path).and_then(|(text, seen)| {
-                let replaced = self.tokens.replace(&joined(&text, &self.single));
-                replaced.map(|()| seen).map_err(|error| error.to_string())
-            });
-            match changed {
-                Ok(seen) => {
-                    self.seen = Some(seen);
-                    told.clear();
+            let said = match self.again(&path) {
+                Ok(()) if self.tokens.is_empty() => {
+                    manners
+                        .note(&format!("warning: {}: there is no token; nobody is let in", path.display()));
+                    String::new()
+                }
+                Ok(()) => {
                     manners.note(&format!("read {} again", path.display()));
+                    String::new()
                 }
-                Err(why) => {
-                    self.seen = None;
-                    if told != why {
-                        manners
-                            .note(&format!("warning: {}: {why}; the tokens of before stay", path.display()));
-                        told = why;
-                    }
-                }
+                Err(Unread { why, is_gone: true }) => format!("{why}; its tokens are not let in any more"),
+                Err(Unread { why, is_gone: false }) => format!("{why}; the tokens of before stay"),
+            };
+            if told != said && !said.is_empty() {
+                manners.note(&format!("warning: {}: {said}", path.display()));
             }
+            told = said;
+        }
+    }
+
+    fn again(&mut self, path: &Path) -> Result<(), Unread> {
+        self.seen = None;
+        let taken = |text: &str| {
+            let replaced = self.tokens.replace(&joined(text, &self.single));
+            replaced.map_err(|error| Unread { why: error.to_string(), is_gone: false })
+        };
+        match read(path) {
+            Ok((text, seen)) => {
+                taken(&text)?;
+                self.seen = Some(seen);
+                Ok(())
+            }
+            Err(unread) if unread.is_gone => taken("").and(Err(unread)),
+            Err(unread) => Err(unread),
         }
     }
 }
@@ -94,18 +118,27 @@ impl Seen {
 }
 
 /// Others must not be able to read it: whoever can, can call.
-fn read(path: &Path) -> Result<(String, Seen), String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
+fn read(path: &Path) -> Result<(String, Seen), Unread> {
+    // A pipe would be waited for.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err(Unread { why: "it is no regular file".to_owned(), is_gone: true });
     }
     if metadata.permissions().mode() & 0o077 != 0 {
-        return Err("others than you can read it; `chmod 600` it".to_owned());
+        return Err(Unread { why: "others than you can read it; `chmod 600` it".to_owned(), is_gone: false });
     }
     let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
     Ok((text, Seen::of(&metadata)))
+}
+
+impl From<std::io::Error> for Unread {
+    fn from(error: std::io::Error) -> Self {
+        let gone = [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied];
+        Self { why: error.to_string(), is_gone: gone.contains(&error.kind()) }
+    }
 }
 
 fn joined(text: &str, single: &str) -> String {

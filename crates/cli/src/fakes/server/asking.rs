@@ -11,10 +11,17 @@ const MARK: &str = "ask-";
 
 impl Session {
     pub(super) fn ask(&self, id: &Value, params: &Value) {
-        let (method, question) = question(self.flags.value("ask").unwrap_or_default());
+        let kind = self.flags.value("ask").unwrap_or_default();
+        let (method, question) = question(kind);
+        if kind == "sample-back" {
+            return self.take_back(id, method, question);
+        }
         if is_modern(params) {
             let Some(got) = params.get("inputResponses") else {
-                let asked = json!({ "it": { "method": method, "params": question } });
+                let mut asked = json!({ "it": { "method": method, "params": question } });
+                if kind == "sample-twice" {
+                    asked["too"] = asked["it"].clone();
+                }
                 let round =
                     json!({ "resultType": "input_required", "inputRequests": asked, "requestState": STATE });
                 return self.out.result(id, round);
@@ -23,6 +30,21 @@ impl Session {
             return self.text(id, &format!("got {} and {kept}", got["it"]));
         }
         self.out.request(&json!(format!("{MARK}{id}")), method, question);
+    }
+
+    /// Asks, and wants no answer any more once somebody has written a file.
+    fn take_back(&self, id: &Value, method: &str, question: Value) {
+        self.out.request(&json!("back"), method, question);
+        let until = self.flags.value("until").unwrap_or_default();
+        // 20 s at most.
+        for _ in 0..2000 {
+            if std::fs::exists(until).unwrap_or(true) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        self.out.notify("notifications/cancelled", json!({ "requestId": "back" }));
+        self.text(id, "taken back");
     }
 
     /// An answer to a request of ours.
@@ -51,7 +73,7 @@ fn question(kind: &str) -> (&'static str, Value) {
             )
         }
         "roots" => ("roots/list", json!({})),
-        "sample" => {
+        "sample" | "sample-twice" | "sample-back" => {
             let content = json!({ "type": "text", "text": "Say hello\u{1b}[2J" });
             let messages = json!([{ "role": "user", "content": content }]);
             (

@@ -16,6 +16,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("flood-stderr", "writes to stderr for ever"),
     ("deaf-after", "METHOD: answers it, then reads nothing more"),
     ("journal", "FILE: appends the method (and tool) of whatever comes in"),
+    ("until", "FILE: with `ask=sample-back`, takes back what it asked once the file is there"),
     // What it speaks.
     ("era", "`legacy`, `modern`; both without it"),
     ("version", "the protocol version it claims"),

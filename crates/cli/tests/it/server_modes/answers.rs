@@ -28,8 +28,9 @@ pub(super) fn rows() -> Vec<Row> {
         },
         Row {
             name: "http: every session is gone at once",
+            policy: "max_retries = 3",
             misdeed: |asked, _| on(asked, "tools/call", || nothing(404)),
-            ends: Ends::Call("unreachable", "forgets its sessions"),
+            ends: Ends::Call("interrupted", "it has just begun"),
             asked: &[("initialize", 2), ("tools/call", 2)],
             ..ROW
         },
@@ -86,7 +87,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row {
             name: "http: 500",
             misdeed: |asked, _| on(asked, "tools/call", || Answer::new(500, "text/html", HTML)),
-            ends: Ends::Call("failed", "HTTP 500"),
+            ends: Ends::Call("interrupted", "HTTP 500"),
             asked: &[("tools/call", 1)],
             ..ROW
         },

@@ -58,6 +58,11 @@ async fn more_is_asked_for_beside_what_was_granted_and_not_for_ever() {
     let narrow = town.authority(false);
     let told = narrow.challenged(403, Some(&token), &NARROW.replace("write", "x y read")).await.unwrap_err();
     assert_eq!(told, "it wants more than was granted: `converse ensembles login web --scope x --scope y`");
+    let odd = NARROW.replace("write", "x;touch${IFS}y no\u{202e}ne z");
+    let told = narrow.challenged(403, Some(&token), &odd).await.unwrap_err();
+    let command = "it wants more than was granted: `converse ensembles login web --scope z`";
+    let rest = "; it names as well, each to be quoted with care after `--scope`: \"x;touch${IFS}y\"";
+    assert_eq!(told, format!("{command}{rest}"));
     let told = narrow.challenged(403, Some(&token), "Bearer error=\"invalid_request\"").await.unwrap_err();
     assert!(told.contains("(403): invalid_request"), "{told}");
 }

@@ -1,9 +1,12 @@
 //! What was granted, over time: renewed, taken back, forgotten.
 
+use converse_config::{OauthPlan, Scope};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use super::town::{CHALLENGE, Town};
+use super::town::{CHALLENGE, Town, answer};
 use crate::bearer::Bearer as _;
+use crate::oauth::LoggedOut;
 
 #[tokio::test]
 async fn a_token_that_has_ended_is_renewed_once_whoever_needs_it() {
@@ -32,6 +35,9 @@ async fn a_token_that_has_ended_is_renewed_once_whoever_needs_it() {
 async fn what_was_taken_back_is_forgotten_and_what_may_pass_is_not() {
     for (status, refusal, kept, words) in [
         (400, json!({ "error": "invalid_grant" }), 0, "it asks who you are"),
+        (401, json!({ "error": "invalid_client" }), 0, "it asks who you are"),
+        (400, json!({ "error": "unauthorized_client" }), 0, "it asks who you are"),
+        (400, json!({ "error": "invalid_scope" }), 1, "invalid_scope"),
         (
             503,
             json!({ "error": "server_error", "error_description": "not canary-refresh-1 now" }),
@@ -50,24 +56,113 @@ async fn what_was_taken_back_is_forgotten_and_what_may_pass_is_not() {
             Err(told) => told,
         };
         assert!(told.contains(words) && !told.contains("canary"), "{told}");
+        assert!(told.ends_with("`converse ensembles login web`"), "{told}");
         assert_eq!(town.state().kept.len(), kept);
     }
 }
 
 #[tokio::test]
 async fn who_logs_out_is_forgotten_on_both_sides() {
-    let town = Town::new();
-    assert!(!town.authority(false).log_out().await.unwrap());
+    let (town, wait) = (Town::new(), CancellationToken::new());
+    assert_eq!(town.authority(false).log_out(&wait).await, Ok(LoggedOut::Nothing));
     assert!(town.state().sent.is_empty());
     town.state().metadata = json!({ "revocation_endpoint": "https://as.example/revoke" });
     town.authority(true).log_in(&[]).await.unwrap();
-    assert!(town.authority(false).log_out().await.unwrap());
+    assert_eq!(town.authority(false).log_out(&wait).await, Ok(LoggedOut::Forgotten));
     assert_eq!(town.sent_to("/revoke")[0]["token"], "canary-refresh-1");
     assert_eq!(town.sent_to("/revoke")[0]["token_type_hint"], "refresh_token");
     assert!(town.state().kept.is_empty());
-    // Nowhere to be revoked at, or nobody there: it is forgotten all the same.
-    town.state().metadata = json!({ "revocation_endpoint": "https://10.0.0.1/revoke" });
+}
+
+/// It is forgotten all the same, and said.
+#[tokio::test]
+async fn who_cannot_be_told_of_a_logout_keeps_nobody_from_it() {
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    for (endpoint, status, wait, why) in [
+        ("https://10.0.0.1/revoke", 200, CancellationToken::new(), "is not gone to"),
+        ("https://as.example/revoke", 503, CancellationToken::new(), "HTTP 503"),
+        ("https://as.example/revoke", 200, stopped, "not waited for"),
+    ] {
+        let town = Town::new();
+        town.state().metadata = json!({ "revocation_endpoint": endpoint });
+        town.state().instead.insert(endpoint.to_owned(), answer(status, &json!({})));
+        town.authority(true).log_in(&[]).await.unwrap();
+        let out = town.authority(false).log_out(&wait).await.unwrap();
+        let LoggedOut::Unrevoked(told) = &out else { panic!("{endpoint}: {out:?}") };
+        assert!(told.contains(why) && !told.contains("canary"), "{told}");
+        assert!(town.state().kept.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_does_not_undo_what_was_done_meanwhile() {
+    let refused = |code: &str| Some((400, json!({ "error": code })));
+    for (meanwhile, refusal, kept) in [
+        ("log out", None, None),
+        ("log out", refused("invalid_grant"), None),
+        ("log in", None, Some("canary-access-3")),
+        ("log in", refused("invalid_grant"), Some("canary-access-2")),
+    ] {
+        let town = Town::new();
+        town.state().lifetime = json!(0);
+        town.authority(true).log_in(&[]).await.unwrap();
+        town.state().lifetime = json!(3600);
+        town.state().refusal = refusal;
+        let other = town.authority(true);
+        let then = town.clone();
+        let doing = async move {
+            then.state().refusal = None;
+            if meanwhile == "log out" {
+                other.log_out(&CancellationToken::new()).await.unwrap();
+            } else {
+                other.log_in(&["more".to_owned()]).await.unwrap();
+            }
+        };
+        town.state().meanwhile = Some(Box::pin(doing));
+        let token = town.authority(false).token().await.unwrap();
+        assert_eq!(token.as_deref(), kept, "{meanwhile}");
+        let now: Vec<_> = town.state().kept.values().cloned().collect();
+        assert_eq!(now.len(), usize::from(kept.is_some()), "{meanwhile}");
+        assert!(now.iter().all(|now| now.contains(kept.unwrap()) && now.contains("more")), "{meanwhile}");
+        assert!(town.state().warned.is_empty());
+    }
+}
+
+/// Somebody else's descriptor does not inherit it.
+#[tokio::test]
+async fn what_was_granted_is_for_descriptors_of_the_same_place() {
+    let own = (Scope::User, "/home/u/ensembles/web.toml", "/a");
+    let places = [
+        own,
+        (Scope::Project, "ensembles/web.toml", "/a"),
+        (Scope::Project, "ensembles/web.toml", "/b"),
+        (Scope::Explicit, "there/web.toml", "/a"),
+        (Scope::Explicit, "/there/web.toml", "/a"),
+    ];
+    for (place, same) in [
+        (own, vec![(Scope::Shipped, "builtin:web.toml", "/b"), (Scope::Explicit, "the command line", "/b")]),
+        (places[1], vec![(Scope::Project, "ensembles/other.toml", "/a")]),
+        (places[2], vec![]),
+        (places[3], vec![(Scope::Explicit, "/a/there/web.toml", "/b")]),
+        (places[4], vec![]),
+    ] {
+        let town = Town::new();
+        let authority = |place, consent| town.authority_at(OauthPlan::default(), consent, place);
+        authority(place, true).log_in(&[]).await.unwrap();
+        for other in places.iter().chain(&same) {
+            let has = authority(*other, false).token().await.unwrap().is_some();
+            assert_eq!(has, *other == place || same.contains(other), "{place:?} {other:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_word_for_a_token_is_not_taken_out_of_what_is_shown() {
+    let town = Town::new();
+    town.state().token = "https://";
     town.authority(true).log_in(&[]).await.unwrap();
-    assert!(town.authority(false).log_out().await.unwrap());
-    assert!(town.state().kept.is_empty());
+    let state = town.state();
+    assert!(!state.hidden.iter().any(|hidden| hidden.starts_with("https")), "{:?}", state.hidden);
+    assert!(state.warned[0].contains("too short"), "{:?}", state.warned);
 }

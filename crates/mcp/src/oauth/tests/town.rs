@@ -1,6 +1,6 @@
 //! Everybody whom a token takes: they refuse what is not exactly right, and remember what they were asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use converse_canister::Digest;
-use converse_config::{ConnectionPlan, Environment, OauthPlan, SecretRef, Way as Reached};
+use converse_config::{ConnectionPlan, Environment, OauthPlan, Origin, Scope, SecretRef, Way as Reached};
 use converse_ensemble::{Artefacts, FetchError, Fetched, Reach, Way};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -27,7 +27,6 @@ pub(super) const CHALLENGE: &str = r#"Bearer resource_metadata="https://mcp.exam
 pub(super) const NARROW: &str = r#"Bearer error="insufficient_scope", scope="write""#;
 
 /// What is different this time, and what has happened.
-#[derive(Debug)]
 pub(super) struct State {
     pub(super) issuer: String,
     /// Over what the authorization server says of itself; a null takes it out.
@@ -47,7 +46,15 @@ pub(super) struct State {
     pub(super) questions: Vec<BTreeMap<String, String>>,
     pub(super) kept: BTreeMap<String, String>,
     pub(super) hidden: Vec<String>,
+    /// How often a renewal began.
     pub(super) locks: u32,
+    /// What others wait for.
+    locked: BTreeSet<String>,
+    /// What happens while the next refresh token is being spent.
+    pub(super) meanwhile: Option<BoxFuture<'static, ()>>,
+    pub(super) warned: Vec<String>,
+    /// Begins each token.
+    pub(super) token: &'static str,
     clients: Vec<String>,
     codes: BTreeMap<String, BTreeMap<String, String>>,
     tokens: u32,
@@ -72,6 +79,10 @@ impl Town {
             kept: BTreeMap::new(),
             hidden: vec![],
             locks: 0,
+            locked: BTreeSet::new(),
+            meanwhile: None,
+            warned: vec![],
+            token: "canary-access-",
             clients: vec![],
             codes: BTreeMap::new(),
             tokens: 0,
@@ -94,11 +105,23 @@ impl Town {
     }
 
     pub(super) fn authority_of(&self, plan: OauthPlan, with_consent: bool) -> Arc<Authority> {
+        self.authority_at(plan, with_consent, (Scope::User, "web.toml", "/"))
+    }
+
+    /// `place`: whose the descriptor is, where it is, and the project's directory.
+    pub(super) fn authority_at(
+        &self,
+        plan: OauthPlan,
+        with_consent: bool,
+        (scope, file, project): (Scope, &str, &str),
+    ) -> Arc<Authority> {
         let way = Reached::Http { url: SecretRef::Literal(SERVER.to_owned()), headers: vec![] };
         let connection = ConnectionPlan { auth: Some(plan), ..ConnectionPlan::over(way) };
         let consent: Arc<dyn Consent> = Arc::new(self.clone());
+        let origin = Origin { scope, file: file.to_owned(), line: 1 };
+        let town = self.clone();
         let surroundings = Surroundings {
-            workspace: PathBuf::from("/"),
+            workspace: PathBuf::from(project),
             environment: Environment::new([("SECRET".to_owned(), "canary-by-hand".to_owned())]),
             inherited: vec![],
             guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
@@ -106,14 +129,14 @@ impl Town {
             eras: Arc::new(Nothing),
             lists: Arc::new(Nothing),
             artefacts: Arc::new(Nothing),
-            project: None,
-            warn: Arc::new(|line| panic!("{line}")),
+            project: Some(PathBuf::from(project)),
+            warn: Arc::new(move |line| town.state().warned.push(line)),
             asked: Asked::default(),
             reach: Some(Arc::new(self.clone())),
             vault: Some(Arc::new(self.clone())),
             consent: with_consent.then_some(consent),
         };
-        Authority::of("web", &connection, &Arc::new(surroundings)).unwrap()
+        Authority::of("web", &connection, &origin, &Arc::new(surroundings)).unwrap()
     }
 }
 
@@ -177,7 +200,10 @@ impl State {
                 )
             }
             ("POST", "/token") => self.token(&form),
-            ("POST", "/revoke") => answer(200, &json!({})),
+            ("POST", "/revoke") => {
+                assert!(self.kept.is_empty(), "it is forgotten here first");
+                answer(200, &json!({}))
+            }
             _ => answer(404, &json!({})),
         }
     }
@@ -211,7 +237,7 @@ impl State {
         answer(
             200,
             &json!({
-                "access_token": format!("canary-access-{}", self.tokens), "token_type": "Bearer", "expires_in": self.lifetime,
+                "access_token": format!("{}{}", self.token, self.tokens), "token_type": "Bearer", "expires_in": self.lifetime,
                 "refresh_token": format!("canary-refresh-{}", self.tokens), "scope": scope.unwrap_or_default(),
             }),
         )
@@ -235,7 +261,16 @@ impl Reach for Town {
         _: usize,
     ) -> BoxFuture<'a, Result<Fetched, FetchError>> {
         assert!(matches!(way, Way::Direct(_)));
-        std::future::ready(Ok(self.state().answer(&request))).boxed()
+        async move {
+            let answer = self.state().answer(&request);
+            let is_renewal = request.body().windows(24).any(|part| part == b"grant_type=refresh_token");
+            let meanwhile = is_renewal.then(|| self.state().meanwhile.take()).flatten();
+            if let Some(meanwhile) = meanwhile {
+                meanwhile.await;
+            }
+            Ok(answer)
+        }
+        .boxed()
     }
 }
 
@@ -274,22 +309,42 @@ impl Vault for Town {
     }
 
     fn put(&self, key: &str, value: &str) -> Result<(), String> {
-        self.state().kept.insert(key.to_owned(), value.to_owned());
+        let mut state = self.state();
+        assert!(state.locked.contains(&format!("{key}w")), "nothing is written unlocked");
+        state.kept.insert(key.to_owned(), value.to_owned());
         Ok(())
     }
 
     fn remove(&self, key: &str) -> Result<(), String> {
-        self.state().kept.remove(key);
+        let mut state = self.state();
+        assert!(state.locked.contains(&format!("{key}w")), "nothing is forgotten unlocked");
+        state.kept.remove(key);
         Ok(())
     }
 
-    fn lock(&self, _: &str) -> Result<Box<dyn Send>, String> {
-        self.state().locks += 1;
-        Ok(Box::new(()))
+    fn lock(&self, key: &str) -> Result<Box<dyn Send>, String> {
+        let mut state = self.state();
+        state.locks += u32::from(!key.ends_with('w'));
+        let is_free = state.locked.insert(key.to_owned());
+        if !is_free {
+            return Err("somebody else has it".to_owned());
+        }
+        Ok(Box::new(Lock { town: self.clone(), key: key.to_owned() }))
     }
 
     fn hide(&self, secret: &str) {
         self.state().hidden.push(secret.to_owned());
+    }
+}
+
+struct Lock {
+    town: Town,
+    key: String,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.town.state().locked.remove(&self.key);
     }
 }
 

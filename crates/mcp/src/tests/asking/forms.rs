@@ -27,6 +27,19 @@ async fn a_form_is_answered_as_the_person_answers_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_form_is_shown_with_all_that_it_wants() {
+    let asked = form(json!({ "code": { "type": "string", "pattern": "^[A-Z]{3}$", "x-own": [1] } }));
+    for era in ERAS {
+        let mut stage = asks(era, &[("elicitation/create", asked.clone())]);
+        let person = somebody(filled(json!({ "code": "abc" })), SOON);
+        stage.asked.person = Some(person.clone());
+        assert_eq!(called(&stage).await, json!({ "q0": { "action": "cancel" } }), "{era:?}");
+        let Elicitation::Form { schema, .. } = &person.asked.lock().unwrap()[0].1 else { panic!("no form") };
+        assert_eq!(*schema, asked["requestedSchema"], "{era:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_person_or_a_grant_it_is_declined() {
     for era in ERAS {
         for (person, granted) in [(false, true), (true, false), (false, false)] {

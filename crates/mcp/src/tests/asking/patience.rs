@@ -133,3 +133,41 @@ async fn after_the_answer_the_limits_run_on() {
         assert_eq!(begun.elapsed().as_secs(), 305, "{era:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_asks_ten_times_and_after_two_refusals_no_more() {
+    let questions: Vec<_> = (0..14).map(|_| ("elicitation/create", named())).collect();
+    for (reply, most, word) in [
+        (filled(json!({})), 10, "has asked ten times"),
+        (Reply::Decline, 2, "you declined twice"),
+        (Reply::Cancel, 2, "you declined twice"),
+    ] {
+        for era in ERAS {
+            // A legacy one may only have so many open at once.
+            let questions = if era == Era::Legacy { &questions[..most.min(8) + 1] } else { &questions };
+            let mut stage = asks(era, questions);
+            let person = somebody(reply.clone(), Duration::ZERO);
+            stage.asked.person = Some(person.clone());
+            called(&stage).await;
+            let asked = person.asked.lock().unwrap().len();
+            let warnings = stage.warnings.lock().unwrap().join("\n");
+            if era == Era::Modern || most < 8 {
+                assert_eq!(
+                    (asked, warnings.matches(word).count()),
+                    (most, 1),
+                    "{era:?} {reply:?}: {warnings}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_fills_no_screen_with_warnings() {
+    let secret = form(json!({ "apiKey": { "type": "string" } }));
+    let questions: Vec<_> = (0..60).map(|_| ("elicitation/create", secret.clone())).collect();
+    let mut stage = asks(Era::Legacy, &questions);
+    stage.asked.person = Some(somebody(Reply::Decline, SOON));
+    called(&stage).await;
+    assert_eq!(stage.warnings.lock().unwrap().len(), 1, "{:?}", stage.warnings.lock().unwrap());
+}

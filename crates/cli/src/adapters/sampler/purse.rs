@@ -1,0 +1,98 @@
+//! Who pays: each reply goes on the tab of the call as its bill comes, and so does one that nobody waited for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use converse_canister::{Cost, Usage};
+use converse_engine::{Event, Sink, SinkError};
+use converse_ensemble::Tab;
+
+pub(super) struct Purse {
+    tab: Tab,
+    /// What one reply can cost, where its price is known.
+    most: Option<Cost>,
+    /// Set if something was spent, and nobody knows how much.
+    unknown: Arc<AtomicBool>,
+    /// A reply is under way.
+    open: AtomicBool,
+}
+
+/// The most that is asked for: a token is a byte at least.
+pub(super) fn most(bytes: usize, tokens: Option<u32>) -> Usage {
+    Usage { input: Some(bytes as u64), output: tokens.map(u64::from), ..Usage::default() }
+}
+
+impl Purse {
+    pub(super) fn new(tab: Tab, most: Option<Cost>, unknown: Arc<AtomicBool>) -> Self {
+        Self { tab, most, unknown, open: AtomicBool::new(false) }
+    }
+
+    /// All bills have come.
+    pub(super) fn close(&self) {
+        self.open.store(false, Ordering::Relaxed);
+    }
+
+    /// What broke off before its price was told counts with the most that it can have cost.
+    fn pay(&self, cost: Option<Cost>) {
+        match cost.or(self.most) {
+            Some(cost) => self.tab.add(cost),
+            None => self.unknown.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Sink for Purse {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        match event {
+            Event::Requested { .. } => self.open.store(true, Ordering::Relaxed),
+            Event::Used { cost, .. } => {
+                self.close();
+                self.pay(*cost);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Purse {
+    fn drop(&mut self) {
+        if self.open.load(Ordering::Relaxed) {
+            self.pay(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::TurnId;
+
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_is_paid_however_it_ends() {
+        let asked = || Event::Requested { turn: TurnId(1), iteration: 1, model: "m", tools: &[] };
+        let used = |cost| Event::Used { usage: Usage::default(), cost, model: "m", cut: true, instead: None };
+        for (events, closed, most, paid, unknown) in [
+            (vec![], false, Some(Cost(9)), None, false),
+            (vec![asked(), used(Some(Cost(2)))], false, Some(Cost(9)), Some(Cost(2)), false),
+            (vec![asked(), used(Some(Cost(2))), used(Some(Cost(3)))], true, None, Some(Cost(5)), false),
+            (vec![asked(), used(None)], true, Some(Cost(9)), Some(Cost(9)), false),
+            (vec![asked(), used(None)], true, None, None, true),
+            // Refused, and billed by nobody.
+            (vec![asked()], true, Some(Cost(9)), None, false),
+            // Dropped.
+            (vec![asked()], false, Some(Cost(9)), Some(Cost(9)), false),
+            (vec![asked()], false, None, None, true),
+        ] {
+            let (tab, unsaid) = (Tab::default(), Arc::new(AtomicBool::new(false)));
+            let purse = Purse::new(tab.clone(), most, Arc::clone(&unsaid));
+            events.iter().for_each(|event| purse.emit(event).unwrap());
+            if closed {
+                purse.close();
+            }
+            drop(purse);
+            assert_eq!((tab.total(), unsaid.load(Ordering::Relaxed)), (paid, unknown), "{events:?}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a server suggests where something is missing, told with the failure. It has no more than a few seconds for it.
+
+use std::collections::BTreeMap;
+
+use converse_mcp::{McpConnection, OfferError, Reference};
+
+use crate::failure::Failure;
+
+/// Values and templates that an error names.
+pub(super) const MOST_NAMED: usize = 10;
+/// Names that the server is asked for values of.
+const MOST_ASKED: usize = 5;
+
+/// Each of the names with its values, if there are any. One that is not answered is the last that is asked for.
+pub(super) async fn suggested<'n>(
+    failure: Failure,
+    server: &McpConnection,
+    of: Reference<'_>,
+    names: impl Iterator<Item = &'n str>,
+    given: &BTreeMap<String, String>,
+) -> Failure {
+    asked(failure, names, async |name| server.complete(of, name, "", given).await).await
+}
+
+async fn asked<'n>(
+    mut failure: Failure,
+    names: impl Iterator<Item = &'n str>,
+    values: impl AsyncFn(&'n str) -> Result<Vec<String>, OfferError>,
+) -> Failure {
+    for name in names.take(MOST_ASKED) {
+        let Ok(values) = values(name).await else { break };
+        failure = with_values(failure, name, &values);
+    }
+    failure
+}
+
+fn with_values(failure: Failure, name: &str, values: &[String]) -> Failure {
+    if values.is_empty() {
+        return failure;
+    }
+    let shown: Vec<&str> = values.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = if values.len() > MOST_NAMED { " …" } else { "" };
+    failure.hint(format!("`{name}` may be: {}{more}", shown.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_is_asked_a_few_times_and_until_it_is_silent() {
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        for (silent, times, hints) in [("none", 5, 5), ("a", 1, 0), ("c", 3, 2)] {
+            let count = Cell::new(0);
+            let values = async |name: &str| {
+                count.set(count.get() + 1);
+                if name == silent { Err(OfferError::Failed("late".into())) } else { Ok(vec!["v".to_owned()]) }
+            };
+            let failure = asked(Failure::usage("x", "x"), names.into_iter(), values).await;
+            assert_eq!((count.get(), failure.hints.len()), (times, hints), "{silent}");
+        }
+    }
+}

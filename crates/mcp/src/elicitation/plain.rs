@@ -1,0 +1,85 @@
+//! Words as a person sees them: what is invisible is gone, and what looks like a letter of the alphabet is one.
+
+/// In small letters. One that has no such double stays.
+pub(super) fn plain(text: &str) -> String {
+    let seen = text.chars().filter(|c| !is_invisible(*c)).map(|c| look_alike(c).unwrap_or(c));
+    seen.flat_map(char::to_lowercase).collect()
+}
+
+/// The same without a look at doubles, for words that have none.
+pub(super) fn visible(text: &str) -> String {
+    text.chars().filter(|c| !is_invisible(*c)).collect()
+}
+
+/// `Default_Ignorable_Code_Point` (<https://www.unicode.org/reports/tr44/>, checked 2026-11).
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Of the other alphabets those that nobody can tell apart
+/// (<https://www.unicode.org/reports/tr39/#Confusable_Detection>, checked 2026-11).
+fn look_alike(c: char) -> Option<char> {
+    const DOUBLES: [(&str, char); 24] = [
+        ("аАαΑ@", 'a'),
+        ("вВβΒЬь", 'b'),
+        ("сСϲϹ", 'c'),
+        ("ԁ", 'd'),
+        ("еЕёЁεΕ", 'e'),
+        ("ɡ", 'g'),
+        ("һНнΗ", 'h'),
+        ("іІїιΙı", 'i'),
+        ("јЈ", 'j'),
+        ("кКκΚ", 'k'),
+        ("ӏⅼ", 'l'),
+        ("мМΜ", 'm'),
+        ("пηΝ", 'n'),
+        ("оОοΟσ", 'o'),
+        ("рРρΡ", 'p'),
+        ("ԛ", 'q'),
+        ("гʀ", 'r'),
+        ("ѕЅ$", 's'),
+        ("тТτΤ", 't'),
+        ("υ", 'u'),
+        ("νѵ", 'v'),
+        ("ԝѡω", 'w'),
+        ("хХχΧ", 'x'),
+        ("уУγΥ", 'y'),
+    ];
+    let at = |base: u32, of: u32| char::from_u32(base + (c as u32 - of));
+    match c {
+        // Full width, and the letters of mathematics, 52 of each kind.
+        '\u{ff01}'..='\u{ff5e}' => at(0x21, 0xff01),
+        '\u{1d400}'..='\u{1d6a3}' => {
+            let place = (c as u32 - 0x1d400) % 52;
+            char::from_u32(if place < 26 { 'A' as u32 + place } else { 'a' as u32 + place - 26 })
+        }
+        c if c.is_ascii_alphanumeric() => None,
+        c => DOUBLES.iter().find(|(doubles, _)| doubles.contains(c)).map(|(_, letter)| *letter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_the_same_is_the_same() {
+        for (text, seen) in [
+            ("Password", "password"),
+            ("pa\u{ad}ss\u{200b}wo\u{fe0f}rd", "password"),
+            ("раѕѕwоrd", "password"),
+            ("ΡΑSSWΟRD", "password"),
+            ("ｐａｓｓｗｏｒｄ", "password"),
+            ("𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝 𝑃𝐴", "password pa"),
+            ("日本", "日本"),
+        ] {
+            assert_eq!(plain(text), seen, "{text}");
+        }
+        assert_eq!(visible("па\u{200b}роль"), "пароль");
+    }
+}

@@ -1,0 +1,81 @@
+//! Streams of events that bring nothing are asked for ever more rarely, each by its own count.
+//!
+//! A stream has no name: it is known by the event that it is taken up from. One that brings another event and says
+//! itself when to come back is a server that is polled; it is left alone for as long as it says, by whoever reads it.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Times in a row that nothing may come before the next one is not asked for at once.
+const FREE: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+const MAX_DOUBLINGS: u32 = 4;
+/// More than may be read at once.
+const MAX_STREAMS: usize = 128;
+
+/// Where streams stopped, and how often each was asked for in vain.
+#[derive(Debug, Default)]
+pub(super) struct Idle(Mutex<VecDeque<(Option<String>, u32)>>);
+
+impl Idle {
+    /// A stream is asked for, from this event on: how often it was before, in vain.
+    pub(super) fn asked(&self, from: Option<&str>) -> u32 {
+        let mut known = self.known();
+        let times = known.iter().find(|(event, _)| event.as_deref() == from).map_or(0, |(_, times)| *times);
+        put(&mut known, from.map(str::to_owned), times.saturating_add(1));
+        times
+    }
+
+    /// One that was asked for so often has got to this event.
+    pub(super) fn reached(&self, event: Option<String>, times: u32) {
+        put(&mut self.known(), event, times);
+    }
+
+    fn known(&self) -> MutexGuard<'_, VecDeque<(Option<String>, u32)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long to leave one alone that was asked for so often in vain.
+pub(super) fn pause(times: u32) -> Duration {
+    let Some(doublings) = times.checked_sub(FREE) else { return Duration::ZERO };
+    MAX_PAUSE.min(PAUSE * 2_u32.pow(doublings.min(MAX_DOUBLINGS)))
+}
+
+fn put(known: &mut VecDeque<(Option<String>, u32)>, event: Option<String>, times: u32) {
+    known.retain(|(other, _)| *other != event);
+    known.push_back((event, times));
+    if known.len() > MAX_STREAMS {
+        known.pop_front();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_stream_has_its_own_count() {
+        let idle = Idle::default();
+        let asked: Vec<u32> = (0..3).map(|_| idle.asked(Some("a"))).collect();
+        assert_eq!(asked, [0, 1, 2]);
+        assert_eq!((idle.asked(None), idle.asked(Some("b")), idle.asked(None)), (0, 0, 1));
+        idle.reached(Some("a".to_owned()), 0);
+        idle.reached(Some("c".to_owned()), 2);
+        assert_eq!((idle.asked(Some("a")), idle.asked(Some("c"))), (0, 2));
+        for number in 0..MAX_STREAMS * 2 {
+            idle.reached(Some(number.to_string()), 9);
+        }
+        assert_eq!(idle.known().len(), MAX_STREAMS);
+        assert_eq!(idle.asked(Some("a")), 0, "the oldest are forgotten");
+    }
+
+    #[test]
+    fn pauses_grow_and_have_an_end() {
+        let millis = |times| pause(times).as_millis();
+        assert_eq!([0, 2, 3, 4, 5, 6, 7].map(millis), [0, 0, 500, 1000, 2000, 4000, 5000]);
+        assert_eq!(pause(u32::MAX), MAX_PAUSE);
+    }
+}
