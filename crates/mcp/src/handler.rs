@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use converse_ensemble::Word;
 use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult, ErrorCode,
-    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
-    ProtocolVersion,
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ErrorCode, Implementation, ListRootsResult,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use rmcp::{ClientHandler, ErrorData};
@@ -80,6 +80,15 @@ impl ClientHandler for Handler {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
+    /// Over HTTP; over stdio forms come as they were sent, below.
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.answered("elicitation/create", params, &context).await
+    }
+
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
@@ -92,7 +101,7 @@ impl ClientHandler for Handler {
         self.answered("roots/list", Value::Null, &context).await
     }
 
-    /// Among them all forms, as they were sent, and what the library could not read as one of its types.
+    /// Among them forms over stdio, as they were sent, and what the library could not read as one of its types.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

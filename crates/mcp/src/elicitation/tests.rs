@@ -283,3 +283,28 @@ fn what_a_message_asks_for_counts_wherever_words_are_free() {
         assert_eq!(is_declined, declined, "{message}");
     }
 }
+
+/// The official conformance suite asks so (elicitation-sep1034-client-defaults, checked 2026-11).
+#[test]
+fn a_form_of_plain_questions_is_shown() {
+    let params = json!({
+        "message": "Test client default value handling - please accept with defaults",
+        "requestedSchema": { "type": "object", "properties": {
+            "name": { "type": "string", "description": "User name", "default": "John Doe" },
+            "age": { "type": "integer", "description": "User age", "default": 30 },
+            "score": { "type": "number", "description": "User score", "default": 95.5 },
+            "status": {
+                "type": "string", "description": "User status", "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
+            "verified": { "type": "boolean", "description": "Verification status", "default": true },
+        }, "required": [] },
+    });
+    match question(&params) {
+        Ok(crate::Elicitation::Form { schema, .. }) => {
+            assert_eq!(checked(&schema, &with_defaults(&schema)), Ok(()));
+        }
+        Ok(other) => panic!("{other:?}"),
+        Err(Unfit::Invalid(why) | Unfit::Declined(why)) => panic!("{why}"),
+    }
+}
