@@ -134,6 +134,20 @@ impl Connected {
     }
 }
 
+impl<'a> Wiring<'a> {
+    /// To look at what there is: no tool is called, so that nothing has to be protected from one and all are to be seen,
+    /// and nobody is asked anything.
+    pub(crate) fn looking(
+        world: &'a World,
+        manners: &'a Manners,
+        interrupt: &'a Interrupt,
+        contents: &'a Kept,
+    ) -> Self {
+        let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Asked::default());
+        Self { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked }
+    }
+}
+
 impl Wiring<'_> {
     /// Connects the chosen ensembles, all at once. A `required` one that fails stops the run.
     pub(crate) async fn connect(

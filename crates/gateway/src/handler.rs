@@ -120,7 +120,7 @@ impl Gateway {
     fn instructions(&self) -> String {
         let shelf = self.shelf();
         let names = shelf.ensembles();
-        let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+        let shown = names.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = if names.len() > 20 { " and others" } else { "" };
         format!(
             "{} tools of these groups: {shown}{more}. Each call is checked against its tool's schema and against the \

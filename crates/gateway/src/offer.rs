@@ -3,7 +3,7 @@
 //! Names, order and schemas are those of the roster's offer; what else a server says of its tool (title, annotations,
 //! output schema, icons, `_meta`) goes through untouched.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use converse_ensemble::{Offer, Tool};
@@ -39,6 +39,8 @@ pub(crate) struct Shelf {
     tools: Vec<Shown>,
     /// What the roster calls them, by the name they are served by.
     names: HashMap<String, Name>,
+    /// Of those that are served, in order.
+    ensembles: Vec<String>,
 }
 
 /// What the roster calls a tool.
@@ -72,7 +74,8 @@ impl Shelf {
         }
         tools.retain(|tool| names.contains_key(tool.name.as_ref()));
         tools.sort_by(|one, other| one.name.cmp(&other.name));
-        (Self { offer, tools, names }, clashes)
+        let ensembles = ensembles(&names);
+        (Self { offer, tools, names, ensembles }, clashes)
     }
 
     pub(crate) fn is_of(&self, offer: &Arc<Offer>) -> bool {
@@ -118,13 +121,15 @@ impl Shelf {
     }
 
     /// The names of the ensembles that are served, in order.
-    pub(crate) fn ensembles(&self) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            self.names.values().filter_map(|name| name.qualified.split('.').next()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    pub(crate) fn ensembles(&self) -> &[String] {
+        &self.ensembles
     }
+}
+
+/// Once for each offer: every request over HTTP is told them.
+fn ensembles(names: &HashMap<String, Name>) -> Vec<String> {
+    let names = names.values().filter_map(|name| name.qualified.split('.').next());
+    names.collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect()
 }
 
 /// Says how long it holds, to clients that want to know.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use converse_config::{ConnectionPlan, EnsemblePlan, OauthPlan, Rule, Way};
-use converse_mcp::{Asked, Consent, Login as Granted};
+use converse_mcp::{Consent, Login as Granted};
 use jiff::Timestamp;
 
 use super::looked::eager;
@@ -13,7 +13,6 @@ use crate::adapters::signals;
 use crate::args::Places;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
-use crate::lockfiles::Lockfiles;
 use crate::manners::Manners;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
@@ -49,11 +48,7 @@ impl Login<'_> {
         let consent = self.consent(oauth);
         let interrupt = signals::watch()?;
         let (world, manners, interrupt, contents) = (self.world, self.manners, &interrupt, &Kept::new(None));
-        // All that it has is to be seen, and no tool of it is called.
-        let (protected, lockfiles) = (&[][..], Lockfiles::NONE);
-        let asked = Asked::default();
-        let wiring =
-            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        let wiring = Wiring::looking(world, manners, interrupt, contents);
         crate::block_on(async {
             let server = wiring.stranger(plan, connection, Some(consent));
             let granted = tokio::select! {

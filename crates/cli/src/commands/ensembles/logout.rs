@@ -1,6 +1,6 @@
 //! `converse ensembles logout`: the token of one server forgotten, here and, where that is offered, by whoever gave it.
 
-use converse_mcp::{Asked, LoggedOut};
+use converse_mcp::LoggedOut;
 
 use super::login::{failed, oauth};
 use crate::adapters::contents::Kept;
@@ -8,7 +8,6 @@ use crate::adapters::signals;
 use crate::args::Places;
 use crate::catalogue::Catalogue;
 use crate::failure::Failure;
-use crate::lockfiles::Lockfiles;
 use crate::manners::Manners;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
@@ -21,8 +20,7 @@ pub(super) fn run(name: &str, places: &Places, manners: &Manners, world: &World)
     manners.warn_all(catalogue.notes());
     let (connection, _) = oauth(plan)?;
     let (interrupt, contents) = (&signals::watch()?, &Kept::new(None));
-    let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Asked::default());
-    let wiring = Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+    let wiring = Wiring::looking(world, manners, interrupt, contents);
     // It is forgotten first; after a Ctrl-C only nobody else is told.
     let server = wiring.stranger(plan, connection, None);
     let out =

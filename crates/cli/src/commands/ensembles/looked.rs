@@ -1,12 +1,10 @@
 //! Ensembles that are connected to be looked at and ended again. No tool of theirs is called.
 
 use converse_config::{EnsemblePlan, Rule};
-use converse_mcp::Asked;
 
 use crate::adapters::contents::Kept;
 use crate::adapters::signals;
 use crate::failure::Failure;
-use crate::lockfiles::Lockfiles;
 use crate::manners::Manners;
 use crate::wiring::{Connected, Wiring};
 use crate::world::World;
@@ -24,18 +22,7 @@ pub(super) fn look<T>(
     see: impl FnOnce(&Connected) -> T,
 ) -> Result<T, Failure> {
     let (interrupt, contents) = (&signals::watch()?, &Kept::new(None));
-    // Nothing has to be protected from a tool, and all of them are to be seen.
-    let (protected, lockfiles) = (&[][..], Lockfiles::NONE);
-    let wiring = Wiring {
-        world,
-        manners,
-        interrupt,
-        deadline: None,
-        contents,
-        protected,
-        lockfiles,
-        asked: Asked::default(),
-    };
+    let wiring = Wiring::looking(world, manners, interrupt, contents);
     let eager: Vec<EnsemblePlan> = plans.iter().map(|plan| eager(plan)).collect();
     crate::block_on(async {
         let connected = wiring.connect(&eager.iter().collect::<Vec<_>>(), Vec::<Rule>::new()).await?;

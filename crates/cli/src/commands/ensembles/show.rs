@@ -2,7 +2,6 @@
 
 use converse_config::{Binding, EnsemblePlan, InvokerKind, InvokerPlan, Policy, Rule, Subject, judge};
 use converse_ensemble::{Held, Tool, own_permission, tool_name};
-use converse_mcp::Asked;
 use serde_json::{Map, Value, json};
 
 use super::declared::Outward;
@@ -97,18 +96,7 @@ impl Show<'_> {
         let interrupt = signals::watch()?;
         let contents = Kept::new(None);
         let (world, manners) = (self.world, self.manners);
-        // No tool is called here, so nothing has to be protected from one.
-        let (interrupt, contents) = (&interrupt, &contents);
-        let wiring = Wiring {
-            world,
-            manners,
-            interrupt,
-            deadline: None,
-            contents,
-            protected: &[],
-            lockfiles,
-            asked: Asked::default(),
-        };
+        let wiring = Wiring { lockfiles, ..Wiring::looking(world, manners, &interrupt, &contents) };
         crate::block_on(async {
             let eager = EnsemblePlan { lazy: false, ..plan.clone() };
             let connected = wiring.connect(&[&eager], Vec::new()).await?;
