@@ -11,8 +11,11 @@ mod decoding;
 mod descriptors;
 mod options;
 mod samples;
+mod search;
 mod serve;
 mod servers;
+mod sessions;
+mod soak;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -51,6 +54,15 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     }
     if options.wants(Part::Decode) {
         figures.extend(decoding::figures()?);
+    }
+    if options.wants(Part::Sessions) {
+        figures.extend(sessions::figures(bench.rounds)?);
+    }
+    if options.wants(Part::Search) {
+        figures.extend(search::figures(&bench)?);
+    }
+    if options.wants(Part::Soak) {
+        figures.extend(soak::figures(&bench)?);
     }
     if options.wants(Part::Serve) {
         figures.extend(serve::figures(&bench, &built::loaders()?)?);

@@ -26,6 +26,11 @@ pub(crate) fn program(options: &[&str]) -> Result<PathBuf> {
     executable(&messages, "converse")
 }
 
+/// Builds the kill loop, and with it the program as the tests have it.
+pub(crate) fn crash() -> Result<PathBuf> {
+    executable(&build(&["--locked", "--package", "converse", "--test", "crash"])?, "crash")
+}
+
 /// Builds them for release, if they are not there yet.
 pub(crate) fn yardsticks() -> Result<Yardsticks> {
     let messages = build(&[
@@ -51,6 +56,12 @@ pub(crate) fn loaders() -> Result<Loaders> {
 pub(crate) fn decode() -> Result<PathBuf> {
     let manifest = ["--manifest-path", "xtask/decode/Cargo.toml", "--target-dir", "target/decode"];
     executable(&build(&[&["--release", "--locked"][..], &manifest].concat())?, "decode")
+}
+
+/// The same for the one of long sessions.
+pub(crate) fn sessions() -> Result<PathBuf> {
+    let manifest = ["--manifest-path", "xtask/sessions/Cargo.toml", "--target-dir", "target/sessions"];
+    executable(&build(&[&["--release", "--locked"][..], &manifest].concat())?, "sessions")
 }
 
 /// The same for the one against genai.

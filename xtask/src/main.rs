@@ -8,9 +8,12 @@
 
 mod bench;
 mod built;
+mod canary;
 mod child;
 mod codegen;
 mod conformance;
+mod crash;
+mod debian;
 mod figures;
 mod fuzz;
 mod interop;
@@ -18,6 +21,7 @@ mod real;
 mod replicas;
 mod request;
 mod scenario;
+mod screenshots;
 mod serving;
 mod stub;
 mod validators;
@@ -31,15 +35,20 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
 chores:
-  bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|genai|serve]
+  bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|sessions|search|soak|genai|serve]
                                                 measure the program; 1 if a gate fails
+  canary [--only TEST] [--keep]                 run the test suite with keys and look for them; 1 if one is found
   conformance [--binary PATH] [--only WORD]…    run the protocol's conformance suite; WORD: client, server, a revision,
                                                 a scenario. 1 if something that is required does not pass
+  crash [--binary PATH] [--seconds N] [--points N] [--scenario NAME] [--seed N]
+                                                kill the program at every write; 1 if something is lost
   codegen                                       write the generated pages of docs/reference
   fuzz [--runs N] [--only TARGET]… [--keep]     drive the decoders with libFuzzer
   interop [--binary PATH] [--only NAME]…        drive MCP servers of others; 1 if something is not as it should be
   real [--binary PATH]                          speak to llama.cpp's server with a model of random weights
   replicas [--binary PATH] [--seconds N]         restart gateways behind nginx under load; 1 if a call is lost
+  screenshots [--binary PATH] [--only NAME]… [--check]
+                                                draw the pictures of docs/images; with --check, 1 if one differs
   validators [--binary PATH] [--only NAME]…     give what we write to validators of others; 1 if one disagrees
   wire                                          hold requests against the types of the vendors' clients";
 
@@ -56,8 +65,11 @@ fn main() -> ExitCode {
         ["interop", options @ ..] => interop::run(options),
         ["validators", options @ ..] => validators::run(options),
         ["wire", options @ ..] => wire::run(options),
+        ["canary", options @ ..] => canary::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["real", options @ ..] => real::run(options),
+        ["screenshots", options @ ..] => screenshots::run(options),
+        ["crash", options @ ..] => crash::run(options),
         ["replicas", options @ ..] => replicas::run(options),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
         _ => {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use self::nginx::Nginx;
 use crate::serving::{Held, Load, Loaded, Plan, SERVED, Upstream, free};
-use crate::{Result, built};
+use crate::{Result, built, debian};
 
 const CLIENTS: u32 = 64;
 /// A call takes so long that some run whenever a gateway is told to end.
@@ -33,7 +33,7 @@ struct Options {
 /// 0: no call was lost. 1: some were. 2 (or an error): it could not be tried.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let options = Options::read(words)?;
-    let nginx = nginx::find()?;
+    let nginx = debian::find(&["nginx"], "usr/sbin/nginx")?;
     let programs = built::loaders()?;
     let binary = options.binary.map_or_else(|| built::program(&["--release"]), Ok)?;
     let dir = TempDir::new()?;

@@ -113,6 +113,11 @@ impl InvocationId {
 #[serde(transparent)]
 pub struct TurnId(pub u64);
 
+impl TurnId {
+    /// The highest there can be: readers of JSON that know only floating point numbers know all up to it.
+    pub const LAST: Self = Self((1 << 53) - 1);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

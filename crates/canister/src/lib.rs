@@ -10,6 +10,7 @@
 mod arguments;
 mod canister;
 mod canonical;
+mod condensed;
 mod content;
 mod declaration;
 mod ids;
@@ -20,6 +21,7 @@ mod usage;
 pub use arguments::{Arguments, Malformed, exact_json};
 pub use canister::{Assistant, Canister, Document, Supervisor, User};
 pub use canonical::canonical;
+pub use condensed::Condensed;
 pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, Seal};
 pub use declaration::Declaration;
 pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};

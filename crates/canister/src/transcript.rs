@@ -35,6 +35,8 @@ pub enum TranscriptError {
     TurnOver(TurnId),
     #[error("invocation `{0}` stands outside a reply")]
     Stray(InvocationId),
+    #[error("turn {} is beyond {}, the last there can be", .0.0, TurnId::LAST.0)]
+    TurnBeyond(TurnId),
 }
 
 impl Transcript {
@@ -86,6 +88,9 @@ impl Transcript {
     }
 
     fn is_new(&self, turn: TurnId) -> Result<(), TranscriptError> {
+        if turn > TurnId::LAST {
+            return Err(TranscriptError::TurnBeyond(turn));
+        }
         if self.last_turn.is_none_or(|last| last < turn) {
             Ok(())
         } else {
@@ -95,7 +100,7 @@ impl Transcript {
 
     /// The number for the next reply.
     pub fn next_turn(&self) -> TurnId {
-        TurnId(self.last_turn.map_or(1, |last| last.0 + 1))
+        TurnId(self.last_turn.map_or(1, |last| last.0.saturating_add(1)))
     }
 
     /// Invocations without a result, in the order they were asked for.
@@ -117,6 +122,16 @@ impl Transcript {
 
     pub fn has_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// As it was when it had so many canisters, if nothing was open then.
+    pub fn shortened(mut self, canisters: usize) -> Result<Self, TranscriptError> {
+        self.canisters.truncate(canisters);
+        let shorter = Self::try_from(self.canisters)?;
+        match shorter.open.len() {
+            0 => Ok(shorter),
+            open => Err(TranscriptError::StillOpen(open)),
+        }
     }
 
     pub fn as_slice(&self) -> &[Canister] {
@@ -192,7 +207,7 @@ mod tests {
 
     #[test]
     fn each_breach_has_its_own_error_and_changes_nothing() {
-        use TranscriptError::{DuplicateInvocation, NotOpen, StillOpen, Stray, TurnOver};
+        use TranscriptError::{DuplicateInvocation, NotOpen, StillOpen, Stray, TurnBeyond, TurnOver};
         let id = |turn, index| InvocationId::of(TurnId(turn), index);
         let open = vec![user(), assistant(1), invocation(1, 0)];
         let closed = [open.clone(), vec![result(1, 0)]].concat();
@@ -206,7 +221,9 @@ mod tests {
             (vec![user()], invocation(1, 0), Stray(id(1, 0))),
             (closed.clone(), invocation(1, 1), Stray(id(1, 1))),
             (closed.clone(), assistant(1), TurnOver(TurnId(1))),
-            (closed, assistant(0), TurnOver(TurnId(0))),
+            (closed.clone(), assistant(0), TurnOver(TurnId(0))),
+            (closed.clone(), assistant(1 << 53), TurnBeyond(TurnId(1 << 53))),
+            (closed, assistant(u64::MAX), TurnBeyond(TurnId(u64::MAX))),
         ] {
             let mut transcript = transcript(before).unwrap();
             let untouched = transcript.clone();

@@ -10,14 +10,19 @@ mod init;
 mod lock;
 mod mcp;
 mod models;
+mod repl;
 mod schema;
 mod serve;
+mod sessions;
+mod stats;
+mod talk;
 mod test;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use converse_canister::{Cost, Digest};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
+use converse_canister::Digest;
 
 pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
@@ -29,8 +34,15 @@ pub(crate) use init::InitArgs;
 pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use models::{ModelsListArgs, ModelsShowArgs};
+pub(crate) use repl::ReplArgs;
 pub(crate) use schema::{SchemaArgs, SchemaOf};
 pub(crate) use serve::{FrontArgs, ServeArgs};
+pub(crate) use sessions::{
+    ForkArgs, GcArgs, SearchArgs, SearchIn, Sessions, SessionsCheckArgs, SessionsExportArgs,
+    SessionsImportArgs, SessionsListArgs, SessionsShowArgs, TagArgs, TranscriptFormat,
+};
+pub(crate) use stats::{StatsArgs, StatsBy};
+pub(crate) use talk::{EffortArg, Talk};
 pub(crate) use test::{TestArgs, TestFormat};
 
 /// Declared tools plus any model: conversations that can be scripted, audited, tested and trusted.
@@ -68,6 +80,13 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Ask one question; the answer streams to stdout
     Ask(Box<Ask>),
+    /// A conversation at the terminal; what `converse` alone begins
+    Repl(Box<ReplArgs>),
+    /// The conversations that are kept
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// What was used, what it cost, how long it took, how often it failed
+    Stats(StatsArgs),
     /// The tools there are: is what is declared right, pinned, tested, trusted?
     #[command(subcommand)]
     Ensembles(Ensembles),
@@ -101,101 +120,20 @@ pub(crate) struct Ask {
     /// The question; `-` alone reads it from stdin. Words and a file or pipe on stdin are joined by a blank line
     pub(crate) prompt: Vec<String>,
 
-    /// The model, as provider/model; `understudy` needs no key and no network. Several are compared: the same
-    /// question, the same results of tools (repeatable)
-    #[arg(short, long, value_name = "PROVIDER/MODEL")]
-    pub(crate) model: Vec<String>,
-
-    /// Who answers instead when the model's server cannot: unreachable, overloaded, out of quota, without such a
-    /// model (repeatable, in order)
-    #[arg(long, value_name = "PROVIDER/MODEL")]
-    pub(crate) fallback: Vec<String>,
-
-    /// Instructions to the model, or @FILE
-    #[arg(short, long, value_name = "TEXT|@FILE")]
-    pub(crate) system: Option<String>,
-
-    /// A set of model, system text, ensembles and parameters kept in the configuration
-    #[arg(long, value_name = "NAME")]
-    pub(crate) preset: Option<String>,
-
-    /// Use only this ensemble (repeatable)
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) ensemble: Vec<String>,
-
     #[command(flatten)]
-    pub(crate) places: Places,
-
-    #[command(flatten)]
-    pub(crate) rules: Rules,
+    pub(crate) talk: Talk,
 
     /// A prompt of an MCP server: its arguments are the key=value words after it
     #[arg(long = "prompt", value_name = "ENSEMBLE.NAME")]
     pub(crate) mcp_prompt: Option<String>,
 
-    /// A picture, document or recording for the model to read, or a resource of an MCP server (repeatable)
-    #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI")]
-    pub(crate) attach: Vec<String>,
-
     /// The answer must be JSON of this schema; exit 6 if it never is
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) schema: Option<PathBuf>,
 
-    /// Offer no tools at all
-    #[arg(long, conflicts_with = "ensemble")]
-    pub(crate) no_tools: bool,
-
-    /// Go on with the last session
-    #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"])]
-    pub(crate) continue_last: bool,
-
-    /// Go on with this session: its id, the beginning of it, or its name
-    #[arg(long, value_name = "ID", conflicts_with = "ephemeral")]
-    pub(crate) session: Option<String>,
-
-    /// Keep no session; the audit log is written all the same
-    #[arg(long)]
-    pub(crate) ephemeral: bool,
-
     /// What stdout carries: the answer, one JSON object, or JSON records as things happen
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub(crate) output: Format,
-
-    /// Sampling temperature, if the model takes one
-    #[arg(long, value_name = "T", value_parser = temperature)]
-    pub(crate) temperature: Option<f64>,
-
-    /// Tokens the model may write in one reply
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_output_tokens: Option<u32>,
-
-    /// How hard a reasoning model shall think
-    #[arg(long, value_enum)]
-    pub(crate) effort: Option<EffortArg>,
-
-    /// Model calls in this turn [default: 25]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_iterations: Option<u32>,
-
-    /// Invocations in this turn [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..))]
-    pub(crate) max_invocations: Option<u32>,
-
-    /// US dollars that this turn may cost, models and tools together
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub(crate) max_cost: Option<Cost>,
-
-    /// End after so many seconds, whatever is going on
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) deadline: Option<f64>,
-
-    /// Ask for whole replies instead of streams
-    #[arg(long)]
-    pub(crate) no_stream: bool,
-
-    /// Show on stderr what the model thinks
-    #[arg(long)]
-    pub(crate) show_reasoning: bool,
 
     /// Print the request that would be sent, without the key, and end
     #[arg(long)]
@@ -207,7 +145,7 @@ pub(crate) struct Ask {
 }
 
 /// Where ensembles are looked for.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Places {
     /// A directory of descriptors, trusted for this run (repeatable)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -215,7 +153,7 @@ pub(crate) struct Places {
 }
 
 /// What tools may do in this run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Rules {
     /// Run these tools without asking, e.g. 'weather.*' (repeatable)
     #[arg(long, value_name = "PATTERN")]
@@ -235,18 +173,6 @@ pub(crate) enum Format {
     Text,
     Json,
     Jsonl,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EffortArg {
-    None,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    #[value(name = "xhigh")]
-    XHigh,
-    Max,
 }
 
 #[derive(Debug, Subcommand)]
@@ -272,36 +198,54 @@ pub(crate) enum Models {
     Show(ModelsShowArgs),
 }
 
+/// The command line. Flags alone, or nothing at all, begin a conversation: `converse -c` is `converse repl -c`.
+pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let error = match Cli::try_parse_from(words) {
+        Err(error) if error.use_stderr() => error,
+        parsed => return parsed,
+    };
+    let is_flag = |word: &OsString| word.to_string_lossy().starts_with('-');
+    let commands = Cli::command();
+    let is_command =
+        |word: &&OsString| word.to_str().is_some_and(|word| commands.find_subcommand(word).is_some());
+    if !words.get(1).is_none_or(is_flag) || words.iter().skip(1).any(|word| is_command(&word)) {
+        return Err(error);
+    }
+    let (program, flags) = words.split_at(words.len().min(1));
+    let repl = OsString::from("repl");
+    Cli::try_parse_from(program.iter().chain([&repl]).chain(flags))
+}
+
 fn digest(text: &str) -> Result<Digest, &'static str> {
     Digest::try_from(text.to_owned())
 }
 
-fn temperature(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.0..=2.0).contains(&value) => Ok(value),
-        _ => Err("a number from 0 to 2 is needed".to_owned()),
-    }
-}
-
-fn dollars(text: &str) -> Result<Cost, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= 1e6 => Ok(Cost::of_dollars(value)),
-        _ => Err("an amount of US dollars above 0 is needed".to_owned()),
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= 86_400.0 => Ok(value),
-        _ => Err("a number of seconds above 0, at most 86400, is needed".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
+
+    #[test]
+    fn flags_alone_begin_a_conversation() {
+        let parse = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            parsed(&words)
+        };
+        for line in
+            ["converse", "converse -c", "converse -m understudy", "converse -q --plain", "converse repl -c"]
+        {
+            assert!(matches!(parse(line).map(|cli| cli.command), Ok(Command::Repl(_))), "{line}");
+        }
+        assert!(matches!(parse("converse ask hello").map(|cli| cli.command), Ok(Command::Ask(_))));
+        for (line, told) in [
+            ("converse ask --bogus", "--bogus"),
+            ("converse -v ask --bogus", "--bogus"),
+            ("converse --bogus", "--bogus"),
+            ("converse askk", "askk"),
+        ] {
+            assert!(parse(line).is_err_and(|error| error.to_string().contains(told)), "{line}");
+        }
+        assert!(parse("converse --help").is_err_and(|error| !error.use_stderr()));
+    }
 
     #[test]
     fn clap_finds_no_contradiction() {

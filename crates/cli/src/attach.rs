@@ -15,6 +15,7 @@ mod suggested;
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,6 +28,7 @@ use crate::adapters::contents::Kept;
 use crate::adapters::secrets::Redactor;
 use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::render::size::bytes;
 use crate::trust::open_regular;
 use crate::world::World;
 
@@ -49,6 +51,8 @@ struct Attachment {
     mime: &'static str,
     kind: Kind,
     bytes: Arc<[u8]>,
+    /// Where it was read, if from a file of this machine.
+    file: Option<PathBuf>,
 }
 
 /// One that is here, or one that a server has.
@@ -99,6 +103,35 @@ impl Said {
     /// The same with a prompt of a server; its words go before those that are there.
     pub(crate) fn asking(self, asked: Asked) -> Self {
         Self { asked: Some(asked), ..self }
+    }
+
+    /// What was handed over before, and this. A file that is in both goes once, as it was read last.
+    pub(crate) fn and(mut self, later: Self) -> Result<Self, Failure> {
+        let files: Vec<_> = later.attachments().filter_map(|one| one.file.as_ref()).collect();
+        self.handed.retain(|handed| match handed {
+            Handed::Here(Attachment { file: Some(file), .. }) => !files.contains(&file),
+            _ => true,
+        });
+        self.handed.extend(later.handed);
+        self.is_light()?;
+        Ok(Self { asked: later.asked, words: later.words, ..self })
+    }
+
+    /// What is handed over, by name.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.handed.iter().map(|handed| match handed {
+            Handed::Here(attachment) => attachment.name.as_str(),
+            Handed::Awaited(named) => named.ensemble.as_str(),
+        })
+    }
+
+    /// The same with the bytes of each, where they are known.
+    pub(crate) fn sizes(&self) -> String {
+        let sizes = self.names().zip(&self.handed).map(|(name, handed)| match handed {
+            Handed::Here(attachment) => format!("{name} ({})", bytes(attachment.bytes.len())),
+            Handed::Awaited(_) => name.to_owned(),
+        });
+        sizes.collect::<Vec<_>>().join(", ")
     }
 
     /// The ensembles whose servers have some of it.
@@ -235,7 +268,7 @@ impl Attachment {
             Kind::Text => kind::text_mime(&name),
             Kind::Bytes(mime) => mime,
         };
-        Ok(Self { name, mime, kind, bytes: bytes.into() })
+        Ok(Self { name, mime, kind, bytes: bytes.into(), file: None })
     }
 
     fn document(&self) -> Canister {
@@ -292,7 +325,8 @@ fn from_file(named: &str, world: &World) -> Result<Attachment, Failure> {
     }
     // By the name that was typed: where a link leads is nobody's business.
     let name = named.rsplit('/').find(|part| !part.is_empty()).unwrap_or(named);
-    Attachment::of(name.to_owned(), bytes, named)
+    let attachment = Attachment::of(name.to_owned(), bytes, named)?;
+    Ok(Attachment { file: Some(path), ..attachment })
 }
 
 fn refused(named: &str, why: &str) -> Failure {

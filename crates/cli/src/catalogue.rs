@@ -179,6 +179,11 @@ impl Catalogue {
         self.notes.iter().map(|note| format!("warning: {note}")).collect()
     }
 
+    /// Does something of the project lie still until it is trusted?
+    pub(crate) fn holds_back(&self) -> bool {
+        self.plans.iter().any(is_inert)
+    }
+
     /// The ensembles to use: those that are named, or all that are enabled. What is wrong in the user's own or an
     /// explicit directory stops the run; what is wrong in a project is only told, unless it is named.
     pub(crate) fn select(&self, named: Option<&[String]>) -> Result<Vec<&EnsemblePlan>, Failure> {
@@ -268,7 +273,7 @@ impl Catalogue {
 }
 
 /// It would start or contact something, and nobody has trusted it.
-fn is_inert(plan: &EnsemblePlan) -> bool {
+pub(crate) fn is_inert(plan: &EnsemblePlan) -> bool {
     plan.reaches_out() && !plan.trusted
 }
 

@@ -1,6 +1,7 @@
 //! How a run fails: errors of all crates folded into few kinds. The kind alone decides the exit code; the code and the
 //! hints are made here, where the command line is known.
 
+use std::path::Path;
 use std::time::Duration;
 
 use converse_engine::{EngineError, ExchangeError, SinkError, Trouble, WireError, WireErrorKind};
@@ -164,18 +165,41 @@ impl From<SinkError> for Failure {
     }
 }
 
+/// Of a run, which can go on without this session.
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
+        let failure = Self::of_session(error);
+        match failure.kind {
+            Kind::Usage => failure,
+            _ => failure.hint("without `-c` or `--session` a new session begins"),
+        }
+    }
+}
+
+impl Failure {
+    /// What went wrong with a session, and what can be done about that one.
+    pub(crate) fn of_session(error: SessionError) -> Self {
         let failure = Self::new(Kind::Output, "session", error.to_string());
+        let unknown = |failure| Self { kind: Kind::Usage, code: "no-such-session", ..failure };
         match error {
             SessionError::NotFound(asked) if asked == "latest" => {
-                Self::usage("no-such-session", "there is no session to continue")
+                Self::usage("no-such-session", "there is no session yet")
             }
-            SessionError::NotFound(_) | SessionError::Ambiguous { .. } => {
-                Self { kind: Kind::Usage, code: "no-such-session", ..failure }
+            SessionError::NotFound(_) => unknown(failure)
+                .hint("`converse sessions list` shows them; one is named by its id, the beginning of it, or its name"),
+            SessionError::Ambiguous { .. } => unknown(failure),
+            SessionError::Uncuttable { .. } => {
+                Self { kind: Kind::Usage, code: "no-such-message", ..failure }
+                    .hint("`converse sessions show` numbers them")
             }
-            SessionError::InUse { .. } => failure.hint("wait for the other run, or start a new session"),
-            _ => failure.hint("without `-c` or `--session` a new session begins"),
+            SessionError::InUse { .. } => failure.hint("wait for the other run to end; nothing was changed"),
+            SessionError::Corrupt { path, .. } => {
+                let id = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+                failure.hint(format!(
+                    "`converse sessions check --repair {id}` makes a new session of what can be read; this one stays"
+                ))
+            }
+            _ => failure,
         }
     }
 }
@@ -265,13 +289,20 @@ fn refused(refusal: &Refusal) -> Failure {
             Some("check the key: `converse models list` says which variable it is read from")
         }
         (RefusalClass::Quota, _) => Some("waiting does not help: look at the provider's billing page"),
-        (RefusalClass::ContextTooLong, _) => Some("start a new session, or use a model with a larger window"),
+        (RefusalClass::ContextTooLong, _) => Some(
+            "use a model with a larger window, start a new session, or offer fewer tools (-e, --no-tools, `[context] lazy_tools`)",
+        ),
         (_, 413) => Some("the request is too large: fewer or smaller tool results and attachments"),
         _ if refusal.is_unknown_model() => Some("check the model's name and the base URL"),
         _ => None,
     };
     if let Some(hint) = hint {
         failure = failure.hint(hint);
+    }
+    if refusal.class == RefusalClass::ContextTooLong {
+        failure = failure.hint(
+            "is the last question too long by itself: once another one follows, the model is shown its beginning and end",
+        );
     }
     failure.fact("status", status)
 }

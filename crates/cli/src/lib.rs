@@ -21,10 +21,12 @@ mod manners;
 mod model;
 mod names;
 mod render;
+mod repl;
 mod routes;
 mod settings;
 mod stdin;
 mod trust;
+mod turn;
 mod wiring;
 mod world;
 
@@ -33,9 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
-
-use crate::args::{Audit, Cli, Command, Format, Mcp, Models};
+use crate::args::{Audit, Command, Format, Mcp, Models};
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 use crate::render::output::{write_stderr, write_stdout};
@@ -71,22 +71,32 @@ fn run() -> u8 {
             return report(Some(&Failure::usage("no-directory", message)));
         }
     };
-    let cli = match Cli::try_parse_from(&world.words) {
+    let cli = match args::parsed(&world.words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &world.words),
     };
     let manners = Manners::of(&cli, &world);
     adapters::log::init(cli.verbose, manners.redactor.clone());
-    if let Command::Ask(args) = &cli.command {
-        return commands::ask::run(args, &manners, &world);
+    if matches!(cli.command, Command::Ask(_) | Command::Repl(_)) {
+        manners.telemetry.announce(&manners);
     }
-    let failure = dispatch(&cli.command, &manners, &world).err();
-    report(failure.map(|failure| failure.redacted(|text| manners.redactor.clean(text))).as_ref())
+    let code = match &cli.command {
+        Command::Ask(args) => commands::ask::run(args, &manners, &world),
+        command => {
+            let failure = dispatch(command, &manners, &world).err();
+            report(failure.map(|failure| failure.redacted(|text| manners.redactor.clean(text))).as_ref())
+        }
+    };
+    manners.telemetry.settle(&manners);
+    code
 }
 
 fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), Failure> {
     match command {
         Command::Ask(_) => Ok(()),
+        Command::Repl(args) => commands::repl::run(args, manners, world),
+        Command::Sessions(command) => commands::sessions::run(command, manners, world),
+        Command::Stats(args) => commands::stats::run(args, manners, world),
         Command::Ensembles(command) => commands::ensembles::run(command, manners, world),
         Command::Explain(args) => commands::explain::run(args, manners, world),
         Command::Approvals(command) => commands::approvals::run(command, manners, world),

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::adapters::secrets::{Redactor, Secret};
+use crate::adapters::tape::Tape;
+use crate::adapters::telemetry::Telemetry;
 use crate::args::{Cli, Color, Command, Format};
 use crate::render::output::write_stderr;
 use crate::render::progress::{Progress, Style};
@@ -14,10 +16,16 @@ pub(crate) struct Manners {
     /// Nothing but plain lines, one below the other.
     pub(crate) plain: bool,
     pub(crate) verbose: bool,
+    /// Stdout may be coloured.
+    pub(crate) colour: bool,
     /// Somebody is there who can answer a question.
     pub(crate) can_ask: bool,
     pub(crate) progress: Arc<Progress>,
     pub(crate) redactor: Redactor,
+    /// The cassette of this run, if it has one.
+    pub(crate) tape: Tape,
+    /// Who is told how long everything took, if somebody is.
+    pub(crate) telemetry: Telemetry,
     /// What was warned of, for output that has a record of it.
     warnings: Mutex<Vec<String>>,
 }
@@ -25,23 +33,32 @@ pub(crate) struct Manners {
 impl Manners {
     pub(crate) fn of(cli: &Cli, world: &World) -> Self {
         let (format, reasoning) = match &cli.command {
-            Command::Ask(ask) => (ask.output, ask.show_reasoning),
+            Command::Ask(ask) => (ask.output, ask.talk.show_reasoning),
+            Command::Repl(repl) => (Format::Text, repl.talk.show_reasoning),
             _ => (Format::Text, false),
         };
         let redactor = Redactor::default();
         redactor.learn(keys(world));
+        let telemetry = Telemetry::of(world, &redactor);
         Self {
             quiet: cli.quiet,
             plain: cli.plain,
             verbose: cli.verbose > 0,
+            colour: colour(cli, is_dumb(world), world.stdout_tty, world),
             // A gateway's clients are not who sits there.
             can_ask: world.stdin == Input::Terminal
                 && world.stderr_tty
                 && !matches!(cli.command, Command::Serve(_)),
             progress: Arc::new(Progress::new(style(cli, format, reasoning, world), redactor.clone())),
             redactor,
+            tape: Tape::default(),
+            telemetry,
             warnings: Mutex::default(),
         }
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     pub(crate) fn warn(&self, text: &str) {
@@ -56,7 +73,7 @@ impl Manners {
 
     /// For people only.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
+        if !self.quiet && !self.progress.told_house(text) {
             self.progress.hush();
             write_stderr(&format!("{}\n", safe(text)));
         }
@@ -69,7 +86,7 @@ impl Manners {
 
 /// Progress moves on a terminal; with `-v` it is plain lines elsewhere too.
 fn style(cli: &Cli, format: Format, reasoning: bool, world: &World) -> Style {
-    let dumb = world.var("TERM").is_none_or(|term| term == "dumb");
+    let dumb = is_dumb(world);
     let text = format == Format::Text;
     let live = world.stderr_tty && !dumb && !cli.plain && text && !cli.quiet;
     Style {
@@ -78,7 +95,7 @@ fn style(cli: &Cli, format: Format, reasoning: bool, world: &World) -> Style {
         quiet: cli.quiet,
         reasoning: reasoning && !cli.quiet,
         width: (world.stderr_tty && !dumb && !cli.plain).then(columns),
-        colour: colour(cli, dumb, world),
+        colour: colour(cli, dumb, world.stderr_tty, world),
     }
 }
 
@@ -88,14 +105,18 @@ fn columns() -> usize {
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
+fn is_dumb(world: &World) -> bool {
+    world.var("TERM").is_none_or(|term| term == "dumb")
+}
+
 /// `--color`, then `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE`, then the terminal.
-fn colour(cli: &Cli, dumb: bool, world: &World) -> bool {
+fn colour(cli: &Cli, dumb: bool, tty: bool, world: &World) -> bool {
     match cli.color {
         Color::Always => true,
         Color::Never => false,
         Color::Auto if world.var("NO_COLOR").is_some() || cli.plain => false,
         Color::Auto if world.var("CLICOLOR_FORCE").is_some_and(|force| force != "0") => true,
-        Color::Auto => world.stderr_tty && !dumb,
+        Color::Auto => tty && !dumb,
     }
 }
 

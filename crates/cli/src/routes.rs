@@ -5,6 +5,7 @@ use converse_config::SettingsPlan;
 use converse_engine::{Route, Wire};
 use converse_provider::processor_of;
 
+use crate::adapters::tape::Tape;
 use crate::failure::Failure;
 use crate::model::{self, Model};
 use crate::settings::Settings;
@@ -24,16 +25,21 @@ pub(crate) fn fallbacks(
     named: &[String],
     first: &Model,
     limit: Option<Cost>,
+    tape: &Tape,
     files: &SettingsPlan,
     world: &World,
 ) -> Result<Fallbacks, Failure> {
     let mut fallbacks = Fallbacks::default();
     for name in named {
         let model = model::choose(Some(name), files, world)?;
-        if model.id == first.id || fallbacks.models.iter().any(|known| known.id == model.id) {
+        if model.id == first.id
+            || fallbacks.models.iter().any(|known| known.id == model.id)
+            || !tape.knows(&model.id)
+        {
             continue;
         }
-        match model.require_key().and_then(|()| require_price(&model, limit)) {
+        let keyed = if tape.answers_for_models() { Ok(()) } else { model.require_key() };
+        match keyed.and_then(|()| require_price(&model, limit)) {
             Ok(()) => fallbacks.models.push(model),
             Err(why) => {
                 fallbacks.left_out.push(format!("warning: no fallback to {}: {}", model.id, why.message))
@@ -67,7 +73,7 @@ pub(crate) struct Wires {
 
 impl Settings {
     pub(crate) fn wires(&self) -> Wires {
-        let wire = |model: &Model| wiring::wire(model, self.connect_timeout);
+        let wire = |model: &Model| wiring::wire(model, self.connect_timeout, &self.tape);
         Wires { first: wire(&self.model), others: self.fallbacks.models.iter().map(wire).collect() }
     }
 

@@ -8,15 +8,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use converse_config::{
-    Code, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Permission, Place, PresetPlan, Rule, Scope,
-    SettingsPlan, SourceMap, TimeoutsPlan, idle_rules, load_settings,
+    Code, ContextPlan, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Permission, Place, PresetPlan, Rule,
+    Scope, SettingsPlan, SourceMap, TimeoutsPlan, idle_rules, load_settings,
 };
-use converse_engine::{Limits, RetryPolicy, Timeouts};
+use converse_engine::{Care, Limits, RetryPolicy, Timeouts};
 use converse_provider::{Controls, Effort};
 
+use crate::adapters::tape::Tape;
 use crate::answer::Wanted;
 use crate::approvals;
-use crate::args::{Ask, EffortArg, Rules};
+use crate::args::{EffortArg, Rules, Talk};
 use crate::failure::{Failure, Kind};
 use crate::model::{self, Model};
 use crate::routes::{self, Fallbacks};
@@ -138,18 +139,21 @@ pub(crate) struct Settings {
     pub(crate) timeouts: Timeouts,
     pub(crate) connect_timeout: Duration,
     pub(crate) retry: RetryPolicy,
+    pub(crate) care: Care,
     pub(crate) rules: Vec<Rule>,
     /// `None`: all that are enabled.
     pub(crate) ensembles: Option<Vec<String>>,
     pub(crate) ephemeral: bool,
     pub(crate) audit: bool,
+    pub(crate) tape: Tape,
 }
 
 impl Settings {
     /// `session_model` is what a continued session used last: it stands between environment and files. `compared` is
     /// the one of several models that this is for.
     pub(crate) fn resolve(
-        args: &Ask,
+        args: &Talk,
+        schema: Option<&Path>,
         compared: Option<&str>,
         files: &SettingsPlan,
         session_model: Option<&str>,
@@ -160,7 +164,7 @@ impl Settings {
             .or(args.model.first().map(String::as_str))
             .or(preset.model.as_deref())
             .or(world.var("CONVERSE_MODEL"));
-        let named = named.or(session_model).or(files.model.as_deref());
+        let named = named.or(session_model).or(args.tape.model()).or(files.model.as_deref());
         let system = match args.system.as_deref() {
             Some(text) => Some(system_text(text, world)?),
             None => preset.system.clone().or_else(|| files.system.clone()),
@@ -169,13 +173,16 @@ impl Settings {
             [] => preset.ensembles.clone(),
             named => Some(named.to_vec()),
         };
-        let answer = args.schema.as_deref().map(|path| Wanted::read(path, world)).transpose()?;
+        let answer = schema.map(|path| Wanted::read(path, world)).transpose()?;
         let model = model::choose(named, files, world)?;
         let limits = limits(args, files);
         routes::require_price(&model, limits.cost)?;
+        let care = if model.is_understudy() { Care::NONE } else { care(&files.context) };
         let instead = fallback(args, compared.is_some(), &preset, files)?;
+        let fallbacks = routes::fallbacks(instead, &model, limits.cost, &args.tape, files, world)?;
+        args.tape.names([&model].into_iter().chain(&fallbacks.models));
         Ok(Self {
-            fallbacks: routes::fallbacks(instead, &model, limits.cost, files, world)?,
+            fallbacks,
             model,
             system,
             controls: Controls {
@@ -186,18 +193,20 @@ impl Settings {
             limits,
             timeouts: timeouts(&files.timeouts),
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
-            retry: retry(&files.timeouts),
+            retry: args.tape.hurried(retry(&files.timeouts)),
+            care,
             rules: rules(&args.rules, files)?,
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
             audit: files.audit.unwrap_or(true),
+            tape: args.tape.clone(),
         })
     }
 }
 
 /// Who is named to answer instead. In a comparison everybody answers for themselves.
 fn fallback<'a>(
-    args: &'a Ask,
+    args: &'a Talk,
     compared: bool,
     preset: &'a PresetPlan,
     files: &'a SettingsPlan,
@@ -238,11 +247,11 @@ fn system_text(text: &str, world: &World) -> Result<String, Failure> {
 }
 
 /// What models think is wanted, and shown.
-pub(crate) fn shows_reasoning(args: &Ask, files: &SettingsPlan) -> bool {
+pub(crate) fn shows_reasoning(args: &Talk, files: &SettingsPlan) -> bool {
     args.show_reasoning || files.show_reasoning.unwrap_or(false)
 }
 
-fn controls(args: &Ask, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
+fn controls(args: &Talk, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
     Controls {
         stream: !args.no_stream,
         temperature: args.temperature.or(preset.temperature),
@@ -262,7 +271,7 @@ fn controls(args: &Ask, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
 }
 
 /// Flags win over files; a project's bounds win over everything.
-pub(crate) fn limits(args: &Ask, files: &SettingsPlan) -> Limits {
+pub(crate) fn limits(args: &Talk, files: &SettingsPlan) -> Limits {
     let default = Limits::default();
     let deadline = args.deadline.map(Duration::from_secs_f64);
     let wanted = LimitsPlan {
@@ -296,6 +305,16 @@ fn retry(files: &TimeoutsPlan) -> RetryPolicy {
         first: files.retry_first.unwrap_or(default.first),
         cap: files.retry_cap.unwrap_or(default.cap),
         total: files.retry_total.unwrap_or(default.total),
+        ..default
+    }
+}
+
+fn care(files: &ContextPlan) -> Care {
+    let default = Care::default();
+    Care {
+        compact: files.compact.unwrap_or(default.compact),
+        compact_at: files.compact_at.unwrap_or(default.compact_at),
+        lazy_tools: files.lazy_tools.unwrap_or(default.lazy_tools),
     }
 }
 

@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 use crate::render::safe::safe_line;
 use crate::world::World;
 
-pub(crate) use private::PrivateText;
+pub(crate) use private::{PrivateText, private_dir};
 pub(crate) use regular::open_regular;
 pub(crate) use scripts::Scripts;
 pub(crate) use store::{Entry, Store, StoreError};

@@ -30,6 +30,7 @@ use crate::adapters::lists::ListFiles;
 use crate::adapters::reach::HttpReach;
 use crate::adapters::secrets::Secret;
 use crate::adapters::signals::Interrupt;
+use crate::adapters::tape::Tape;
 use crate::adapters::understudy::UnderstudyWire;
 use crate::adapters::vault::FileVault;
 use crate::adapters::watched::Watched;
@@ -165,6 +166,8 @@ impl Wiring<'_> {
         rules: Vec<Rule>,
         shared: Option<&SharedRuns>,
     ) -> Result<Connected, Failure> {
+        let plans = self.manners.tape.recorded(plans, self.manners);
+        let plans = plans.as_slice();
         self.manners.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
         let guardian = guardian::of_this_run();
         let said = Said::default();
@@ -221,7 +224,7 @@ impl Wiring<'_> {
             self.remembering(plan, &results, Discreet { inner, redactor })
         };
         let mut sharing = |plan: &EnsemblePlan| -> Box<dyn Connection> {
-            let inner = connection(plan);
+            let inner = self.manners.tape.connection(plan, self.contents, || connection(plan));
             match shared {
                 Some(runs) => Box::new(Shared { inner, runs: runs.clone() }),
                 None => inner,
@@ -393,11 +396,13 @@ fn protected(world: &World, declared: &[PathBuf]) -> Vec<PathBuf> {
     confined::private(world).into_iter().chain(declared.iter().cloned()).collect()
 }
 
-pub(crate) fn wire(model: &Model, connect_timeout: Duration) -> Box<dyn Wire> {
-    if model.is_understudy() {
-        return Box::new(UnderstudyWire);
-    }
-    Box::new(HttpWire::new(model.credentials.clone(), connect_timeout))
+pub(crate) fn wire(model: &Model, connect_timeout: Duration, tape: &Tape) -> Box<dyn Wire> {
+    tape.wire(model, || {
+        if model.is_understudy() {
+            return Box::new(UnderstudyWire);
+        }
+        Box::new(HttpWire::new(model.credentials.clone(), connect_timeout))
+    })
 }
 
 #[cfg(test)]

@@ -33,7 +33,8 @@ pub(crate) fn is_treacherous(c: char) -> bool {
         | '\u{ad}' | '\u{61c}' | '\u{180e}' // soft hyphen, Arabic letter mark, Mongolian vowel separator
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' // zero width, marks, separators, overrides
         | '\u{2060}'..='\u{206f}' | '\u{feff}' // joiners, isolates, byte order mark
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' // annotations, tags
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' // annotations, tags, supplementary selectors
+        | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' // Hangul fillers
     )
 }
 
@@ -47,6 +48,7 @@ mod tests {
             escape("a\u{1b}[31m\r\n\u{202e}b\u{9b}\u{200b}"),
             "a\\u{1b}[31m\\u{d}\\u{a}\\u{202e}b\\u{9b}\\u{200b}"
         );
+        assert_eq!(escape("\u{3164}\u{e0100}\u{ffa0}"), "\\u{3164}\\u{e0100}\\u{ffa0}");
         assert_eq!(escape("Привет, 世界 – “ok” 🙂"), "Привет, 世界 – “ok” 🙂");
     }
 

@@ -72,8 +72,8 @@ pub use rule::{
 };
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
 pub use settings::{
-    AuthPlan, ChangePlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan, ProviderPlan,
-    QuirksPlan, SandboxMethod, SettingsPlan, Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan,
+    AuthPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan,
+    ProviderPlan, QuirksPlan, SandboxMethod, SettingsPlan, Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan,
     parse_settings,
 };
 pub use shipped::shipped;

@@ -4,6 +4,7 @@
 //! wait is an error in its file, and its limits are upper bounds, kept apart in [`SettingsPlan::bounds`], so that nobody can mistake them
 //! for wishes.
 
+mod context;
 mod models;
 mod providers;
 mod rules;
@@ -29,6 +30,7 @@ const MAX_MILLIS: i64 = 3_600_000;
 const LEAST_DOLLARS: f64 = 0.000_001;
 const MOST_DOLLARS: f64 = 1e6;
 
+pub use context::ContextPlan;
 pub use models::{ModelPlan, PricePlan, ThinkingPlan};
 pub use providers::{
     AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, Structured, ToolsPlan,
@@ -47,6 +49,8 @@ pub struct SettingsPlan {
     /// Limits that cannot be exceeded whatever else says: the project's.
     pub bounds: LimitsPlan,
     pub timeouts: TimeoutsPlan,
+    /// What fits into a model's window. The user's alone.
+    pub context: ContextPlan,
     pub rules: Vec<Rule>,
     pub providers: BTreeMap<ProviderName, ProviderPlan>,
     /// What the user knows of models, by `provider/model`.
@@ -55,6 +59,8 @@ pub struct SettingsPlan {
     pub ephemeral: Option<bool>,
     /// What models think is shown. The user's alone.
     pub show_reasoning: Option<bool>,
+    /// Lines are edited with the keys of vi. The user's alone.
+    pub vi: Option<bool>,
     /// Is the audit log written?
     pub audit: Option<bool>,
     /// Who shuts commands in that have a sandbox.
@@ -126,12 +132,14 @@ impl SettingsPlan {
             limits: nearer.limits.or(self.limits),
             bounds: nearer.bounds.bounded_by(self.bounds),
             timeouts: nearer.timeouts.or(self.timeouts),
+            context: nearer.context.or(self.context),
             rules,
             providers,
             models,
             presets,
             ephemeral: nearer.ephemeral.or(self.ephemeral),
             show_reasoning: nearer.show_reasoning.or(self.show_reasoning),
+            vi: nearer.vi.or(self.vi),
             audit: nearer.audit.or(self.audit),
             sandbox: nearer.sandbox.or(self.sandbox),
         }
@@ -209,7 +217,9 @@ impl Reader<'_, '_, '_> {
             ("providers", "name providers"),
             ("models", "say what models can do and cost"),
             ("timeouts", "change how long is waited"),
+            ("context", "say what of a conversation a model is shown"),
             ("show_reasoning", "say what is shown"),
+            ("repl", "say how lines are edited"),
             ("audit", "say whether there is an audit log"),
             ("sandbox", "choose the sandbox of commands"),
         ] {
@@ -225,12 +235,14 @@ impl Reader<'_, '_, '_> {
             limits,
             bounds,
             timeouts: self.timeouts(),
+            context: context::context(self.file),
             rules: rules::rules(self.file, self.sources, self.id),
             providers: providers::providers(self.file),
             models: models::models(self.file),
             presets: self.presets(),
             ephemeral: self.switch("session", "ephemeral"),
             show_reasoning: self.file.boolean("show_reasoning").map(|said| said.value),
+            vi: self.switch("repl", "vi"),
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
         };
@@ -239,9 +251,11 @@ impl Reader<'_, '_, '_> {
             let timeouts = TimeoutsPlan::default();
             return SettingsPlan {
                 timeouts,
+                context: ContextPlan::default(),
                 providers: BTreeMap::new(),
                 models: BTreeMap::new(),
                 show_reasoning: None,
+                vi: None,
                 audit: None,
                 sandbox: None,
                 ..plan

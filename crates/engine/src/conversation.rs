@@ -3,15 +3,17 @@
 //! It awaits nothing and knows no policy of prices, permissions or retries. The state is the transcript and a few
 //! counters of the current turn, so killing the process between two steps loses nothing.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use converse_canister::{
-    Canister, Cost, Invocation, InvocationId, InvocationResult, Outcome, Stop, Transcript, TranscriptError,
-    TurnId,
+    Canister, Condensed, Cost, Invocation, InvocationId, InvocationResult, Outcome, Stop, Transcript,
+    TranscriptError, TurnId,
 };
 
 use crate::answer::{Answering, last_words};
 use crate::bill::Bill;
+use crate::context::{Upkeep, last_question, view};
 use crate::spending::{Spending, dollars};
 use crate::{Ending, Limit, Limits};
 
@@ -21,6 +23,10 @@ const MAX_WORD: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Conversation {
     transcript: Transcript,
+    condensed: Option<Condensed>,
+    upkeep: Upkeep,
+    /// How many canisters there were when the turn began.
+    began: usize,
     limits: Limits,
     iterations: u32,
     invocations: u32,
@@ -57,7 +63,10 @@ impl Conversation {
     /// Goes on from a transcript, with fresh counters: a turn of the user begins.
     pub fn resume(transcript: Transcript, limits: Limits) -> Self {
         Self {
+            began: transcript.as_slice().len(),
             transcript,
+            condensed: None,
+            upkeep: Upkeep::default(),
             limits,
             iterations: 0,
             invocations: 0,
@@ -69,6 +78,65 @@ impl Conversation {
             answering: None,
             ending: None,
         }
+    }
+
+    /// With what models are shown instead of its beginning.
+    pub fn with_condensed(self, condensed: Option<Condensed>) -> Self {
+        let stale = condensed.as_ref().map(|_| self.transcript.next_turn());
+        let upkeep = Upkeep { stale, ..self.upkeep };
+        Self { condensed, upkeep, ..self }
+    }
+
+    /// With what earlier turns of this run have found out about the window.
+    pub fn with_upkeep(self, upkeep: Upkeep) -> Self {
+        let (stale, mut trims) = (upkeep.stale.or(self.upkeep.stale), upkeep.trims);
+        // Numbers of what was taken back are given again.
+        trims.retain(self.transcript.as_slice());
+        Self { upkeep: Upkeep { stale, trims, ..upkeep }, ..self }
+    }
+
+    pub fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
+    }
+
+    pub(crate) fn upkeep_mut(&mut self) -> &mut Upkeep {
+        &mut self.upkeep
+    }
+
+    /// Where what this turn is about begins: nothing of it is shown in part.
+    pub(crate) fn current(&self) -> usize {
+        self.began.min(last_question(self.transcript.as_slice()))
+    }
+
+    /// May a model be called for something else than the next reply, which is counted already?
+    pub(crate) fn affords_a_call(&self) -> bool {
+        self.iterations < self.limits.iterations
+    }
+
+    /// What a model is shown of the transcript.
+    pub fn view(&self) -> Cow<'_, [Canister]> {
+        let Upkeep { trims, stale, .. } = &self.upkeep;
+        view(self.transcript.as_slice(), self.condensed.as_ref(), trims, *stale)
+    }
+
+    /// Every sink has accepted it.
+    pub(crate) fn condense(&mut self, condensed: Condensed) {
+        self.condensed = Some(condensed);
+        self.changed();
+    }
+
+    /// What is shown is not what it was when the last replies were made.
+    pub(crate) fn changed(&mut self) {
+        self.upkeep.stale = Some(self.transcript.next_turn());
+    }
+
+    pub fn condensed(&self) -> Option<&Condensed> {
+        self.condensed.as_ref()
+    }
+
+    /// What goes on in the next turn of the user.
+    pub fn into_parts(self) -> (Transcript, Option<Condensed>) {
+        (self.transcript, self.condensed)
     }
 
     pub fn transcript(&self) -> &Transcript {

@@ -1,8 +1,10 @@
 //! Does what the state machine says: a match on [`Step`].
 
 mod calling;
+mod condensing;
 mod deciding;
 mod degrading;
+mod summarising;
 
 use std::collections::HashMap;
 
@@ -16,6 +18,8 @@ use crate::invocations::{Batch, Finished};
 use crate::seals::Seals;
 use crate::{Conversation, Ending, Engine, EngineError, Event, Limit, Ports, Step};
 
+pub use condensing::{Condensing, condense_now, ledger};
+
 /// Runs a turn of the user to its end. `cancel` ends it at once: open invocations are answered as cancelled.
 pub async fn converse(
     conversation: &mut Conversation,
@@ -24,18 +28,7 @@ pub async fn converse(
     cancel: &CancellationToken,
 ) -> Result<Ending, EngineError> {
     conversation.expect_answer(engine.answer.is_some());
-    let mut driver = Driver {
-        conversation,
-        engine,
-        ports,
-        cancel,
-        route: 0,
-        approved: HashMap::new(),
-        calls: HashMap::new(),
-        answer: None,
-        degrading: degrading::Degrading::default(),
-        seals: Seals::default(),
-    };
+    let mut driver = Driver::new(conversation, engine, ports, cancel);
     let ending = driver.run().await?;
     if let Some(value) = &driver.answer {
         ports.emit(&Event::Answered(value))?;
@@ -59,8 +52,34 @@ struct Driver<'a> {
     calls: HashMap<String, u32>,
     /// What the checked answer stands for.
     answer: Option<Value>,
-    degrading: degrading::Degrading,
     seals: Seals,
+    /// No summary could be had: the model is not asked for one again in this turn.
+    unsummarised: bool,
+    /// How often it was asked in this turn.
+    summaries: u32,
+}
+
+impl<'a> Driver<'a> {
+    fn new(
+        conversation: &'a mut Conversation,
+        engine: &'a Engine<'a>,
+        ports: Ports<'a>,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        Self {
+            conversation,
+            engine,
+            ports,
+            cancel,
+            route: 0,
+            approved: HashMap::new(),
+            calls: HashMap::new(),
+            answer: None,
+            seals: Seals::default(),
+            unsummarised: false,
+            summaries: 0,
+        }
+    }
 }
 
 impl Driver<'_> {

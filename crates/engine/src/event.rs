@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use converse_canister::{
-    Canister, Cost, Decision, Declaration, Invocation, InvocationId, InvocationResult, TurnId, Usage,
+    Canister, Condensed, Cost, Decision, Declaration, Invocation, InvocationId, InvocationResult, TurnId,
+    Usage,
 };
 use converse_ensemble::{Pending, Word};
 use converse_provider::Delta;
@@ -30,6 +31,13 @@ pub enum Event<'a> {
     Warned(&'a str),
     /// A canister joins the transcript. When every sink has accepted it, it has.
     Appended(&'a Canister),
+    /// Models are shown this from here on instead of the beginning of the conversation.
+    Condensed {
+        condensed: &'a Condensed,
+        /// Tokens of a request before and after, by estimate.
+        before: u64,
+        after: u64,
+    },
     /// Somebody is about to be asked.
     Deciding(&'a [Pending]),
     Decided {

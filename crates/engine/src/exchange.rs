@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_canister::{Canister, Content, Declaration, Supervisor, Transcript, TurnId};
+use converse_canister::{Canister, Content, Declaration, Supervisor, TurnId};
 use converse_provider::{
-    DecodeError, Decoder, Delta, Facts, Prompt, RefusalClass, Reply, ReplyError, ReplyOrigin, RetryAdvice,
-    request_id,
+    Controls, DecodeError, Decoder, Delta, Facts, Prompt, RefusalClass, Reply, ReplyError, ReplyOrigin,
+    RetryAdvice, request_id,
 };
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout};
@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::bill::Bill;
 use crate::feeding::{Body, feed_ready};
 use crate::retry::{Next, Try, next};
+use crate::route::told;
 use crate::seals::Seals;
 use crate::shown::Shown;
 use crate::{Engine, Event, ExchangeError, Ports, Restart, Route, SinkError, Trouble};
@@ -27,7 +28,14 @@ pub(crate) struct Exchange<'a> {
     pub(crate) engine: &'a Engine<'a>,
     pub(crate) route: &'a Route<'a>,
     pub(crate) ports: Ports<'a>,
-    pub(crate) transcript: &'a Transcript,
+    /// What the model is shown of the conversation.
+    pub(crate) view: &'a [Canister],
+    /// The route's own, but for a request that is no turn of the conversation.
+    pub(crate) controls: &'a Controls,
+    /// As [`Engine::note`].
+    pub(crate) note: Option<&'a str>,
+    /// As [`Engine::can_take_back`].
+    pub(crate) can_take_back: bool,
     pub(crate) tools: &'a [Declaration],
     pub(crate) turn: TurnId,
     /// This route, if it is not the first.
@@ -55,7 +63,7 @@ impl Exchange<'_> {
                 }
                 Err(trouble) => trouble,
             };
-            let stuck = shown.is_final(self.engine.can_take_back);
+            let stuck = shown.is_final(self.can_take_back);
             let this = Try {
                 failed: attempts,
                 waited,
@@ -74,7 +82,7 @@ impl Exchange<'_> {
             };
             if !stuck
                 && bill.reaches().is_none()
-                && seals.leave_out(&trouble, (self.transcript, self.turn), self.route)
+                && seals.leave_out(&trouble, (self.view, self.turn), self.route)
             {
                 let told = self.pay(bill).and_then(|()| self.tell_of_seals(&trouble, attempts, shown));
                 match told {
@@ -91,12 +99,13 @@ impl Exchange<'_> {
                 return Err(failed(trouble, None));
             }
             let reason = trouble.to_string();
-            let restart = Restart { reason: &reason, attempt: attempts, delay, discard: shown.any };
+            let pause = if self.engine.retry.waits { delay } else { Duration::ZERO };
+            let restart = Restart { reason: &reason, attempt: attempts, delay: pause, discard: shown.any };
             let told = self.pay(bill).and_then(|()| self.ports.emit(&Event::Restarted(restart)));
             if let Err(error) = told {
                 return Err(failed(error.into(), None));
             }
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep(pause).await;
             waited += delay;
         }
     }
@@ -127,8 +136,9 @@ impl Exchange<'_> {
         named: &mut Option<String>,
     ) -> Result<Reply, Trouble> {
         let Self { engine, route, .. } = self;
-        let told = route.told(!self.tools.is_empty(), engine.note.as_deref());
-        let view = seals.view(noted(self.transcript.as_slice(), told.note.as_deref()));
+        let offers = !self.tools.is_empty();
+        let told = told(self.controls, &route.endpoint, &route.facts, offers, self.note);
+        let view = seals.view(noted(self.view, told.note.as_deref()));
         let prompt = Prompt {
             model: &route.model,
             view: &view,

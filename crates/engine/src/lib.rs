@@ -19,6 +19,7 @@
 mod alone;
 mod answer;
 mod bill;
+mod context;
 mod conversation;
 mod driver;
 mod ending;
@@ -39,8 +40,9 @@ mod trouble;
 mod written;
 
 pub use alone::{Alone, Answered, Asking, Ruled, Ruling};
+pub use context::{Care, Ledger, Part, Row, Upkeep, offered, tokens_of};
 pub use conversation::{Conversation, Step};
-pub use driver::converse;
+pub use driver::{Condensing, condense_now, converse, ledger};
 pub use ending::Ending;
 pub use engine::{Engine, EngineError};
 pub use event::{Event, Restart};

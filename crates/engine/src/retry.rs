@@ -17,6 +17,8 @@ pub struct RetryPolicy {
     pub cap: Duration,
     /// All waiting together.
     pub total: Duration,
+    /// False where what comes next is known already (a replay): everything is decided alike, and no time passes.
+    pub waits: bool,
 }
 
 impl Default for RetryPolicy {
@@ -26,6 +28,7 @@ impl Default for RetryPolicy {
             first: Duration::from_millis(500),
             cap: Duration::from_secs(30),
             total: Duration::from_secs(120),
+            waits: true,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use converse_canister::{Canister, Transcript, TurnId};
+use converse_canister::{Canister, TurnId};
 
 use crate::{Route, Trouble};
 
@@ -23,11 +23,11 @@ impl Seals {
     pub(crate) fn leave_out(
         &mut self,
         trouble: &Trouble,
-        (transcript, turn): (&Transcript, TurnId),
+        (shown, turn): (&[Canister], TurnId),
         route: &Route<'_>,
     ) -> bool {
         let refused = matches!(trouble, Trouble::Refusal(refusal) if refusal.is_of_a_seal());
-        if !refused || !self.shows(transcript, route) {
+        if !refused || !self.shows(shown, route) {
             return false;
         }
         self.refused_before = Some(turn);
@@ -35,9 +35,9 @@ impl Seals {
     }
 
     /// Does the maker get anything back?
-    fn shows(&self, transcript: &Transcript, route: &Route<'_>) -> bool {
+    fn shows(&self, shown: &[Canister], route: &Route<'_>) -> bool {
         let maker = route.endpoint.maker(&route.model);
-        transcript.as_slice().iter().any(|canister| match canister {
+        shown.iter().any(|canister| match canister {
             Canister::Assistant(assistant) if !self.is_left_out(assistant.turn) => {
                 assistant.native.as_ref().is_some_and(|native| native.maker == maker)
             }

@@ -69,6 +69,11 @@ impl Trouble {
         }
     }
 
+    /// The prompt does not fit into the model's window.
+    pub(crate) fn is_too_long(&self) -> bool {
+        matches!(self, Self::Refusal(refusal) if refusal.class == RefusalClass::ContextTooLong)
+    }
+
     pub(crate) fn advice(&self) -> RetryAdvice {
         match self {
             Self::Refusal(refusal) => refusal.retry,

@@ -13,7 +13,7 @@ use converse_canister::{
 };
 use converse_config::{EnsemblePlan, OnFailure, Origin, Permission, Policy, Rule, Scope};
 use converse_engine::{
-    AnswerCheck, Approver, ByteStream, Conversation, Ending, Engine, EngineError, Event, Limit, Limits,
+    AnswerCheck, Approver, ByteStream, Care, Conversation, Ending, Engine, EngineError, Event, Limit, Limits,
     Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse,
     noted,
 };
@@ -235,6 +235,7 @@ struct Notes {
 impl Sink for Notes {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         let line = match event {
+            Event::Condensed { condensed, .. } => format!("condensed {}", condensed.covers),
             Event::Requested { iteration, .. } => format!("request {iteration}"),
             Event::Delta(_) => return Ok(()),
             Event::Warned(message) => format!("warned: {message}"),
@@ -359,6 +360,7 @@ impl Setup {
             answer: self.check.then_some(&IsNumber as &dyn AnswerCheck),
             timeouts: Timeouts::default(),
             retry: RetryPolicy::default(),
+            care: Care::default(),
             can_take_back: self.can_take_back,
             deadline: self.deadline.map(|after| tokio::time::Instant::now() + after),
         };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use converse_canister::{Canister, Decision, Digest, NoBlobs, Transcript, User};
 use converse_engine::{
-    Approver, ByteStream, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy,
+    Approver, ByteStream, Care, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy,
     Route, Sink, SinkError, Timeouts, Wire, WireError, converse,
 };
 use converse_ensemble::{Artefacts, Pending, Roster};
@@ -156,6 +156,7 @@ async fn turn(
         answer: None,
         timeouts: Timeouts::default(),
         retry: RetryPolicy { retries: 0, ..RetryPolicy::default() },
+        care: Care::default(),
         can_take_back: false,
         deadline: None,
     };

@@ -152,7 +152,9 @@ impl Ensemble {
         let declaration = Declaration { name: tool_name(&self.prefix, invoker), description, arguments };
         let declared_in = format!("{}:{}", self.origin.file, self.origin.line);
         let own = own_permission(&policy, builtin, self.trusted, &declared_in);
-        Tool::new(self, invoker, declaration, policy, own, invocable)
+        let mut tool = Tool::new(self, invoker, declaration, policy, own, invocable);
+        tool.builtin = builtin;
+        tool
     }
 }
 

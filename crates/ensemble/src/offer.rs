@@ -1,11 +1,14 @@
 //! What a model is shown for one call.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use converse_canister::{Declaration, ToolName};
+use converse_config::Permission;
+use serde_json::Map;
 
 use crate::ensemble::ConnectError;
+use crate::rules::Rules;
 use crate::tool::Tool;
 
 /// What a model is shown for one call: immutable, in a stable order (prompt caches depend on it).
@@ -15,6 +18,12 @@ pub struct Offer {
     tools: HashMap<ToolName, Arc<Tool>>,
     /// Not shown: by the lockfile they are not what was accepted.
     held: Vec<Arc<Tool>>,
+    /// Finds the others; see [`Roster::searchable`](crate::Roster::searchable()).
+    search: Option<Arc<Tool>>,
+    /// Say whether the search may run.
+    rules: Rules,
+    /// Made when somebody asks.
+    bytes: OnceLock<usize>,
 }
 
 impl Offer {
@@ -54,6 +63,32 @@ impl Offer {
 
     /// By the exact name a model sees; a near miss is not found.
     pub fn find(&self, shown: &str) -> Option<&Arc<Tool>> {
-        self.tools.get(&ToolName::new(shown).ok()?)
+        let search = self.search.as_ref().filter(|search| search.declaration.name.as_str() == shown);
+        search.or_else(|| self.tools.get(&ToolName::new(shown).ok()?))
+    }
+
+    /// With a tool that finds the others, unless its name is taken. It is no part of the declarations.
+    pub(crate) fn searched_by(self, search: Option<&Arc<Tool>>, rules: &Rules) -> Self {
+        let free = search.filter(|search| !self.tools.contains_key(&search.declaration.name));
+        Self { search: free.cloned(), rules: rules.clone(), ..self }
+    }
+
+    /// The tool that finds the others, if there is one: for whoever shows only some of them.
+    pub fn search(&self) -> Option<&Tool> {
+        self.search.as_deref()
+    }
+
+    /// May the search run, by the rules of now? One that must be asked for may where somebody can be asked.
+    pub fn can_search(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| match self.rules.judge(search, &Map::new()).permission {
+            Permission::Allow => true,
+            Permission::Ask => self.rules.is_interactive(),
+            Permission::Deny => false,
+        })
+    }
+
+    /// Of all declarations.
+    pub fn bytes(&self) -> usize {
+        *self.bytes.get_or_init(|| self.tools().map(Tool::bytes).sum())
     }
 }

@@ -4,7 +4,7 @@
 //! ones. `judge` is shared by the loop, `ensembles call` and the gateway; what it approves is a value ([`Approved`])
 //! that holds the very arguments that will run, so that nothing else can.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use converse_canister::{Digest, Invocation, InvocationResult, Outcome};
 use converse_config::Permission;
@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 
 use crate::checked::checked;
 use crate::ensemble::{ConnectError, Ensemble};
+use crate::lazy::search;
 use crate::near::near_names;
 use crate::offer::Offer;
 use crate::rules::Rules;
@@ -33,6 +34,7 @@ pub struct Roster {
     rules: Rules,
     /// Replaced as a whole when tools change; whoever holds one keeps it.
     offer: Arc<RwLock<Arc<Offer>>>,
+    search: Arc<OnceLock<Arc<Tool>>>,
     pub(crate) artefacts: Arc<dyn Artefacts>,
     /// Tools that may not run beside others take it alone; the rest share it.
     pub(crate) gate: Arc<tokio::sync::RwLock<()>>,
@@ -67,6 +69,7 @@ impl Roster {
             tools: Arc::new(Mutex::new(tools)),
             rules: rules.into(),
             offer: Arc::new(RwLock::new(Arc::new(offer))),
+            search: Arc::default(),
             artefacts,
             gate: Arc::default(),
             caller: 0,
@@ -83,6 +86,7 @@ impl Roster {
             tools: Arc::clone(&self.tools),
             rules: self.rules.clone(),
             offer: Arc::clone(&self.offer),
+            search: Arc::clone(&self.search),
             artefacts: Arc::clone(&self.artefacts),
             gate: Arc::clone(&self.gate),
             caller,
@@ -112,7 +116,21 @@ impl Roster {
         for clash in clashes {
             tracing::warn!("{clash}");
         }
-        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+        self.show(offer);
+    }
+
+    fn show(&self, offer: Offer) {
+        let offer = Arc::new(offer.searched_by(self.search.get(), &self.rules));
+        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = offer;
+    }
+
+    /// From now on the offer has a tool that finds the others: for conversations with a model, which need not show it.
+    pub fn searchable(&self) {
+        let Some(search) = search(&self.offer, &self.rules) else { return };
+        if self.search.set(Arc::new(search)).is_ok() {
+            let (offer, _) = Offer::of(&self.lists());
+            self.show(offer);
+        }
     }
 
     fn lists(&self) -> std::sync::MutexGuard<'_, Lists> {

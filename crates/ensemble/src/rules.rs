@@ -27,6 +27,10 @@ impl Rules {
         Self { interactive, ..self }
     }
 
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
     /// The absolute directory that relative paths in arguments start from.
     #[must_use]
     pub fn within(self, workspace: &str) -> Self {
@@ -44,6 +48,11 @@ impl Rules {
     pub fn only(&self, wanted: impl Fn(&Rule) -> bool) -> Self {
         let list = self.list().iter().filter(|rule| wanted(rule)).cloned().collect();
         Self { list: Arc::new(RwLock::new(list)), ..self.clone() }
+    }
+
+    /// All of now.
+    pub fn all(&self) -> Vec<Rule> {
+        self.list().clone()
     }
 
     /// Counts from now on, for everybody who shares these rules.

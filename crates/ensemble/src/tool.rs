@@ -21,6 +21,8 @@ pub struct Tool {
     pub trusted: bool,
     /// It belongs to the directory converse runs in, or was typed: an answer "always" for it holds there only.
     pub local: bool,
+    /// Its effects are our own word.
+    pub builtin: bool,
     /// Of how its ensemble is reached; see [`reached`](crate::reached()).
     pub reached: Digest,
     pub invocable: Arc<dyn Invocable>,
@@ -52,6 +54,7 @@ impl Tool {
             own,
             trusted: ensemble.trusted,
             local: Binding::is_local(ensemble.origin.scope),
+            builtin: false,
             reached: ensemble.reached,
             invocable,
             held: None,
@@ -67,9 +70,25 @@ impl Tool {
         Self { definition: definition.into(), ..self }
     }
 
+    /// By what is declared of it, it changes nothing.
+    pub fn reads(&self) -> bool {
+        self.policy.effects <= Effects::Read
+    }
+
+    /// Of its declaration: what it takes to show it, in bytes.
+    pub fn bytes(&self) -> usize {
+        let Declaration { name, description, arguments } = &self.declaration;
+        name.as_str().len() + description.len() + arguments.to_string().len()
+    }
+
     /// One that is what a descriptor declares.
     pub(crate) fn declared_by(self, plan: Arc<InvokerPlan>) -> Self {
         Self { declared: Some(plan), ..self }
+    }
+
+    /// A descriptor says what it is.
+    pub(crate) fn declared_here(&self) -> bool {
+        self.declared.is_some()
     }
 
     /// All that its server or descriptor says of it; more than is shown.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use converse_canister::{Arguments, Cost, InvocationId, InvocationResult};
-use converse_config::{Binding, Effects, Judgement, OnFailure};
+use converse_config::{Binding, Effects, Judgement, OnFailure, Permission};
 use serde_json::{Map, Value};
 
+use crate::checked::checked;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
@@ -124,6 +125,23 @@ impl Pending {
     /// What the rules say by now: an answer to another question may have added one.
     pub fn judged_anew(&self, rules: &Rules) -> Judgement {
         rules.judge(&self.approved.tool, self.arguments())
+    }
+
+    /// The same with other arguments, which are checked and judged like any others; why they cannot run, in words.
+    pub fn edited(&self, arguments: Map<String, Value>, rules: &Rules) -> Result<Self, String> {
+        let tool = &self.approved.tool;
+        let arguments = checked(tool, &Arguments::from_object(arguments))?;
+        let judgement = rules.judge(tool, &arguments.object);
+        if judgement.permission == Permission::Deny {
+            return Err(format!("not allowed by the rule {}", judgement.because()));
+        }
+        let approved = Approved { arguments, rule: judgement.rule.clone(), ..self.approved.clone() };
+        Ok(Self { approved, judgement })
+    }
+
+    /// The definition, if a descriptor has declared the tool: of a server's own words nothing is taken for what it does.
+    pub fn declared(&self) -> Option<Value> {
+        self.approved.tool.declared_here().then(|| self.approved.tool.definition().value())
     }
 
     /// Calls of it in one turn of the user.

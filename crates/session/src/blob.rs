@@ -56,7 +56,7 @@ impl Contents {
 
     /// `None` when it is not there or not what its name says.
     pub fn get(&self, wanted: &Digest) -> Result<Option<Arc<[u8]>>, SessionError> {
-        let path = self.dir.join(wanted.to_string());
+        let path = self.path(wanted);
         let mut bytes = Vec::new();
         let read = files::regular(&path)
             .and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
@@ -65,6 +65,23 @@ impl Contents {
             Ok(_) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(SessionError::Io { path, source }),
+        }
+    }
+
+    pub(crate) fn make_dir(&self) -> io::Result<()> {
+        files::private_dir(&self.dir)
+    }
+
+    /// Where this content is, if it is there.
+    pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
+        self.dir.join(digest.to_string())
+    }
+
+    /// What was put there by name is durable, if anything was.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        match files::sync_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            synced => synced,
         }
     }
 

@@ -5,13 +5,15 @@
 //! written and never read again. So the limit here is ours, wide enough for all that could be read elsewhere, and a
 //! line beyond it is not written at all.
 
-use converse_canister::{Canister, Cost, Decision, InvocationId, TurnId, Usage};
+use converse_canister::{Canister, Condensed, Cost, Decision, InvocationId, TurnId, Usage};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::{parse, sum};
+
 /// Levels of nesting in a line: serde_json's 128 and what a line adds around a value, with room to spare.
-const MAX_DEPTH: usize = 256;
+pub(crate) const MAX_DEPTH: usize = 256;
 
 /// Bytes of a line, its newline included. A reply is at most 64 MiB on the wire, and stands twice in its canister.
 pub(crate) const MAX_LINE_BYTES: usize = 256 * 1024 * 1024;
@@ -50,19 +52,41 @@ pub enum Body {
     Settings { settings: Map<String, Value> },
     /// The reply was cut while it was being saved: its native form must not be replayed.
     Incomplete { turn: TurnId },
+    /// Models are shown this from here on instead of the beginning of the conversation.
+    Condensed { condensed: Condensed },
+    /// The conversation is as it was after line `to`, an earlier one: what stands between is kept, and is no part of it
+    /// any more, unless a later line goes back to one of those. Numbers of turns that are no part of it may be used
+    /// again. What replies took stays counted, and settings stay. The first line can be gone back to.
+    Rewound { to: u64 },
     /// For people.
     Note { text: String },
-    /// Of a later version: the line as it was, without `seq` and `at`.
+    /// Of a later version: the line as it was, without `seq`, `at` and `sum`.
     #[serde(skip)]
     Other(Map<String, Value>),
 }
 
-const KNOWN: [&str; 8] =
-    ["opened", "canister", "decided", "started", "used", "settings", "incomplete", "note"];
+pub(crate) const KNOWN: [&str; 10] = [
+    "opened",
+    "canister",
+    "decided",
+    "started",
+    "used",
+    "settings",
+    "incomplete",
+    "condensed",
+    "rewound",
+    "note",
+];
 
 impl From<Canister> for Body {
     fn from(canister: Canister) -> Self {
         Self::Canister { canister }
+    }
+}
+
+impl From<Header> for Body {
+    fn from(header: Header) -> Self {
+        Self::Opened(header)
     }
 }
 
@@ -73,6 +97,27 @@ pub struct Header {
     /// What wrote it, e.g. `converse 0.1.0`.
     pub program: String,
     pub created: Timestamp,
+    /// It began with messages of another session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Origin>,
+    /// The session elsewhere that it was taken in from: what it took was spent there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
+}
+
+/// Where the messages of a session come from that began as another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub session: String,
+    /// The line of the last one of them.
+    pub seq: u64,
+}
+
+impl Header {
+    /// Of a session that begins by itself, in the format of this version.
+    pub fn new(program: impl Into<String>, created: Timestamp) -> Self {
+        Self { format: crate::FORMAT, program: program.into(), created, forked: None, imported: None }
+    }
 }
 
 /// Why a line cannot be read, or would not be readable.
@@ -80,8 +125,9 @@ pub struct Header {
 pub enum BadLine {
     #[error("not a journal entry: {0}")]
     Json(String),
-    #[error("no usable `{0}`")]
-    Field(&'static str),
+    /// It was changed after it was written.
+    #[error("its sum does not fit: this is not what was written")]
+    Sum,
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
     #[error("longer than {MAX_LINE_BYTES} bytes")]
@@ -109,70 +155,28 @@ impl Entry {
             Body::Other(body) => serde_json::to_vec(&Line { seq, at, body })?,
             body => serde_json::to_vec(&Line { seq, at, body })?,
         };
-        line.push(b'\n');
-        if line.len() > MAX_LINE_BYTES {
-            return Err(BadLine::TooLong);
-        }
-        if depth(&line) > MAX_DEPTH {
+        if parse::is_deep(&line) {
             return Err(BadLine::TooDeep);
         }
-        Ok(line)
+        sum::seal(&mut line);
+        line.push(b'\n');
+        if line.len() > MAX_LINE_BYTES { Err(BadLine::TooLong) } else { Ok(line) }
     }
 
-    /// Reads a line, with or without its newline.
+    /// Reads a line, with or without its newline, and looks at its sum.
     pub fn from_line(line: &[u8]) -> Result<Self, BadLine> {
-        let mut fields = read_object(line)?;
-        let seq = fields.shift_remove("seq").and_then(|seq| seq.as_u64()).ok_or(BadLine::Field("seq"))?;
-        let at = fields.shift_remove("at").ok_or(BadLine::Field("at"))?;
-        let at = at.as_str().and_then(|at| at.parse().ok()).ok_or(BadLine::Field("at"))?;
-        let kind = fields.get("type").and_then(Value::as_str).ok_or(BadLine::Field("type"))?;
-        let body = if KNOWN.contains(&kind) {
-            serde_json::from_value(Value::Object(fields))?
-        } else {
-            Body::Other(fields)
+        Self::of_format(crate::FORMAT, line)
+    }
+
+    /// Lines of format 1 have no sum. One that has is of a journal whose first line is damaged.
+    pub(crate) fn of_format(format: u32, line: &[u8]) -> Result<Self, BadLine> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let fits = match sum::holds(line) {
+            None => format == 1,
+            Some(holds) => holds && format > 1,
         };
-        Ok(Self { seq, at, body })
+        if fits { parse::entry(line) } else { Err(BadLine::Sum) }
     }
-}
-
-/// The format that a first line names, however little else of it this version understands.
-pub(crate) fn format_of(line: &[u8]) -> Option<u64> {
-    let fields = read_object(line).ok()?;
-    if fields.get("type")?.as_str()? != "opened" {
-        return None;
-    }
-    fields.get("format")?.as_u64()
-}
-
-fn read_object(line: &[u8]) -> Result<Map<String, Value>, BadLine> {
-    if depth(line) > MAX_DEPTH {
-        return Err(BadLine::TooDeep);
-    }
-    let mut reader = serde_json::Deserializer::from_slice(line);
-    reader.disable_recursion_limit();
-    let fields = Map::deserialize(&mut reader)?;
-    reader.end()?;
-    Ok(fields)
-}
-
-/// The deepest nesting of brackets outside strings.
-fn depth(json: &[u8]) -> usize {
-    let (mut now, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'{' | b'[' => {
-                now += 1;
-                deepest = deepest.max(now);
-            }
-            b'}' | b']' => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 #[cfg(test)]
@@ -191,9 +195,16 @@ mod tests {
         object
     }
 
-    /// What version 1 wrote. If this test must change, the format version must too.
+    /// The line as it is in a journal, without its newline.
+    fn sealed(line: &str) -> String {
+        let mut line = line.as_bytes().to_vec();
+        sum::seal(&mut line);
+        String::from_utf8(line).unwrap()
+    }
+
+    /// What versions 1 and 2 wrote. If this test must change, the format version must too.
     #[test]
-    fn format_1_reads_as_it_was() {
+    fn formats_1_and_2_read_as_they_were() {
         let at = "2026-11-20T10:11:12.345Z";
         for (written, kind) in [
             (json!({"type": "opened", "format": 1, "program": "converse 0.1.0", "created": at}), "Opened"),
@@ -209,26 +220,35 @@ mod tests {
             (json!({"type": "used", "usage": {"input": 3, "output": 5}, "cost": 12, "model": "m"}), "Used"),
             (json!({"type": "settings", "settings": {"model": "openai/gpt-5"}}), "Settings"),
             (json!({"type": "incomplete", "turn": 1}), "Incomplete"),
+            (
+                json!({"type": "condensed", "condensed": {"covers": 3, "summary": "so far", "model": "m"}}),
+                "Condensed",
+            ),
+            (json!({"type": "rewound", "to": 3}), "Rewound"),
             (json!({"type": "note", "text": "by hand"}), "Note"),
         ] {
             let mut line = object(json!({"seq": 7, "at": at}));
             line.extend(object(written));
             let line = Value::Object(line).to_string();
-            let entry = Entry::from_line(line.as_bytes()).unwrap();
+            let entry = Entry::of_format(1, line.as_bytes()).unwrap();
             assert!(format!("{:?}", entry.body).starts_with(kind), "{line}");
-            assert_eq!(String::from_utf8(entry.to_line().unwrap()).unwrap(), format!("{line}\n"));
+            let written = format!("{}\n", sealed(&line));
+            assert_eq!(String::from_utf8(entry.to_line().unwrap()).unwrap(), written);
+            assert_eq!(Entry::from_line(written.as_bytes()), Ok(entry));
+            assert_eq!(Entry::from_line(line.as_bytes()), Err(BadLine::Sum));
+            assert_eq!(Entry::of_format(1, written.as_bytes()), Err(BadLine::Sum));
         }
-        assert_eq!(crate::FORMAT, 1);
+        assert_eq!(crate::FORMAT, 2);
     }
 
     #[test]
     fn what_a_later_version_wrote_is_kept_as_it_was() {
         let line =
-            r#"{"seq":7,"at":"2026-11-20T10:11:12Z","type":"rewound","z":[1.50,null],"a":{"type":"x"}}"#;
-        let entry = Entry::from_line(line.as_bytes()).unwrap();
-        assert!(matches!(&entry.body, Body::Other(fields) if fields["type"] == "rewound"));
+            r#"{"seq":7,"at":"2026-11-20T10:11:12Z","type":"starred","z":[1.50,null],"a":{"type":"x"}}"#;
+        let entry = Entry::from_line(sealed(line).as_bytes()).unwrap();
+        assert!(matches!(&entry.body, Body::Other(fields) if fields["type"] == "starred"));
         let again = entry.to_line().unwrap();
-        assert_eq!(String::from_utf8(again).unwrap(), line.replace("1.50", "1.5") + "\n");
+        assert_eq!(String::from_utf8(again).unwrap(), sealed(&line.replace("1.50", "1.5")) + "\n");
     }
 
     #[test]
@@ -238,9 +258,9 @@ mod tests {
             ("[]", "not a journal entry"),
             ("{\"seq\":1}x", "not a journal entry"),
             ("{}", "`seq`"),
-            (r#"{"seq":-1,"at":"2026-11-20T10:11:12Z","type":"note","text":""}"#, "`seq`"),
+            (r#"{"seq":-1,"at":"2026-11-20T10:11:12Z","type":"note","text":""}"#, "`-1`, expected u64"),
             (r#"{"seq":1,"type":"note","text":""}"#, "`at`"),
-            (r#"{"seq":1,"at":"yesterday","type":"note","text":""}"#, "`at`"),
+            (r#"{"seq":1,"at":"yesterday","type":"note","text":""}"#, "as year"),
             (r#"{"seq":1,"at":"2026-11-20T10:11:12Z","text":""}"#, "`type`"),
             (r#"{"seq":1,"at":"2026-11-20T10:11:12Z","type":"note"}"#, "missing field `text`"),
             (
@@ -248,7 +268,7 @@ mod tests {
                 "not a valid invocation id",
             ),
         ] {
-            let error = Entry::from_line(line.as_bytes()).unwrap_err().to_string();
+            let error = Entry::of_format(1, line.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(problem), "{line}: {error}");
         }
     }
@@ -284,15 +304,6 @@ mod tests {
         let canister = Canister::User(User { content: vec![Content::Structured { value }] });
         assert_eq!(entry(Body::Canister { canister }).to_line(), Err(BadLine::TooDeep));
         let bomb = [b"{\"seq\":".as_slice(), &b"[".repeat(1_000_000)].concat();
-        assert_eq!(Entry::from_line(&bomb), Err(BadLine::TooDeep));
-        assert_eq!(depth(br#"{"a":"[[[[","b\"{":[{}]}"#), 3);
-    }
-
-    #[test]
-    fn the_format_is_found_in_a_first_line_of_any_shape() {
-        assert_eq!(format_of(br#"{"type":"opened","format":9,"new":true}"#), Some(9));
-        for other in ["", "{", "[]", r#"{"type":"note","format":9}"#, r#"{"type":"opened","format":"9"}"#] {
-            assert_eq!(format_of(other.as_bytes()), None, "{other}");
-        }
+        assert_eq!(Entry::of_format(1, &bomb), Err(BadLine::TooDeep));
     }
 }

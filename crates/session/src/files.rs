@@ -8,14 +8,23 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-const TEMPORARY: &str = ".tmp-";
+use crate::witness;
+
+pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Makes the directory and those above it that are missing.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    witness::made_dir(path);
+    Ok(())
 }
 
-/// The same; one that was there has this mode afterwards too.
+/// One that was not there; nobody else can look into it, not even at first.
+pub(crate) fn new_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// The same as `make_dir`; one that was there has this mode afterwards too.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     make_dir(path)?;
     if fs::metadata(path)?.permissions().mode() & 0o7777 != 0o700 {
@@ -26,6 +35,7 @@ pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
 
 pub(crate) fn private_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options.mode(0o600).open(path)?;
+    witness::opened(path, &file);
     if file.metadata()?.permissions().mode() & 0o7777 != 0o600 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
@@ -39,23 +49,37 @@ pub(crate) fn regular(path: &Path) -> io::Result<File> {
 
 /// Names in a directory are durable once the directory is.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    File::open(path)?.sync_all()?;
+    witness::synced_dir(path);
+    Ok(())
+}
+
+/// What is written is durable when this returns; the file's name, if it is new, is not yet.
+pub(crate) fn write_durably(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    witness::wrote(file, bytes);
+    file.sync_all()?;
+    witness::synced(file);
+    Ok(())
 }
 
 /// The file has all of these bytes or is as it was before. Two writers at once must not share a `mark`.
 pub(crate) fn replace(dir: &Path, name: &str, mark: u64, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("{TEMPORARY}{mark}-{name}"));
     let written = private_file(&temporary, OpenOptions::new().write(true).create(true).truncate(true))
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, dir.join(name)))
+        .and_then(|mut file| write_durably(&mut file, bytes))
+        .and_then(|()| rename(&temporary, &dir.join(name)))
         .and_then(|()| sync_dir(dir));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    witness::renamed(from, to);
+    Ok(())
 }
 
 /// Removes what [`replace`] left when it was killed. Only for who holds the lock.
@@ -68,6 +92,7 @@ pub(crate) fn sweep(dir: &Path) -> io::Result<()> {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
             fs::remove_file(entry.path())?;
+            witness::removed(&entry.path());
         }
     }
     Ok(())

@@ -1,17 +1,22 @@
 //! The file that is the session: opened by one process, appended to line by line.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 
 use crate::entry::MAX_LINE_BYTES;
 use crate::lines::{Lines, LinesError};
 use crate::lock::Lock;
-use crate::repair::{Loaded, load};
-use crate::scan::scan;
-use crate::{Body, Entry, Header, SessionError, files};
+use crate::migrate::migrate;
+use crate::repair::{Loaded, Repair, load};
+use crate::scan::{header, scan};
+use crate::{Body, Entry, FORMAT, Header, Metadata, SessionError, files, loss};
+
+/// Bytes that are read at once.
+const BUFFER: usize = 128 * 1024;
 
 pub(crate) const FILE: &str = "journal.jsonl";
 
@@ -44,29 +49,58 @@ impl Journal {
     /// Opens, mends and goes on. On an error the journal is byte for byte as it was, or mended in part.
     pub(crate) fn open(dir: &Path, now: Timestamp) -> Result<(Self, Loaded), SessionError> {
         let mut lock = Lock::take(dir)?;
-        let loaded = read(dir)?;
+        let mut loaded = read(dir)?;
         lock.sign(now)?;
-        let path = dir.join(FILE);
-        let file =
-            files::private_file(&path, OpenOptions::new().append(true)).map_err(SessionError::io(&path))?;
         set_aside(dir, &loaded)?;
-        let lines = Lines::new(file, loaded.length, !loaded.torn.is_empty());
-        let mut journal = Self { lines, path, next_seq: loaded.next_seq, _lock: lock };
+        if loaded.header.format < FORMAT {
+            return Self::migrated(dir, lock, loaded, now);
+        }
+        let mut journal = Self::at_end(dir, lock, &loaded)?;
         let amendments = loaded.amendments();
         if !amendments.is_empty() {
-            amendments.into_iter().try_for_each(|body| journal.append(body, now).map(drop))?;
+            amendments.into_iter().try_for_each(|body| journal.append(body, now))?;
             journal.commit()?;
+            loaded.mended(now);
         }
         Ok((journal, loaded))
     }
 
-    /// Writes one line, whole or not at all, and returns its number. Not yet durable: see [`Journal::commit`].
-    pub fn append(&mut self, body: Body, at: Timestamp) -> Result<u64, SessionError> {
-        let seq = self.next_seq;
-        let line = Entry { seq, at, body }.to_line()?;
-        self.lines.append(&line).map_err(|error| self.failed(error))?;
-        self.next_seq += 1;
-        Ok(seq)
+    /// An earlier format: the repairs are written with it.
+    fn migrated(dir: &Path, lock: Lock, old: Loaded, now: Timestamp) -> Result<(Self, Loaded), SessionError> {
+        migrate(dir, &old, now)?;
+        let loaded = Loaded { repairs: old.repairs, ..read(dir)? };
+        let journal = Self::at_end(dir, lock, &loaded)?;
+        Ok((journal, loaded))
+    }
+
+    /// Opens it for appending. What is torn is cut off before the first line is written.
+    fn at_end(dir: &Path, lock: Lock, loaded: &Loaded) -> Result<Self, SessionError> {
+        let path = dir.join(FILE);
+        let file =
+            files::private_file(&path, OpenOptions::new().append(true)).map_err(SessionError::io(&path))?;
+        let lines = Lines::new(file, loaded.length, !loaded.torn.is_empty());
+        Ok(Self { lines, path, next_seq: loaded.next_seq, _lock: lock })
+    }
+
+    /// Writes one line, whole or not at all. Not yet durable: see [`Journal::commit`].
+    pub(crate) fn write(&mut self, entry: &Entry) -> Result<(), SessionError> {
+        self.lines.append(&entry.to_line()?).map_err(|error| self.failed(error))?;
+        self.next_seq = entry.seq + 1;
+        Ok(())
+    }
+
+    /// The number that the next line must have.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Bytes of whole lines.
+    pub(crate) fn length(&self) -> u64 {
+        self.lines.length()
+    }
+
+    fn append(&mut self, body: Body, at: Timestamp) -> Result<(), SessionError> {
+        self.write(&Entry { seq: self.next_seq, at, body })
     }
 
     /// Brings all lines to the disk. To be called before anything is done that a line announces.
@@ -86,11 +120,51 @@ impl Journal {
 /// Reads a journal and changes nothing.
 pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
     let path = dir.join(FILE);
-    match files::regular(&path) {
-        Ok(file) => load(scan(BufReader::new(file), &path)?, &path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(SessionError::Empty { path }),
-        Err(source) => Err(SessionError::Io { path, source }),
+    // Before the journal is, which only grows.
+    let noted = Metadata::read(dir);
+    let scanned = match files::regular(&path) {
+        Ok(file) => scan(BufReader::with_capacity(BUFFER, file), &path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(loss::of_all(dir)),
+        Err(source) => return Err(SessionError::Io { path, source }),
+    };
+    let scanned = match scanned {
+        Err(SessionError::Empty { .. }) => return Err(loss::of_all(dir)),
+        scanned => scanned?,
+    };
+    let length = scanned.length + scanned.torn.len() as u64;
+    let mut loaded = load(scanned, &path)?;
+    if let Some(bytes) = loss::at_end(&noted, length) {
+        loaded.repairs.insert(0, Repair::Shortened { bytes });
     }
+    Ok(loaded)
+}
+
+/// A session of a later version is not written to, whatever it is about: it may be kept in another way.
+pub(crate) fn refuse_newer(dir: &Path) -> Result<(), SessionError> {
+    let path = dir.join(FILE);
+    let mut line = Vec::new();
+    let first = files::regular(&path)
+        .and_then(|file| BufReader::new(file.take(MAX_LINE_BYTES as u64)).read_until(b'\n', &mut line));
+    match first.map(|_| header(&line, &path)) {
+        Ok(Err(newer @ SessionError::Newer { .. })) => Err(newer),
+        _ => Ok(()),
+    }
+}
+
+/// When it was last written to.
+pub(crate) fn modified(dir: &Path) -> io::Result<SystemTime> {
+    fs::metadata(dir.join(FILE))?.modified()
+}
+
+/// Mending is not using: the journal was last written to when it was before.
+pub(crate) fn date(dir: &Path, modified: SystemTime) -> io::Result<()> {
+    OpenOptions::new().append(true).open(dir.join(FILE))?.set_modified(modified)
+}
+
+/// How long a journal is and when it was last written to, as the file system says.
+pub(crate) fn state(dir: &Path) -> Option<(u64, Timestamp)> {
+    let file = fs::metadata(dir.join(FILE)).ok()?;
+    Some((file.len(), Timestamp::try_from(file.modified().ok()?).ok()?))
 }
 
 /// Is there a line after the first? That one says that the session was opened, and nothing of what it holds.
@@ -113,10 +187,7 @@ fn set_aside(dir: &Path, loaded: &Loaded) -> Result<(), SessionError> {
     }
     let path = dir.join(format!("torn-{}", loaded.next_seq));
     files::private_file(&path, OpenOptions::new().append(true).create(true))
-        .and_then(|mut file| {
-            file.write_all(&loaded.torn)?;
-            file.sync_all()
-        })
+        .and_then(|mut file| files::write_durably(&mut file, &loaded.torn))
         .and_then(|()| files::sync_dir(dir))
         .map_err(SessionError::io(&path))
 }

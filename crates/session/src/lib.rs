@@ -3,22 +3,26 @@
 //! ```text
 //! <data>/sessions/<uuid v7>/
 //!   journal.jsonl      the session: one JSON object a line, only ever appended to
-//!   metadata.toml      name, tags, model: what people add; missing or broken, nothing is lost
+//!   metadata.toml      name, tags, model: what people add; totals for lists; missing or broken, nothing is lost
+//!   metadata.broken    one that could not be read, kept before another was written
 //!   content/<sha256>   images, documents and long texts, by digest
 //!   lock               held (flock) by the one process that may write; says who it is
+//!   index              the words of the messages, for a search: derived, and made anew when it is missing or old
 //!   torn-<seq>         bytes of a last line that was never finished, kept when the journal was mended
+//!   journal.v1.jsonl   the journal as it was before it was migrated
 //! ```
 //! Directories are 0700 and files 0600, whatever the umask.
 //!
-//! **The journal, format 1.** Each line is `{"seq":n,"at":"<RFC 3339>","type":"…",…}`; `seq` is the number of the line,
-//! from 1. The first is `opened` with the format; a newer format is refused untouched. A line is written by one call, so
-//! a line can be torn only at the end of the file; a line of a type that this version does not know is kept and passed
-//! over. See [`Body`] for the types.
+//! **The journal, format 2.** Each line is `{"seq":n,"at":"<RFC 3339>","type":"…",…,"sum":"<8 hex digits>"}`; `seq` is the
+//! number of the line, from 1, `sum` the CRC-32 of the line's bytes before `,"sum"`. The first is `opened` with the
+//! format; a newer format is refused untouched, an older one (1, which has no sums) is migrated when it is opened for
+//! writing. A line is written by one call, so a line can be torn only at the end of the file; a line of a type that this
+//! version does not know is kept and passed over. See [`Body`] for the types.
 //!
 //! **The promise.** Whatever a crash left, what [`Store::open`] hands out can be sent to a provider: a torn last line is
 //! cut off (and kept), every open invocation gets a result, and a reply that was cut while being saved is no longer
 //! replayed in its native form. Nothing is run again. Damage that no crash explains is reported with its line, and the
-//! files stay as they are.
+//! files stay as they are; [`Store::salvage`] makes a session of what stands before it.
 //!
 //! Beside the sessions there is the audit log, one for all of them: see [`AuditLog`].
 //!
@@ -27,33 +31,62 @@
 
 mod audit;
 mod blob;
+mod check;
+mod clean;
+mod course;
 #[cfg(test)]
 mod crash_tests;
 mod entry;
 mod error;
 mod files;
+mod fork;
+mod gc;
+mod index;
 mod journal;
 mod lines;
 mod lock;
+mod loss;
 mod metadata;
+mod migrate;
+mod name;
+mod parse;
+#[cfg(test)]
+mod power_tests;
+mod references;
 mod repair;
+mod salvage;
 mod scan;
+mod search;
 mod session;
 mod store;
+mod sum;
 mod summary;
+mod tally;
+mod transfer;
+mod walk;
+mod witness;
 
 pub use audit::{AuditError, AuditLog, Broken, Happened, Record, Redact, Verified, VerifyError, verify};
 pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
-pub use entry::{BadLine, Body, Entry, Header};
+pub use check::{Checked, Fault};
+pub use clean::Clean;
+pub use entry::{BadLine, Body, Entry, Header, Origin};
 pub use error::SessionError;
+pub use fork::{Fork, cuts};
+pub use gc::{Cleared, Clearing, Removed};
+pub use index::Who;
 pub use journal::Journal;
 pub use lock::{Holder, LOCK_PATIENCE, lock_within};
-pub use metadata::Metadata;
-pub use repair::{Loaded, Repair};
+pub use metadata::{Metadata, Totals};
+pub use name::name_from;
+pub use references::{digests, digests_mut};
+pub use repair::{Loaded, Place, Repair};
+pub use search::{Found, Hit, Query, Within};
 pub use session::{Session, new_id};
 pub use store::Store;
 pub use summary::Summary;
+pub use transfer::{DOCUMENT_FORMAT, Decided, Document, ImportError, Kept, MAX_IMPORT_BYTES};
 pub use uuid::Uuid;
 
 /// The version of the journal's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;

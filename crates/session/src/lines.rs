@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io;
 
+use crate::witness;
+
 /// What a journal needs of a file that is open for appending.
 pub(crate) trait Storage {
     /// Appends some of the bytes and says how many.
@@ -17,15 +19,21 @@ pub(crate) trait Storage {
 
 impl Storage for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::Write::write(self, bytes)
+        let taken = io::Write::write(self, bytes)?;
+        witness::wrote(self, bytes.get(..taken).unwrap_or(bytes));
+        Ok(taken)
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)
+        self.set_len(length)?;
+        witness::cut(self, length);
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
+        self.sync_data()?;
+        witness::synced(self);
+        Ok(())
     }
 }
 
@@ -77,6 +85,10 @@ impl<S: Storage> Lines<S> {
 
     pub(crate) fn storage(&self) -> &S {
         &self.storage
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
     }
 
     /// Others append to it as well: where whole lines end now, and whether there is more behind them to be cut off.

@@ -5,8 +5,9 @@
 //! would ruin it.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -35,17 +36,41 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a session's directory, or says who has it.
+    /// Takes the lock of a session's directory, or says who has it. Whoever only looks, or changes a word beside the
+    /// journal, gives it back soon, and is waited for on this thread.
     pub(crate) fn take(dir: &Path) -> Result<Self, SessionError> {
+        let began = Instant::now();
+        loop {
+            let taken = Self::take_at_once(dir);
+            let Err(SessionError::InUse { holder }) = &taken else { return taken };
+            if began.elapsed() >= if holder.is_some() { SIGNED } else { UNSIGNED } {
+                return taken;
+            }
+            std::thread::sleep(BETWEEN_TRIES);
+        }
+    }
+
+    /// The same without waiting.
+    pub(crate) fn take_at_once(dir: &Path) -> Result<Self, SessionError> {
         let path = dir.join("lock");
+        if fs::metadata(&path).is_ok_and(|file| !file.is_file()) {
+            let source = io::Error::other("not a regular file");
+            return Err(SessionError::Io { path, source });
+        }
         let mut options = OpenOptions::new();
         let mut file =
             files::private_file(&path, options.read(true).write(true).create(true).truncate(false))
                 .map_err(SessionError::io(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { file, path }),
+            Ok(()) => {
+                still_there(&file, &path).map_err(SessionError::io(&path))?;
+                let mut lock = Self { file, path };
+                // Whoever was killed with it is nobody to be told of.
+                lock.clear().map_err(SessionError::io(&lock.path))?;
+                Ok(lock)
+            }
             Err(TryLockError::WouldBlock) => Err(SessionError::InUse { holder: read(&mut file) }),
-            Err(TryLockError::Error(source)) => Err(SessionError::Io { path, source }),
+            Err(TryLockError::Error(source)) => Err(SessionError::NoLocks { path, source }),
         }
     }
 
@@ -56,8 +81,11 @@ impl Lock {
         signed.map_err(SessionError::io(&self.path))
     }
 
+    /// Most often it is clear already.
     fn clear(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
+        if self.file.metadata()?.len() > 0 {
+            self.file.set_len(0)?;
+        }
         self.file.rewind()
     }
 }
@@ -67,6 +95,18 @@ impl Drop for Lock {
         // So that nobody is told of a holder who is gone; the lock itself goes with the file.
         let _ = self.clear();
     }
+}
+
+/// How long a holder is waited for who has not signed: it does not stay.
+const UNSIGNED: Duration = Duration::from_secs(1);
+/// And for one who has. What is written may be of a writer who is gone, and the lock of somebody who looks.
+const SIGNED: Duration = Duration::from_millis(50);
+
+/// While it was waited for, the directory may have been moved or removed: then this is the lock of nothing.
+fn still_there(file: &File, path: &Path) -> io::Result<()> {
+    let (ours, there) = (file.metadata()?, fs::metadata(path)?);
+    let same = (ours.dev(), ours.ino()) == (there.dev(), there.ino());
+    same.then_some(()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// For [`lock_within`]: others hold such a lock for a moment only.
@@ -92,4 +132,43 @@ fn read(file: &mut File) -> Option<Holder> {
     file.take(200).read_to_string(&mut text).ok()?;
     let (pid, since) = text.trim_end().split_once(' ')?;
     Some(Holder { pid: pid.parse().ok()?, since: since.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::check::is_in_use;
+
+    #[test]
+    fn who_only_looks_keeps_nobody_from_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Lock::take(dir.path()).unwrap());
+        // Left by one who was killed: it is not whom a writer is told of.
+        std::fs::write(dir.path().join("lock"), "4194305 2026-11-20T10:11:12Z\n").unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    is_in_use(dir.path());
+                }
+            });
+            let taken: Vec<_> = (0..300).map(|_| Lock::take(dir.path()).is_ok()).collect();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(taken, [true; 300]);
+        });
+    }
+
+    #[test]
+    fn the_lock_of_what_was_moved_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let file = File::create(&path).unwrap();
+        assert!(still_there(&file, &path).is_ok());
+        fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        assert!(still_there(&file, &path).is_err());
+        File::create(&path).unwrap();
+        assert!(still_there(&file, &path).is_err());
+    }
 }

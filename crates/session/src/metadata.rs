@@ -1,19 +1,27 @@
-//! What people add to a session. Everything in it may be missing, and so may the file.
+//! What people add to a session, and what it came to when it was last left. Everything in it may be missing, and so may
+//! the file.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 
+use converse_canister::Cost;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionError, files};
+use crate::{SessionError, files, journal};
 
-const FILE: &str = "metadata.toml";
+pub(crate) const FILE: &str = "metadata.toml";
 const MAX_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
+    /// Made of the user's first words, unless a person gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// A person took its name away: none is made of words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nameless: bool,
     /// The last one that was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -22,26 +30,97 @@ pub struct Metadata {
     /// The models that were asked beside each other, itself included, in their order: so that one is missed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<String>,
+    /// What the journal comes to, for lists. To be believed only by [`Metadata::current`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Totals>,
     /// Keys of later versions: written back as they were.
     #[serde(flatten)]
     pub other: toml::Table,
 }
 
+/// What a session came to when its writer left it. Derived: the journal is the truth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// How often the user spoke, in what is part of the conversation now.
+    pub turns: u64,
+    /// Messages of the conversation as it is now.
+    pub canisters: u64,
+    /// Input and output of all replies there ever were.
+    pub tokens: u64,
+    /// Of all replies there ever were, as far as their prices were known.
+    pub cost: Cost,
+    /// The user's first words, in one line of at most 80 characters.
+    pub words: String,
+    /// Bytes of the journal that all this is about.
+    pub journal: u64,
+    /// When that was written last, as the file system says.
+    pub updated: Timestamp,
+}
+
 impl Metadata {
-    /// The empty one if there is none that can be read: a session is never lost for it.
-    pub(crate) fn read(dir: &Path) -> Self {
-        let path = dir.join(FILE);
-        let small = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
-        let text = if small { fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
-        toml::from_str(&text).unwrap_or_default()
+    /// The totals, if the journal is the one they were made of: as long, and not written to since.
+    pub fn current(&self, dir: &Path) -> Option<&Totals> {
+        let (length, modified) = journal::state(dir)?;
+        self.totals.as_ref().filter(|totals| totals.journal == length && totals.updated == modified)
     }
 
-    /// Only for who holds the lock.
+    /// The empty one if there is none that can be read: a session is never lost for it.
+    pub(crate) fn read(dir: &Path) -> Self {
+        read(dir).unwrap_or_default()
+    }
+
+    /// Only for who holds the lock. What is there and cannot be read is kept: see [`set_aside`].
     pub(crate) fn write(&self, dir: &Path) -> Result<(), SessionError> {
         let path = dir.join(FILE);
-        let text = toml::to_string(self).map_err(std::io::Error::other).map_err(SessionError::io(&path))?;
+        let text = toml::to_string(self).map_err(io::Error::other).map_err(SessionError::io(&path))?;
+        if text.len() as u64 > MAX_BYTES {
+            let source = io::Error::other("more than 64 KiB of name, tags and model");
+            return Err(SessionError::Io { path, source });
+        }
+        set_aside(dir)?;
         files::replace(dir, FILE, 0, text.as_bytes()).map_err(SessionError::io(&path))
     }
+}
+
+fn read(dir: &Path) -> io::Result<Metadata> {
+    let file = match files::regular(&dir.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Metadata::default()),
+        file => file?,
+    };
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("too long"));
+    }
+    toml::from_str(&text).map_err(io::Error::other)
+}
+
+/// It is there and cannot be read.
+pub(crate) fn is_broken(dir: &Path) -> bool {
+    read(dir).is_err()
+}
+
+/// As many are kept.
+const ASIDE: u32 = 100;
+
+/// Gives one that cannot be read another name, and says which, so that none is written over it. Only for who holds the
+/// lock.
+pub(crate) fn set_aside(dir: &Path) -> Result<Option<String>, SessionError> {
+    if !is_broken(dir) {
+        return Ok(None);
+    }
+    let numbered = |number| match number {
+        1 => "metadata.broken".to_owned(),
+        more => format!("metadata.broken-{more}"),
+    };
+    let free = (1..=ASIDE).map(numbered).find(|name| fs::symlink_metadata(dir.join(name)).is_err());
+    let kept = free.ok_or_else(|| io::Error::other("there are too many broken ones of it"));
+    let path = dir.join(FILE);
+    kept.and_then(|name| {
+        fs::rename(&path, dir.join(&name))?;
+        files::sync_dir(dir).map(|()| Some(name))
+    })
+    .map_err(SessionError::io(&path))
 }
 
 #[cfg(test)]
@@ -56,11 +135,31 @@ mod tests {
         let mut metadata = Metadata::read(dir.path());
         assert_eq!(metadata.name.as_deref(), Some("tax"));
         metadata.tags = vec!["a".into()];
+        metadata.totals = Some(totals());
         metadata.write(dir.path()).unwrap();
         assert_eq!(Metadata::read(dir.path()), metadata);
         let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
         assert!(text.contains("stars = 5") && text.contains("[later]") && text.contains("tags"), "{text}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    fn totals() -> Totals {
+        let (tokens, words, updated) = (3, "hello".to_owned(), Timestamp::UNIX_EPOCH);
+        Totals { turns: 1, canisters: 2, tokens, cost: Cost(4), words, journal: 5, updated }
+    }
+
+    #[test]
+    fn totals_hold_for_the_journal_they_were_made_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(journal::FILE);
+        let metadata = Metadata { totals: Some(totals()), ..Metadata::default() };
+        assert_eq!(metadata.current(dir.path()), None, "there is no journal");
+        for (bytes, nanos, holds) in [("12345", 0, true), ("123456", 0, false), ("12345", 1, false)] {
+            fs::write(&file, bytes).unwrap();
+            let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(nanos);
+            fs::File::options().append(true).open(&file).unwrap().set_modified(time).unwrap();
+            assert_eq!(metadata.current(dir.path()).is_some(), holds, "{bytes} {nanos}");
+        }
     }
 
     #[test]

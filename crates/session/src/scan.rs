@@ -3,8 +3,9 @@
 use std::io::{BufRead, Read as _};
 use std::path::Path;
 
-use crate::entry::{BadLine, MAX_LINE_BYTES, format_of};
-use crate::{Body, Entry, Header, SessionError};
+use crate::entry::{BadLine, MAX_LINE_BYTES};
+use crate::parse::format_of;
+use crate::{Body, Entry, FORMAT, Header, SessionError, sum};
 
 /// What a journal holds.
 #[derive(Debug)]
@@ -12,45 +13,87 @@ pub(crate) struct Scan {
     pub(crate) header: Header,
     /// All but the first.
     pub(crate) entries: Vec<Entry>,
-    /// Bytes of whole lines.
+    /// Bytes of whole lines that were read.
     pub(crate) length: u64,
     /// What stands behind the last newline: a line that was never finished.
     pub(crate) torn: Vec<u8>,
 }
 
+/// A line that cannot be read, and why. Nothing behind it was looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub(crate) line: u64,
+    pub(crate) reason: String,
+}
+
+impl Damage {
+    /// `path` is for the error only.
+    pub(crate) fn at(self, path: &Path) -> SessionError {
+        SessionError::Corrupt { path: path.to_owned(), line: self.line, reason: self.reason }
+    }
+}
+
 /// Reads to the end. `path` is for the errors only.
-pub(crate) fn scan(mut reader: impl BufRead, path: &Path) -> Result<Scan, SessionError> {
-    let corrupt = |line, reason: String| SessionError::Corrupt { path: path.to_owned(), line, reason };
+pub(crate) fn scan(reader: impl BufRead, path: &Path) -> Result<Scan, SessionError> {
+    match scan_to_damage(reader, path)? {
+        (scan, None) => Ok(scan),
+        (_, Some(damage)) => Err(damage.at(path)),
+    }
+}
+
+/// Reads to the end or to the first line that is damaged. Without a first line that can be read there is nothing.
+pub(crate) fn scan_to_damage(
+    mut reader: impl BufRead,
+    path: &Path,
+) -> Result<(Scan, Option<Damage>), SessionError> {
     let mut line = Vec::new();
     if !next_line(&mut reader, &mut line, path, 1)? {
         return Err(SessionError::Empty { path: path.to_owned() });
     }
-    if let Some(format) = format_of(&line).filter(|format| *format > u64::from(crate::FORMAT)) {
-        return Err(SessionError::Newer { path: path.to_owned(), format });
-    }
-    let header = match read(&line, 1) {
-        Ok(Entry { body: Body::Opened(header), .. }) if header.format == crate::FORMAT => header,
-        Ok(_) => return Err(corrupt(1, "not the first line of a journal".to_owned())),
-        Err(reason) => return Err(corrupt(1, reason)),
-    };
+    let header = header(&line, path)?;
+    let format = header.format;
     let mut scan = Scan { header, entries: Vec::new(), length: line.len() as u64, torn: Vec::new() };
     for number in 2.. {
-        if !next_line(&mut reader, &mut line, path, number)? {
-            scan.torn = line;
-            break;
+        match next_line(&mut reader, &mut line, path, number) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(SessionError::Corrupt { line, reason, .. }) => {
+                return Ok((scan, Some(Damage { line, reason })));
+            }
+            Err(error) => return Err(error),
         }
-        let entry = read(&line, number).map_err(|reason| corrupt(number, reason))?;
-        if matches!(entry.body, Body::Opened(_)) {
-            return Err(corrupt(number, "a second beginning".to_owned()));
+        match read(format, &line, number) {
+            Ok(entry) => scan.entries.push(entry),
+            Err(reason) => return Ok((scan, Some(Damage { line: number, reason }))),
         }
-        scan.entries.push(entry);
         scan.length += line.len() as u64;
     }
-    Ok(scan)
+    scan.torn = line;
+    Ok((scan, None))
+}
+
+/// A later version may write its lines in another way; one whose sum is there and wrong is damaged, whatever it says.
+pub(crate) fn header(line: &[u8], path: &Path) -> Result<Header, SessionError> {
+    let corrupt = |reason: String| Damage { line: 1, reason }.at(path);
+    if sum::holds(line.trim_ascii_end()) == Some(false) {
+        return Err(corrupt(BadLine::Sum.to_string()));
+    }
+    let format = format_of(line);
+    match format.and_then(|format| u32::try_from(format).ok()) {
+        Some(format @ 1..=FORMAT) => match Entry::of_format(format, line) {
+            Ok(Entry { seq: 1, body: Body::Opened(header), .. }) => Ok(header),
+            Ok(_) => Err(corrupt("not the first line of a journal".to_owned())),
+            Err(reason) => Err(corrupt(reason.to_string())),
+        },
+        _ => match format.filter(|format| *format > u64::from(FORMAT)) {
+            Some(format) => Err(SessionError::Newer { path: path.to_owned(), format }),
+            None => Err(corrupt("not the first line of a journal".to_owned())),
+        },
+    }
 }
 
 /// False at the end: `line` then holds what stands there without a newline.
-fn next_line(
+pub(crate) fn next_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,
     path: &Path,
@@ -66,19 +109,39 @@ fn next_line(
     Ok(line.ends_with(b"\n"))
 }
 
-fn read(line: &[u8], number: u64) -> Result<Entry, String> {
-    let entry = Entry::from_line(line).map_err(|error| error.to_string())?;
-    if entry.seq == number { Ok(entry) } else { Err(format!("`seq` is {}, not {number}", entry.seq)) }
+pub(crate) fn read(format: u32, line: &[u8], number: u64) -> Result<Entry, String> {
+    match Entry::of_format(format, line).map_err(|error| error.to_string())? {
+        Entry { seq, .. } if seq != number => Err(format!("`seq` is {seq}, not {number}")),
+        Entry { body: Body::Opened(_), .. } => Err("a second beginning".to_owned()),
+        Entry { body: Body::Rewound { to }, .. } if to == 0 || to >= number => {
+            Err(format!("it goes back to line {to}, which is no earlier one"))
+        }
+        entry => Ok(entry),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HEADER: &str = r#"{"seq":1,"at":"2026-11-20T10:00:00Z","type":"opened","format":1,"program":"p","created":"2026-11-20T10:00:00Z"}"#;
+    fn header(format: u32) -> String {
+        format!(
+            r#"{{"seq":1,"at":"2026-11-20T10:00:00Z","type":"opened","format":{format},"program":"p","created":"2026-11-20T10:00:00Z"}}"#
+        )
+    }
 
     fn note(seq: u64) -> String {
         format!(r#"{{"seq":{seq},"at":"2026-11-20T10:00:00Z","type":"note","text":"n"}}"#)
+    }
+
+    fn rewound(seq: u64, to: u64) -> String {
+        format!(r#"{{"seq":{seq},"at":"2026-11-20T10:00:00Z","type":"rewound","to":{to}}}"#)
+    }
+
+    fn sealed(line: &str) -> String {
+        let mut line = line.as_bytes().to_vec();
+        sum::seal(&mut line);
+        String::from_utf8(line).unwrap() + "\n"
     }
 
     fn scanned(lines: &[String]) -> Result<Scan, SessionError> {
@@ -87,26 +150,48 @@ mod tests {
 
     #[test]
     fn entries_and_a_torn_line_are_told_apart() {
-        let whole = scanned(&[HEADER.into(), "\n".into(), note(2), "\n".into()]).unwrap();
+        let first = sealed(&header(2));
+        let whole = scanned(&[first.clone(), sealed(&note(2))]).unwrap();
         assert_eq!((whole.entries.len(), whole.torn.len()), (1, 0));
-        let torn = scanned(&[HEADER.into(), "\n".into(), note(2)]).unwrap();
-        assert_eq!((torn.entries.len(), torn.torn.len()), (0, note(2).len()));
-        assert_eq!(torn.length as usize, HEADER.len() + 1);
+        let torn = scanned(&[first.clone(), sealed(&note(2)).trim_end().to_owned()]).unwrap();
+        assert_eq!((torn.entries.len(), torn.torn.len()), (0, sealed(&note(2)).len() - 1));
+        assert_eq!(torn.length as usize, first.len());
+    }
+
+    #[test]
+    fn a_journal_of_format_1_has_no_sums() {
+        let first = header(1) + "\n";
+        let old = scanned(&[first.clone(), note(2) + "\n", "torn".to_owned()]).unwrap();
+        assert_eq!((old.header.format, old.entries.len(), old.torn.len()), (1, 1, 4));
+        let mixed = scanned(&[first, sealed(&note(2))]).unwrap_err().to_string();
+        assert!(mixed.contains("line 2: its sum does not fit"), "{mixed}");
     }
 
     #[test]
     fn damage_names_its_line() {
-        let line = |text: &str| format!("{text}\n");
-        let first = line(HEADER);
+        let first = sealed(&header(2));
+        let changed = |line: String| line.replace("\"n\"", "\"m\"").replace("\"p\"", "\"q\"");
         for (lines, number, reason) in [
-            (vec![line(&note(1))], 1, "not the first line"),
-            (vec![line("x")], 1, "not a journal entry"),
-            (vec![line(&HEADER.replace("\"format\":1", "\"format\":0"))], 1, "not the first line"),
-            (vec![first.clone(), line("{"), line(&note(3))], 2, "not a journal entry"),
-            (vec![first.clone(), line("")], 2, "not a journal entry"),
-            (vec![first.clone(), line(&note(3))], 2, "`seq` is 3, not 2"),
-            (vec![first.clone(), line(&note(2)), line(&note(2))], 3, "`seq` is 2, not 3"),
-            (vec![first.clone(), line(&HEADER.replace("\"seq\":1", "\"seq\":2"))], 2, "a second beginning"),
+            (vec![sealed(&note(1))], 1, "not the first line"),
+            (vec!["x\n".to_owned()], 1, "not the first line"),
+            (vec![sealed(&header(0))], 1, "not the first line"),
+            (vec![header(2) + "\n"], 1, "its sum does not fit"),
+            (vec![sealed(&header(1))], 1, "its sum does not fit"),
+            (vec![changed(first.clone())], 1, "its sum does not fit"),
+            (vec![changed(sealed(&header(3)))], 1, "its sum does not fit"),
+            (vec![first.clone(), sealed("{\"a\"}"), sealed(&note(3))], 2, "not a journal entry"),
+            (vec![first.clone(), "\n".to_owned()], 2, "its sum does not fit"),
+            (vec![first.clone(), changed(sealed(&note(2)))], 2, "its sum does not fit"),
+            (vec![first.clone(), note(2) + "\n"], 2, "its sum does not fit"),
+            (vec![first.clone(), sealed(&note(3))], 2, "`seq` is 3, not 2"),
+            (vec![first.clone(), sealed(&note(2)), sealed(&note(2))], 3, "`seq` is 2, not 3"),
+            (vec![first.clone(), sealed(&rewound(2, 2))], 2, "back to line 2"),
+            (vec![first.clone(), sealed(&rewound(2, 0))], 2, "back to line 0"),
+            (
+                vec![first.clone(), sealed(&header(2).replace("\"seq\":1", "\"seq\":2"))],
+                2,
+                "a second beginning",
+            ),
         ] {
             match scanned(&lines).unwrap_err() {
                 SessionError::Corrupt { line, reason: said, .. } => {
@@ -120,10 +205,12 @@ mod tests {
 
     #[test]
     fn nothing_and_a_later_format_have_errors_of_their_own() {
-        for unfinished in ["", "{", HEADER] {
+        for unfinished in ["", "{", &header(2)] {
             assert!(matches!(scanned(&[unfinished.into()]), Err(SessionError::Empty { .. })), "{unfinished}");
         }
-        let newer = format!("{}\nwhatever", r#"{"type":"opened","format":2,"else":true}"#);
-        assert!(matches!(scanned(&[newer]), Err(SessionError::Newer { format: 2, .. })));
+        let first = r#"{"type":"opened","format":3,"else":true}"#;
+        for newer in [first.to_owned() + "\n", sealed(first)] {
+            assert!(matches!(scanned(&[newer, "x".into()]), Err(SessionError::Newer { format: 3, .. })));
+        }
     }
 }

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{Body, Contents, Header, Journal, Loaded, Metadata, SessionError, files};
+use crate::tally::Tally;
+use crate::{
+    Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, Totals, files,
+    metadata,
+};
 
 /// A new session's id, a UUID of version 7 (RFC 9562): ids sort by their time. The caller brings clock and dice.
 pub fn new_id(now: Timestamp, random: &[u8; 10]) -> Uuid {
@@ -13,46 +17,97 @@ pub fn new_id(now: Timestamp, random: &[u8; 10]) -> Uuid {
     uuid::Builder::from_unix_timestamp_millis(millis, random).into_uuid()
 }
 
-/// An open session. Its parts are public, so that the journal can go into a sink and the transcript into the loop.
+/// An open session. Its parts are public, so that the transcript can go into the loop. When it is dropped, it leaves its
+/// totals in the metadata, as far as that can be written.
 #[derive(Debug)]
 pub struct Session {
     pub id: Uuid,
     /// Holds the lock: nobody else writes this session while it lives.
     pub journal: Journal,
-    /// The conversation so far, and what had to be repaired.
+    /// The conversation as it was when it was opened, and what had to be repaired.
     pub loaded: Loaded,
     pub contents: Contents,
+    /// It gets a name of what the user says first, if it has none.
     pub metadata: Metadata,
+    tally: Tally,
     dir: PathBuf,
 }
 
 impl Session {
-    pub(crate) fn create(dir: &Path, id: Uuid, header: Header) -> Result<Self, SessionError> {
+    pub(crate) fn create(dir: &Path, id: Uuid, header: Header, clean: &Clean) -> Result<Self, SessionError> {
         let journal = Journal::create(dir, header.clone())?;
-        let loaded = Loaded::empty(header);
-        let (contents, metadata) = (Contents::new(dir), Metadata::default());
-        Ok(Self { id, journal, loaded, contents, metadata, dir: dir.to_owned() })
+        Ok(Self::of(dir, id, journal, Loaded::empty(header), Metadata::default(), clean))
     }
 
-    pub(crate) fn open(dir: &Path, id: Uuid, now: Timestamp) -> Result<Self, SessionError> {
-        let (journal, loaded) = Journal::open(dir, now)?;
-        let contents = Contents::new(dir);
+    pub(crate) fn open(dir: &Path, id: Uuid, now: Timestamp, clean: &Clean) -> Result<Self, SessionError> {
+        let (journal, mut loaded) = Journal::open(dir, now)?;
         files::sweep(dir).map_err(SessionError::io(dir))?;
-        contents.sweep()?;
-        Ok(Self { id, journal, loaded, contents, metadata: Metadata::read(dir), dir: dir.to_owned() })
+        if let Some(kept) = metadata::set_aside(dir)? {
+            loaded.repairs.push(Repair::Metadata { kept });
+        }
+        let shortened = loaded.repairs.iter().any(|repair| matches!(repair, Repair::Shortened { .. }));
+        let mut session = Self::of(dir, id, journal, loaded, Metadata::read(dir), clean);
+        session.contents.sweep()?;
+        if shortened {
+            // It is in the journal now; told by the totals, it would be told again.
+            session.save_metadata()?;
+        }
+        Ok(session)
     }
 
-    /// Appends an entry; `commit` of the journal makes it durable.
+    fn of(
+        dir: &Path,
+        id: Uuid,
+        journal: Journal,
+        loaded: Loaded,
+        mut metadata: Metadata,
+        clean: &Clean,
+    ) -> Self {
+        let tally = Tally::of(&loaded, clean);
+        // An earlier version named it as it was said.
+        metadata.name = metadata.name.map(|name| clean.text(&name));
+        let contents = Contents::new(dir);
+        let mut session = Self { id, journal, loaded, contents, metadata, tally, dir: dir.to_owned() };
+        session.name();
+        session
+    }
+
+    /// Appends an entry; `commit` of the journal makes it durable. Returns the number of its line.
     pub fn append(&mut self, body: Body, at: Timestamp) -> Result<u64, SessionError> {
-        self.journal.append(body, at)
+        let entry = Entry { seq: self.journal.next_seq(), at, body };
+        self.journal.write(&entry)?;
+        self.tally.count(&entry);
+        self.name();
+        Ok(entry.seq)
     }
 
-    pub fn save_metadata(&self) -> Result<(), SessionError> {
+    /// Writes the metadata now, with what the session comes to so far.
+    pub fn save_metadata(&mut self) -> Result<(), SessionError> {
+        // Nothing is noted that a power cut could still take.
+        let synced = self.journal.commit().is_ok();
+        let whole = |totals: &Totals| synced && totals.journal == self.journal.length();
+        self.metadata.totals = self.tally.totals(&self.dir).filter(whole);
+        self.tally.noted();
         self.metadata.write(&self.dir)
     }
 
     /// Where it is on disk.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    fn name(&mut self) {
+        if self.metadata.name.is_none() && !self.metadata.nameless {
+            self.metadata.name = self.tally.name().map(str::to_owned);
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.tally.moved() {
+            // Best effort: the journal is what counts, and totals that are missing are counted again.
+            let _ = self.save_metadata();
+        }
     }
 }

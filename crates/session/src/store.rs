@@ -9,38 +9,100 @@ use uuid::Uuid;
 
 use crate::lock::Lock;
 use crate::summary::updated;
-use crate::{Contents, FORMAT, Header, Loaded, Metadata, Session, SessionError, Summary, files, journal};
+use crate::{
+    Clean, Contents, Header, Loaded, Metadata, Repair, Session, SessionError, Summary, files, journal, loss,
+    metadata,
+};
+
+/// What the session that was written to last is called, wherever one is named.
+const LAST: &str = "last";
 
 /// What stands before the name of a session that is being deleted.
 const DELETED: &str = ".deleted-";
+
+/// And before one that is being made of another.
+const UNFINISHED: &str = ".new-";
+
+/// How often a session that is made of another is begun.
+const BEGINNINGS: u32 = 3;
 
 /// The sessions of one user. Making a value of it touches no file.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
+    pub(crate) clean: Clean,
 }
 
 impl Store {
     /// `dir`: the directory `sessions` itself. It is made when the first session is.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), clean: Clean::default() }
+    }
+
+    /// What lists show of sessions that are begun or gone on with from now on is made of cleaned words, and so is what a
+    /// search shows.
+    pub fn cleaned(self, clean: Clean) -> Self {
+        Self { clean, ..self }
     }
 
     /// Begins a session, durably. `program`: what writes it, e.g. `converse 0.1.0`.
     pub fn create(&self, id: Uuid, program: &str, now: Timestamp) -> Result<Session, SessionError> {
         let dir = self.path(id);
+        self.make(&dir)?;
+        Session::create(&dir, id, Header::new(program, now), &self.clean)
+    }
+
+    /// Makes a session that is there with everything in it, or not at all: it gets its name last.
+    pub(crate) fn place(
+        &self,
+        id: Uuid,
+        header: Header,
+        fill: impl FnOnce(&mut Session) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let (unfinished, dir) = (self.dir.join(format!("{UNFINISHED}{id}")), self.path(id));
+        // Its lock is held until it has its name: without, it is litter to others.
+        let mut session = self.begin(&unfinished, id, header)?;
+        let placed = fill(&mut session)
+            .and_then(|()| session.journal.commit())
+            .and_then(|()| session.save_metadata())
+            .and_then(|()| {
+                let named = fs::rename(&unfinished, &dir).and_then(|()| files::sync_dir(&self.dir));
+                named.map_err(SessionError::io(&dir))
+            });
+        if placed.is_err() {
+            let _ = remove(&unfinished);
+        }
+        placed
+    }
+
+    /// Somebody who sweeps may take the directory before its lock is taken: then it is made again.
+    fn begin(&self, unfinished: &Path, id: Uuid, header: Header) -> Result<Session, SessionError> {
+        let mut left = BEGINNINGS;
+        loop {
+            self.make(unfinished)?;
+            left -= 1;
+            match Session::create(unfinished, id, header.clone(), &self.clean) {
+                Ok(session) => return Ok(session),
+                Err(_) if left > 0 && !unfinished.exists() => {}
+                Err(error) => {
+                    let _ = remove(unfinished);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn make(&self, dir: &Path) -> Result<(), SessionError> {
         files::private_dir(&self.dir)
-            .and_then(|()| fs::create_dir(&dir))
-            .and_then(|()| files::private_dir(&dir))
+            .and_then(|()| files::new_dir(dir))
+            .and_then(|()| files::private_dir(dir))
             .and_then(|()| files::sync_dir(&self.dir))
-            .map_err(SessionError::io(&dir))?;
-        let header = Header { format: FORMAT, program: program.to_owned(), created: now };
-        Session::create(&dir, id, header)
+            .map_err(SessionError::io(dir))
     }
 
     /// Takes a session's lock, reads it, mends it, and is ready to go on.
     pub fn open(&self, id: Uuid, now: Timestamp) -> Result<Session, SessionError> {
-        Session::open(&self.existing(id)?, id, now)
+        Session::open(&self.existing(id)?, id, now, &self.clean)
     }
 
     /// Reads a session as it would be after repairs, without its lock and without writing anything.
@@ -58,8 +120,7 @@ impl Store {
         let ids = self.ids()?.into_iter();
         let mut dated: Vec<_> = ids.filter_map(|id| Some((updated(&self.path(id))?, id))).collect();
         dated.sort_unstable();
-        let begun = |id: &Uuid| !matches!(journal::begun(&self.path(*id)), Ok(false));
-        let last = dated.into_iter().rev().map(|(_, id)| id).find(begun);
+        let last = dated.into_iter().rev().map(|(_, id)| id).find(|id| self.has_begun(*id));
         last.ok_or_else(|| SessionError::NotFound("latest".to_owned()))
     }
 
@@ -71,8 +132,37 @@ impl Store {
     /// The sessions with this tag, in the order of their ids. Those that never came to hold anything are passed over.
     pub fn tagged(&self, tag: &str) -> Result<Vec<Uuid>, SessionError> {
         let has = |id: &Uuid| Metadata::read(&self.path(*id)).tags.iter().any(|one| one == tag);
-        let begun = |id: &Uuid| !matches!(journal::begun(&self.path(*id)), Ok(false));
-        Ok(self.ids()?.into_iter().filter(|id| has(id) && begun(id)).collect())
+        Ok(self.ids()?.into_iter().filter(|id| has(id) && self.has_begun(*id)).collect())
+    }
+
+    /// One that lost what it held counts: whoever names it is to hear of the damage.
+    fn has_begun(&self, id: Uuid) -> bool {
+        let dir = self.path(id);
+        !matches!(journal::begun(&dir), Ok(false)) || loss::is_certain(&dir)
+    }
+
+    /// The ids of all sessions, in their order.
+    pub fn all(&self) -> Result<Vec<Uuid>, SessionError> {
+        self.ids()
+    }
+
+    /// Removes what killed processes left beside the sessions: see [`Store::litter`].
+    pub fn sweep(&self) -> Result<(), SessionError> {
+        self.litter().iter().try_for_each(|path| self.sweep_one(path).map(drop))
+    }
+
+    /// False: it was not litter after all, or is gone already.
+    pub(crate) fn sweep_one(&self, path: &Path) -> Result<bool, SessionError> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        // What is being deleted is nobody's; what is being made is its maker's until the lock is free.
+        let _lock = match name.starts_with(UNFINISHED).then(|| Lock::take_at_once(path)).transpose() {
+            Err(SessionError::InUse { .. }) => return Ok(false),
+            Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Ok(false);
+            }
+            lock => lock?,
+        };
+        remove(path).map(|()| true)
     }
 
     /// All sessions, the one that was written to last first.
@@ -83,8 +173,11 @@ impl Store {
         Ok(all)
     }
 
-    /// Finds the one session that is meant: by its id, its name, or a beginning of its id.
+    /// Finds the one session that is meant: by its id, its name, a beginning of its id, or `last`.
     pub fn resolve(&self, text: &str) -> Result<Uuid, SessionError> {
+        if text == LAST {
+            return self.latest();
+        }
         let ids = self.ids()?;
         if let Some(id) = ids.iter().find(|id| id.to_string() == text) {
             return Ok(*id);
@@ -101,19 +194,33 @@ impl Store {
         }
     }
 
-    /// Changes what people added to a session, if nobody writes it.
-    pub fn describe(&self, id: Uuid, change: impl FnOnce(&mut Metadata)) -> Result<(), SessionError> {
+    /// Changes what people added to a session, if nobody writes it. What was there and could not be read is kept: says
+    /// so, to be told.
+    pub fn describe(
+        &self,
+        id: Uuid,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<Option<Repair>, SessionError> {
         let dir = self.existing(id)?;
         let _lock = Lock::take(&dir)?;
+        journal::refuse_newer(&dir)?;
+        let kept = metadata::set_aside(&dir)?;
         let mut metadata = Metadata::read(&dir);
         change(&mut metadata);
-        metadata.write(&dir)
+        metadata.write(&dir)?;
+        Ok(kept.map(|kept| Repair::Metadata { kept }))
     }
 
     /// Removes a session, if nobody writes it. It is gone at once; what a kill in between leaves, the next one takes.
     pub fn delete(&self, id: Uuid) -> Result<(), SessionError> {
         let dir = self.existing(id)?;
-        let _lock = Lock::take(&dir)?;
+        let lock = Lock::take(&dir)?;
+        self.discard(id, &lock)
+    }
+
+    /// For who holds its lock.
+    pub(crate) fn discard(&self, id: Uuid, _lock: &Lock) -> Result<(), SessionError> {
+        let dir = self.path(id);
         let doomed = self.dir.join(format!("{DELETED}{id}"));
         fs::rename(&dir, &doomed)
             .and_then(|()| files::sync_dir(&self.dir))
@@ -126,16 +233,25 @@ impl Store {
         Ok(())
     }
 
-    fn path(&self, id: Uuid) -> PathBuf {
+    /// Is a file of this name in the directory of all sessions one that a killed process left?
+    pub(crate) fn is_unfinished(name: &str) -> bool {
+        name.starts_with(DELETED) || name.starts_with(UNFINISHED)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn path(&self, id: Uuid) -> PathBuf {
         self.dir.join(id.to_string())
     }
 
-    fn existing(&self, id: Uuid) -> Result<PathBuf, SessionError> {
+    pub(crate) fn existing(&self, id: Uuid) -> Result<PathBuf, SessionError> {
         let dir = self.path(id);
         if dir.is_dir() { Ok(dir) } else { Err(SessionError::NotFound(id.to_string())) }
     }
 
-    fn ids(&self) -> Result<Vec<Uuid>, SessionError> {
+    pub(crate) fn ids(&self) -> Result<Vec<Uuid>, SessionError> {
         let mut ids: Vec<_> = self.entries()?.iter().filter_map(id_of).collect();
         ids.sort_unstable();
         Ok(ids)

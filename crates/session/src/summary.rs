@@ -1,4 +1,6 @@
 //! A session in one row of a list.
+//!
+//! What the writer noted when it left is believed as long as the journal is the one it noted; else the journal is read.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +9,7 @@ use converse_canister::{Canister, Content};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{Loaded, Metadata, journal};
+use crate::{Loaded, Metadata, SessionError, journal};
 
 /// Characters of the first words.
 const WORDS: usize = 80;
@@ -26,27 +28,36 @@ pub struct Summary {
     pub metadata: Metadata,
     /// Why it cannot be read; the rest is then what is known without reading.
     pub problem: Option<String>,
+    /// It never came to hold anything, not even its first line.
+    pub hollow: bool,
 }
 
 impl Summary {
     pub(crate) fn of(dir: &Path, id: Uuid) -> Self {
-        let from_id = id.get_timestamp().and_then(|time| {
-            let (seconds, nanos) = time.to_unix();
-            Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
-        });
-        let created = from_id.unwrap_or_default();
+        let created = created(id);
+        let metadata = Metadata::read(dir);
+        let totals = metadata.current(dir).cloned();
         let mut summary = Self {
             id,
             created,
             updated: updated(dir).unwrap_or(created),
             words: String::new(),
             canisters: 0,
-            metadata: Metadata::read(dir),
+            metadata,
             problem: None,
+            hollow: false,
         };
+        if let Some(totals) = totals {
+            summary.words = totals.words;
+            summary.canisters = usize::try_from(totals.canisters).unwrap_or(usize::MAX);
+            return summary;
+        }
         match journal::read(dir) {
             Ok(loaded) => summary.take(&loaded),
-            Err(error) => summary.problem = Some(error.to_string()),
+            Err(error) => {
+                summary.hollow = matches!(error, SessionError::Empty { .. });
+                summary.problem = Some(error.to_string());
+            }
         }
         summary
     }
@@ -55,8 +66,17 @@ impl Summary {
         let canisters = loaded.transcript.as_slice();
         self.created = loaded.header.created;
         self.canisters = canisters.len();
-        self.words = canisters.iter().find_map(said).map(|text| in_one_line(&text)).unwrap_or_default();
+        self.words = first_words(canisters);
     }
+}
+
+/// Said by the id itself.
+fn created(id: Uuid) -> Timestamp {
+    let from_id = id.get_timestamp().and_then(|time| {
+        let (seconds, nanos) = time.to_unix();
+        Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
+    });
+    from_id.unwrap_or_default()
 }
 
 /// When the journal was last written to, as the file system says.
@@ -65,13 +85,18 @@ pub(crate) fn updated(dir: &Path) -> Option<Timestamp> {
     Timestamp::try_from(modified).ok()
 }
 
-fn said(canister: &Canister) -> Option<String> {
+/// What the user said first.
+pub(crate) fn first_words(canisters: &[Canister]) -> String {
+    canisters.iter().find_map(said).map(|text| in_one_line(&text)).unwrap_or_default()
+}
+
+pub(crate) fn said(canister: &Canister) -> Option<String> {
     let Canister::User(user) = canister else { return None };
     let text: Vec<_> = user.content.iter().filter_map(Content::as_text).collect();
     Some(text.join(" "))
 }
 
-fn in_one_line(text: &str) -> String {
+pub(crate) fn in_one_line(text: &str) -> String {
     let visible = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = String::new();
     for word in visible {

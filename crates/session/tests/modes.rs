@@ -29,7 +29,7 @@ fn files_are_0600_and_directories_0700() {
         let dir = tempfile::tempdir().unwrap();
         rustix::process::umask(Mode::from_raw_mode(umask));
         let store = Store::new(dir.path().join("sessions"));
-        let session = store.create(id, "p", now).unwrap();
+        let mut session = store.create(id, "p", now).unwrap();
         session.contents.put(b"content").unwrap();
         session.save_metadata().unwrap();
         let journal = session.dir().join("journal.jsonl");

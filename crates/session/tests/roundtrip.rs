@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers may panic")]
 
 use converse_canister::{
-    Arguments, Artefact, Assistant, Canister, Content, Cost, Decision, Digest, Document, Invocation,
-    InvocationId, InvocationResult, Maker, Native, Outcome, ProviderName, Seal, Stop, Supervisor, TurnId,
-    Usage, User,
+    Arguments, Artefact, Assistant, Canister, Condensed, Content, Cost, Decision, Digest, Document,
+    Invocation, InvocationId, InvocationResult, Maker, Native, Outcome, ProviderName, Seal, Stop, Supervisor,
+    TurnId, Usage, User,
 };
 use converse_session::{Body, Entry, Header};
 use jiff::Timestamp;
@@ -109,13 +109,14 @@ fn timestamp() -> impl Strategy<Value = Timestamp> {
 fn body() -> impl Strategy<Value = Body> {
     let cost = || prop::option::of(any::<u64>().prop_map(Cost));
     let later = map(value()).prop_map(|mut fields| {
-        fields.retain(|name, _| name != "seq" && name != "at");
+        fields.retain(|name, _| !matches!(name.as_str(), "seq" | "at" | "sum"));
         fields.insert("type".to_owned(), "of a later version".into());
         Body::Other(fields)
     });
     prop_oneof![
-        (any::<u32>(), any::<String>(), timestamp())
-            .prop_map(|(format, program, created)| { Body::Opened(Header { format, program, created }) }),
+        (any::<u32>(), any::<String>(), timestamp()).prop_map(|(format, program, created)| {
+            Body::Opened(Header { format, ..Header::new(program, created) })
+        }),
         canister().prop_map(Body::from),
         (id(), map(value())).prop_map(|(id, arguments)| {
             Body::Decided { id, decision: Decision::AllowEdited { arguments } }
@@ -126,6 +127,10 @@ fn body() -> impl Strategy<Value = Body> {
         }),
         map(value()).prop_map(|settings| Body::Settings { settings }),
         any::<u64>().prop_map(|turn| Body::Incomplete { turn: TurnId(turn) }),
+        (any::<usize>(), any::<String>()).prop_map(|(covers, summary)| Body::Condensed {
+            condensed: Condensed { covers, summary, model: "m".into() }
+        }),
+        any::<u64>().prop_map(|to| Body::Rewound { to }),
         any::<String>().prop_map(|text| Body::Note { text }),
         later,
     ]

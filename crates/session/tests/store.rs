@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use converse_canister::{
     Arguments, Assistant, Blobs as _, Canister, Invocation, InvocationId, Outcome, Stop, TurnId, User,
 };
-use converse_session::{Body, Repair, Session, SessionError, Store, new_id};
+use converse_session::{Body, Metadata, Repair, Session, SessionError, Store, new_id};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -78,7 +78,7 @@ fn a_session_goes_on_where_it_was() {
     assert_eq!(session.contents.bytes(&picture).as_deref(), Some(b"picture".as_slice()));
     assert_eq!(session.append(Body::Note { text: "on".into() }, now()).unwrap(), 3);
     let journal = fs::read_to_string(session.dir().join("journal.jsonl")).unwrap();
-    assert!(journal.starts_with(r#"{"seq":1,"at":"2026-11-20T10:11:12.345Z","type":"opened","format":1,"#));
+    assert!(journal.starts_with(r#"{"seq":1,"at":"2026-11-20T10:11:12.345Z","type":"opened","format":2,"#));
     assert_eq!(journal.lines().count(), 3);
 }
 
@@ -108,7 +108,7 @@ fn what_a_crash_left_is_mended_once_and_nothing_is_lost() {
     let mended = fs::read(&journal).unwrap();
     assert!(mended.starts_with(&before));
     let names: Vec<_> = files(journal.parent().unwrap()).into_keys().collect();
-    assert_eq!(names, ["journal.jsonl", "lock", "torn-6"]);
+    assert_eq!(names, ["journal.jsonl", "lock", "metadata.toml", "torn-6"]);
     assert_eq!(fs::read(journal.with_file_name("torn-6")).unwrap(), b"{\"seq\":6,\"at\":\"20");
     let again = store.open(id(1), now()).unwrap();
     assert_eq!(again.loaded.repairs, []);
@@ -130,10 +130,21 @@ fn damage_and_later_formats_are_left_byte_for_byte() {
         whole.replace("{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"two\"}", "{\0");
     let lost: String =
         whole.lines().enumerate().filter(|(n, _)| *n != 2).map(|(_, l)| format!("{l}\n")).collect();
-    let newer = whole.replacen("\"format\":1", "\"format\":2", 1);
-    for (damaged, expected) in
-        [(flipped, "damaged at line 3"), (lost, "`seq` is 4, not 3"), (newer, "format 2")]
-    {
+    let (first, rest) = whole.split_once('\n').unwrap();
+    // A later version may write in another way. What names a later one and has a wrong sum is damage.
+    let (unsealed, _) = first.split_once(",\"sum\"").unwrap();
+    let newer = format!("{}}}\n{rest}", unsealed.replace("\"format\":2", "\"format\":3"));
+    let changed = whole.replacen("\"format\":2", "\"format\":3", 1);
+    let older = whole.replacen("\"format\":2", "\"format\":1", 1);
+    let word = whole.replace("two", "tow");
+    for (damaged, expected) in [
+        (flipped, "damaged at line 3"),
+        (word, "damaged at line 3: its sum does not fit"),
+        (lost, "`seq` is 4, not 3"),
+        (newer, "format 3"),
+        (changed, "damaged at line 1"),
+        (older, "damaged at line 1"),
+    ] {
         assert_ne!(damaged, whole);
         fs::write(&journal, format!("{damaged}torn")).unwrap();
         let before = files(journal.parent().unwrap());
@@ -163,6 +174,58 @@ fn a_second_writer_is_told_who_the_first_is() {
     drop(second);
     lock.try_lock().unwrap();
     assert_eq!(store.open(id(1), now()).unwrap_err().to_string(), "session is in use by another process");
+}
+
+/// Killed with the lock, it left its name in the file.
+#[test]
+fn nobody_is_told_of_a_holder_who_is_gone() {
+    let (_dir, store) = store();
+    let dir = store.create(id(1), "p", now()).unwrap().dir().to_owned();
+    fs::write(dir.join("lock"), "4194305 2026-11-20T10:11:12Z\n").unwrap();
+    let meanwhile = |_: &mut Metadata| {
+        let error = store.open(id(1), now()).unwrap_err().to_string();
+        assert_eq!(error, "session is in use by another process");
+    };
+    store.describe(id(1), meanwhile).unwrap();
+    assert_eq!(fs::read(dir.join("lock")).unwrap(), b"");
+}
+
+#[test]
+fn a_session_that_is_left_has_a_name_and_totals_that_hold_until_it_is_written_to() {
+    let (_dir, store) = store();
+    let mut session = store.create(id(1), "p", now()).unwrap();
+    let dir = session.dir().to_owned();
+    say(&mut session, "\n\u{202e}What  is\tit?\nElse");
+    say(&mut session, "more");
+    assert_eq!(session.metadata.name.as_deref(), Some("What is it?"));
+    drop(session);
+    let metadata = store.metadata(id(1)).unwrap();
+    let totals = metadata.current(&dir).unwrap();
+    assert_eq!(
+        (totals.turns, totals.canisters, totals.journal),
+        (2, 2, fs::metadata(dir.join("journal.jsonl")).unwrap().len())
+    );
+    assert_eq!(metadata.name.as_deref(), Some("What is it?"));
+
+    // A name that a person gave stays, and reading alone writes nothing.
+    store.describe(id(1), |metadata| metadata.name = Some("mine".into())).unwrap();
+    let before = files(&dir);
+    drop(store.open(id(1), now()).unwrap());
+    assert_eq!(files(&dir), before);
+    say(&mut store.open(id(1), now()).unwrap(), "again");
+    let metadata = store.metadata(id(1)).unwrap();
+    assert_eq!((metadata.name.as_deref(), metadata.current(&dir).unwrap().turns), (Some("mine"), 3));
+
+    // Nor is one made again for who wants none.
+    let nameless = |metadata: &mut Metadata| (metadata.name, metadata.nameless) = (None, true);
+    store.describe(id(1), nameless).unwrap();
+    say(&mut store.open(id(1), now()).unwrap(), "and again");
+    let metadata = store.metadata(id(1)).unwrap();
+    assert_eq!((metadata.name.as_deref(), metadata.current(&dir).unwrap().turns), (None, 4));
+
+    // Written by somebody who was killed.
+    File::options().append(true).open(dir.join("journal.jsonl")).unwrap().write_all(b"{").unwrap();
+    assert_eq!(metadata.current(&dir), None);
 }
 
 #[test]
@@ -220,6 +283,7 @@ fn a_session_is_found_by_id_name_or_beginning() {
     assert!(matches!(store.resolve(common), Err(SessionError::Ambiguous { count: 2, .. })));
     store.describe(id(2), |metadata| metadata.name = Some(short.clone())).unwrap();
     assert_eq!(store.resolve(&short).unwrap(), id(2), "a name goes before a beginning");
+    assert!(matches!(store.resolve("last"), Err(SessionError::NotFound(_))), "they are all without a word");
     for unknown in ["", "taxes", "not-a-session", "../x", &full.to_uppercase()] {
         assert!(matches!(store.resolve(unknown), Err(SessionError::NotFound(_))), "{unknown:?}");
     }
@@ -245,9 +309,11 @@ fn sessions_are_found_by_a_tag_in_the_order_of_their_ids() {
     assert!(store.tagged("none").unwrap().is_empty());
     assert_eq!(store.metadata(id(2)).unwrap().tags, ["compare:ab"]);
     assert!(matches!(store.metadata(id(9)), Err(SessionError::NotFound(_))));
-    // One that never came to hold anything cannot go on.
+    // One that is damaged is not missing in silence; one that never came to hold anything cannot go on.
     let dir = store.open(id(3), now()).unwrap().dir().to_owned();
     fs::write(dir.join("journal.jsonl"), "{").unwrap();
+    assert_eq!(store.tagged("compare:a").unwrap(), [id(1), id(3)]);
+    fs::write(dir.join("metadata.toml"), "tags = [\"compare:a\"]").unwrap();
     assert_eq!(store.tagged("compare:a").unwrap(), [id(1)]);
 }
 

@@ -15,8 +15,14 @@ pub(super) enum Part {
     Check,
     /// Reading streams.
     Decode,
+    /// Reading and searching long sessions.
+    Sessions,
     /// The same against another library. On demand only: it is built with an HTTP stack of its own.
     Genai,
+    /// Looking for words in all sessions. On demand only: a million messages are written first.
+    Search,
+    /// Ten thousand turns in one process. On demand only: it takes minutes.
+    Soak,
     /// `serve` under load. On demand only: it takes more than a minute.
     Serve,
 }
@@ -47,12 +53,16 @@ impl Options {
     }
 
     pub(super) fn wants(&self, part: Part) -> bool {
-        self.only.map_or(!matches!(part, Part::Genai | Part::Serve), |only| only == part)
+        self.only.map_or(!matches!(part, Part::Genai | Part::Search | Part::Serve | Part::Soak), |only| {
+            only == part
+        })
     }
 
     /// Decoders are measured without the program around them, so it need not be built.
     pub(super) fn runs_program(&self) -> bool {
-        [Part::Curl, Part::Servers, Part::Check, Part::Serve].into_iter().any(|part| self.wants(part))
+        [Part::Curl, Part::Servers, Part::Check, Part::Search, Part::Serve, Part::Soak]
+            .into_iter()
+            .any(|part| self.wants(part))
     }
 }
 
@@ -63,9 +73,13 @@ impl Part {
             "servers" => Ok(Self::Servers),
             "check" => Ok(Self::Check),
             "decode" => Ok(Self::Decode),
+            "sessions" => Ok(Self::Sessions),
+            "search" => Ok(Self::Search),
             "genai" => Ok(Self::Genai),
             "serve" => Ok(Self::Serve),
-            _ => Err("`--only` is one of curl, servers, check, decode, genai, serve".into()),
+            "soak" => Ok(Self::Soak),
+            _ => Err("`--only` is one of curl, servers, check, decode, sessions, search, soak, genai, serve"
+                .into()),
         }
     }
 }
@@ -85,7 +99,13 @@ mod tests {
         assert!(all.runs_program() && !all.wants(Part::Genai));
         let serve = Options::read(&["--only", "serve"]).unwrap();
         assert!(serve.wants(Part::Serve) && !serve.wants(Part::Check) && serve.runs_program());
-        assert!(!all.wants(Part::Serve));
+        assert!(!all.wants(Part::Serve) && all.wants(Part::Sessions));
+        let sessions = Options::read(&["--only", "sessions"]).unwrap();
+        assert!(sessions.wants(Part::Sessions) && !sessions.runs_program());
+        let search = Options::read(&["--only", "search"]).unwrap();
+        assert!(search.wants(Part::Search) && search.runs_program() && !all.wants(Part::Search));
+        let soak = Options::read(&["--only", "soak"]).unwrap();
+        assert!(soak.wants(Part::Soak) && soak.runs_program() && !all.wants(Part::Soak));
         let genai = Options::read(&["--only", "genai"]).unwrap();
         assert!(genai.wants(Part::Genai) && !genai.wants(Part::Decode) && !genai.runs_program());
         for bad in [

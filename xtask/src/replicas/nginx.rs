@@ -1,4 +1,4 @@
-//! nginx as Debian packages it: the one that is installed, or one that is unpacked below `target/`.
+//! nginx, before two gateways.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpStream};
@@ -6,41 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::Result;
 use crate::serving::{Held, free};
-use crate::{Result, built};
 
 const STARTING: Duration = Duration::from_secs(10);
-
-/// Where it is.
-pub(super) fn find() -> Result<PathBuf> {
-    let unpacked = built::root().join("target/nginx");
-    let places = [PathBuf::from("/usr/sbin/nginx"), unpacked.join("usr/sbin/nginx")];
-    match places.iter().find(|place| place.is_file()) {
-        Some(place) => Ok(place.clone()),
-        None => {
-            unpack(&unpacked)?;
-            let [_, place] = places;
-            if place.is_file() { Ok(place) } else { Err("Debian's nginx holds no nginx".into()) }
-        }
-    }
-}
-
-/// Nothing is installed: the package is only opened.
-fn unpack(into: &Path) -> Result<()> {
-    std::fs::create_dir_all(into)?;
-    let fetched =
-        Command::new("apt-get").args(["download", "nginx"]).current_dir(into).stdout(Stdio::null()).status();
-    if !fetched.is_ok_and(|status| status.success()) {
-        return Err("there is no nginx, and `apt-get download nginx` failed: install nginx".into());
-    }
-    for entry in std::fs::read_dir(into)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "deb") {
-            Command::new("dpkg").arg("-x").arg(&path).arg(into).status()?;
-        }
-    }
-    Ok(())
-}
 
 /// One that runs, before two gateways.
 pub(super) struct Nginx {

@@ -52,6 +52,8 @@ struct Book<'a> {
     session: Option<String>,
     redactor: Redactor,
     warn: Box<dyn Fn(&str) + Send + Sync + 'a>,
+    /// Tools are on a cassette.
+    replayed: bool,
     log: Mutex<Log>,
     /// Of many calls at once.
     gathers: bool,
@@ -73,8 +75,8 @@ impl<'a> AuditSink<'a> {
     pub(crate) fn new(enabled: bool, session: Option<String>, manners: &'a Manners, world: &World) -> Self {
         let warn = Box::new(|text: &str| manners.warn(text));
         let (redactor, place) = (manners.redactor.clone(), place(world));
-        let log = Log::new(enabled);
-        Self::of(Arc::new(Book { place, session, redactor, warn, log, gathers: false }), None)
+        let (log, replayed) = (Log::new(enabled), manners.tape.answers_for_tools());
+        Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
     }
 
     fn of(book: Arc<Book<'a>>, client: Option<String>) -> Self {
@@ -93,7 +95,8 @@ impl AuditSink<'static> {
         world: &World,
     ) -> Result<Self, SinkError> {
         let (warn, log) = (Box::new(warn), Log::new(enabled));
-        let book = Book { place: place(world), session: Some(session), redactor, warn, log, gathers: true };
+        let (place, session) = (place(world), Some(session));
+        let book = Book { place, session, redactor, warn, replayed: false, log, gathers: true };
         book.open(&mut *book.log()?)?;
         Ok(Self::of(Arc::new(book), None))
     }
@@ -167,7 +170,8 @@ fn handed(mut log: AuditLog) -> Result<Log, AuditError> {
 impl AuditSink<'_> {
     fn record(&self, id: &InvocationId, tool: &str, happened: Happened) -> Record {
         let (session, client) = (self.book.session.clone(), self.client.clone());
-        Record { session, client, invocation: id.clone(), tool: tool.to_owned(), happened }
+        let replayed = self.book.replayed;
+        Record { session, client, replayed, invocation: id.clone(), tool: tool.to_owned(), happened }
     }
 
     fn append(&self, records: Vec<Record>, durable: bool) -> Result<(), SinkError> {

@@ -4,7 +4,7 @@
 //! are held until it ends; a text that was cut is not, since nobody could read it later.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use converse_canister::{Blobs, Digest};
 use converse_ensemble::Artefacts;
@@ -16,7 +16,8 @@ const MOST_HELD: usize = 64 * 1024 * 1024;
 /// Cheap to share; a clone is the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
-    sessions: Arc<OnceLock<Vec<Contents>>>,
+    /// `None`: there are none yet.
+    sessions: Arc<RwLock<Option<Arc<[Contents]>>>>,
     /// There will be sessions, if there are none yet.
     awaited: bool,
     held: Arc<Mutex<Held>>,
@@ -61,18 +62,28 @@ impl Kept {
         Self { sessions: Arc::default(), awaited, held: Arc::default() }
     }
 
-    /// The sessions that are here from now on. Once: a second time changes nothing.
+    /// The sessions that are here from now on.
     pub(crate) fn settle(&self, sessions: impl IntoIterator<Item = Contents>) {
-        self.sessions.get_or_init(|| sessions.into_iter().collect());
+        let sessions = sessions.into_iter().collect();
+        *self.sessions.write().unwrap_or_else(PoisonError::into_inner) = Some(sessions);
     }
 
-    fn sessions(&self) -> &[Contents] {
-        self.sessions.get().map_or(&[], Vec::as_slice)
+    /// There are none again; they are awaited as they were.
+    pub(crate) fn unsettle(&self) {
+        *self.sessions.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn sessions(&self) -> Arc<[Contents]> {
+        self.settled().unwrap_or_default()
+    }
+
+    fn settled(&self) -> Option<Arc<[Contents]>> {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Does anything outlive the run?
     pub(crate) fn is_of_a_session(&self) -> bool {
-        self.sessions.get().map_or(self.awaited, |sessions| !sessions.is_empty())
+        self.settled().map_or(self.awaited, |sessions| !sessions.is_empty())
     }
 
     /// For what the model is to be shown.

@@ -2,41 +2,79 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use converse_canister::Canister;
+use converse_canister::{Canister, Cost};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
+
+use crate::adapters::tape::Tape;
 
 type Clock = fn() -> Timestamp;
 
 /// Writes the journal; synced to the disk before tools run and when a turn is complete.
 pub(crate) struct JournalSink {
-    session: Mutex<Session>,
+    book: Mutex<Book>,
     clock: Clock,
+    tape: Tape,
+}
+
+struct Book {
+    session: Session,
+    /// On which line each canister of the conversation stands; a repair may have added some that stand nowhere.
+    lines: Vec<Option<u64>>,
 }
 
 impl JournalSink {
-    pub(crate) fn new(session: Session, clock: Clock) -> Self {
-        Self { session: Mutex::new(session), clock }
+    /// `canisters`: how many the conversation has so far.
+    pub(crate) fn new(session: Session, canisters: usize, clock: Clock) -> Self {
+        let mut lines: Vec<_> = session.loaded.places.iter().map(|place| Some(place.seq)).collect();
+        lines.resize(canisters, None);
+        Self { book: Mutex::new(Book { session, lines }), clock, tape: Tape::default() }
     }
 
-    fn session(&self) -> Result<MutexGuard<'_, Session>, SinkError> {
-        self.session.lock().map_err(|_| SinkError::Save("the journal's writer crashed".to_owned()))
+    /// Of a run that may be a replay.
+    pub(crate) fn with_tape(self, tape: &Tape) -> Self {
+        Self { tape: tape.clone(), ..self }
+    }
+
+    fn book(&self) -> Result<MutexGuard<'_, Book>, SinkError> {
+        self.book.lock().map_err(|_| SinkError::Save("the journal's writer crashed".to_owned()))
     }
 
     fn append(&self, bodies: impl IntoIterator<Item = Body>, durable: bool) -> Result<(), SinkError> {
-        let mut session = self.session()?;
+        let mut book = self.book()?;
         let kept = bodies
             .into_iter()
-            .try_for_each(|body| session.append(body, (self.clock)()).map(drop))
-            .and_then(|()| if durable { session.journal.commit() } else { Ok(()) });
+            .try_for_each(|body| book.append(body, (self.clock)()))
+            .and_then(|()| if durable { book.session.journal.commit() } else { Ok(()) });
         kept.map_err(|error| save_failed(&error))
+    }
+
+    /// The conversation is as it was when it had so many canisters. Durable.
+    pub(crate) fn rewind(&self, canisters: usize) -> Result<(), SinkError> {
+        let first = self.book()?.lines.get(canisters).copied().flatten();
+        let unknown = || SinkError::Save("it is not known where this stands in the journal".to_owned());
+        let to = first.and_then(|line| line.checked_sub(1)).ok_or_else(unknown)?;
+        self.append([Body::Rewound { to }], true)?;
+        self.book()?.lines.truncate(canisters);
+        Ok(())
+    }
+
+    /// What is not on the disk yet is brought there, as far as that goes.
+    pub(crate) fn settle(&self) -> Result<(), SinkError> {
+        self.append([], true)
+    }
+
+    /// Reads or changes what people see of the session.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Session) -> T) -> Result<T, SinkError> {
+        Ok(change(&mut self.book()?.session))
     }
 
     /// Which model was asked, for a later `--continue`: that begins with it again, also where another answered instead.
     /// Best effort: the journal is what counts.
     pub(crate) fn note_model(&self, model: &str) {
-        if let Ok(mut session) = self.session()
+        if let Ok(mut book) = self.book()
+            && let session = &mut book.session
             && session.metadata.model.as_deref() != Some(model)
         {
             session.metadata.model = Some(model.to_owned());
@@ -44,6 +82,26 @@ impl JournalSink {
                 tracing::warn!(%error, "the session's metadata was not saved");
             }
         }
+    }
+
+    /// A turn begins that is on a cassette: nobody shall take its answers for new ones. Best effort.
+    pub(crate) fn note_replay(&self) {
+        if let Some(text) = self.tape.told()
+            && let Err(error) = self.append([Body::Note { text: text.to_owned() }], false)
+        {
+            tracing::warn!(%error, "that this is a replay was not noted");
+        }
+    }
+}
+
+impl Book {
+    fn append(&mut self, body: Body, at: Timestamp) -> Result<(), SessionError> {
+        let is_said = matches!(body, Body::Canister { .. });
+        let line = self.session.append(body, at)?;
+        if is_said {
+            self.lines.push(Some(line));
+        }
+        Ok(())
     }
 }
 
@@ -57,6 +115,9 @@ impl Sink for JournalSink {
             Event::Appended(canister) => {
                 self.append([Body::Canister { canister: Canister::clone(canister) }], false)
             }
+            Event::Condensed { condensed, .. } => {
+                self.append([Body::Condensed { condensed: (*condensed).clone() }], false)
+            }
             Event::Decided { id, decision } => {
                 let (id, decision) = ((*id).clone(), (*decision).clone());
                 self.append([Body::Decided { id, decision }], false)
@@ -66,7 +127,9 @@ impl Sink for JournalSink {
                 self.append(bodies, true)
             }
             Event::Used { usage, cost, model, .. } => {
-                self.append([Body::Used { usage: *usage, cost: *cost, model: (*model).to_owned() }], false)
+                // Whoever says again what was said is paid nothing.
+                let cost = if self.tape.answers_for_models() { Some(Cost(0)) } else { *cost };
+                self.append([Body::Used { usage: *usage, cost, model: (*model).to_owned() }], false)
             }
             Event::Committed { .. } => self.append([], true),
             _ => Ok(()),

@@ -23,6 +23,8 @@ pub(crate) mod sampler;
 pub(crate) mod secrets;
 pub(crate) mod signals;
 pub(crate) mod spent;
+pub(crate) mod tape;
+pub(crate) mod telemetry;
 pub(crate) mod understudy;
 pub(crate) mod vault;
 pub(crate) mod watched;

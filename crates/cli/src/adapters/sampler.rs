@@ -100,7 +100,7 @@ impl Models {
     /// Runs beside the turns of a run, and ends with them.
     pub(crate) async fn serve(&self, around: Around<'_>) -> Infallible {
         let mut requests = self.requests.lock().await;
-        self.serving.store(true, Ordering::Relaxed);
+        let _serving = Serving::begin(&self.serving);
         let (mut asked, mut bills) = (0, Bills::default());
         loop {
             let Some(mut request) = requests.recv().await else {
@@ -118,6 +118,22 @@ impl Models {
             let Request { reply, .. } = request;
             let _ = reply.send(sampled);
         }
+    }
+}
+
+/// As long as it lives they are answered.
+struct Serving<'a>(&'a AtomicBool);
+
+impl<'a> Serving<'a> {
+    fn begin(serving: &'a AtomicBool) -> Self {
+        serving.store(true, Ordering::Relaxed);
+        Self(serving)
+    }
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 

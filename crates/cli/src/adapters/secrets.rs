@@ -70,6 +70,12 @@ impl Redactor {
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
+    /// The one that is in a text, if there is one.
+    pub(crate) fn found(&self, text: &str) -> Option<Secret> {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().find(|secret| secret.is_in(text)).cloned()
+    }
+
     /// Most texts hold no key and are left as they are.
     pub(crate) fn clean_text(&self, text: &mut String) {
         let clean = self.clean(text);

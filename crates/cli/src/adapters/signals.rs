@@ -3,9 +3,11 @@
 //! The first signal cancels the run and lets it tidy up; the second one leaves at once. A run that cannot tidy up (its
 //! only thread is stuck in a write to a pipe nobody reads) is left as well, when its time for that is over: whatever
 //! happens, it ends.
+//!
+//! The REPL goes on when a turn is broken off: see [`Attention`].
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -13,9 +15,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Failure, Kind};
 
+mod attention;
+
+pub(crate) use attention::{Attention, attend};
+
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.
 const TIDYING: Duration = Duration::from_secs(10);
+
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Whether, and by which signal, the run is asked to end.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +35,11 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     pub(crate) fn number(&self) -> Option<u8> {
         Some(self.number.load(Ordering::SeqCst)).filter(|number| *number != 0)
+    }
+
+    fn tell(&self, number: u8) {
+        self.number.store(number, Ordering::SeqCst);
+        self.token.cancel();
     }
 
     /// The failure that an interrupted run ends with.
@@ -51,30 +64,47 @@ pub(crate) fn watch() -> Result<Interrupt, Failure> {
 
 /// The same, for a run that may go on for so long after it is told to end.
 pub(crate) fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
-    let failed = |error: std::io::Error| Failure::new(Kind::Internal, "signals", error.to_string());
     let interrupt = Interrupt::default();
     let told = interrupt.clone();
+    hear(async move |mut signals| {
+        let first = signals.next().await;
+        told.tell(first);
+        tokio::time::timeout(drain + TIDYING, signals.next()).await.unwrap_or(first)
+    })?;
+    Ok(interrupt)
+}
+
+/// Signals on a thread of their own; when the hearer is done, so is the program, by the number that it gives back.
+fn hear(hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'static) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::new(Kind::Internal, "signals", error.to_string());
     let runtime = crate::runtime()?;
     let entered = runtime.enter();
-    let mut signals = Signals::new().map_err(failed)?;
+    let signals = Signals::new().map_err(failed)?;
     drop(entered);
-    std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            runtime.block_on(async {
-                let first = signals.next().await;
-                told.number.store(first, Ordering::SeqCst);
-                told.token.cancel();
-                let last = tokio::time::timeout(drain + TIDYING, signals.next()).await.unwrap_or(first);
-                leave(128 + last);
-            });
-        })
-        .map_err(failed)?;
-    Ok(interrupt)
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    let heard = thread.spawn(move || leave(128 + runtime.block_on(hearer(signals))));
+    heard.map(drop).map_err(failed)
+}
+
+/// What is done, on whatever thread, before the program is left without unwinding: a terminal has modes to restore.
+static LAST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+
+pub(crate) fn at_leaving(last: impl FnOnce() + Send + 'static) {
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(last));
 }
 
 #[allow(clippy::disallowed_methods, reason = "there is nothing left to wait for")]
 fn leave(code: u8) -> ! {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(last) = last {
+        // It may wait for a terminal that takes nothing, and nobody waits for it long.
+        let (done, ends) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            last();
+            let _ = done.send(());
+        });
+        let _ = ends.recv_timeout(LAST_WORDS);
+    }
     std::process::exit(i32::from(code))
 }
 

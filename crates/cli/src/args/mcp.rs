@@ -54,7 +54,7 @@ pub(crate) struct ProbeArgs {
     pub(crate) client_metadata_url: Option<String>,
 
     /// How long it may take until it is there, and each call
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = super::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = super::talk::seconds)]
     pub(crate) timeout: f64,
 
     /// As a JSON object

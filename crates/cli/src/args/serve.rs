@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     pub(crate) max_calls: u32,
 
     /// How long calls that run may go on once it is told to end
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = super::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = super::talk::seconds)]
     pub(crate) drain: f64,
 
     #[command(flatten)]

@@ -124,7 +124,7 @@ fn line(template: &Template) -> String {
 fn text_of(name: String, text: String, said: &str) -> Attachment {
     let mime = kind::text_mime_said(said).unwrap_or_else(|| kind::text_mime(&name));
     let name: String = name.chars().take(NAME_CHARS).collect();
-    Attachment { name, mime, kind: Kind::Text, bytes: text.into_bytes().into() }
+    Attachment { name, mime, kind: Kind::Text, bytes: text.into_bytes().into(), file: None }
 }
 
 fn last_of(uri: &str) -> &str {

@@ -38,6 +38,14 @@ impl Catalogue {
         self.notes().into_iter().chain(lines).collect()
     }
 
+    /// Those of the lines that are there only because nobody trusts the project.
+    pub(crate) fn lines_of_distrust(&self) -> Vec<String> {
+        let is_distrust = |line: &String| line.contains("[untrusted-");
+        let mut lines = self.notes();
+        lines.extend(self.lines().into_iter().filter(is_distrust));
+        lines
+    }
+
     /// Where this part of an invoker's arguments stands, or the invoker.
     pub(crate) fn place_in(&self, plan: &EnsemblePlan, invoker: &InvokerName, pointer: &str) -> Option<Span> {
         let of_plan = |descriptor: &&converse_config::EnsembleDescriptor| {

@@ -5,7 +5,6 @@ mod compare;
 mod conversation;
 mod count;
 mod dry_run;
-mod ending;
 mod gathered;
 mod output;
 mod round;
@@ -18,6 +17,7 @@ use converse_session::Session;
 
 use crate::adapters::secrets::Redactor;
 use crate::adapters::signals::{self, Interrupt};
+use crate::adapters::tape::Tape;
 use crate::args::{Ask, Format};
 use crate::attach::{self, Asked, Said};
 use crate::catalogue::Catalogue;
@@ -29,6 +29,7 @@ use crate::render::jsonl::JsonlRenderer;
 use crate::render::{End, Renderer as _};
 use crate::settings::{self, Files, Settings};
 use crate::stdin::{self, Bounds};
+use crate::turn::ending;
 use crate::world::World;
 
 use conversation::Sessions;
@@ -98,10 +99,11 @@ impl Run<'_> {
         let (files, warnings) = Files::read(self.world).checked()?;
         self.manners.warn_all(warnings);
         self.manners.redactor.learn(model::keys(&files, self.world)?);
-        if settings::shows_reasoning(self.args, &files) {
+        if settings::shows_reasoning(&self.args.talk, &files) {
             self.manners.progress.show_reasoning();
         }
-        let limit = settings::limits(self.args, &files).deadline;
+        self.load_tape()?;
+        let limit = settings::limits(&self.args.talk, &files).deadline;
         let deadline = limit.map(|limit| began + limit);
         if let Some(deadline) = deadline {
             interrupt.watch_deadline(deadline);
@@ -115,6 +117,17 @@ impl Run<'_> {
         let said = self.said(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
         let said = asked.into_iter().fold(said, Said::asking);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
+    }
+
+    fn load_tape(&self) -> Result<(), Failure> {
+        let Ask { talk, mcp_prompt, .. } = self.args;
+        let of = if talk.record.is_some() { "--record" } else { "--replay" };
+        if (talk.record.is_some() || talk.replay.is_some()) && (mcp_prompt.is_some() || self.only_looks()) {
+            let message =
+                format!("`{of}` is for a turn, and not for `--prompt`, `--dry-run` or `--count-tokens`");
+            return Err(Failure::usage("not-recordable", message));
+        }
+        Tape::load(talk, self.manners, self.world)
     }
 
     /// A prompt of a server, and the user's words; which of them are arguments of the prompt only the server knows.
@@ -136,7 +149,7 @@ impl Run<'_> {
         candidates: &[Candidate],
         bounds: attach::Bounds<'_>,
     ) -> Result<Said, Failure> {
-        let said = Said::new(words, &self.args.attach, self.world, bounds)?;
+        let said = Said::new(words, &self.args.talk.attach, self.world, bounds)?;
         for Candidate { settings, .. } in candidates {
             let model = &settings.model;
             said.fits(&model.endpoint, &model.facts, &model.id)?;
@@ -184,12 +197,12 @@ impl Run<'_> {
     }
 
     fn sessions(&self) -> Sessions<'_> {
-        Sessions { args: self.args, manners: self.manners, world: self.world }
+        Sessions { args: &self.args.talk, manners: self.manners, world: self.world }
     }
 
     /// The ensembles, checked as far as this run uses them; what is wrong elsewhere is told in a line each.
     fn catalogue(&self, settings: &Settings) -> Result<Catalogue, Failure> {
-        let catalogue = Catalogue::find(self.world, &self.args.places.ensembles);
+        let catalogue = Catalogue::find(self.world, &self.args.talk.places.ensembles);
         catalogue.select(settings.ensembles.as_deref())?;
         self.manners.warn_all(catalogue.lines());
         Ok(catalogue)

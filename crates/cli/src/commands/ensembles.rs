@@ -33,6 +33,7 @@ use call::Call;
 use check::Check;
 use show::Show;
 use trust::Trust;
+pub(crate) use trust::asked_in_passing;
 
 pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Result<(), Failure> {
     match command {
@@ -50,7 +51,7 @@ pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Resu
         Ensembles::Export(args) => export::run(args, manners, world),
         Ensembles::Init(args) => init::run(args, manners, world),
         Ensembles::Trust { hash, revoke, json } => {
-            let trust = Trust { hash: hash.as_deref(), as_json: *json, manners, world };
+            let trust = Trust { hash: hash.as_deref(), as_json: *json, manners, world, interrupt: None };
             if *revoke { trust.revoke() } else { trust.run() }
         }
         Ensembles::Login { name, places, no_browser, scope } => {

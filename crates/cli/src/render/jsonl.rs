@@ -93,6 +93,9 @@ pub(crate) enum Record<'a> {
     },
     #[serde(rename = "warning")]
     Warning { message: &'a str },
+    /// Tokens of a request, by estimate.
+    #[serde(rename = "context.condensed")]
+    ContextCondensed { covers: usize, tokens_before: u64, tokens_after: u64 },
     #[serde(rename = "answer")]
     Answer { value: &'a Value },
     #[serde(rename = "turn.committed")]
@@ -222,6 +225,11 @@ impl Sink for JsonlRenderer {
                 let (usage, cost) = (*usage, cost.map(dollars));
                 self.write(Record::Usage { model, usage, cost, cut: *cut, instead: *instead })
             }
+            Event::Condensed { condensed, before, after } => self.write(Record::ContextCondensed {
+                covers: condensed.covers,
+                tokens_before: *before,
+                tokens_after: *after,
+            }),
             Event::Answered(value) => self.write(Record::Answer { value }),
             Event::Committed { turn } => self.write(Record::TurnCommitted { turn: turn.0 }),
             Event::Delta(_)

@@ -8,10 +8,16 @@ pub(crate) mod junit;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod quoted;
-pub(crate) mod safe;
+pub(crate) mod safe {
+    //! Text of others made harmless.
+    pub(crate) use converse_screen::{is_unsafe, safe, safe_line};
+}
+pub(crate) mod size;
+pub(crate) mod stats;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod thoughts;
+pub(crate) mod transcript;
 
 use std::sync::{Mutex, MutexGuard};
 

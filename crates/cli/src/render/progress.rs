@@ -2,13 +2,14 @@
 //! user asked for more words (`-v`), which then are plain lines.
 
 mod connecting;
+mod house;
 mod several;
 mod thinking;
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
@@ -23,6 +24,8 @@ use crate::render::result_text;
 use crate::render::safe::safe_line;
 use crate::render::thoughts::Thoughts;
 
+use house::Away;
+pub(crate) use house::House;
 use several::Quiet;
 
 /// What is told, and how.
@@ -49,6 +52,8 @@ pub(crate) struct Progress {
     bars: MultiProgress,
     /// Lines that wait while somebody talks on the terminal; `None` while nobody does.
     waiting: Arc<Mutex<Option<Vec<String>>>>,
+    /// Who draws instead, if somebody does.
+    house: Arc<OnceLock<Arc<dyn House>>>,
     /// Whose progress it is, where several models are asked at once.
     label: Option<String>,
     state: Mutex<State>,
@@ -83,7 +88,8 @@ impl Progress {
         let bars = MultiProgress::with_draw_target(target);
         let reasoning = AtomicBool::new(style.reasoning);
         let state = Mutex::new(state);
-        Self { style, reasoning, redactor, bars, waiting: Arc::default(), label: None, state }
+        let (waiting, house) = Default::default();
+        Self { style, reasoning, redactor, bars, waiting, house, label: None, state }
     }
 
     /// What the model thinks is told too, unless nothing is.
@@ -107,10 +113,21 @@ impl Progress {
 
     /// Runs something that talks on the terminal itself.
     pub(crate) async fn suspended<T, F: Future<Output = T>>(&self, talk: impl FnOnce() -> F) -> T {
+        if let Some(house) = self.house() {
+            let mut away = Away::from(house);
+            let said = talk().await;
+            away.ended = true;
+            return said;
+        }
         self.hush();
         let _ = self.bars.clear();
         let _quiet = Quiet::of(self);
         talk().await
+    }
+
+    /// Stderr may be coloured.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.style.colour
     }
 
     fn line(&self, text: &str) {
@@ -121,6 +138,9 @@ impl Progress {
 
     /// Above what moves; or later, if somebody talks.
     fn say(&self, text: String) {
+        if self.told_house(text.trim_end()) {
+            return;
+        }
         if self.label.is_none() {
             self.hush();
         }
@@ -268,12 +288,20 @@ fn short(elapsed: Duration) -> String {
 
 impl Sink for Progress {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        if self.house().is_some() {
+            return Ok(());
+        }
         match event {
             Event::Requested { model, .. } => self.think(model),
             Event::Delta(Delta::Reasoning(text)) => self.reason(text),
             Event::Delta(Delta::Text(text)) => self.write(text),
             Event::Deciding(_) | Event::Done(_) => self.hush(),
             Event::Warned(message) => self.warn(message),
+            Event::Condensed { before, after, .. } if !self.style.quiet => {
+                let told =
+                    format!("the older part was summarised for the model: ~{before} → ~{after} tokens");
+                self.say(format!("note: {}\n", self.labelled(&told)));
+            }
             Event::Restarted(restart) => {
                 self.forget_thoughts();
                 let (reason, wait) = (self.brief(restart.reason, 160), short(restart.delay));

@@ -13,7 +13,7 @@ use converse_session::{LOCK_PATIENCE, lock_within};
 use rustix::fs::OFlags;
 
 /// Makes it, and those above it that are missing.
-pub(super) fn private_dir(path: &Path) -> io::Result<()> {
+pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     if fs::metadata(path)?.permissions().mode() & 0o7777 != 0o700 {
         fs::set_permissions(path, Permissions::from_mode(0o700))?;

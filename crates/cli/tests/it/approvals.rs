@@ -66,7 +66,7 @@ fn an_answer_for_just_these_arguments_is_asked_for_once() {
 #[test]
 fn an_answer_for_the_tool_is_for_that_tool_only() {
     let env = TestEnv::new();
-    // All at once: what is waiting when the answer comes is not asked about again, unless it is another tool.
+    // One by one: what is waiting when the answer comes is not asked about again, unless it is another tool.
     let edit = |path: &str| ("io__edit_file", json!({ "path": path, "old_text": "x", "new_text": "y" }));
     let script = vec![
         calls([writes("a"), writes("b"), edit("first")]),
@@ -74,12 +74,14 @@ fn an_answer_for_the_tool_is_for_that_tool_only() {
         text("Done."),
     ];
     let (env, mut terminal, provider) = asked(env, script);
+    terminal.shows("o = one by one");
+    terminal.types("o\n");
     let first = terminal.shows(FURTHER).to_owned();
     let (tool, other) = ("allow io.write_file?", "allow io.edit_file?");
     assert_eq!((count(&first, tool), count(&first, other)), (1, 0), "{first}");
     terminal.types("t\n");
-    for path in ["\"first\"", "\"second\""] {
-        terminal.shows(path);
+    for question in ["allow io.edit_file? (3 of 3)", "\"second\""] {
+        terminal.shows(question);
         terminal.types("n\n");
     }
     let screen = terminal.shows("Done.").to_owned();
@@ -113,11 +115,11 @@ fn where_no_answer_can_be_kept_none_is_offered() {
     let (env, mut terminal, _provider) = asked(env, vec![calls([writes("a")]), text("Done.")]);
     let question = terminal.shows("n WHY = no").to_owned();
     assert!(question.contains("config.toml:1") && question.contains("(look twice)"), "{question}");
-    assert!(!question.contains(FURTHER) && !question.contains("r = this"), "{question}");
+    assert!(!question.contains(FURTHER) && !question.contains("for the rest of this run"), "{question}");
     for letter in ["a", "t", "r"] {
         terminal.types(&format!("{letter}\n"));
     }
-    terminal.shows("please answer y or n: ");
+    terminal.shows("please answer y or n, e: ");
     terminal.types("n\n");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
@@ -126,7 +128,7 @@ fn where_no_answer_can_be_kept_none_is_offered() {
     let env = TestEnv::new().var("SOME_TOKEN", "canary-0123456789");
     let secret = ("io__write_file", json!({ "path": "a", "content": "it is canary-0123456789." }));
     let (env, mut terminal, _provider) = asked(env, vec![calls([secret]), text("Done.")]);
-    let question = terminal.shows("r = this tool").to_owned();
+    let question = terminal.shows("for the rest of this run").to_owned();
     assert!(!question.contains(FURTHER) && !question.contains("t = always"), "{question}");
     terminal.types("y\n");
     terminal.shows("Done.");
@@ -227,7 +229,7 @@ fn nothing_is_kept_for_what_nobody_has_trusted() {
          builtin = \"write_file\"\narguments = { type = \"object\", properties = { path = { type = \"string\" }, content = { type = \"string\" } } }\n",
     );
     let mut terminal = Terminal::run(&env, &["ensembles", "call", "notes.add", "path=a", "content=b"]);
-    let question = terminal.shows("r = this tool").to_owned();
+    let question = terminal.shows("for the rest of this run").to_owned();
     assert!(!question.contains(FURTHER) && !question.contains("t = always"), "{question}");
     terminal.types("r\n");
     assert_eq!(terminal.ends(), 0);

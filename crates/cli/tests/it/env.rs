@@ -1,5 +1,8 @@
 //! A place of its own for each test: an empty environment, a home, a working directory.
 
+#[path = "canary.rs"]
+pub(crate) mod canary;
+
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct TestEnv {
     dir: tempfile::TempDir,
     vars: Vec<(String, String)>,
+}
+
+/// The one that was built with the tests, or the one that `CONVERSE_BINARY` names.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("CONVERSE_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_converse").into()).into()
 }
 
 /// How a run ended.
@@ -43,16 +51,17 @@ impl Ran {
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = canary::place();
         for name in ["home", "work"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
         let home = dir.path().join("home").display().to_string();
-        let vars = vec![
+        let mut vars = canary::variables();
+        vars.extend([
             ("HOME".to_owned(), home),
             ("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()),
             ("LANG".to_owned(), "C.UTF-8".to_owned()),
-        ];
+        ]);
         Self { dir, vars }
     }
 
@@ -83,12 +92,16 @@ impl TestEnv {
         let path = self.path(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
+        canary::wrote(&path, text);
         path
     }
 
     pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_converse"));
-        command.args(args).env_clear().envs(self.vars.iter().cloned()).current_dir(self.path("work"));
+        let args: Vec<_> = args.into_iter().collect();
+        let words: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        let mut command = Command::new(binary());
+        canary::trace(&mut command, &words);
+        command.args(words).env_clear().envs(self.vars.iter().cloned()).current_dir(self.path("work"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -115,7 +128,7 @@ impl TestEnv {
             .env_clear()
             .envs(self.vars.iter().cloned())
             .current_dir(self.path("work"));
-        command.env("converse", env!("CARGO_BIN_EXE_converse"));
+        command.env("converse", binary());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         wait(command.spawn().unwrap())
     }
@@ -167,7 +180,9 @@ fn watch(mut child: Child, mut look: impl FnMut(u32)) -> Ran {
     };
     use std::os::unix::process::ExitStatusExt as _;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
-    Ran { code, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let stderr = canary::heard(&stdout, stderr);
+    Ran { code, stdout, stderr }
 }
 
 fn drain(pipe: Option<impl std::io::Read + Send + 'static>) -> std::thread::JoinHandle<String> {

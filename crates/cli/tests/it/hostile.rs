@@ -1,7 +1,14 @@
 //! A repository that somebody cloned and nobody has looked at: it starts nothing, contacts nothing, is allowed nothing and
-//! learns nothing before it is trusted.
+//! learns nothing before it is trusted. And whoever's words they are, on a terminal they are text.
 
+mod files;
+mod models;
 mod reach;
+mod repl;
+mod servers;
+mod sessions;
+mod shown;
+mod web;
 
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

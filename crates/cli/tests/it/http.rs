@@ -88,7 +88,10 @@ fn read(stream: &TcpStream) -> std::io::Result<Request> {
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line)?;
+        if reader.read_line(&mut line)? == 0 {
+            // Whoever asked is gone.
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_owned(), value.trim().to_owned()));
     }

@@ -84,6 +84,8 @@ impl Provider {
     pub(crate) fn env(&self, env: TestEnv) -> TestEnv {
         let base = format!("http://127.0.0.1:{}", self.port);
         let versioned = format!("{base}/v1");
+        let env =
+            crate::env::canary::keys().into_iter().fold(env, |env, (name, value)| env.var(&name, value));
         match self.model.split('/').next().unwrap() {
             "anthropic" => env.var("ANTHROPIC_BASE_URL", base).var("ANTHROPIC_API_KEY", KEY),
             "gemini" => env.var("GEMINI_BASE_URL", base).var("GEMINI_API_KEY", KEY),
@@ -101,6 +103,18 @@ impl Provider {
 
     pub(crate) fn model(&self) -> &str {
         &self.model
+    }
+
+    /// Begins anew, with another script.
+    pub(crate) fn plays(&self, script: impl IntoIterator<Item = impl Into<Line>>) {
+        let script = script.into_iter().map(Into::into).collect();
+        *self.state.lock().unwrap() = State { script, ..State::default() };
+    }
+
+    /// What a strict vendor would not have accepted so far.
+    #[allow(dead_code, reason = "of the kill loop, which shares this file")]
+    pub(crate) fn breaches(&self) -> Vec<String> {
+        self.state.lock().unwrap().breaches.clone()
     }
 
     pub(crate) fn requests(&self) -> Vec<Value> {

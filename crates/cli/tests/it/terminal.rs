@@ -36,7 +36,9 @@ impl Terminal {
         let (sender, screen) = channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
+            let mut kept = crate::env::canary::screen();
             while let Ok(count @ 1..) = display.read(&mut buffer) {
+                crate::env::canary::saw(&mut kept, &buffer[..count]);
                 if sender.send(buffer[..count].to_vec()).is_err() {
                     return;
                 }
@@ -60,6 +62,28 @@ impl Terminal {
 
     pub(crate) fn types(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Awaits its end: how it ended, and everything that was shown.
+    pub(crate) fn ends_showing(self) -> (i32, String) {
+        let Self { screen, mut seen, child, .. } = self;
+        let code = wait(child).code;
+        // Nobody holds the other end any more, so this ends too.
+        while let Ok(bytes) = screen.recv_timeout(Duration::from_secs(5)) {
+            seen.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        (code, seen)
+    }
+
+    /// What is shown from now on is looked at alone.
+    pub(crate) fn forgets(&mut self) {
+        self.seen.clear();
+    }
+
+    /// As Ctrl-C does.
+    pub(crate) fn interrupts(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     }
 
     pub(crate) fn ends(self) -> i32 {

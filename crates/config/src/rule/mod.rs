@@ -119,6 +119,29 @@ impl Binding {
 }
 
 impl Rule {
+    /// It holds whatever the arguments are.
+    pub fn is_unconditional(&self) -> bool {
+        matches!(self.conditions, Conditions::None)
+    }
+
+    /// Those that it holds for alone, if it was given for just these.
+    pub fn arguments(&self) -> Option<&Map<String, Value>> {
+        match &self.conditions {
+            Conditions::Exactly(arguments) => Some(arguments),
+            Conditions::None | Conditions::All(_) => None,
+        }
+    }
+
+    /// Does it hold only while the tool is the one that somebody saw?
+    pub fn is_bound(&self) -> bool {
+        self.binding.is_some()
+    }
+
+    /// Was it typed for this run, rather than kept in a file?
+    pub fn is_for_this_run(&self) -> bool {
+        self.this_run
+    }
+
     /// A pattern is a glob over `ensemble.invoker`: `*` and `?` match any characters. Without a dot it means the
     /// whole ensemble (`weather` = `weather.*`).
     pub fn new(

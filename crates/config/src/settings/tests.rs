@@ -38,6 +38,11 @@ retry_cap = 6
 retry_total = 7
 max_retries = 0
 
+[context]
+compact = false
+compact_at = 0.5
+lazy_tools = 0
+
 [permissions]
 allow = [\"weather.*\"]
 ask = [\"io\"]
@@ -65,6 +70,8 @@ enabled = false
 
 [sandbox]
 method = \"bubblewrap\"
+[repl]
+vi = true
 ";
 
 #[test]
@@ -77,7 +84,7 @@ fn a_full_file_is_read() {
         (Some("be brief"), Some(true), Some(false))
     );
     assert_eq!(plan.sandbox, Some(SandboxMethod::Bubblewrap));
-    assert_eq!(plan.show_reasoning, Some(true));
+    assert_eq!((plan.show_reasoning, plan.vi), (Some(true), Some(true)));
     let (deadline, max_cost) = (Some(Duration::from_secs(90)), Some(Cost(500_000)));
     assert_eq!(
         plan.limits,
@@ -85,6 +92,8 @@ fn a_full_file_is_read() {
     );
     assert_eq!(plan.bounds, LimitsPlan::default());
     let millis = |millis| Some(Duration::from_millis(millis));
+    let (compact, compact_at, lazy_tools) = (Some(false), Some(0.5), Some(0.0));
+    assert_eq!(plan.context, ContextPlan { compact, compact_at, lazy_tools });
     assert_eq!(
         plan.timeouts,
         TimeoutsPlan {
@@ -106,9 +115,9 @@ fn a_full_file_is_read() {
     assert_eq!(
         rules,
         [
-            ("weather.*", Permission::Allow, "s.toml:22"),
-            ("io", Permission::Ask, "s.toml:23"),
-            ("*.delete_*", Permission::Deny, "s.toml:24"),
+            ("weather.*", Permission::Allow, "s.toml:27"),
+            ("io", Permission::Ask, "s.toml:28"),
+            ("*.delete_*", Permission::Deny, "s.toml:29"),
         ]
     );
     let subject = Subject {
@@ -151,15 +160,17 @@ fn a_project_may_only_tighten() {
         [
             "project-scope 3:1",
             "project-scope 11:2",
-            "project-scope 22:1",
-            "project-scope 26:2",
-            "project-scope 43:2",
-            "project-scope 46:2"
+            "project-scope 21:2",
+            "project-scope 27:1",
+            "project-scope 31:2",
+            "project-scope 48:2",
+            "project-scope 51:2",
+            "project-scope 53:2"
         ]
     );
-    assert_eq!(plan.timeouts, TimeoutsPlan::default());
+    assert_eq!((plan.timeouts, plan.context), (TimeoutsPlan::default(), ContextPlan::default()));
     assert!(plan.providers.is_empty() && plan.audit.is_none() && plan.sandbox.is_none());
-    assert!(plan.show_reasoning.is_none());
+    assert!(plan.show_reasoning.is_none() && plan.vi.is_none());
     assert!(plan.rules.iter().all(|rule| rule.permission > Permission::Allow));
     assert_eq!(plan.rules.len(), 2);
     assert_eq!(plan.limits, LimitsPlan::default());
@@ -191,7 +202,12 @@ fn mistakes_are_pointed_at() {
         ("[limits]\nmax_cost = 0\n", "out-of-range 2:12"),
         ("[limits]\nmax_cost = \"1\"\n", "wrong-type 2:12"),
         ("show_reasoning = 1\n", "wrong-type 1:18"),
+        ("[repl]\nvi = \"yes\"\n", "wrong-type 2:6"),
         ("[timeouts]\nconnect = 1.5\n", "wrong-type 2:11"),
+        ("[context]\ncompact = 1\n", "wrong-type 2:11"),
+        ("[context]\ncompact_at = 0.96\n", "out-of-range 2:14"),
+        ("[context]\nlazy_tools = -0.1\n", "out-of-range 2:14"),
+        ("[context]\nlazy = true\n", "unknown-key 2:1"),
         ("[timeouts]\nconnect = 0\n", "out-of-range 2:11"),
         ("[permissions]\ndeny = [\"io.[\"]\n", "bad-pattern 2:9"),
         ("[permissions]\ndeny = \"io\"\n", "wrong-type 2:8"),
@@ -234,6 +250,7 @@ fn files_are_laid_over_each_other() {
     assert_eq!(merged.model.as_deref(), Some("x/y"));
     assert_eq!(merged.system.as_deref(), Some("be brief"));
     assert_eq!(merged.rules.len(), 4);
+    assert_eq!(merged.context.compact_at, Some(0.5));
     assert_eq!(merged.timeouts.connect, Some(Duration::from_millis(1000)));
     assert_eq!(merged.limits.max_iterations, Some(10));
     let effective = merged.limits.bounded_by(merged.bounds);

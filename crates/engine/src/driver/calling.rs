@@ -20,30 +20,51 @@ impl Driver<'_> {
                 return Ok(());
             }
         }
-        let tools = &self.engine.roster.offer().declarations;
+        let offer = self.engine.roster.offer();
         self.conversation.called();
         let turn = self.conversation.transcript().next_turn();
         let iteration = self.conversation.iterations();
+        let mut was_too_long = false;
         loop {
             let (route, next) = self.engine.routes_from(self.route);
+            let tools = &*self.tools(&offer, route)?;
+            let Some(estimated) = self.make_room(tools).await? else { return Ok(()) };
             self.ports.emit(&Event::Requested { turn, iteration, model: &route.model, tools })?;
-            let transcript = self.conversation.transcript();
-            let news = self.degrading.news(self.engine, (self.route, route), transcript);
-            news.iter().try_for_each(|news| self.ports.emit(&Event::Warned(news)))?;
+            self.tell_degraded(route)?;
+            let view = self.conversation.view();
             let (engine, ports, instead) = (self.engine, self.ports, self.instead());
             let instead = instead.as_deref();
-            let exchange = Exchange { engine, route, ports, transcript, tools, turn, instead };
+            let (controls, note, can_take_back) =
+                (&route.controls, engine.note.as_deref(), engine.can_take_back);
+            let exchange = Exchange {
+                engine,
+                route,
+                ports,
+                view: &view,
+                controls,
+                note,
+                can_take_back,
+                tools,
+                turn,
+                instead,
+            };
             let (mut shown, mut bill) = (Shown::default(), self.conversation.bill());
+            let mut halt = None;
             let outcome = tokio::select! {
                 replied = exchange.run(&mut shown, &mut self.seals, &mut bill) => replied.map_err(Some),
                 ending = halted(self.engine, self.cancel) => {
-                    self.conversation.end(ending);
+                    halt = Some(ending);
                     Err(None)
                 }
             };
+            drop(view);
+            if let Some(ending) = halt {
+                self.conversation.end(ending);
+            }
             let error = match outcome {
                 Ok(reply) => {
                     self.conversation.settled(&bill);
+                    self.counted(estimated, reply.usage.input);
                     let warnings = [written::warning(&reply, tools, route), odd::warning(&reply, route)];
                     self.take(reply)?;
                     let mut warnings = warnings.iter().flatten();
@@ -51,6 +72,15 @@ impl Driver<'_> {
                 }
                 Err(error) => error,
             };
+            let too_long = error.as_ref().is_some_and(|error| error.trouble.is_too_long());
+            if too_long && !was_too_long && self.engine.care.compact && !shown.is_final(can_take_back) {
+                was_too_long = true;
+                bill.pay(ports, route, instead)?;
+                self.conversation.settled(&bill);
+                if self.make_shorter(tools, estimated).await? {
+                    continue;
+                }
+            }
             let next = next.filter(|_| {
                 let passes = error.as_ref().is_some_and(|error| error.trouble.is_the_servers());
                 passes && !shown.is_final(self.engine.can_take_back)
@@ -83,7 +113,7 @@ impl Driver<'_> {
     }
 
     /// The route that is asked, if it is not the first.
-    fn instead(&self) -> Option<String> {
+    pub(super) fn instead(&self) -> Option<String> {
         (self.route > 0).then(|| self.engine.routes_from(self.route).0.id())
     }
 

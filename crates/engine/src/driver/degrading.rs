@@ -1,36 +1,29 @@
 //! What of the conversation a model is not shown as it is: the user hears of every piece, once in a run.
 
-use std::collections::HashSet;
-
-use converse_canister::{Digest, Transcript};
 use converse_provider::{Prompt, degraded};
 
-use crate::{Engine, Route};
+use super::Driver;
+use crate::{Event, Route, SinkError};
 
-#[derive(Debug, Default)]
-pub(super) struct Degrading {
-    told: HashSet<(usize, Digest, Option<String>)>,
-}
-
-impl Degrading {
+impl Driver<'_> {
     /// A sentence for each piece that is new to the user.
-    pub(super) fn news(
-        &mut self,
-        engine: &Engine<'_>,
-        (index, route): (usize, &Route<'_>),
-        transcript: &Transcript,
-    ) -> Vec<String> {
+    pub(super) fn tell_degraded(&mut self, route: &Route<'_>) -> Result<(), SinkError> {
         let prompt = Prompt {
             model: &route.model,
             // All of it, each time: newer pieces may take the room of older ones.
-            view: transcript.as_slice(),
+            view: &self.conversation.view(),
             tools: &[],
             controls: &route.controls,
             facts: &route.facts,
-            blobs: engine.blobs,
+            blobs: self.engine.blobs,
         };
-        let found = degraded(&prompt, &route.endpoint).into_iter();
-        let new = found.filter(|one| self.told.insert((index, one.digest, one.name.clone())));
-        new.map(|one| one.told(&route.endpoint, &route.model)).collect()
+        let found = degraded(&prompt, &route.endpoint);
+        for one in found {
+            let key = (route.id(), one.digest, one.name.clone());
+            if self.conversation.upkeep_mut().told_of.insert(key) {
+                self.ports.emit(&Event::Warned(&one.told(&route.endpoint, &route.model)))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -21,6 +21,8 @@ pub struct Record {
     pub session: Option<String>,
     /// For whom, where somebody else calls through us: as it says of itself.
     pub client: Option<String>,
+    /// Nothing runs: what it once came to is given again.
+    pub replayed: bool,
     pub invocation: InvocationId,
     /// As it was asked for: `ensemble__invoker`.
     pub tool: String,
@@ -68,6 +70,8 @@ pub(super) struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    replayed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     invocation: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
@@ -104,6 +108,7 @@ impl Record {
         let named = Line {
             session: self.session.as_deref(),
             client: self.client.as_ref().map(|client| client.chars().take(NAME).collect()),
+            replayed: self.replayed.then_some(true),
             invocation: Some(self.invocation.as_str()),
             tool: Some(self.tool.chars().take(NAME).collect()),
             ..Line::default()

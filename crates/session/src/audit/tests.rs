@@ -19,6 +19,7 @@ fn happens(happened: Happened) -> Record {
     Record {
         session: Some("s".to_owned()),
         client: None,
+        replayed: false,
         invocation,
         tool: "io__write_file".to_owned(),
         happened,

@@ -8,6 +8,7 @@ use converse_config::{Approval, BadPattern, Binding, Permission, Rule};
 use converse_ensemble::{Pending, Rules};
 use serde_json::Value;
 
+use super::editing::Editing;
 use crate::adapters::secrets::Redactor;
 use crate::approvals::Approvals;
 use crate::world::World;
@@ -19,6 +20,7 @@ const MAX_ARGUMENTS: usize = 8 * 1024;
 pub(crate) struct Memory {
     pub(crate) rules: Rules,
     pub(crate) redactor: Redactor,
+    pub(super) editing: Editing,
     kept: Option<Approvals>,
     cwd: Option<String>,
 }
@@ -50,10 +52,6 @@ impl Offered {
             Reach::Run => self.run,
         }
     }
-
-    pub(super) fn is_any(self) -> bool {
-        self.arguments || self.tool || self.run
-    }
 }
 
 impl Memory {
@@ -61,6 +59,7 @@ impl Memory {
         Self {
             rules: rules.clone(),
             redactor: redactor.clone(),
+            editing: Editing::of(world),
             kept: Approvals::of(world),
             cwd: world.cwd.to_str().map(str::to_owned),
         }

@@ -47,18 +47,13 @@ pub(crate) struct OneOf<'a> {
 }
 
 impl OneOf<'_> {
-    async fn one(&self, answers: &mut Answers, pending: &Pending, place: (usize, usize)) -> Decision {
+    fn key(&self, answers: &mut Answers, pending: &Pending) -> (String, usize) {
         let call = json!([pending.tool(), pending.binding().definition, pending.arguments()]);
         let key = canonical(&call);
         let asked = answers.asked.entry((self.caller, key.clone())).or_default();
         let key = (key, *asked);
         *asked += 1;
-        if let Some(decision) = answers.given.get(&key) {
-            return decision.clone();
-        }
-        let decision = self.all.terminal.one(pending, place, self.who).await;
-        answers.given.insert(key, decision.clone());
-        decision
+        key
     }
 }
 
@@ -66,11 +61,13 @@ impl Approver for OneOf<'_> {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
         async move {
             let mut answers = self.all.answers.lock().await;
-            let mut decisions = Vec::with_capacity(pending.len());
-            for (index, one) in pending.iter().enumerate() {
-                decisions.push(self.one(&mut answers, one, (index + 1, pending.len())).await);
-            }
-            decisions
+            let keys: Vec<_> = pending.iter().map(|one| self.key(&mut answers, one)).collect();
+            let new = pending.iter().zip(&keys).filter(|(_, key)| !answers.given.contains_key(key));
+            let (new, of_new): (Vec<&Pending>, Vec<_>) = new.map(|(one, key)| (one, key.clone())).unzip();
+            let decisions = self.all.terminal.all(&new, self.who).await;
+            answers.given.extend(of_new.into_iter().zip(decisions));
+            let given = |key| answers.given.get(key).cloned().unwrap_or_else(|| super::deny(None));
+            keys.iter().map(given).collect()
         }
         .boxed()
     }

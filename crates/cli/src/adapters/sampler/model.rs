@@ -8,7 +8,8 @@ use converse_canister::{
     Arguments, Assistant, Canister, Content, Cost, Decision, NoBlobs, Stop, Supervisor, Transcript, User,
 };
 use converse_engine::{
-    Approver, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route, Timeouts, converse,
+    Approver, Care, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route, Timeouts,
+    converse,
 };
 use converse_ensemble::{Answer, Artefacts, Context, Invocable, InvokeError, Pending, Roster, Rules, Tab};
 use converse_provider::{Controls, processor_of};
@@ -17,6 +18,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::purse::{Purse, most};
+use crate::adapters::tape::Tape;
 use crate::settings::Settings;
 use crate::world::World;
 use crate::{model, wiring};
@@ -32,6 +34,7 @@ pub(super) struct Model {
     timeouts: Timeouts,
     retry: RetryPolicy,
     connect_timeout: Duration,
+    tape: Tape,
     /// What may still be spent.
     cost: Option<Cost>,
     tab: Tab,
@@ -48,6 +51,7 @@ impl Model {
             timeouts: settings.timeouts,
             retry: settings.retry,
             connect_timeout: settings.connect_timeout,
+            tape: settings.tape.clone(),
             cost: left,
             tab,
             unknown,
@@ -63,7 +67,7 @@ impl Model {
             conversation.say(canister).map_err(|error| failed(&error))?;
         }
         let before = conversation.transcript().as_slice().len();
-        let wire = wiring::wire(&self.model, self.connect_timeout);
+        let wire = wiring::wire(&self.model, self.connect_timeout, &self.tape);
         let endpoint = &self.model.endpoint;
         let route = Route {
             endpoint: endpoint.clone(),
@@ -84,6 +88,7 @@ impl Model {
             answer: None,
             timeouts: self.timeouts,
             retry: self.retry,
+            care: Care::NONE,
             can_take_back: true,
             deadline: Some(context.deadline.into()),
         };

@@ -14,7 +14,7 @@ const MOST: usize = 8;
 impl Run<'_> {
     /// One, or several that are compared: each once.
     pub(super) fn candidates(&self, files: &SettingsPlan) -> Result<Vec<Candidate>, Failure> {
-        let asked = self.args.model.as_slice();
+        let asked = self.args.talk.model.as_slice();
         if asked.len() > MOST {
             let message = format!("at most {MOST} models can be compared; {} are named", asked.len());
             return Err(Failure::usage("too-many-models", message));
@@ -39,12 +39,12 @@ impl Run<'_> {
     pub(super) fn would_compare(&self) -> bool {
         let goes_on =
             || matches!(self.sessions().named(), Ok(Named::Several(group)) if group.members.len() > 1);
-        self.args.model.len() > 1 || (self.args.model.is_empty() && goes_on())
+        self.args.talk.model.len() > 1 || (self.args.talk.model.is_empty() && goes_on())
     }
 
     /// Those of the last comparison: all that are left, or the ones that are named.
     fn members(&self, group: &Group, files: &SettingsPlan) -> Result<Vec<Candidate>, Failure> {
-        let asked = self.args.model.as_slice();
+        let asked = self.args.talk.model.as_slice();
         let members = group.members.as_slice();
         if asked.is_empty() {
             let gone = |model| format!("warning: of the last comparison the session of `{model}` is gone");
@@ -73,13 +73,15 @@ impl Run<'_> {
         files: &SettingsPlan,
     ) -> Result<Candidate, Failure> {
         let model = session.metadata.model.as_deref();
-        let settings = Settings::resolve(self.args, compared, files, model, self.world)?;
+        let schema = self.args.schema.as_deref();
+        let settings = Settings::resolve(&self.args.talk, schema, compared, files, model, self.world)?;
         Ok(Candidate { settings, session: Some(session.id.to_string()), continued: Some(session) })
     }
 
     fn fresh(&self, compared: Option<&String>, files: &SettingsPlan) -> Result<Candidate, Failure> {
         let compared = compared.map(String::as_str);
-        let settings = Settings::resolve(self.args, compared, files, None, self.world)?;
+        let schema = self.args.schema.as_deref();
+        let settings = Settings::resolve(&self.args.talk, schema, compared, files, None, self.world)?;
         Ok(Candidate { settings, continued: None, session: None })
     }
 }

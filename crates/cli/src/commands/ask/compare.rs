@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::round::{Ended, Round};
-use super::{Begun, Candidate, Run, ending};
+use super::{Begun, Candidate, Run};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::render::End;
@@ -15,6 +15,7 @@ use crate::render::compare::{Compared, Report, sections, terminal};
 use crate::render::json::{JsonRenderer, write_line};
 use crate::render::jsonl::{JsonlRenderer, Record};
 use crate::render::output::write_stdout;
+use crate::turn::ending;
 
 /// One of the models, and how it ended.
 struct Told<'a> {

@@ -1,13 +1,14 @@
 //! The conversation that the turn belongs to: a new one, the last one, a named one; kept or not.
 
-use converse_canister::{Canister, Supervisor, Transcript};
-use converse_session::{Metadata, Session, Store, Uuid, new_id};
+use converse_canister::Transcript;
+use converse_session::{Metadata, Session, Uuid, new_id};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Candidate;
-use crate::args::Ask;
+use crate::args::Talk;
 use crate::failure::Failure;
 use crate::manners::Manners;
+use crate::turn::sessions;
 use crate::world::World;
 
 /// The conversation so far, and where it is kept, if it is.
@@ -17,7 +18,7 @@ pub(super) struct Keeping {
 }
 
 pub(super) struct Sessions<'a> {
-    pub(super) args: &'a Ask,
+    pub(super) args: &'a Talk,
     pub(super) manners: &'a Manners,
     pub(super) world: &'a World,
 }
@@ -49,8 +50,7 @@ impl Sessions<'_> {
         if !self.args.continue_last && self.args.session.is_none() {
             return Ok(Named::None);
         }
-        let none = || Failure::usage("no-such-session", "without a home there are no sessions");
-        let store = self.store().ok_or_else(none)?;
+        let store = sessions::required(self.world)?;
         if let Some(text) = &self.args.session {
             return Ok(Named::One(store.resolve(text)?));
         }
@@ -84,12 +84,7 @@ impl Sessions<'_> {
 
     /// The session, open and repaired.
     pub(super) fn open(&self, id: Uuid) -> Result<Session, Failure> {
-        let none = || Failure::usage("no-such-session", "without a home there are no sessions");
-        let store = self.store().ok_or_else(none)?;
-        let session = store.open(id, World::now())?;
-        let repairs = session.loaded.repairs.iter();
-        self.manners.warn_all(repairs.map(|repair| format!("warning: session {id}: {repair}")));
-        Ok(session)
+        sessions::open(id, self.manners, self.world)
     }
 
     /// Where each candidate's conversation is kept: new sessions, of one tag if they are compared, or none: a run that
@@ -121,19 +116,8 @@ impl Sessions<'_> {
         candidates.iter_mut().enumerate().map(&mut keep).collect()
     }
 
-    fn store(&self) -> Option<Store> {
-        self.world.data_dir().map(|dir| Store::new(dir.join("sessions")))
-    }
-
     fn create(&self, now: Timestamp, together: Option<&Together>) -> Option<Session> {
-        let Some(store) = self.store() else {
-            self.manners.warn("warning: no home directory: this session is not kept");
-            return None;
-        };
-        let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
-        let created = store.create(new_id(now, &World::random_bytes()), program, now);
-        let warn = |error: &_| self.manners.warn(&format!("warning: this session is not kept: {error}"));
-        let mut session = created.inspect_err(warn).ok()?;
+        let mut session = sessions::create(now, self.manners, self.world)?;
         if let Some(Together { tag, models }) = together {
             session.metadata.tags.push(tag.clone());
             session.metadata.compared.clone_from(models);
@@ -162,15 +146,4 @@ fn goes_on(mut session: Session, leaves: bool) -> Keeping {
     }
     let transcript = std::mem::take(&mut session.loaded.transcript);
     Keeping { transcript, session: Some(session) }
-}
-
-/// The system text, if it is new to the conversation, and what the user says.
-pub(super) fn opening(transcript: &Transcript, system: Option<&str>, said: Vec<Canister>) -> Vec<Canister> {
-    let last = transcript.as_slice().iter().rev().find_map(|canister| match canister {
-        Canister::Supervisor(supervisor) => Some(supervisor.text.as_str()),
-        _ => None,
-    });
-    let new = system.filter(|text| Some(*text) != last);
-    let supervisor = new.map(|text| Canister::Supervisor(Supervisor { text: text.to_owned() }));
-    supervisor.into_iter().chain(said).collect()
 }

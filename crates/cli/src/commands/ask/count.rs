@@ -89,7 +89,7 @@ impl Round<'_> {
 
     async fn ask(&self, settings: &Settings, request: http::Request<Bytes>) -> Result<Counted, Failure> {
         let (endpoint, bytes) = (&settings.model.endpoint, request.body().len());
-        let wire = wiring::wire(&settings.model, settings.connect_timeout);
+        let wire = wiring::wire(&settings.model, settings.connect_timeout, &settings.tape);
         let patience = settings.timeouts.first_byte;
         let answered = timeout(patience, async {
             let (head, mut body) = wire.send(request, &endpoint.auth).await?.into_parts();

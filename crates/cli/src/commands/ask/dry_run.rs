@@ -1,12 +1,11 @@
 //! `--dry-run`: the request that would be sent, as one JSON object, without the key; of several models one object each.
 
-use converse_canister::Transcript;
-use converse_engine::{Conversation, noted, told};
+use converse_canister::{Condensed, Transcript};
+use converse_engine::{Conversation, noted, offered, told};
 use converse_ensemble::Offer;
 use converse_provider::{AuthScheme, Prompt, processor_of};
 use serde_json::{Map, Value, json};
 
-use super::conversation::opening;
 use super::round::{Round, common};
 use super::{Candidate, internal};
 use crate::adapters::contents::Kept;
@@ -16,6 +15,7 @@ use crate::block_on;
 use crate::failure::{Failure, Kind};
 use crate::render::output::write_json;
 use crate::settings::Settings;
+use crate::turn::opening;
 
 impl Round<'_> {
     pub(super) fn dry_run(&self, candidates: &mut [Candidate]) -> Result<(), Failure> {
@@ -56,8 +56,12 @@ impl Round<'_> {
         })??;
         let seen = Seen { offer: &offer, note: note.as_deref(), contents: &contents, said: &said };
         let made = candidates.iter_mut().map(|candidate| {
-            let transcript = candidate.continued.take().map(|session| session.loaded.transcript);
-            self.with_prompt(&candidate.settings, transcript.unwrap_or_default(), &seen, &each)
+            let mut session = candidate.continued.take();
+            let said = session.as_mut().map(|session| {
+                let loaded = &mut session.loaded;
+                (std::mem::take(&mut loaded.transcript), loaded.condensed.take())
+            });
+            self.with_prompt(&candidate.settings, said.unwrap_or_default(), &seen, &each)
         });
         made.collect()
     }
@@ -65,23 +69,26 @@ impl Round<'_> {
     fn with_prompt<T>(
         &self,
         settings: &Settings,
-        transcript: Transcript,
+        (transcript, condensed): (Transcript, Option<Condensed>),
         seen: &Seen<'_>,
         each: impl Fn(&Prompt<'_>, &Settings) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut conversation = Conversation::resume(transcript, settings.limits);
+        let mut conversation = Conversation::resume(transcript, settings.limits).with_condensed(condensed);
         let next = conversation.transcript().next_turn();
         let said = seen.said.canisters(&seen.contents.held(), seen.contents, next)?;
         for canister in opening(conversation.transcript(), settings.system.as_deref(), said) {
             conversation.say(canister).map_err(internal)?;
         }
         let model = &settings.model;
-        let offers = !seen.offer.declarations.is_empty();
+        let canisters = conversation.transcript().as_slice();
+        let tools = offered(seen.offer, canisters, &settings.care, &model.facts);
+        let offers = !tools.is_empty();
         let told = told(&settings.controls, &model.endpoint, &model.facts, offers, seen.note);
+        let view = conversation.view();
         let asked = Prompt {
             model: &model.name,
-            view: &noted(conversation.transcript().as_slice(), told.note.as_deref()),
-            tools: &seen.offer.declarations,
+            view: &noted(&view, told.note.as_deref()),
+            tools: &tools,
             controls: &told.controls,
             facts: &settings.model.facts,
             blobs: seen.contents,

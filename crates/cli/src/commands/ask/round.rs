@@ -21,7 +21,7 @@ use crate::adapters::spent::Spent;
 use crate::attach::Said;
 use crate::block_on;
 use crate::catalogue::Catalogue;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::settings::Settings;
 use crate::wiring::{Connected, Wiring};
 
@@ -41,6 +41,16 @@ pub(super) struct Round<'a> {
 pub(super) struct Ended {
     pub(super) failure: Option<Failure>,
     pub(super) elapsed: Duration,
+}
+
+impl Ended {
+    fn is_interrupted(&self) -> bool {
+        self.failure.as_ref().is_some_and(is_signal)
+    }
+}
+
+fn is_signal(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::Signal(_))
 }
 
 /// What all turns use.
@@ -76,7 +86,7 @@ impl<'a> Round<'a> {
         require_keys(candidates)?;
         let catalogue = self.run.catalogue(common(candidates)?)?;
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
-        block_on(async {
+        let ended = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
             // Only now: nothing is kept of a run that cannot begin, and no session goes on without the user's words.
             let kept = self.run.sessions().keep(candidates);
@@ -101,7 +111,28 @@ impl<'a> Round<'a> {
             connected.disconnect(self.run.manners).await;
             concluded?;
             Ok(ended)
-        })?
+        });
+        self.eject(ended.flatten())
+    }
+
+    /// However the run ended: what was recorded of it is kept. The run's own failure is told before that of its recording.
+    fn eject(&self, ended: Result<Vec<Ended>, Failure>) -> Result<Vec<Ended>, Failure> {
+        let manners = self.run.manners;
+        let (failed, interrupted) = match &ended {
+            Ok(turns) => {
+                (turns.iter().any(|turn| turn.failure.is_some()), turns.iter().any(Ended::is_interrupted))
+            }
+            Err(failure) => (true, is_signal(failure) || self.is_late()),
+        };
+        match manners.tape.eject(interrupted, manners) {
+            Err(failure) if failed => manners.warn(&format!("warning: {}", failure.message)),
+            ejected => ejected?,
+        }
+        ended
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Answers servers that ask for a model, as long as turns run.
@@ -153,6 +184,7 @@ impl<'a> Round<'a> {
         let asked = Asked { person: somebody(manners), sampler, ..Asked::default() };
         let wiring = Wiring { world, manners, interrupt, deadline, contents, protected, lockfiles, asked };
         let connected = wiring.connect_for(&chosen, settings.rules.clone(), self.shared.as_ref()).await?;
+        connected.roster.searchable();
         manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         match self.gathered(&read_from, &wiring, &connected, candidates).await {
             Ok(said) => Ok((connected, said)),
@@ -176,7 +208,8 @@ async fn timed(turn: impl Future<Output = Result<(), Failure>>, output: &Output)
 
 /// Of several models one may have none: it is named, and none is asked.
 fn require_keys(candidates: &[Candidate]) -> Result<(), Failure> {
-    for Candidate { settings, .. } in candidates {
+    let asked = candidates.iter().filter(|candidate| !candidate.settings.tape.answers_for_models());
+    for Candidate { settings, .. } in asked {
         settings.model.require_key().map_err(|failure| match candidates {
             [_] => failure,
             _ => {

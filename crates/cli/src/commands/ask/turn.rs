@@ -1,19 +1,16 @@
 //! One turn of the user with one model, with everything that is decided about it.
 
-use converse_canister::Canister;
-use converse_engine::{AnswerCheck, Conversation, Engine, Event, Ports, Sink, converse};
-use converse_ensemble::Roster;
+use converse_engine::{Conversation, Ports, Sink, converse};
 
-use super::conversation::{Keeping, opening};
+use super::conversation::Keeping;
 use super::output::Output;
 use super::round::{Round, Table};
-use super::{ending, internal};
 use crate::adapters::audit::AuditSink;
 use crate::adapters::journal::JournalSink;
 use crate::attach;
-use crate::failure::Failure;
-use crate::routes::Wires;
+use crate::failure::{Failure, Kind};
 use crate::settings::Settings;
+use crate::turn::{Asking, ending, opening, say, sayings};
 use crate::world::World;
 
 pub(super) struct Turn<'a> {
@@ -29,12 +26,16 @@ impl Turn<'_> {
         let Self { round, settings, output, caller } = self;
         let (manners, world) = (round.run.manners, round.run.world);
         let session_id = keeping.session.as_ref().map(|session| session.id.to_string());
-        let journal = keeping.session.map(|session| JournalSink::new(session, World::now));
+        let condensed = keeping.session.as_ref().and_then(|session| session.loaded.condensed.clone());
+        let said = keeping.transcript.as_slice().len();
+        let journal = |session| JournalSink::new(session, said, World::now).with_tape(&manners.tape);
+        let journal = keeping.session.map(journal);
         let audit = AuditSink::new(settings.audit, session_id.clone(), manners, world);
         let (roster, errors) = (table.connected.roster.for_caller(caller), table.connected.errors());
         output.introduce(&settings.model, session_id.as_deref(), &roster, &errors, manners)?;
         if let Some(journal) = &journal {
             journal.note_model(&settings.model.id);
+            journal.note_replay();
         }
         let meter = round.spent.meter(caller, keeping.transcript.next_turn());
         let mut sinks: Vec<&dyn Sink> = vec![&meter];
@@ -43,39 +44,49 @@ impl Turn<'_> {
         let who = round.shared.as_ref().map(|_| settings.model.id.as_str());
         let approver = table.approvers.of(caller, who);
         manners.warn_all(settings.fallbacks.left_out.iter().cloned());
+        let listener = manners.telemetry.turn(&settings.model.id, session_id.as_deref());
+        sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
         let wires = settings.wires();
         let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
-        let mut conversation = Conversation::resume(keeping.transcript, settings.limits);
+        let mut conversation =
+            Conversation::resume(keeping.transcript, settings.limits).with_condensed(condensed);
         let next = conversation.transcript().next_turn();
         let said = table.said.canisters(attach::keeper(table.contents).as_ref(), table.contents, next)?;
-        for canister in opening(conversation.transcript(), settings.system.as_deref(), said) {
-            match (&canister, &journal) {
-                // Words that a prompt puts into the assistant's mouth: no answer of this run.
-                (Canister::Assistant(_), None) => {}
-                (Canister::Assistant(_), Some(journal)) => journal.emit(&Event::Appended(&canister))?,
-                _ => ports.tell(&canister)?,
-            }
-            conversation.say(canister).map_err(internal)?;
-        }
-        let engine = self.engine(table, &roster, &wires);
-        let ended = converse(&mut conversation, &engine, ports, &round.interrupt.token).await?;
-        ending::outcome(ended, &round.interrupt)
-    }
-
-    fn engine<'e>(&'e self, table: &'e Table<'_>, roster: &'e Roster, wires: &'e Wires) -> Engine<'e> {
-        let settings = self.settings;
-        let (route, fallbacks) = settings.routes(wires);
-        Engine {
-            route,
-            fallbacks,
-            roster,
-            blobs: table.contents,
+        let said = opening(conversation.transcript(), settings.system.as_deref(), said);
+        say(&mut conversation, said, ports, journal.as_ref())?;
+        let asking = Asking {
+            settings,
+            roster: &roster,
+            contents: table.contents,
             note: table.connected.note(),
-            answer: settings.answer.as_ref().map(|wanted| wanted as &dyn AnswerCheck),
-            timeouts: settings.timeouts,
-            retry: settings.retry,
-            can_take_back: self.output.can_take_back(self.round.run.world),
-            deadline: self.round.deadline.map(tokio::time::Instant::from_std),
+            can_take_back: output.can_take_back(world),
+            deadline: round.deadline,
+        };
+        let engine = asking.engine(&wires);
+        let ended = converse(&mut conversation, &engine, ports, &round.interrupt.token).await;
+        settings.tape.turned(ended.as_ref().ok());
+        let ended = ended.map_err(Failure::from).and_then(|ended| ending::outcome(ended, &round.interrupt));
+        let ended = settings.tape.verdict(ended);
+        let ended =
+            ended.map_err(|failure| without_the_question(failure, &conversation, session_id.as_deref()));
+        if let Some(listener) = listener {
+            listener.end(ended.as_ref().err());
         }
+        ended
+    }
+}
+
+/// A question that a provider would not have stays in the session, and would be sent again with the next one.
+fn without_the_question(failure: Failure, conversation: &Conversation, session: Option<&str>) -> Failure {
+    let canisters = conversation.transcript().as_slice();
+    let answered = sayings::answered(canisters);
+    let is_refused = matches!(failure.kind, Kind::ProviderRefused | Kind::ProviderNonsense)
+        && failure.facts.iter().any(|(name, _)| *name == "status");
+    match session {
+        Some(id) if is_refused && (1..canisters.len()).contains(&answered) => failure.hint(format!(
+            "the question is in the session and goes along with the next one; `converse sessions fork {id} --at \
+             {answered}` goes on without it"
+        )),
+        _ => failure,
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::declared::{self, Line, Outward};
 use crate::adapters::approver::says_yes;
+use crate::adapters::signals::Interrupt;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
@@ -17,11 +18,30 @@ use crate::render::safe::safe_line;
 use crate::trust::{Changes, Declaration, Entry, Store, StoreError, Texts};
 use crate::world::World;
 
+/// Lines that somebody who is asked still has before them.
+const SHORT: usize = 16;
+
 pub(super) struct Trust<'a> {
     pub(super) hash: Option<&'a str>,
     pub(super) as_json: bool,
     pub(super) manners: &'a Manners,
     pub(super) world: &'a World,
+    /// Takes the question back; without it a signal ends the program.
+    pub(super) interrupt: Option<&'a Interrupt>,
+}
+
+/// The question of the REPL: shown in full, asked once, recorded if the answer is yes. `false`: it is not trusted.
+pub(crate) fn asked_in_passing(
+    manners: &Manners,
+    world: &World,
+    interrupt: &Interrupt,
+) -> Result<bool, Failure> {
+    let trust = Trust { hash: None, as_json: false, manners, world, interrupt: Some(interrupt) };
+    match trust.run() {
+        Ok(()) => Ok(true),
+        Err(failure) if failure.code == "untrusted" => Ok(false),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// What the answer is about.
@@ -44,8 +64,8 @@ impl Trust<'_> {
         let asks = self.hash.is_none() && !known && !self.as_json && self.manners.can_ask;
         match (self.as_json, asks) {
             (true, _) => {}
-            (false, true) => write_stderr(&case.text(self.world)),
-            (false, false) => write_stdout(&case.text(self.world))?,
+            (false, true) => write_stderr(&case.text(self.interrupt.is_some(), self.world)),
+            (false, false) => write_stdout(&case.text(false, self.world))?,
         }
         let consent = match self.hash {
             Some(hash) => hash == current,
@@ -98,7 +118,14 @@ impl Trust<'_> {
 
     fn asked(&self) -> Result<bool, Failure> {
         let question = "\ntrust exactly this?  y = yes, n = no: ".to_owned();
-        crate::block_on(says_yes(&self.manners.progress, question))
+        let asking = says_yes(&self.manners.progress, question);
+        let Some(interrupt) = self.interrupt else { return crate::block_on(asking) };
+        crate::block_on(async {
+            tokio::select! {
+                yes = asking => Ok(yes),
+                () = interrupt.token.cancelled() => Err(interrupt.failure()),
+            }
+        })?
     }
 
     fn refusal(&self, current: &str, asked: bool) -> Failure {
@@ -154,7 +181,8 @@ impl Case {
         changed.collect()
     }
 
-    fn text(&self, world: &World) -> String {
+    /// `once`: what fits a screen is not summed up.
+    fn text(&self, once: bool, world: &World) -> String {
         let line = |text: &str| safe_line(text, usize::MAX);
         let mut text = String::new();
         let mut acts = String::new();
@@ -188,6 +216,9 @@ impl Case {
             for diff in self.diffs(world) {
                 diff.lines().for_each(|changed| text.push_str(&format!("    {}\n", line(changed))));
             }
+        }
+        if once && !acts.is_empty() && text.lines().count() <= SHORT {
+            return text;
         }
         // Last, where the question is read: what is above may be of any length.
         text.push_str("\nWhat this would do:\n");

@@ -12,7 +12,10 @@ const MARK: &str = "ask-";
 impl Session {
     pub(super) fn ask(&self, id: &Value, params: &Value) {
         let kind = self.flags.value("ask").unwrap_or_default();
-        let (method, question) = question(kind);
+        let (method, mut question) = question(kind);
+        if question.get("message").is_some() && self.flags.has("words") {
+            question["message"] = json!(self.words());
+        }
         if kind == "sample-back" {
             return self.take_back(id, method, question);
         }

@@ -34,7 +34,8 @@ impl Session {
                 self.out.result(id, json!({ "content": [image] }));
             }
             "fail" => {
-                let content = json!([{ "type": "text", "text": "it failed on purpose" }]);
+                let content =
+                    json!([{ "type": "text", "text": format!("it failed on purpose{}", self.words()) }]);
                 self.out.result(id, json!({ "content": content, "isError": true }));
             }
             "pid" => self.text(id, &std::process::id().to_string()),
@@ -73,15 +74,24 @@ impl Session {
                 return;
             }
             self.progress(params, step, Some(steps));
+            self.log();
         }
         self.text(id, &format!("{steps} steps done"));
+    }
+
+    /// Of what it was told to say.
+    fn log(&self) {
+        let words = self.words();
+        if !words.is_empty() {
+            let told = json!({ "level": "warning", "logger": words, "data": format!("log {words}") });
+            self.out.notify("notifications/message", told);
+        }
     }
 
     pub(super) fn progress(&self, params: &Value, step: u64, total: Option<u64>) {
         let token = &params["_meta"]["progressToken"];
         if !token.is_null() {
-            let told =
-                json!({ "progressToken": token, "progress": step, "total": total, "message": "a step" });
+            let told = json!({ "progressToken": token, "progress": step, "total": total, "message": format!("a step{}", self.words()) });
             self.out.notify("notifications/progress", without_nulls(told));
         }
     }

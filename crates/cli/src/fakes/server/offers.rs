@@ -37,9 +37,9 @@ impl Session {
         let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
         let answer = match method {
             "resources/list" if resources => Ok(json!({ "resources": self.resources() })),
-            "resources/templates/list" if resources => Ok(json!({ "resourceTemplates": templates() })),
+            "resources/templates/list" if resources => Ok(json!({ "resourceTemplates": self.templates() })),
             "resources/read" if resources => self.contents(&text("uri"), modern),
-            "prompts/list" if prompts => Ok(json!({ "prompts": listed_prompts() })),
+            "prompts/list" if prompts => Ok(json!({ "prompts": self.prompts() })),
             "prompts/get" if prompts => self.messages(&text("name"), &params["arguments"]),
             "completion/complete" if resources || prompts => Ok(suggestions(params)),
             _ => return false,
@@ -65,9 +65,34 @@ impl Session {
             json!({ "name": "lost", "description": "Has no address" }),
             json!("no resource at all"),
         ];
+        if self.flags.has("words") {
+            let words = self.words();
+            listed.push(json!({ "uri": format!("demo://{words}"), "name": words, "title": words, "description": words, "mimeType": words }));
+        }
         let many = self.flags.number("many-resources").unwrap_or(0);
         listed
             .extend((0..many).map(|n| json!({ "uri": format!("demo://numbered/{n}"), "name": "numbered" })));
+        listed
+    }
+
+    fn templates(&self) -> Value {
+        let mut listed = templates();
+        if let Some(list) = listed.as_array_mut().filter(|_| self.flags.has("words")) {
+            let words = self.words();
+            list.push(
+                json!({ "uriTemplate": format!("demo://{words}"), "name": words, "description": words }),
+            );
+        }
+        listed
+    }
+
+    fn prompts(&self) -> Value {
+        let mut listed = listed_prompts();
+        if let Some(list) = listed.as_array_mut().filter(|_| self.flags.has("words")) {
+            let words = self.words();
+            let argument = json!({ "name": words, "description": words, "required": true });
+            list.push(json!({ "name": format!("said {words}"), "title": words, "description": words, "arguments": [argument] }));
+        }
         listed
     }
 

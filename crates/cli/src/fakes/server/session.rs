@@ -91,7 +91,8 @@ impl Session {
             return true;
         }
         if self.flags.names("error-on", method) {
-            self.out.error(id, INTERNAL, "the server is out of order");
+            let words = self.words();
+            self.out.error(id, INTERNAL, &format!("the server is out of order{words}"));
             return true;
         }
         self.flags.names("mute", method)
@@ -144,23 +145,23 @@ impl Session {
     }
 
     fn discovered(&self) -> Value {
-        json!({
+        self.instructed(json!({
             "resultType": "complete",
             "supportedVersions": [self.flags.value("version").unwrap_or(MODERN)],
             "capabilities": self.capabilities(),
             "ttlMs": 0, "cacheScope": "private",
-            "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "fake-server", "version": "1.0.0" } },
-        })
+            "_meta": { "io.modelcontextprotocol/serverInfo": self.info() },
+        }))
     }
 
     fn initialised(&self, params: &Value) -> Value {
         let asked = params["protocolVersion"].as_str().filter(|asked| LEGACY.contains(asked));
         let version = self.flags.value("version").or(asked).unwrap_or("2025-11-25");
-        json!({
+        self.instructed(json!({
             "protocolVersion": version,
             "capabilities": self.capabilities(),
-            "serverInfo": { "name": "fake-server", "version": "1.0.0" },
-        })
+            "serverInfo": self.info(),
+        }))
     }
 
     /// Modern clients hear only what they asked for, under the number of their request; it is never answered.
@@ -179,6 +180,30 @@ impl Session {
             None => json!({}),
         };
         self.out.notify("notifications/tools/list_changed", told);
+    }
+
+    /// What it was told to say; nothing without `--words`.
+    pub(super) fn words(&self) -> String {
+        let file = self.flags.value("words");
+        file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default()
+    }
+
+    /// Who it says it is.
+    fn info(&self) -> Value {
+        match self.words() {
+            words if words.is_empty() => json!({ "name": "fake-server", "version": "1.0.0" }),
+            words => json!({ "name": format!("name {words}"), "version": format!("version {words}"),
+                "title": format!("title {words}") }),
+        }
+    }
+
+    /// To the model or to whoever looks.
+    fn instructed(&self, mut told: Value) -> Value {
+        let words = self.words();
+        if !words.is_empty() {
+            told["instructions"] = json!(format!("instructions {words}"));
+        }
+        told
     }
 
     pub(super) fn is_cancelled(&self, id: &Value) -> bool {

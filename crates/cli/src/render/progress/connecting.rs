@@ -1,12 +1,13 @@
 //! Servers that keep the run waiting: each is told after a second, with its seconds, until it is there.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tokio::time::timeout;
 
-use super::{Progress, TICK};
+use super::{House, Progress, TICK};
 
 /// Whoever is quicker is not worth a word.
 const AFTER: Duration = Duration::from_secs(1);
@@ -21,6 +22,10 @@ impl Progress {
         let mut connecting = pin!(connecting);
         if let Ok(connected) = timeout(AFTER, &mut connecting).await {
             return connected;
+        }
+        if let Some(house) = self.house() {
+            let _waited = Waited { house, number: house.wait_for(what) };
+            return connecting.await;
         }
         if self.style.live {
             let _pending = self.pending(what);
@@ -69,5 +74,17 @@ impl Drop for Pending<'_> {
         if let Ok(mut state) = self.progress.state.lock() {
             state.connecting = state.connecting.saturating_sub(1);
         }
+    }
+}
+
+/// The same for who draws instead.
+struct Waited<'a> {
+    house: &'a Arc<dyn House>,
+    number: u64,
+}
+
+impl Drop for Waited<'_> {
+    fn drop(&mut self) {
+        self.house.waited(self.number);
     }
 }

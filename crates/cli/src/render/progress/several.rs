@@ -20,6 +20,7 @@ impl Progress {
             redactor: self.redactor.clone(),
             bars: self.bars.clone(),
             waiting: Arc::clone(&self.waiting),
+            house: Arc::clone(&self.house),
             label: Some(self.brief(id, 60)),
             state: Mutex::new(state),
         }

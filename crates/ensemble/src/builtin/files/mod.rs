@@ -95,8 +95,10 @@ where
         Box::pin(async move {
             let job = (self.work)(arguments)?;
             // A blocking thread goes on when nobody waits for it any more, unless it is told.
-            let _told = context.cancel.clone().drop_guard();
-            let done = tokio::task::spawn_blocking(move || job(&context.cancel)).await;
+            // It has a signal of its own: the caller's is the caller's to give.
+            let given_up = context.cancel.child_token();
+            let _told = given_up.clone().drop_guard();
+            let done = tokio::task::spawn_blocking(move || job(&given_up)).await;
             match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
                 Ok(answer) => Ok(answer),
                 Err(Trouble::Told(text)) => Ok(Answer::error(text)),

@@ -10,7 +10,7 @@ use super::*;
 fn record(tool: &str) -> Vec<Record> {
     let invocation = InvocationId::of(TurnId(1), 0);
     let happened = Happened::finished(Outcome::Success, &[], None);
-    vec![Record { session: None, client: None, invocation, tool: tool.to_owned(), happened }]
+    vec![Record { session: None, client: None, replayed: false, invocation, tool: tool.to_owned(), happened }]
 }
 
 type Answer = Result<(), AuditError>;

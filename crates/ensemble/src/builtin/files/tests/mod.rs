@@ -16,9 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use converse_canister::Arguments;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use crate::builtin::testing::{TempDir, build, fixed, invoke, words};
+use crate::builtin::testing::{TempDir, build, context, fixed, invoke, words};
 use crate::{Invocable, InvokeError};
 
 /// A workspace with things in it, beside a secret it must not reach.
@@ -112,4 +114,21 @@ fn names(path: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// The signal is the caller's: whoever stands around a tool looks at it when the tool has answered.
+#[test]
+fn a_call_that_ends_gives_its_callers_signal_to_nobody() {
+    let ground = Ground::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for (name, arguments) in [
+        ("read_file", json!({ "path": "a.txt" })),
+        ("read_file", json!({ "path": "nowhere" })),
+        ("list_directory", json!({})),
+    ] {
+        let arguments = Arguments::from_object(arguments.as_object().unwrap().clone());
+        let cancel = CancellationToken::new();
+        let outcome = runtime.block_on(ground.tool(name).invoke(context(cancel.clone()), &arguments));
+        assert!(outcome.is_ok() && !cancel.is_cancelled(), "{name}: {outcome:?}");
+    }
 }

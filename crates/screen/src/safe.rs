@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// Newlines and tabs stay; a carriage return before a newline goes; everything else that is not printable is shown.
-pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+pub fn safe(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
@@ -23,7 +23,7 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
 }
 
 /// For one line: newlines and tabs are shown too, and at most `most` characters are kept.
-pub(crate) fn safe_line(text: &str, most: usize) -> String {
+pub fn safe_line(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == most {
@@ -45,7 +45,7 @@ fn shown(c: char) -> String {
     }
 }
 
-pub(crate) fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,

@@ -6,7 +6,7 @@ use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
 
-pub(super) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
+pub(crate) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
     let limit = |message: String| Failure::new(Kind::Limit, "limit", message).resumable();
     Err(match ending {
         Ending::Finished { unapproved: 0, unsandboxed: 0 } => return Ok(()),
@@ -61,7 +61,7 @@ pub(super) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failu
 }
 
 /// The failure as it is told: how to go on, if there is something to go on from, and no secret in it.
-pub(super) fn finished(failure: Failure, session: Option<&str>, manners: &Manners) -> Failure {
+pub(crate) fn finished(failure: Failure, session: Option<&str>, manners: &Manners) -> Failure {
     let failure = match session {
         Some(id) if failure.resumable => {
             failure.hint(format!("the turn is kept: `converse ask --session {id} \"go on\"`"))

@@ -1,0 +1,90 @@
+//! A question that no recorded one is equal to, in words for whoever has to find out why.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::question::sorted;
+use crate::shown::{lines, shortened};
+
+/// Lines of a diff that are shown.
+const MOST: usize = 60;
+/// Recorded questions that are looked through for the nearest.
+const MAX_COMPARED: usize = 500;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Miss {
+    /// In one line.
+    pub message: String,
+    /// Where the nearest recorded question stands.
+    pub line: Option<usize>,
+    /// What is otherwise there, as a unified diff; empty if nothing is.
+    pub diff: String,
+}
+
+/// A recorded question.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    pub(crate) line: usize,
+    /// Canonical JSON.
+    pub(crate) key: &'a str,
+    pub(crate) used: bool,
+}
+
+impl Miss {
+    pub(crate) fn new(file: &str, what: &str, asked: &Value, known: &[Known<'_>]) -> Self {
+        let key = converse_canister::canonical(asked);
+        let same = known.iter().filter(|known| known.key == key).count();
+        if same > 0 {
+            let times = if same == 1 { "once".to_owned() } else { format!("{same} times") };
+            let line = known.iter().filter(|known| known.key == key).map(|known| known.line).max();
+            let message = format!("{file} answers {what} {times}, and it is asked once more");
+            return Self { message, line, diff: String::new() };
+        }
+        let asked = lines(&sorted(asked));
+        let Some((nearest, recorded)) = nearest(&asked, known) else {
+            let message = format!("{file} has no answer to {what}: it holds none like it");
+            return Self { message, line: None, diff: String::new() };
+        };
+        let line = nearest.line;
+        let used = if nearest.used { ", which was answered already" } else { "" };
+        let message = format!("{file} has no answer to {what}; the nearest stands in line {line}{used}");
+        Self { message, line: Some(line), diff: diff(&recorded, &asked, line) }
+    }
+}
+
+fn nearest<'k>(asked: &str, known: &'k [Known<'k>]) -> Option<(&'k Known<'k>, String)> {
+    let mut best: Option<(&Known<'_>, String, usize)> = None;
+    for known in known.iter().take(MAX_COMPARED) {
+        let Ok(value) = serde_json::from_str(known.key) else { continue };
+        let recorded = lines(&value);
+        let otherwise = otherwise(&recorded, asked);
+        // Of equally near ones the first: those that are still to be asked stand before the others.
+        if best.as_ref().is_none_or(|(_, _, least)| otherwise < *least) {
+            best = Some((known, recorded, otherwise));
+        }
+    }
+    best.map(|(known, recorded, _)| (known, recorded))
+}
+
+/// How many lines are in one of them only, wherever they stand.
+fn otherwise(a: &str, b: &str) -> usize {
+    let mut counts: HashMap<&str, i64> = HashMap::new();
+    a.lines().for_each(|line| *counts.entry(line).or_default() += 1);
+    b.lines().for_each(|line| *counts.entry(line).or_default() -= 1);
+    counts.values().map(|count| count.unsigned_abs() as usize).sum()
+}
+
+fn diff(recorded: &str, asked: &str, line: usize) -> String {
+    let diff = TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(recorded, asked);
+    let unified = diff.unified_diff().header(&format!("recorded (line {line})"), "asked").to_string();
+    let all: Vec<&str> = unified.lines().collect();
+    let shown = if all.len() > MOST { MOST - 1 } else { all.len() };
+    let mut text: Vec<String> = all.iter().take(shown).map(|line| shortened(line)).collect();
+    if all.len() > MOST {
+        text.push(format!("… and {} more lines", all.len() - shown));
+    }
+    text.join("\n")
+}

@@ -1,0 +1,69 @@
+//! Text of which nothing is hidden: what a person is to judge may not hold what they cannot see.
+
+use converse_screen::is_unsafe;
+
+/// Spaces in a row that are told by their number.
+const RUN: usize = 4;
+/// Of indentation: code is not read without it, and behind a gutter it hides nothing.
+const INDENT: usize = 32;
+
+/// One line with all that has no shape of its own spelled out: invisible characters, blanks that are no spaces, long runs
+/// of spaces, spaces at the end. `indented`: blanks at its beginning stay.
+pub(super) fn visible(line: &str, indented: bool) -> String {
+    let mut out = String::with_capacity(line.len());
+    let (end, mut chars) = (line.trim_end_matches([' ', '\t']).len(), line.char_indices().peekable());
+    while let Some((at, c)) = chars.next() {
+        if c != ' ' && c != '\t' {
+            out.push_str(&if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() });
+            continue;
+        }
+        let mut count = 1;
+        while chars.next_if(|(_, next)| *next == c).is_some() {
+            count += 1;
+        }
+        let leads = indented && out.trim_start_matches([' ', '→', '\t']).is_empty() && at < end;
+        let blanks = match (c, at >= end) {
+            (' ', false) if count < RUN || (leads && count <= INDENT) => " ".repeat(count),
+            ('\t', false) if count < RUN || (leads && count <= INDENT / RUN) => "→\t".repeat(count),
+            (' ', _) => format!("␣×{count}"),
+            _ => format!("→×{count}"),
+        };
+        out.push_str(&blanks);
+    }
+    out
+}
+
+/// Beyond what acts on a terminal: what has no width, or looks like a space.
+fn is_hidden(c: char) -> bool {
+    match c {
+        c if is_unsafe(c) || c.is_whitespace() => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
+        '\u{200b}'..='\u{200f}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{1d173}'..='\u{1d17a}' => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_without_a_shape() {
+        for (line, indented, shown) in [
+            ("rm -rf  x", false, "rm -rf  x"),
+            ("ls    ; rm", false, "ls␣×4; rm"),
+            ("ls  ", false, "ls␣×2"),
+            ("ls\t", true, "ls→×1"),
+            ("        let a", true, "        let a"),
+            ("        let a", false, "␣×8let a"),
+            ("\t\tmake", true, "→\t→\tmake"),
+            (&format!("{}x", " ".repeat(40)), true, "␣×40x"),
+            ("    ", true, "␣×4"),
+            ("a\u{200d}b\u{a0}c\u{202e}", true, "a\\u{200d}b\\u{a0}c\\u{202e}"),
+            ("a\u{1b}[2J\r", true, "a\\u{1b}[2J\\u{d}"),
+            ("e\u{301} 日本 👍", false, "e\u{301} 日本 👍"),
+        ] {
+            assert_eq!(visible(line, indented), shown, "{line:?}");
+        }
+    }
+}

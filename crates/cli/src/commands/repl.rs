@@ -1,0 +1,3 @@
+//! `converse repl`.
+
+pub(crate) use crate::repl::run;

@@ -1,0 +1,109 @@
+//! `sessions search`.
+
+use converse_session::{Found, Hit, Query, Uuid, Who, Within};
+use serde_json::{Value, json};
+
+use super::fitted::fitted;
+use super::list::SHORT;
+use super::{Shelf, failed};
+use crate::args::{SearchArgs, SearchIn};
+use crate::failure::Failure;
+use crate::render::output::{write_json, write_stdout};
+use crate::render::safe::safe_line;
+use crate::render::transcript::minute;
+
+impl Shelf<'_> {
+    pub(super) fn search(&self, args: &SearchArgs) -> Result<(), Failure> {
+        let words: Vec<_> = args.words.iter().map(|word| word.trim()).collect();
+        let query = Query::new(words, within(args.within))
+            .ok_or_else(|| Failure::usage("no-words", "there is no word to look for"))?;
+        self.learn_keys_if_possible();
+        let found = self.store.search(&query, args.limit).map_err(failed)?;
+        for (id, error) in &found.unread {
+            self.manners.warn(&format!("warning: session {id} was not looked at: {error}"));
+        }
+        if args.json {
+            let mut json = self.json(&found)?;
+            self.manners.redactor.clean_json(&mut json);
+            return Ok(write_json(&json)?);
+        }
+        for hit in &found.hits {
+            write_stdout(&self.shown(hit)?)?;
+        }
+        match (found.hits.len(), found.total) {
+            (_, 0) => self.manners.note("nothing was found"),
+            (shown, total) if shown < total => {
+                self.manners.note(&format!("{shown} of {total} messages; `--limit` shows more"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn name(&self, id: Uuid) -> Result<Option<String>, Failure> {
+        Ok(self.store.metadata(id).map_err(failed)?.name)
+    }
+
+    fn json(&self, found: &Found) -> Result<Value, Failure> {
+        let hit = |hit: &Hit| -> Result<Value, Failure> {
+            let marks: Vec<_> = hit.marks.iter().filter_map(|mark| hit.snippet.get(mark.clone())).collect();
+            Ok(json!({
+                "session": hit.session.to_string(), "name": self.name(hit.session)?, "message": hit.number,
+                "at": hit.at, "who": word(hit.who), "snippet": hit.snippet, "marked": marks,
+            }))
+        };
+        let unread = found.unread.iter();
+        let unread =
+            unread.map(|(id, error)| json!({ "session": id.to_string(), "problem": error.to_string() }));
+        Ok(json!({
+            "total": found.total,
+            "hits": found.hits.iter().map(hit).collect::<Result<Vec<_>, _>>()?,
+            "unread": unread.collect::<Vec<_>>(),
+        }))
+    }
+
+    /// A line that says where, and one with the words.
+    fn shown(&self, hit: &Hit) -> Result<String, Failure> {
+        let id: String = hit.session.to_string().chars().take(SHORT).collect();
+        let name = self.name(hit.session)?.unwrap_or_default();
+        let name = safe_line(&self.manners.redactor.clean(&name), 60);
+        let place = format!("{id}  {:>4}  {}  {:<9}  {name}", hit.number, minute(hit.at), word(hit.who));
+        let place = self.columns().map_or(place.clone(), |columns| fitted(&place, columns));
+        let place = self.painted("2", place.trim_end());
+        Ok(format!("{place}\n  {}\n", self.marked(hit)))
+    }
+
+    fn marked(&self, hit: &Hit) -> String {
+        let piece = |from, to| hit.snippet.get(from..to).unwrap_or_default();
+        let (mut line, mut from) = (String::new(), 0);
+        for mark in &hit.marks {
+            line.push_str(&safe_line(piece(from, mark.start), usize::MAX));
+            line.push_str(&self.painted("1;33", &safe_line(piece(mark.start, mark.end), usize::MAX)));
+            from = mark.end;
+        }
+        line + &safe_line(piece(from, hit.snippet.len()), usize::MAX)
+    }
+
+    fn painted(&self, code: &str, text: &str) -> String {
+        if self.manners.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+fn within(within: Option<SearchIn>) -> Within {
+    match within {
+        None => Within::All,
+        Some(SearchIn::User) => Within::User,
+        Some(SearchIn::Assistant) => Within::Assistant,
+        Some(SearchIn::Tools) => Within::Tools,
+    }
+}
+
+fn word(who: Who) -> &'static str {
+    match who {
+        Who::User => "user",
+        Who::Assistant => "assistant",
+        Who::Invocation => "tool",
+        Who::Result => "result",
+        Who::Supervisor => "system",
+    }
+}

@@ -1,0 +1,22 @@
+//! `sessions show`.
+
+use super::redacted::redacted;
+use super::{PROGRAM, Shelf, failed};
+use crate::args::SessionsShowArgs;
+use crate::failure::Failure;
+use crate::render::output::{write_json, write_stdout};
+use crate::render::transcript::{Look, text};
+
+impl Shelf<'_> {
+    pub(super) fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {
+        let id = self.named(&args.session)?;
+        self.learn_keys_if_possible();
+        let document = self.store.document(id, PROGRAM).map_err(failed)?;
+        let document = redacted(document, &self.manners.redactor)?;
+        if args.json {
+            return Ok(write_json(&document.without_contents())?);
+        }
+        let look = Look { terminal: self.world.stdout_tty, colour: self.manners.colour, full: args.full };
+        Ok(write_stdout(&text(&document, look))?)
+    }
+}

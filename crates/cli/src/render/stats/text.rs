@@ -1,0 +1,219 @@
+//! Tables for a terminal.
+
+use converse_canister::Cost;
+use converse_stats::{Calls, Figures, Model, Spent, Tool};
+
+use super::Period;
+pub(crate) use super::chart::Look;
+use super::chart::{Chart, Column, Row};
+use super::number::{dollars, fee, percent, price, short, time};
+use crate::args::StatsBy;
+use crate::manners::Manners;
+use crate::render::safe::safe_line;
+use crate::repl::stage::speaks_unicode;
+use crate::world::World;
+
+/// Rows of each of the three tables, when all are shown.
+const MOST_ROWS: usize = 14;
+const NARROWEST: usize = 40;
+const WIDEST: usize = 120;
+
+impl Look {
+    pub(crate) fn of(manners: &Manners, world: &World) -> Self {
+        let told = world.var("COLUMNS").and_then(|columns| columns.parse().ok());
+        let size =
+            || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        let terminal = world.stdout_tty.then(size).flatten().filter(|columns| *columns > 0);
+        let columns = terminal.or(told).unwrap_or(80).clamp(NARROWEST, WIDEST);
+        Self { columns, unicode: speaks_unicode(world), colour: manners.colour }
+    }
+}
+
+/// `clean` takes secrets out of names.
+pub(crate) fn text(
+    figures: &Figures,
+    period: &Period,
+    by: Option<StatsBy>,
+    look: &Look,
+    clean: impl Fn(&str) -> String,
+) -> String {
+    let clean = |name: &str| safe_line(&clean(name), 200);
+    let most = if by.is_some() { usize::MAX } else { MOST_ROWS };
+    let wanted = |table| by.is_none_or(|by| by == table);
+    let mut parts = vec![summary(figures, period, look)];
+    if wanted(StatsBy::Day) {
+        parts.push(days(figures, most).lines(*look));
+    }
+    if wanted(StatsBy::Model) && !figures.models.is_empty() {
+        parts.push(models(figures, most, &clean).lines(*look));
+    }
+    if wanted(StatsBy::Tool) && !figures.tools.is_empty() {
+        parts.push(tools(figures, most, &clean).lines(*look));
+    }
+    parts.join("\n")
+}
+
+/// A few words, on as many lines as they need.
+fn summary(figures: &Figures, period: &Period, look: &Look) -> String {
+    let spent = &figures.spent;
+    let first = period.since.or_else(|| figures.days.keys().next().copied()).unwrap_or(period.until);
+    let (to, dot) = if look.unicode { ("–", " · ") } else { ("to", ", ") };
+    let mut facts = vec![
+        format!("{first} {to} {} ({})", period.until, safe_line(&period.zone, 40)),
+        counted(figures.sessions, "session"),
+        counted(figures.turns, "turn"),
+        format!("{} tokens", short(spent.tokens())),
+        match spent {
+            Spent { unpriced: 0, .. } => dollars(spent.cost),
+            Spent { cost: Cost(0), .. } => "cost unknown".to_owned(),
+            _ => format!("{} + {} of unknown price", dollars(spent.cost), counted(spent.unpriced, "reply")),
+        },
+    ];
+    if spent.uncounted > 0 {
+        facts.push(format!("{} without a count of tokens", counted(spent.uncounted, "reply")));
+    }
+    if figures.calls.cost.0 > 0 {
+        facts.push(format!("{} for tools", fee(&figures.calls)));
+    }
+    if figures.unreadable > 0 {
+        facts.push(format!("{} damaged", counted(figures.unreadable, "session")));
+    }
+    let (mut lines, mut line) = (String::new(), String::new());
+    for fact in facts {
+        if !line.is_empty()
+            && converse_screen::width(&line) + dot.len() + converse_screen::width(&fact) > look.columns
+        {
+            lines.push_str(&(std::mem::take(&mut line) + "\n"));
+        }
+        let dot = if line.is_empty() { "" } else { dot };
+        line.push_str(&format!("{dot}{fact}"));
+    }
+    lines + &line + "\n"
+}
+
+fn counted(number: u64, what: &str) -> String {
+    match (number, what) {
+        (1, what) => format!("1 {what}"),
+        (number, "reply") => format!("{} replies", short(number)),
+        (number, what) => format!("{} {what}s", short(number)),
+    }
+}
+
+const fn column(head: &'static str, spare: u8) -> Column {
+    Column { head, spare }
+}
+
+/// The last ones, in their order.
+fn days(figures: &Figures, most: usize) -> Chart {
+    let columns = vec![
+        column("turns", 3),
+        column("replies", 4),
+        column("in", 1),
+        column("out", 2),
+        column("cached", 5),
+        column("cost", 0),
+        column("calls", 6),
+    ];
+    let cells = |turns: u64, spent: &Spent, calls: &Calls| {
+        let [turns, replies, input, output] = [turns, spent.replies, spent.input, spent.output].map(short);
+        let cached = percent(spent.cache_read, spent.input);
+        vec![turns, replies, input, output, cached, price(spent), short(calls.calls)]
+    };
+    let skipped = figures.days.len().saturating_sub(most);
+    let rows = figures.days.iter().skip(skipped).map(|(date, day)| Row {
+        name: date.to_string(),
+        cells: cells(day.turns, &day.spent, &day.calls),
+        weight: day.spent.tokens(),
+    });
+    let mut rows: Vec<Row> = rows.collect();
+    if skipped > 0 {
+        rows.insert(0, skipped_row(skipped, "day"));
+    }
+    let total = Row {
+        name: "total".to_owned(),
+        cells: cells(figures.turns, &figures.spent, &figures.calls),
+        weight: 0,
+    };
+    Chart { what: "day", columns, rows, total: Some(total) }
+}
+
+/// Those that took most first.
+fn models(figures: &Figures, most: usize, clean: &impl Fn(&str) -> String) -> Chart {
+    let columns = vec![
+        column("replies", 3),
+        column("in", 4),
+        column("out", 5),
+        column("cached", 8),
+        column("cost", 0),
+        column("p50", 1),
+        column("p95", 2),
+        column("failed", 6),
+        column("bad args", 7),
+    ];
+    let cells = |model: &Model| {
+        let Model { spent, time: times, broken, truncated, refused, calls } = model;
+        vec![
+            short(spent.replies),
+            short(spent.input),
+            short(spent.output),
+            percent(spent.cache_read, spent.input),
+            price(spent),
+            time(times.quantile(0.5)),
+            time(times.quantile(0.95)),
+            percent(broken + truncated + refused, spent.replies),
+            percent(calls.invalid(), calls.calls),
+        ]
+    };
+    let mut sorted: Vec<_> = figures.models.iter().collect();
+    sorted.sort_by_key(|(_, model)| std::cmp::Reverse(model.spent.tokens()));
+    let rows = sorted.iter().take(most).map(|(name, model)| Row {
+        name: clean(name),
+        cells: cells(model),
+        weight: model.spent.tokens(),
+    });
+    let rows = rows.chain(more(sorted.len(), most, "model")).collect();
+    Chart { what: "model", columns, rows, total: None }
+}
+
+/// Those that were called most first.
+fn tools(figures: &Figures, most: usize, clean: &impl Fn(&str) -> String) -> Chart {
+    let columns = vec![
+        column("calls", 0),
+        column("failed", 2),
+        column("refused", 5),
+        column("bad args", 4),
+        column("cost", 6),
+        column("p50", 1),
+        column("p95", 3),
+    ];
+    let cells = |Tool { calls, time: times }: &Tool| {
+        vec![
+            short(calls.calls),
+            percent(calls.failed(), calls.calls),
+            percent(calls.refused(), calls.calls),
+            percent(calls.invalid(), calls.calls),
+            fee(calls),
+            time(times.quantile(0.5)),
+            time(times.quantile(0.95)),
+        ]
+    };
+    let mut sorted: Vec<_> = figures.tools.iter().collect();
+    sorted.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls.calls));
+    let rows = sorted.iter().take(most).map(|(name, tool)| Row {
+        name: clean(name),
+        cells: cells(tool),
+        weight: tool.calls.calls,
+    });
+    let rows = rows.chain(more(sorted.len(), most, "tool")).collect();
+    Chart { what: "tool", columns, rows, total: None }
+}
+
+fn more(there: usize, most: usize, what: &'static str) -> Option<Row> {
+    there.checked_sub(most).filter(|left| *left > 0).map(|left| skipped_row(left, what))
+}
+
+/// What is not shown; `--by` shows it.
+fn skipped_row(count: usize, what: &str) -> Row {
+    let s = if count == 1 { "" } else { "s" };
+    Row { name: format!("+{count} {what}{s}"), cells: Vec::new(), weight: 0 }
+}

@@ -1,0 +1,260 @@
+//! How a sitting begins and ends: settings, the question of trust, connections, the session that goes on, a word of
+//! welcome; then the loop; then the last words.
+
+use std::sync::{Arc, Mutex};
+
+use converse_config::SettingsPlan;
+use converse_editor::{Editor, Setup};
+use converse_session::Session;
+
+use super::completing::{Completing, Known};
+use super::connecting::Connecting;
+use super::knowing::Asked;
+use super::sitting::Sitting;
+use super::stage::{Stage, restore_terminal};
+use super::story::Story;
+use super::tally::Tally;
+use super::{editor_command, internal, require_key, scratch};
+use crate::adapters::contents::Kept;
+use crate::adapters::sampler::Models;
+use crate::adapters::signals::{self, Attention, at_leaving};
+use crate::adapters::spent::Spent;
+use crate::adapters::tape::Tape;
+use crate::args::{ReplArgs, Talk};
+use crate::attach::{Bounds, Said};
+use crate::catalogue::Catalogue;
+use crate::commands::ensembles::asked_in_passing;
+use crate::failure::Failure;
+use crate::manners::Manners;
+use crate::model;
+use crate::render::progress::House;
+use crate::render::safe::safe;
+use crate::settings::{self, Files, Settings};
+use crate::turn::sessions;
+use crate::world::{Input, World};
+
+/// Runs it from the first word to the last.
+pub(crate) fn run(args: &ReplArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+    if world.stdin != Input::Terminal || !world.stdout_tty {
+        return Err(Failure::usage("no-terminal", "a conversation needs a terminal, and there is none here")
+            .hint("`converse ask \"a question\"` answers once, also in pipes and scripts")
+            .hint("`converse --help` shows all commands"));
+    }
+    let beginning = Beginning { manners, world, attention: signals::attend()? };
+    let (files, warnings) = Files::read(world).checked()?;
+    manners.warn_all(warnings);
+    manners.redactor.learn(model::keys(&files, world)?);
+    let talk = args.talk.clone();
+    Tape::load(&talk, manners, world)?;
+    let (catalogue, is_told) = beginning.catalogue(&talk)?;
+    let session = beginning.session(&talk)?;
+    let session_model = session.as_ref().and_then(|session| session.metadata.model.clone());
+    let settings = Settings::resolve(&talk, None, None, &files, session_model.as_deref(), world)?;
+    require_key(&settings)?;
+    catalogue.select(settings.ensembles.as_deref())?;
+    manners.warn_all(catalogue.lines().into_iter().filter(|line| !is_told.contains(line)));
+    manners.warn_all(settings.fallbacks.left_out.iter().cloned());
+    let bounds = Bounds { deadline: None, interrupt: &beginning.attention.end };
+    let waiting = Said::new(String::new(), &talk.attach, world, bounds)?;
+    waiting.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
+    let begun = Begun { talk, files, session_model, settings, catalogue, session, waiting };
+    crate::block_on(async {
+        let mut sitting = match beginning.sitting(begun).await {
+            Ok(sitting) => sitting,
+            Err(failure) => {
+                if let Err(unkept) = manners.tape.eject(true, manners) {
+                    manners.warn(&format!("warning: {}", unkept.message));
+                }
+                return Err(failure);
+            }
+        };
+        let sat = sitting.sit().await;
+        let left = sitting.leave(sat.is_err()).await;
+        // What ended it is told; only then that more went wrong.
+        sat.and(left)
+    })?
+}
+
+struct Beginning<'a> {
+    manners: &'a Manners,
+    world: &'a World,
+    attention: Attention,
+}
+
+/// What is decided before anything is connected.
+struct Begun {
+    talk: Talk,
+    files: SettingsPlan,
+    session_model: Option<String>,
+    settings: Settings,
+    catalogue: Catalogue,
+    session: Option<Session>,
+    waiting: Said,
+}
+
+impl<'a> Beginning<'a> {
+    /// The ensembles, and what of them the user has read by now; what of the project lies still is asked about first.
+    fn catalogue(&self, talk: &Talk) -> Result<(Catalogue, Vec<String>), Failure> {
+        let find = || Catalogue::find(self.world, &talk.places.ensembles);
+        let catalogue = find();
+        if !self.manners.can_ask || !catalogue.holds_back() {
+            return Ok((catalogue, Vec::new()));
+        }
+        let shown = || Catalogue::as_if_trusted(self.world).lines();
+        match asked_in_passing(self.manners, self.world, &self.attention.end) {
+            Ok(true) => Ok((find(), shown())),
+            Ok(false) => {
+                self.manners
+                    .note("note: it stays untrusted, and is not started; the rest goes on without it");
+                // All that it says of the project it says because nobody trusts it.
+                let told = catalogue.lines_of_distrust().into_iter().chain(shown()).collect();
+                Ok((catalogue, told))
+            }
+            Err(failure) if failure.code == "interrupted" => Err(failure),
+            Err(failure) => {
+                self.manners
+                    .warn(&format!("warning: nobody was asked about this project: {}", failure.message));
+                Ok((catalogue, Vec::new()))
+            }
+        }
+    }
+
+    fn session(&self, talk: &Talk) -> Result<Option<Session>, Failure> {
+        if talk.model.len() > 1 {
+            return Err(Failure::usage("one-model", "a conversation is led with one model")
+                .hint("`converse ask` compares several"));
+        }
+        if !talk.continue_last && talk.session.is_none() {
+            return Ok(None);
+        }
+        let store = sessions::required(self.world)?;
+        let id = match &talk.session {
+            Some(text) => store.resolve(text)?,
+            None => store.latest()?,
+        };
+        sessions::open(id, self.manners, self.world).map(Some)
+    }
+
+    async fn sitting(&self, begun: Begun) -> Result<Sitting<'a>, Failure> {
+        let Self { manners, world, ref attention } = *self;
+        let Begun { talk, files, session_model, settings, catalogue, session, waiting } = begun;
+        let is_kept = session.is_some() || !settings.ephemeral;
+        let contents = Kept::awaiting(is_kept);
+        let models = Models::new();
+        let connecting = Connecting {
+            settings: &settings,
+            catalogue: &catalogue,
+            contents: &contents,
+            models: &models,
+            manners,
+            world,
+        };
+        let stage = Stage::new(manners, world, settings::shows_reasoning(&talk, &files));
+        // Whatever is told from here on is told by the stage, which alone knows what the terminal shows.
+        manners.progress.host(Arc::clone(&stage) as Arc<dyn House>);
+        let connected = stage.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
+        let known = Arc::new(Mutex::new(Known::default()));
+        let editor = match self.editor(&stage, &known, files.vi.unwrap_or(false), is_kept) {
+            Ok(editor) => editor,
+            Err(failure) => {
+                connected.disconnect(manners).await;
+                return Err(failure);
+            }
+        };
+        let tally = Tally::default();
+        if let Some(session) = &session {
+            tally.take(&session.loaded);
+        }
+        let story = match session {
+            Some(session) => Story::of(session, &settings, manners, world),
+            None => Story::new(&settings, !settings.ephemeral, manners, world),
+        };
+        story.settle_if_kept(&contents);
+        let sitting = Sitting {
+            manners,
+            world,
+            attention: attention.clone(),
+            stage,
+            editor,
+            wires: settings.wires(),
+            talk,
+            files,
+            session_model,
+            settings,
+            catalogue,
+            connected,
+            models,
+            contents,
+            spent: Spent::default(),
+            tally,
+            story,
+            waiting,
+            known,
+            asked: Asked::default(),
+            told_of_key: false,
+        };
+        sitting.welcome();
+        sitting.knows_all();
+        Ok(sitting)
+    }
+
+    /// What is not to be kept is remembered while the program runs.
+    fn editor(
+        &self,
+        stage: &Stage,
+        known: &Arc<Mutex<Known>>,
+        vi: bool,
+        is_kept: bool,
+    ) -> Result<Editor, Failure> {
+        let scratch = scratch(self.world);
+        let redactor = self.manners.redactor.clone();
+        let setup = Setup {
+            history: scratch.as_ref().filter(|_| is_kept).map(|dir| dir.join("history")),
+            vi,
+            colour: stage.look().colour,
+            plain: stage.is_plain(),
+            ascii: !stage.look().unicode,
+            editor: editor_command(self.world).filter(|_| scratch.is_some()),
+            scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
+            complete: Arc::new(Completing::new(Arc::clone(known))),
+            safe,
+            clean: Arc::new(move |text| redactor.clean(text)),
+        };
+        let editor = Editor::start(setup).map_err(internal)?;
+        let modes = editor.modes();
+        at_leaving(move || {
+            restore_terminal();
+            modes.restore();
+        });
+        if let Some(note) = editor.note() {
+            self.manners.warn(&format!("warning: {note}"));
+        }
+        Ok(editor)
+    }
+}
+
+impl Sitting<'_> {
+    /// A line or two: what answers, with what, and where the conversation was left.
+    fn welcome(&self) {
+        let tools = self.connected.roster.offer().declarations.len();
+        let failed = match self.connected.failures.len() {
+            0 => String::new(),
+            count => format!(" · {count} ensemble(s) failed: /ensembles"),
+        };
+        let kept = if self.story.wanted { "" } else { " · not kept" };
+        self.stage.note(&format!(
+            "converse {} · {} · {tools} {}{failed}{kept} · /help",
+            env!("CARGO_PKG_VERSION"),
+            self.settings.model.id,
+            if tools == 1 { "tool" } else { "tools" },
+        ));
+        self.understudy();
+        if self.story.id.is_some() {
+            self.resumed();
+        }
+        let waiting: Vec<&str> = self.waiting.names().collect();
+        if !waiting.is_empty() {
+            self.stage.note(&format!("with the first message: {}", waiting.join(", ")));
+        }
+    }
+}

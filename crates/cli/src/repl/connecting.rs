@@ -1,0 +1,73 @@
+//! The ensembles of the sitting: connected when it begins, and anew when the user chooses others.
+
+use std::sync::Arc;
+
+use converse_config::Rule;
+use converse_mcp::{Asked, Sampler};
+use futures_util::FutureExt as _;
+
+use super::sitting::Sitting;
+use crate::adapters::contents::Kept;
+use crate::adapters::person::somebody;
+use crate::adapters::sampler::Models;
+use crate::adapters::signals::Interrupt;
+use crate::catalogue::Catalogue;
+use crate::failure::Failure;
+use crate::manners::Manners;
+use crate::settings::Settings;
+use crate::wiring::{Connected, Wiring};
+use crate::world::World;
+
+/// What they are connected with.
+pub(super) struct Connecting<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) contents: &'a Kept,
+    pub(super) models: &'a Arc<Models>,
+    pub(super) manners: &'a Manners,
+    pub(super) world: &'a World,
+}
+
+impl Connecting<'_> {
+    pub(super) async fn connect(
+        &self,
+        rules: Vec<Rule>,
+        interrupt: &Interrupt,
+    ) -> Result<Connected, Failure> {
+        let Self { settings, catalogue, contents, models, manners, world } = *self;
+        let chosen = catalogue.select(settings.ensembles.as_deref())?;
+        let sampler = Some(Arc::clone(models) as Arc<dyn Sampler>);
+        let asked = Asked { person: somebody(manners), sampler, ..Asked::default() };
+        let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
+        let wiring =
+            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        let connected = wiring.connect(&chosen, rules).boxed_local().await?;
+        connected.roster.searchable();
+        connected.roster.searchable();
+        manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+        Ok(connected)
+    }
+}
+
+impl Sitting<'_> {
+    /// Connects what the settings say now; if that cannot be, all stays as it is. What was allowed and denied in this
+    /// run still is.
+    pub(super) async fn reconnect(&mut self) -> Result<(), Failure> {
+        let attended = self.attention.to_turn();
+        let connecting = Connecting {
+            settings: &self.settings,
+            catalogue: &self.catalogue,
+            contents: &self.contents,
+            models: &self.models,
+            manners: self.manners,
+            world: self.world,
+        };
+        let rules = self.connected.roster.rules().all();
+        let connected = self.stage.during(connecting.connect(rules, &attended.interrupt)).await?;
+        let before = std::mem::replace(&mut self.connected, connected);
+        before.disconnect(self.manners).await;
+        self.forgets_prompts();
+        self.knows_tools();
+        Ok(())
+    }
+}

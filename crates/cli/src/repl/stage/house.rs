@@ -1,0 +1,73 @@
+//! The stage among others that use the same terminal: what they say stands above what moves, and while they talk with
+//! somebody nothing moves at all.
+
+use super::wait::Wait;
+use super::{Stage, State, echo};
+use crate::render::progress::House;
+
+impl Stage {
+    /// What is final is written before it goes.
+    fn go(&self, state: &mut State) {
+        let _ = self.show(state);
+        let bytes = state.scene.live.leave();
+        if !bytes.is_empty() {
+            let _ = self.surface.write(&bytes);
+        }
+        state.scene.end_line();
+        let _ = self.show_plain(state);
+        echo::note_cursor(false);
+        state.echo = None;
+    }
+
+    fn show_plain(&self, state: &mut State) -> Result<(), converse_engine::SinkError> {
+        let text = state.scene.take_plain();
+        if text.is_empty() { Ok(()) } else { self.surface.write(&text) }
+    }
+}
+
+impl House for Stage {
+    fn say(&self, text: &str) {
+        match text.strip_prefix("warning: ") {
+            Some(message) if !message.contains('\n') => self.warn(message),
+            _ => self.note(text),
+        }
+    }
+
+    fn leave(&self) {
+        let mut state = self.lock();
+        if state.away == 0 {
+            self.go(&mut state);
+        }
+        state.away += 1;
+    }
+
+    fn come_back(&self, mid_line: bool) {
+        let mut state = self.lock();
+        state.away = state.away.saturating_sub(1);
+        if state.away > 0 {
+            return;
+        }
+        if mid_line {
+            let _ = self.surface.write("\r\n");
+        }
+        self.hold_echo(&mut state);
+        let _ = self.show(&mut state);
+    }
+
+    fn wait_for(&self, what: &str) -> u64 {
+        let mut state = self.lock();
+        let frame = self.frame();
+        state.waits += 1;
+        let number = state.waits;
+        let what = format!("{} {}", frame.brief(what, 80), frame.signs().more);
+        state.scene.waits.push((number, Wait { what, since: frame.now }));
+        let _ = self.show(&mut state);
+        number
+    }
+
+    fn waited(&self, number: u64) {
+        let mut state = self.lock();
+        state.scene.waits.retain(|(other, _)| *other != number);
+        let _ = self.show(&mut state);
+    }
+}

@@ -1,0 +1,87 @@
+//! Where a conversation is kept: the sessions of this user, opened and begun.
+
+use converse_canister::Canister;
+use converse_session::{Clean, Repair, Session, Store, Uuid, new_id};
+use jiff::Timestamp;
+
+use crate::failure::Failure;
+use crate::manners::Manners;
+use crate::render::safe::safe_line;
+use crate::world::World;
+
+/// Characters of a repair that is told.
+const REPAIR: usize = 400;
+
+/// `None` without a home.
+pub(crate) fn store(world: &World) -> Option<Store> {
+    world.data_dir().map(|dir| Store::new(dir.join("sessions")))
+}
+
+/// The same, for who writes: no name, and no first words, with a secret in them are kept beside the journal.
+pub(crate) fn cleaned(store: Store, manners: &Manners) -> Store {
+    let redactor = manners.redactor.clone();
+    store.cleaned(Clean::new(move |text| redactor.clean(text)))
+}
+
+/// For what there is no way without.
+pub(crate) fn required(world: &World) -> Result<Store, Failure> {
+    let none = || Failure::usage("no-such-session", "without a home there are no sessions");
+    store(world).ok_or_else(none)
+}
+
+/// The session, repaired; what was repaired is told.
+pub(crate) fn open(id: Uuid, manners: &Manners, world: &World) -> Result<Session, Failure> {
+    let session = cleaned(required(world)?, manners).open(id, World::now())?;
+    let canisters = session.loaded.transcript.as_slice();
+    let repairs = session.loaded.repairs.iter().map(|repair| told(repair, canisters));
+    manners.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));
+    Ok(session)
+}
+
+/// What was repaired; a call by the name of its tool too, for nobody knows it by its number.
+fn told(repair: &Repair, canisters: &[Canister]) -> String {
+    let (Repair::Interrupted { id } | Repair::NotStarted { id }) = repair else { return repair.to_string() };
+    let tool = canisters.iter().rev().find_map(|one| match one {
+        Canister::Invocation(invocation) if invocation.id == *id => Some(invocation.tool.as_str()),
+        _ => None,
+    });
+    match tool {
+        Some(tool) => format!("`{}`, {repair}", tool.replacen("__", ".", 1)),
+        None => repair.to_string(),
+    }
+}
+
+/// A new one. Where there is no place for it, the conversation goes on unkept, and the user is told.
+pub(crate) fn create(now: Timestamp, manners: &Manners, world: &World) -> Option<Session> {
+    let Some(store) = store(world) else {
+        manners.warn("warning: no home directory: this session is not kept");
+        return None;
+    };
+    let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
+    let created = cleaned(store, manners).create(new_id(now, &World::random_bytes()), program, now);
+    let warn = |error: &_| manners.warn(&format!("warning: this session is not kept: {error}"));
+    created.inspect_err(warn).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{Arguments, Invocation, InvocationId, TurnId};
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_by_its_tool() {
+        let id = InvocationId::of(TurnId(7), 0);
+        let call = Canister::Invocation(Invocation {
+            turn: TurnId(7),
+            id: id.clone(),
+            wire_id: None,
+            tool: "io__write_file".into(),
+            arguments: Arguments::parse("{}"),
+            seal: None,
+        });
+        let repair = Repair::NotStarted { id };
+        assert_eq!(told(&repair, &[call]), "`io.write_file`, `inv_7_0` was never run");
+        assert_eq!(told(&repair, &[]), "`inv_7_0` was never run");
+    }
+}

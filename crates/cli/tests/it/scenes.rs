@@ -1,0 +1,20 @@
+//! The REPL as a person drives it: keys on a keyboard, a screen to look at, a shell behind it that sees how the terminal
+//! was left.
+
+mod breaking;
+mod looks;
+mod person;
+mod sizes;
+mod slashes;
+mod tools;
+mod typing;
+
+use crate::env::TestEnv;
+use crate::provider::Provider;
+
+use person::Person;
+
+/// Somebody who talks with a provider that follows its script.
+fn talking(provider: &Provider, env: &TestEnv) -> Person {
+    Person::runs(env, &["-m", provider.model(), "--no-tools"])
+}

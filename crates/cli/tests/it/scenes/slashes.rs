@@ -1,0 +1,120 @@
+//! Every command once, with its unhappy way.
+
+use super::person::Person;
+use crate::body::text;
+use crate::env::TestEnv;
+use crate::provider::{Line, Provider};
+
+/// What is typed, and what is on the screen after it.
+const BEFORE_A_WORD: &[(&str, &str)] = &[
+    ("/usage", "all together"),
+    ("/cost", "USD"),
+    ("/undo", "nothing was said yet"),
+    ("/retry", "nothing was said yet"),
+    ("/edit", "nothing was said yet"),
+    ("/copy", "there is no such answer"),
+    ("/show", "nothing was invoked"),
+    ("/fork", "nothing is kept yet"),
+    ("/compact", "nothing"),
+    ("/sessions", "there is no other session"),
+];
+
+const AFTER_IT: &[(&str, &str)] = &[
+    ("/help", "/reasoning"),
+    ("/help copy", "/copy [N]"),
+    ("/help nope", "no command"),
+    ("/modle", "did you mean `/model`?"),
+    ("/model", "openai-chat/stub"),
+    ("/model nowhere/x", "error["),
+    ("/system be brief", "with the next message"),
+    ("/system @nothing.txt", "error["),
+    ("/ensembles", "essentials"),
+    ("/ensembles nope", "error["),
+    ("/ensembles -io", "off"),
+    ("/tools", "tool(s), about"),
+    ("/tools nope", "no tool is called so"),
+    ("/allow io.*", "run without a question"),
+    ("/allow", "io.*"),
+    ("/allow [", "error[bad-pattern]"),
+    ("/deny io.*", "do not run"),
+    ("/deny", "io.*"),
+    ("/usage", "tokens in"),
+    ("/usage x", "takes nothing after it"),
+    ("/cost", "prices are not known"),
+    ("/compact", "nothing old enough"),
+    ("/undo two", "write `/undo [N]`"),
+    ("/fork 99", "error["),
+    ("/fork", "stays as it was"),
+    ("/save my words", "kept as `my words`"),
+    ("/sessions nobody-said-this", "no session says that"),
+    ("/attach nothing.txt", "error[attachment]"),
+    ("/attach", "write `/attach"),
+    ("/editor", "no-editor"),
+    ("/edit", "no-editor"),
+    ("/copy 7", "there is no such answer"),
+    ("/copy", "copied: 6 characters"),
+    ("/reasoning on", "on"),
+    ("/reasoning maybe", "write `/reasoning"),
+    ("/show 3", "nothing was invoked"),
+    ("/nope.prompt", "error["),
+    ("/clear", "a new conversation"),
+];
+
+#[track_caller]
+fn all(person: &mut Person, table: &[(&str, &str)]) {
+    for (typed, shown) in table {
+        // On an empty screen nothing is there from before.
+        person.prompts();
+        person.presses(super::person::Key::Ctrl('l'));
+        person.until("an empty screen", |person| {
+            person.screen().lines().filter(|line| !line.is_empty()).count() == 1
+        });
+        person.says(typed);
+        person.until(&format!("{shown} after {typed}"), |person| {
+            person.screen().lines().any(|line| !line.contains('❯') && line.contains(shown))
+        });
+    }
+}
+
+#[test]
+fn every_command_answers() {
+    let provider = Provider::chat([Line::from(text("I see.")), text("Again.").into()]);
+    let env = provider.env(TestEnv::new());
+    let mut person = Person::runs(&env, &["-m", provider.model(), "-e", "essentials", "-e", "io"]);
+    all(&mut person, BEFORE_A_WORD);
+    person.says("hello");
+    person.sees("I see.");
+    all(&mut person, AFTER_IT);
+    person.says("/quit now");
+    person.sees("takes nothing after it");
+    person.says("/retry");
+    person.sees("nothing was said yet");
+    person.says("/exit");
+    assert_eq!(person.ends().code, 0);
+}
+
+/// A row that nobody drives here is a command that nobody has tried.
+#[test]
+fn no_command_is_left_out() {
+    let provider = Provider::chat([text("unused")]);
+    let env = provider.env(TestEnv::new());
+    let mut person = super::talking(&provider, &env);
+    person.says("/help");
+    let shown = person.sees("Leave");
+    let named =
+        shown.lines().filter_map(|line| line.trim_start().strip_prefix('/')?.split_whitespace().next());
+    let tried: Vec<&str> =
+        BEFORE_A_WORD.iter().chain(AFTER_IT).map(|(typed, _)| *typed).chain(["/quit", "/exit"]).collect();
+    let mut count = 0;
+    for name in named {
+        // How a prompt of a server is said is a row, and no command.
+        if name.contains('.') {
+            continue;
+        }
+        count += 1;
+        assert!(tried.iter().any(|one| one[1..].split(' ').next() == Some(name)), "/{name}");
+    }
+    assert!(count > 20, "{shown}");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}

@@ -1,0 +1,183 @@
+//! Keys: a line is typed and changed, recalled, pasted, completed.
+
+use super::person::{Key, Kind, Person};
+use super::talking;
+use crate::body::text;
+use crate::env::TestEnv;
+use crate::provider::{Line, Provider};
+
+fn answers(count: usize) -> Provider {
+    Provider::chat((0..count).map(|_| Line::from(text("I see."))))
+}
+
+/// What was said last.
+#[track_caller]
+fn last_said(provider: &Provider) -> String {
+    let requests = provider.requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+    messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn answered(person: &mut Person, times: usize) {
+    person.until("an answer", |person| person.screen().matches("I see.").count() >= times);
+}
+
+#[test]
+fn a_line_is_changed_before_it_is_sent() {
+    let provider = answers(2);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.types("helo wörld 日本 👩‍👩‍👧!");
+    for key in [Key::Home, Key::Ctrl('f'), Key::Ctrl('f'), Key::Ctrl('f')] {
+        person.presses(key);
+    }
+    person.types("l");
+    person.presses(Key::End);
+    person.presses(Key::Left);
+    // The whole family is one letter.
+    person.presses(Key::Backspace);
+    person.presses(Key::Enter);
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), "hello wörld 日本 !");
+    person.prompts();
+    person.types("one two three");
+    person.presses(Key::Ctrl('w'));
+    person.types("four");
+    person.presses(Key::Enter);
+    answered(&mut person, 2);
+    assert_eq!(last_said(&provider), "one two four");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn what_was_typed_is_recalled_also_in_the_next_run() {
+    let provider = answers(3);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.says("the first one");
+    answered(&mut person, 1);
+    person.says("the second one");
+    answered(&mut person, 2);
+    person.prompts();
+    person.presses(Key::Ctrl('d'));
+    assert_eq!(person.ends().code, 0);
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.presses(Key::Up);
+    person.sees("❯ the second one");
+    person.presses(Key::Up);
+    person.sees("❯ the first one");
+    person.presses(Key::Down);
+    person.sees("❯ the second one");
+    person.presses(Key::Ctrl('c'));
+    person.prompts();
+    person.presses(Key::Ctrl('r'));
+    person.types("first");
+    person.sees("the first one");
+    person.presses(Key::Enter);
+    // Found, and sent with the next one.
+    person.until("an answer", |person| {
+        if person.screen().contains("I see.") { true } else { person.screen().contains("❯ the first one") }
+    });
+    if !person.screen().contains("I see.") {
+        person.presses(Key::Enter);
+    }
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), "the first one");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn several_lines_are_one_message() {
+    let provider = answers(4);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.types("one");
+    person.presses(Key::AltEnter);
+    person.types("two\\");
+    person.presses(Key::Enter);
+    person.types("three");
+    person.sees("… three");
+    person.presses(Key::Enter);
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), "one\ntwo\nthree");
+    // A paste is not sent by the ends of its lines.
+    person.prompts();
+    person.pastes("alpha\n  beta\ngamma");
+    person.sees("gamma");
+    assert_eq!(provider.requests().len(), 1);
+    person.presses(Key::Enter);
+    answered(&mut person, 2);
+    assert_eq!(last_said(&provider), "alpha\n  beta\ngamma");
+    // More of them than the screen has.
+    let many: Vec<String> = (1..=200).map(|number| format!("line {number}")).collect();
+    person.prompts();
+    person.pastes(&many.join("\n"));
+    person.sees("line 200");
+    person.presses(Key::Enter);
+    person.until("a request", |_| provider.requests().len() == 3);
+    assert_eq!(last_said(&provider), many.join("\n"));
+    person.sees("I see.");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn tab_completes_commands_models_and_files() {
+    let provider = answers(1);
+    let env = provider.env(TestEnv::new());
+    env.write("work/notes-of-today.txt", "rain");
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.types("/rea");
+    person.presses(Key::Tab);
+    person.sees("❯ /reasoning");
+    person.types("o");
+    person.presses(Key::Tab);
+    person.until("what there is", |person| {
+        let screen = person.screen();
+        screen
+            .lines()
+            .skip_while(|line| !line.contains("❯ /reasoning"))
+            .skip(1)
+            .any(|line| line.contains("off"))
+    });
+    person.presses(Key::Ctrl('c'));
+    person.prompts();
+    person.types("/model underst");
+    person.presses(Key::Tab);
+    person.sees("/model understudy");
+    person.presses(Key::Ctrl('c'));
+    person.prompts();
+    person.types("see @notes");
+    person.presses(Key::Tab);
+    person.sees("@notes-of-today.txt");
+    person.presses(Key::Enter);
+    answered(&mut person, 1);
+    assert!(provider.requests()[0].to_string().contains("rain"));
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn a_terminal_that_never_answers_has_lines_all_the_same() {
+    let provider = answers(2);
+    let env = provider.env(TestEnv::new());
+    let kind = Kind { answers: false, ..Kind::default() };
+    let mut person = Person::at(kind, &env, &["-m", provider.model(), "--no-tools"]);
+    person.prompts();
+    // What is typed at once is not lost.
+    person.types("are you there?\r");
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), "are you there?");
+    person.says("and now?");
+    answered(&mut person, 2);
+    assert_eq!(last_said(&provider), "and now?");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}

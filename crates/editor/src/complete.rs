@@ -1,0 +1,50 @@
+//! What can be typed next: asked of whoever knows commands, models and files.
+
+/// Who knows what can be typed. Called on the editor's thread, once or more for each key: answers must be quick and never
+/// wait.
+pub trait Complete: Send + Sync {
+    /// What could stand where the cursor is; `at` is a byte offset in `line`, on a boundary of characters.
+    fn complete(&self, line: &str, at: usize) -> Vec<Suggestion>;
+
+    /// What could follow the line, to be shown greyed after it and taken by the right arrow. History is asked when this
+    /// knows nothing.
+    fn hint(&self, line: &str) -> Option<String>;
+
+    /// What in the line is more than text.
+    fn marks(&self, line: &str) -> Vec<Mark> {
+        let _ = line;
+        Vec::new()
+    }
+}
+
+/// One thing that could be typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What is put into the line.
+    pub value: String,
+    /// A few words about it; may be empty.
+    pub about: String,
+    /// The bytes of the line that it replaces.
+    pub from: usize,
+    pub to: usize,
+    /// Is a space put after it?
+    pub space: bool,
+}
+
+/// A stretch of the line, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    pub from: usize,
+    pub to: usize,
+    pub nature: Nature,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// A command that exists.
+    Command,
+    /// What looks like a command and is none.
+    Unknown,
+    /// A file that exists.
+    File,
+}

@@ -1,0 +1,84 @@
+//! The entry in an editor of the person's own choice.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A file that nobody else can read and that goes with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(directory: &Path, text: &str) -> io::Result<Self> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let path = directory.join(format!("entry-{}-{}.md", std::process::id(), now.as_nanos()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let scratch = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(scratch)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The text as the person left it, without what is blank at its end; nothing in it is made harmless. It takes as long as
+/// they take. `command` is the editor's words, `directory` one that only its owner can read.
+///
+/// # Errors
+///
+/// In words: no editor is set, it cannot be run, it failed.
+pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String, String> {
+    let Some((program, words)) = command.split_first() else {
+        return Err("no editor is set: $VISUAL or $EDITOR names one".to_owned());
+    };
+    let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
+    let scratch = Scratch::new(directory, text).map_err(failed)?;
+    let status = Command::new(program).args(words).arg(&scratch.0).status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(format!("`{program}` ended with {status}: the entry is as it was")),
+        Err(error) => return Err(format!("`{program}` cannot be run: {error}")),
+    }
+    // By its name: many editors write a new file and put it in the place of the old one.
+    let mut bytes = Vec::new();
+    let file = File::open(&scratch.0).map_err(failed)?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str, text: &str) -> (Result<String, String>, usize) {
+        let home = tempfile::tempdir().unwrap();
+        let command = ["sh", "-c", script, "sh"].map(str::to_owned);
+        let edited = edited(&command, home.path(), text);
+        (edited, fs::read_dir(home.path()).unwrap().count())
+    }
+
+    #[test]
+    fn the_text_goes_out_and_comes_back() {
+        let (edited, left) = run("stat -c %a \"$1\" >> \"$1\"", "first\n");
+        assert_eq!(edited.as_deref(), Ok("first\n600"));
+        assert_eq!(left, 0, "the file is gone");
+    }
+
+    #[test]
+    fn a_failing_editor_changes_nothing() {
+        let (edited, left) = run("echo lost > \"$1\"; exit 3", "first");
+        assert!(edited.is_err_and(|why| why.contains("exit status: 3")));
+        assert_eq!(left, 0);
+        let missing = super::edited(&["no-such-editor-here".to_owned()], Path::new("."), "x");
+        assert!(missing.is_err_and(|why| why.contains("cannot be run")));
+        assert!(super::edited(&[], Path::new("."), "x").is_err_and(|why| why.contains("$EDITOR")));
+    }
+}

@@ -1,0 +1,150 @@
+//! Reading without drawing: whole lines as the terminal, or a pipe, gives them. No escape sequence is written.
+//!
+//! A terminal in this mode ends a line at Ctrl-C instead of sending a signal, so that it means the same as where lines
+//! are drawn: clear what is there, or tell that there was nothing.
+
+use std::io::{self, IsTerminal as _, stdin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+
+use crate::Read;
+use crate::entry::{is_continued, is_open, joined, unfenced};
+use crate::prompt::Prompt;
+use crate::rich::Outcome;
+use crate::setup::Safe;
+use crate::terminal::{columns, says, waits, without_keys};
+
+const CTRL_C: u8 = 3;
+const LONGEST: usize = 4 * 1024 * 1024;
+/// How soon it is noticed that nobody waits for the line any more.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) struct Plain {
+    pub(crate) safe: Safe,
+    /// Read and not used: a pipe gives what it has.
+    pub(crate) ahead: Vec<u8>,
+}
+
+enum Piece {
+    Line(String),
+    /// Ctrl-C; was there anything on the line?
+    Cleared(bool),
+    End,
+    Stopped,
+}
+
+impl Plain {
+    /// `before` cannot be put into a line that the terminal edits: it is shown, to be typed again.
+    pub(crate) fn read(
+        &mut self,
+        prompt: &Prompt,
+        before: Option<&str>,
+        stop: &AtomicBool,
+    ) -> io::Result<Outcome> {
+        if let Some(before) = before.filter(|before| !before.is_empty()) {
+            says(&format!("{}\n", (self.safe)(before)));
+        }
+        let _modes = CookedWithCtrlC::enter();
+        let mut entry = String::new();
+        let mut after_keys = false;
+        self.asks(prompt);
+        loop {
+            match self.piece(stop)? {
+                Piece::Stopped => return Ok(Outcome::Stopped(entry)),
+                Piece::End if entry.is_empty() => return Ok(Outcome::Read(Read::End)),
+                Piece::End => return Ok(meant(&entry)),
+                Piece::Cleared(had_text) => {
+                    says("\n");
+                    if !had_text && entry.is_empty() {
+                        return Ok(Outcome::Read(Read::Interrupted { after_keys }));
+                    }
+                    entry.clear();
+                    after_keys = true;
+                    self.asks(prompt);
+                }
+                Piece::Line(line) => {
+                    entry.push_str(&line);
+                    if !(is_continued(&entry) || is_open(&entry)) || entry.len() > LONGEST {
+                        return Ok(meant(&entry));
+                    }
+                    entry.push('\n');
+                    says(". ");
+                }
+            }
+        }
+    }
+
+    fn asks(&self, prompt: &Prompt) {
+        let name = prompt.shortened(self.safe, (columns() / 3).saturating_sub(2)).replace('…', "~");
+        says(&format!("{name}> "));
+    }
+
+    /// Up to the next end of a line, of whatever kind.
+    fn piece(&mut self, stop: &AtomicBool) -> io::Result<Piece> {
+        loop {
+            if let Some(at) = self.ahead.iter().position(|byte| matches!(*byte, b'\n' | CTRL_C)) {
+                let rest = self.ahead.split_off(at + 1);
+                let mut line = std::mem::replace(&mut self.ahead, rest);
+                let ended_by = line.pop();
+                return Ok(match ended_by {
+                    Some(CTRL_C) => Piece::Cleared(!line.is_empty()),
+                    _ => Piece::Line(self.clean(&line)),
+                });
+            }
+            if stop.load(Ordering::SeqCst) {
+                return Ok(Piece::Stopped);
+            }
+            if !waits(LOOK) {
+                continue;
+            }
+            let mut bytes = [0; 8192];
+            match rustix::io::read(stdin(), &mut bytes) {
+                Ok(0) if self.ahead.is_empty() => return Ok(Piece::End),
+                // The end in the middle of a line; at a terminal Ctrl-D only hands over what is there.
+                Ok(0) => self.ahead.push(b'\n'),
+                Ok(count) => self.ahead.extend(bytes.iter().take(count)),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if self.ahead.len() > LONGEST {
+                return Err(io::Error::other("a line of more than 4 MiB"));
+            }
+        }
+    }
+
+    fn clean(&self, line: &[u8]) -> String {
+        let text = String::from_utf8_lossy(line);
+        (self.safe)(&without_keys(text.trim_end_matches('\r'))).into_owned()
+    }
+}
+
+fn meant(entry: &str) -> Outcome {
+    Outcome::Read(Read::Line(unfenced(&joined(entry))))
+}
+
+/// A terminal that edits lines itself, and ends them at Ctrl-C. Undone when it goes.
+struct CookedWithCtrlC(Option<Termios>);
+
+impl CookedWithCtrlC {
+    fn enter() -> Self {
+        let saved = stdin().is_terminal().then(|| tcgetattr(stdin()).ok()).flatten();
+        if let Some(saved) = &saved {
+            let mut modes = saved.clone();
+            // 0: no key.
+            modes.special_codes[SpecialCodeIndex::VINTR] = 0;
+            modes.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+        }
+        Self(saved)
+    }
+}
+
+impl Drop for CookedWithCtrlC {
+    fn drop(&mut self) {
+        if let Some(saved) = &self.0 {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, saved);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The editor as a person uses it, through a terminal of its own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
+
+mod terminal;
+
+use terminal::{Manner, Terminal};
+
+const CTRL_A: &str = "\x01";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const CTRL_J: &str = "\n";
+const CTRL_O: &str = "\x0f";
+const CTRL_R: &str = "\x12";
+const CTRL_Z: &str = "\x1a";
+const ALT_ENTER: &str = "\x1b\r";
+const UP: &str = "\x1b[A";
+const RIGHT: &str = "\x1b[C";
+
+fn drawn() -> Terminal {
+    drawn_with(&[])
+}
+
+fn drawn_with(words: &[&str]) -> Terminal {
+    let mut terminal = Terminal::run(words, Manner::Answers);
+    terminal.shows("drawn");
+    terminal.begins();
+    terminal
+}
+
+fn pasted(text: &str) -> String {
+    format!("\x1b[200~{text}\x1b[201~")
+}
+
+#[test]
+fn what_is_typed_is_read() {
+    let mut terminal = drawn();
+    terminal.shows("provider/model ❯");
+    for (keys, entry) in [
+        ("hello\r", "got \"hello\""),
+        ("Привет, 日本 👩‍🚀!\r", "got \"Привет, 日本 👩\\u{200d}🚀!\""),
+        ("日本\x1b[D\x7fx\r", "got \"x本\""),
+        ("wow!!\r", "got \"wow!!\""),
+        ("!!\r", "got \"!!\""),
+        ("\r", "got \"\""),
+        ("end\x01begin \r", "got \"begin end\""),
+    ] {
+        terminal.enters(keys);
+        terminal.shows(entry);
+    }
+    terminal.leaves();
+}
+
+#[test]
+fn several_lines_are_one_entry() {
+    let mut terminal = drawn();
+    for (keys, entry) in [
+        (pasted("one\rtwo\rthree") + "\r", "got \"one\\ntwo\\nthree\""),
+        (pasted("a \\\r\n b") + "\r", "got \"a \\\\\\n b\""),
+        ("c\\\rd\r".to_owned(), "got \"c\\nd\""),
+        (format!("e{ALT_ENTER}f\r"), "got \"e\\nf\""),
+        (format!("g{CTRL_J}h{CTRL_J}i\r"), "got \"g\\nh\\ni\""),
+        ("\"\"\"\rj\r\rk\r\"\"\"\r".to_owned(), "got \"j\\n\\nk\""),
+        (pasted("tab\there") + "\r", "got \"tab\\there\""),
+    ] {
+        terminal.enters(&keys);
+        terminal.shows(entry);
+    }
+    terminal.types(&pasted("one\rlast"));
+    terminal.shows("… last");
+    terminal.enters("\r");
+    terminal.leaves();
+}
+
+#[test]
+fn ctrl_c_clears_then_interrupts() {
+    let mut terminal = drawn();
+    terminal.enters(&format!("some text{CTRL_C}"));
+    terminal.enters("other\r");
+    terminal.shows("got \"other\"");
+    assert!(!terminal.has("interrupted"), "{}", terminal.screen());
+    terminal.enters(CTRL_C);
+    terminal.shows("interrupted");
+    // A search is left like a line.
+    terminal.types(CTRL_R);
+    terminal.shows("(search: )");
+    terminal.enters(CTRL_C);
+    terminal.enters("third\r");
+    terminal.shows("got \"third\"");
+    // Ctrl-D takes a character where there is one.
+    terminal.enters(&format!("xy{CTRL_A}{CTRL_D}\r"));
+    terminal.shows("got \"y\"");
+    terminal.leaves();
+}
+
+#[test]
+fn ctrl_z_stops_until_the_shell_says_so() {
+    let mut terminal = drawn();
+    terminal.types("half a");
+    terminal.shows("❯ half a");
+    terminal.types(CTRL_Z);
+    // What the terminal is asked now, it answers the shell.
+    assert_eq!(terminal.stops().trim(), "");
+    assert!(terminal.is_cooked() && !terminal.brackets_pastes());
+    terminal.goes_on();
+    terminal.shows_twice("❯ half a");
+    terminal.enters(" line\r");
+    terminal.shows("got \"half a line\"");
+    terminal.enters(&format!("gone{CTRL_C}"));
+    terminal.enters("next\r");
+    terminal.shows("got \"next\"");
+    terminal.leaves();
+}
+
+#[test]
+fn what_was_typed_can_be_recalled() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("history");
+    let words = ["--history", file.to_str().unwrap()];
+    let mut first = drawn_with(&words);
+    for keys in ["first entry\r", &format!("two{CTRL_J}lines\r"), "joined\\\rline\r", " secret\r"] {
+        first.enters(keys);
+    }
+    first.shows("got \" secret\"");
+    first.leaves();
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(kept, "first entry\ntwo<\\n>lines\njoined<\\n>line\n");
+
+    let mut second = drawn_with(&words);
+    second.enters(&format!("{UP}\r"));
+    second.shows("got \"joined\\nline\"");
+    second.types(&format!("{CTRL_R}firs"));
+    second.shows("(search: firs)");
+    second.enters("\r\r");
+    second.shows("got \"first entry\"");
+    // What history knows is hinted at, of several lines the first, and taken by the right arrow.
+    second.types("tw");
+    second.shows("❯ two");
+    assert!(!second.has("… lines"));
+    second.enters(CTRL_C);
+    second.types("firs");
+    second.shows_twice("❯ first entry");
+    second.enters(&format!("{RIGHT}!\r"));
+    second.shows("got \"first entry!\"");
+    second.leaves();
+}
+
+#[test]
+fn tab_completes() {
+    let mut terminal = drawn();
+    terminal.types("/he");
+    terminal.shows("❯ /help");
+    terminal.enters("\tx\r");
+    terminal.shows("got \"/help x\"");
+    // What is common first, then one after the other.
+    terminal.types("/m\t");
+    terminal.shows("another model");
+    terminal.enters("\ry\r");
+    terminal.shows("got \"/model y\"");
+    // Where there is nothing, nothing is said.
+    terminal.enters("/zz\t\t\r");
+    terminal.shows("got \"/zz\"");
+    assert!(!terminal.wrote("NO RECORDS"), "{}", terminal.screen());
+    terminal.leaves();
+}
+
+#[test]
+fn commands_have_their_colour() {
+    let mut terminal = drawn();
+    for (line, colour) in [("/help", 6), ("/nothing", 1)] {
+        terminal.types(line);
+        terminal.shows(&format!("❯ {line}"));
+        terminal.is_coloured(line, colour);
+        terminal.enters(CTRL_C);
+    }
+    terminal.leaves();
+}
+
+#[test]
+fn what_is_pasted_cannot_act() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("history");
+    std::fs::write(&file, "old \x1b]0;title\x07\u{202e}\n").unwrap();
+    let mut terminal = drawn_with(&["--history", file.to_str().unwrap()]);
+    terminal.types(&pasted("red \x1b[31m \u{202e}evil \u{9b}2J \x07"));
+    terminal.shows("red \\u{1b}[31m \\u{202e}evil \\u{9b}2J \\u{7}");
+    terminal.enters("\r");
+    terminal.shows("got \"red \\\\u{1b}[31m");
+    terminal.types(UP);
+    terminal.types(UP);
+    terminal.shows("old \\u{1b}]0;title\\u{7}\\u{202e}");
+    terminal.enters("\r");
+    terminal.shows("got \"old");
+    terminal.leaves();
+    for bytes in ["\x1b]0;", "\u{202e}", "\u{9b}", "\x1b[31m", "\x07"] {
+        assert!(!terminal.wrote(bytes), "{bytes:?}");
+    }
+}
+
+#[test]
+fn vi_has_its_modes() {
+    let mut terminal = drawn_with(&["--vi"]);
+    terminal.types("one two");
+    terminal.shows("❯ one two");
+    terminal.types("\x1b");
+    terminal.shows("❮ one two");
+    terminal.types("bcwthree");
+    terminal.shows("❯ one three");
+    terminal.enters("\r");
+    terminal.shows("got \"one three\"");
+    terminal.enters(&format!("left{CTRL_C}"));
+    terminal.enters("kept\r");
+    terminal.shows("got \"kept\"");
+    terminal.leaves();
+}
+
+#[test]
+fn an_editor_opens_on_what_is_typed() {
+    for keys in [CTRL_O, "\x18\x05"] {
+        let home = tempfile::tempdir().unwrap();
+        let script = home.path().join("editor");
+        let writes = "printf 'was: ' > \"$1.new\"; cat \"$1\" >> \"$1.new\"; mv \"$1.new\" \"$1\"\n";
+        std::fs::write(&script, writes).unwrap();
+        let mut terminal = drawn_with(&["--editor", "sh", "--editor", script.to_str().unwrap()]);
+        terminal.types(&format!("first{keys}"));
+        terminal.shows("❯ was: first");
+        terminal.enters("!\r");
+        terminal.shows("got \"was: first!\"");
+        terminal.leaves();
+    }
+    let mut terminal = drawn_with(&["--editor", "no-such-editor-here"]);
+    terminal.types("first");
+    terminal.shows("❯ first");
+    terminal.types(CTRL_O);
+    terminal.shows("cannot be run");
+    terminal.shows_twice("❯ first");
+    terminal.enters("!\r");
+    terminal.shows("got \"first!\"");
+    terminal.leaves();
+}
+
+#[test]
+fn an_entry_can_be_filled_in_and_a_wait_dropped() {
+    let mut terminal = drawn();
+    terminal.types("again\r");
+    terminal.shows("… again");
+    terminal.enters("!\r");
+    terminal.shows("got \"again and\\nagain!\"");
+    terminal.enters("wait\r");
+    terminal.types("half");
+    terminal.shows("nobody waits");
+    // Drawn anew, for the wait that is not dropped.
+    terminal.shows_twice("❯ half");
+    terminal.enters(" done\r");
+    terminal.shows("got \"half done\"");
+    terminal.leaves();
+}
+
+#[test]
+fn it_fits_every_width() {
+    for columns in [20, 40, 300] {
+        let mut terminal = drawn();
+        terminal.resizes(columns);
+        let long = "word ".repeat(30);
+        terminal.enters(&format!("{long}end\r"));
+        terminal.shows("end\"");
+        terminal.enters("short\r");
+        terminal.shows_in_one_line("❯ short");
+        assert!(columns > 40 || !terminal.has("provider/model ❯ short"), "{}", terminal.screen());
+        terminal.leaves();
+    }
+}
+
+#[test]
+fn modes_are_as_they_were() {
+    for keys in ["", "x"] {
+        let mut terminal = drawn();
+        assert!(!terminal.is_cooked() && terminal.brackets_pastes(), "a line is drawn");
+        terminal.enters(&format!("{keys}{CTRL_C}"));
+        terminal.leaves();
+        assert!(terminal.is_cooked() && !terminal.brackets_pastes());
+    }
+}
+
+#[test]
+fn without_drawing_nothing_but_text_is_written() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("history");
+    for (words, manner) in
+        [(&["--plain"][..], Manner::Plain), (&["--history", file.to_str().unwrap()], Manner::Silent)]
+    {
+        let mut terminal = Terminal::run(words, manner);
+        terminal.shows("plain");
+        terminal.shows("provider/model>");
+        for (keys, entry) in [
+            ("hello\n", "got \"hello\""),
+            ("one\\\ntwo\n", "got \"one\\ntwo\""),
+            ("\"\"\"\na\nb\n\"\"\"\n", "got \"a\\nb\""),
+            ("keys\x1b[A\x1b[24;1R!\n", "got \"keys!\""),
+            ("Привет\n", "got \"Привет\""),
+        ] {
+            terminal.types(keys);
+            terminal.shows(entry);
+            terminal.enters("");
+        }
+        terminal.types(&format!("cleared{CTRL_C}"));
+        terminal.types("kept\n");
+        terminal.shows("got \"kept\"");
+        assert!(!terminal.has("interrupted"));
+        terminal.enters("");
+        terminal.types(CTRL_C);
+        terminal.shows("interrupted");
+        terminal.types("again\n");
+        terminal.shows("again and");
+        terminal.enters("");
+        terminal.leaves();
+        assert!(terminal.is_cooked());
+        let asked = matches!(manner, Manner::Silent);
+        assert_eq!(terminal.wrote("\x1b[6n"), asked);
+        assert_eq!(terminal.escapes(), usize::from(asked), "{:?}", terminal.screen());
+    }
+    assert!(!file.exists(), "nothing is kept where nothing is recalled");
+}
+
+#[test]
+fn what_is_typed_ahead_is_not_lost() {
+    let mut terminal = Terminal::run(&[], Manner::TypesFirst("early "));
+    terminal.shows("❯ early");
+    terminal.enters("bird\r");
+    terminal.shows("got \"early bird\"");
+    terminal.leaves();
+    // A terminal that edits lines itself has made a line break of Enter.
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    let mut terminal = drawn_with(&["--until", file.to_str().unwrap()]);
+    terminal.types("hold\r");
+    terminal.shows("got \"hold\"");
+    terminal.types("meanwhile\r");
+    std::fs::write(&file, "").unwrap();
+    terminal.shows("❯ meanwhile");
+    terminal.enters("!\r");
+    terminal.shows("got \"meanwhile\\n!\"");
+    terminal.leaves();
+}

@@ -1,0 +1,284 @@
+//! What fills a request, by estimate.
+//!
+//! A fourth of the bytes is taken for a token, which is right within a third or so for English words. What the provider
+//! counted last corrects that ([`Scale`]), so that words in other scripts, schemas and code weigh what they do there.
+
+use std::collections::BTreeMap;
+
+use converse_canister::{Blobs, Canister, Content, Declaration};
+use converse_provider::{Facts, Prompt};
+
+use super::view::is_summary;
+use super::weight::{AROUND, BYTES, content_weight, json_bytes};
+
+/// A kind of thing that a request is made of. The order is that of the rows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The system text and the notes of a run.
+    System,
+    /// What stands for the beginning of the conversation.
+    Summary,
+    /// The declaration of a tool; `ensemble` is what stands before `__` in its name, or empty.
+    Tool {
+        ensemble: String,
+        tool: String,
+    },
+    User,
+    /// What the user handed over, in words.
+    Document,
+    /// Pictures, sound, PDF files; those in results too.
+    Attachment,
+    Assistant,
+    /// What goes back to the model of what it thought.
+    Reasoning,
+    Invocation {
+        tool: String,
+    },
+    Result {
+        tool: String,
+    },
+}
+
+/// How much of it there is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub part: Part,
+    /// Messages, tools or pieces.
+    pub count: usize,
+    /// By estimate.
+    pub tokens: u64,
+}
+
+/// What fills one request. Pure arithmetic: nothing is asked of anybody.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ledger {
+    /// In the order of [`Part`].
+    pub rows: Vec<Row>,
+    /// Tokens of input and output together, where that is known.
+    pub window: Option<u64>,
+}
+
+/// How the estimates of one model's requests compare with what its provider counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Scale {
+    route: String,
+    factor: Option<f64>,
+}
+
+impl Scale {
+    /// One for a model that has not been heard yet.
+    pub(crate) fn of(&self, route: &str) -> f64 {
+        self.factor.filter(|_| self.route == route).unwrap_or(1.0)
+    }
+
+    /// Bounded: a server that counts only what it has not cached, or that cuts a prompt silently, must not mislead.
+    pub(crate) fn learn(&mut self, route: &str, estimated: u64, counted: u64) {
+        if estimated > 0 && counted > 0 {
+            let factor = (counted as f64 / estimated as f64).clamp(0.5, 2.0);
+            *self = Self { route: route.to_owned(), factor: Some(factor) };
+        }
+    }
+}
+
+impl Ledger {
+    pub fn of(prompt: &Prompt<'_>) -> Self {
+        let mut sums = Sums { blobs: prompt.blobs, sums: BTreeMap::new() };
+        for declaration in prompt.tools {
+            let name = declaration.name.as_str();
+            let (ensemble, tool) = name.split_once("__").unwrap_or(("", name));
+            let part = Part::Tool { ensemble: ensemble.to_owned(), tool: tool.to_owned() };
+            sums.add(part, declared(declaration));
+        }
+        sums.view(prompt.view);
+        let rows = sums.sums.into_iter();
+        let row = |(part, (count, bytes)): (Part, (usize, u64))| Row { part, count, tokens: tokens(bytes) };
+        Self { rows: rows.map(row).collect(), window: window(prompt.facts) }
+    }
+
+    /// With each row as large as a provider counts it.
+    #[must_use]
+    pub(crate) fn scaled(mut self, factor: f64) -> Self {
+        for row in &mut self.rows {
+            row.tokens = (row.tokens as f64 * factor).round() as u64;
+        }
+        self
+    }
+
+    /// With a note beside the conversation, which is told like the system text.
+    #[must_use]
+    pub(crate) fn noted(mut self, note: Option<&str>) -> Self {
+        let Some(note) = note else { return self };
+        let more = tokens(note.len() as u64 + AROUND);
+        match self.rows.iter_mut().find(|row| row.part == Part::System) {
+            Some(row) => (row.count, row.tokens) = (row.count + 1, row.tokens + more),
+            None => self.rows.insert(0, Row { part: Part::System, count: 1, tokens: more }),
+        }
+        self
+    }
+
+    /// Tokens of the whole request.
+    pub fn total(&self) -> u64 {
+        self.rows.iter().map(|row| row.tokens).sum()
+    }
+
+    /// Of the window; `None` if that is not known.
+    pub fn share(&self) -> Option<f64> {
+        self.window.filter(|window| *window > 0).map(|window| self.total() as f64 / window as f64)
+    }
+
+    /// Tokens of the declarations of all tools.
+    pub fn tools(&self) -> u64 {
+        let tools = self.rows.iter().filter(|row| matches!(row.part, Part::Tool { .. }));
+        tools.map(|row| row.tokens).sum()
+    }
+}
+
+/// The window as it is in this run.
+pub(crate) fn window(facts: &Facts) -> Option<u64> {
+    facts.wanted_window.or(facts.window)
+}
+
+pub(super) fn tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(BYTES)
+}
+
+/// Bytes of a declaration on the wire.
+fn declared(declaration: &Declaration) -> u64 {
+    let Declaration { name, description, arguments } = declaration;
+    (name.as_str().len() + description.len()) as u64 + json_bytes(arguments) + AROUND
+}
+
+/// What one canister comes to, in bytes of text: for whoever compares parts of one conversation.
+pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
+    let mut sums = Sums { blobs, sums: BTreeMap::new() };
+    sums.view(std::slice::from_ref(canister));
+    sums.sums.values().map(|(_, bytes)| bytes).sum()
+}
+
+struct Sums<'b> {
+    blobs: &'b dyn Blobs,
+    sums: BTreeMap<Part, (usize, u64)>,
+}
+
+impl Sums<'_> {
+    fn add(&mut self, part: Part, bytes: u64) {
+        let (count, sum) = self.sums.entry(part).or_default();
+        *count += 1;
+        *sum += bytes;
+    }
+
+    fn contents<'c>(&mut self, part: &Part, contents: impl IntoIterator<Item = &'c Content>) {
+        let mut words = AROUND;
+        for content in contents {
+            let bytes = content_weight(content, self.blobs);
+            match content {
+                Content::Blob { .. } => self.add(Part::Attachment, bytes),
+                _ => words += bytes,
+            }
+        }
+        self.add(part.clone(), words);
+    }
+
+    fn view(&mut self, view: &[Canister]) {
+        let mut tools = BTreeMap::new();
+        let mut replayed = None;
+        for canister in view {
+            match canister {
+                Canister::Supervisor(supervisor) => {
+                    self.add(Part::System, supervisor.text.len() as u64 + AROUND);
+                }
+                Canister::User(user) => self.contents(&Part::User, &user.content),
+                Canister::Document(document) => {
+                    let part = if is_summary(document) { Part::Summary } else { Part::Document };
+                    self.contents(&part, &document.content);
+                }
+                Canister::Assistant(assistant) => {
+                    if assistant.native.is_some() {
+                        replayed = Some(assistant.turn);
+                    }
+                    let thoughts = |content: &&Content| matches!(content, Content::Reasoning { .. });
+                    let (thought, said): (Vec<_>, Vec<_>) = assistant.content.iter().partition(thoughts);
+                    self.contents(&Part::Assistant, said);
+                    // It goes back by the maker's own form only.
+                    if replayed == Some(assistant.turn) && !thought.is_empty() {
+                        self.contents(&Part::Reasoning, thought);
+                    }
+                }
+                Canister::Invocation(invocation) => {
+                    let tool = invocation.tool.clone();
+                    tools.insert(&invocation.id, tool.clone());
+                    let bytes = (tool.len() + invocation.arguments.raw.len()) as u64;
+                    self.add(Part::Invocation { tool }, bytes + AROUND);
+                }
+                Canister::Result(result) => {
+                    let tool = tools.get(&result.id).cloned().unwrap_or_default();
+                    self.contents(&Part::Result { tool }, &result.content);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{NoBlobs, Supervisor, User};
+    use converse_provider::Controls;
+    use serde_json::json;
+
+    use super::*;
+    use crate::context::testing::{call, reply, result, user};
+
+    fn ledger(view: &[Canister], tools: &[Declaration], window: Option<u64>) -> Ledger {
+        let (controls, facts) = (Controls::default(), Facts { window, ..Facts::default() });
+        Ledger::of(&Prompt { model: "m", view, tools, controls: &controls, facts: &facts, blobs: &NoBlobs })
+    }
+
+    #[test]
+    fn each_part_has_its_row_and_the_rows_add_up() {
+        let tool = |name: &str| Declaration {
+            name: name.to_owned().try_into().unwrap(),
+            description: "x".repeat(82),
+            arguments: json!({}),
+        };
+        let view = [
+            Canister::Supervisor(Supervisor { text: "s".repeat(400) }),
+            user(&"u".repeat(40)),
+            reply(1, "hm"),
+            call(1, 0, "io__read", r#"{"path":"a"}"#),
+            result(1, 0, &"r".repeat(4_000)),
+            Canister::User(User::text("ж".repeat(400))),
+        ];
+        let found = ledger(&view, &[tool("io__read"), tool("bare")], Some(4_000));
+        let rows: Vec<String> =
+            found.rows.iter().map(|row| format!("{:?} {} {}", row.part, row.count, row.tokens)).collect();
+        assert_eq!(
+            rows,
+            [
+                "System 1 104",
+                r#"Tool { ensemble: "", tool: "bare" } 1 26"#,
+                r#"Tool { ensemble: "io", tool: "read" } 1 27"#,
+                // Twice as many bytes as letters.
+                "User 2 218",
+                "Assistant 1 5",
+                r#"Invocation { tool: "io__read" } 1 9"#,
+                r#"Result { tool: "io__read" } 1 1004"#,
+            ]
+        );
+        assert_eq!((found.total(), found.tools()), (1_393, 53));
+        assert_eq!(found.share(), Some(1_393.0 / 4_000.0));
+        assert_eq!(ledger(&view, &[], None).share(), None);
+    }
+
+    #[test]
+    fn the_providers_count_corrects_the_estimate_within_bounds() {
+        let mut scale = Scale::default();
+        assert_eq!(scale.of("a/m"), 1.0);
+        for (counted, factor) in [(150, 1.5), (1_000, 2.0), (1, 0.5), (0, 0.5)] {
+            scale.learn("a/m", 100, counted);
+            assert_eq!(scale.of("a/m"), factor, "{counted}");
+        }
+        assert_eq!(scale.of("b/m"), 1.0, "another model counts otherwise");
+        let rows = ledger(&[user(&"u".repeat(384))], &[], None).scaled(1.5);
+        assert_eq!(rows.total(), 150);
+    }
+}

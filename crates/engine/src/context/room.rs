@@ -1,0 +1,150 @@
+//! How much may be sent, and where a conversation may be cut.
+
+use converse_canister::Canister;
+use converse_provider::{Controls, Facts};
+
+use super::Care;
+use super::ledger::window;
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// A request that is larger is made smaller.
+    pub(crate) most: u64,
+    /// What is made smaller shall not come near that at once: each time, the provider reads everything anew.
+    pub(crate) target: u64,
+    /// Of the older part that is worth a summary.
+    pub(crate) worth: u64,
+}
+
+impl Room {
+    /// `refused`: an estimate of this size was too long for the provider. `None` if nothing is known.
+    pub(crate) fn of(care: &Care, facts: &Facts, controls: &Controls, refused: Option<u64>) -> Option<Self> {
+        let window = window(facts).map(|window| {
+            let output = controls.max_output_tokens.map(u64::from).or(facts.max_output).unwrap_or(0);
+            // Some tables say that a reply may be as long as the window.
+            window - output.min(window / 4)
+        });
+        let refused = refused.map(|tokens| share(tokens, 0.8));
+        let room = match (window, refused) {
+            (Some(window), Some(refused)) => window.min(refused),
+            (window, refused) => window.or(refused)?,
+        };
+        let most = share(room, care.compact_at);
+        Some(Self { most, target: share(most, 0.9), worth: share(room, 0.1) })
+    }
+}
+
+pub(crate) fn share(tokens: u64, share: f64) -> u64 {
+    (tokens as f64 * share) as u64
+}
+
+/// May what comes before this place be left out? Between two replies, or a reply and what is said next: never within a
+/// reply, before its results, or between a document and the words that go with it.
+pub(super) fn is_lawful(canisters: &[Canister], at: usize) -> bool {
+    let (Some(one), Some(before)) = (canisters.get(at), at.checked_sub(1).and_then(|at| canisters.get(at)))
+    else {
+        return false;
+    };
+    match one {
+        Canister::Result(_) => false,
+        Canister::Assistant(_) | Canister::Invocation(_) => one.turn() != before.turn(),
+        Canister::User(_) | Canister::Document(_) | Canister::Supervisor(_) => !is_said(before),
+    }
+}
+
+fn is_said(canister: &Canister) -> bool {
+    matches!(canister, Canister::User(_) | Canister::Document(_) | Canister::Supervisor(_))
+}
+
+/// Turns of the user that stay as they are, if there is room for them.
+const TURNS: usize = 2;
+
+/// Where what is summarised ends: as much as `keep` stays behind it, at most two turns of the user, and at least what
+/// was said last. `None` if nothing that a model has said since `from` lies before it. `weigh` is a canister's share of
+/// `keep`.
+pub(crate) fn cut(
+    canisters: &[Canister],
+    from: usize,
+    keep: u64,
+    weigh: impl Fn(&Canister) -> u64,
+) -> Option<usize> {
+    let (mut tail, mut turns, mut best) = (0, 0, None);
+    for (at, canister) in canisters.iter().enumerate().skip(from + 1).rev() {
+        tail += weigh(canister);
+        if !is_lawful(canisters, at) {
+            continue;
+        }
+        if best.is_some() && tail > keep {
+            break;
+        }
+        best = Some(at);
+        turns += usize::from(is_said(canister));
+        if turns == TURNS {
+            break;
+        }
+    }
+    let before = canisters.get(from..best?)?;
+    best.filter(|_| before.iter().any(|one| matches!(one, Canister::Assistant(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::testing::{call, reply, result, user};
+
+    #[test]
+    fn there_is_room_for_what_the_window_leaves() {
+        let care = Care { compact_at: 0.8, ..Care::default() };
+        let most = |window, max_output, asked, refused| {
+            let facts = Facts { window, max_output, ..Facts::default() };
+            let controls = Controls { max_output_tokens: asked, ..Controls::default() };
+            Room::of(&care, &facts, &controls, refused).map(|room| room.most)
+        };
+        assert_eq!(most(None, Some(10), None, None), None);
+        assert_eq!(most(Some(10_000), None, None, None), Some(8_000));
+        assert_eq!(most(Some(10_000), Some(1_000), None, None), Some(7_200));
+        assert_eq!(most(Some(10_000), Some(1_000), Some(500), None), Some(7_600));
+        assert_eq!(
+            most(Some(10_000), Some(10_000), None, None),
+            Some(6_000),
+            "at most a fourth for the reply"
+        );
+        assert_eq!(most(None, None, None, Some(1_000)), Some(640));
+        assert_eq!(most(Some(500), None, None, Some(1_000)), Some(400));
+    }
+
+    #[test]
+    fn it_is_cut_between_replies_and_enough_stays() {
+        let turn = |number| vec![reply(number, "r"), call(number, 0, "t", "{}"), result(number, 0, "x")];
+        // 0 user · 1..4 · 4..7 · 7 reply · 8 user · 9..12 · 12 user · 13..16
+        let all: Vec<Canister> = [
+            vec![user("a")],
+            turn(1),
+            turn(2),
+            vec![reply(3, "r"), user("b")],
+            turn(4),
+            vec![user("c")],
+            turn(5),
+        ]
+        .concat();
+        for (from, keep, place) in [
+            (0, 0, Some(13)),
+            (0, 3, Some(13)),
+            (0, 4, Some(12)),
+            (0, 6, Some(12)),
+            (0, 7, Some(9)),
+            (0, 8, Some(8)),
+            (0, 99, Some(8)),
+            // What has been covered already stays so.
+            (7, 99, Some(8)),
+            (9, 99, Some(12)),
+            (13, 99, None),
+            (12, 99, None),
+        ] {
+            assert_eq!(cut(&all, from, keep, |_| 1), place, "{from} {keep}");
+        }
+        assert_eq!(cut(&all[..4], 0, 0, |_| 1), None, "nothing but the task lies before the one reply");
+        assert_eq!(cut(&[], 0, 9, |_| 1), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! How heavy the pieces of a conversation are, in bytes of text: what is no text weighs as much as is counted for it.
+
+use converse_canister::{Blobs, Content};
+
+/// Bytes of text for one token, by and large.
+pub(crate) const BYTES: u64 = 4;
+/// What stands around each message on the wire, in bytes.
+pub(super) const AROUND: u64 = 16;
+/// Pictures are scaled down before they are counted; a page of a PDF is some words and a picture.
+const PICTURE: u64 = 1_500 * BYTES;
+
+/// Bytes that are words, or stand for as many.
+pub(super) fn content_weight(content: &Content, blobs: &dyn Blobs) -> u64 {
+    match content {
+        Content::Text { text, .. } | Content::Reasoning { text, .. } => text.len() as u64,
+        Content::Resource { uri, name, .. } => (uri.len() + name.as_ref().map_or(0, String::len)) as u64,
+        Content::Structured { value } => json_bytes(value),
+        Content::Blob { mime, digest, .. } if mime.starts_with("image/") => {
+            if blobs.bytes(digest).is_some() {
+                PICTURE
+            } else {
+                AROUND
+            }
+        }
+        Content::Blob { mime, digest, .. } => {
+            let bytes = blobs.bytes(digest).map_or(0, |bytes| bytes.len() as u64);
+            let share = if mime == "application/pdf" { 10 } else { 100 };
+            AROUND + bytes / share
+        }
+    }
+}
+
+/// As it stands on the wire.
+pub(super) fn json_bytes(value: &serde_json::Value) -> u64 {
+    /// Counts what is written and keeps nothing.
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // It never fails, and half a number is a number.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}

@@ -1,0 +1,299 @@
+//! Makes room in the window, before each call of a model, also in the midst of a turn: see [`crate::context`].
+//!
+//! The summary is asked for on the route that is used, with its retries, and is paid for like any reply. Whatever
+//! becomes of it, the conversation goes on: without a summary, more of the results is left out.
+
+use std::borrow::Cow;
+
+use converse_canister::{Canister, Condensed, Declaration};
+use converse_ensemble::Offer;
+use converse_provider::Prompt;
+use tokio_util::sync::CancellationToken;
+
+use super::Driver;
+use crate::context::{self, Ledger, Room, Trims, bounded, cut, request, weight};
+use crate::{Conversation, Ending, Engine, EngineError, Event, Ports, Route, SinkError};
+
+/// What is asked for, in words, and what is kept of what comes, in bytes.
+const WORDS: u64 = 1_200;
+const BYTES: u64 = 16 * 1024;
+/// Summaries in one turn of the user: each is a call of a model, and counts as one.
+const MOST: u32 = 3;
+/// Of what may be sent, for documents that were handed over with a question and outlive the summary.
+const DOCUMENTS: u64 = 4;
+
+/// What came of a summary.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condensing {
+    /// Tokens of a request before and after, by estimate.
+    Done {
+        before: u64,
+        after: u64,
+    },
+    /// There is nothing that is old enough.
+    Nothing,
+    /// Why there is none. The conversation is as it was.
+    Failed(String),
+    Ended(Ending),
+}
+
+/// Summarises the older part of the conversation now, whatever the size of the window. Between two turns of the user.
+pub async fn condense_now(
+    conversation: &mut Conversation,
+    engine: &Engine<'_>,
+    ports: Ports<'_>,
+    cancel: &CancellationToken,
+) -> Result<Condensing, EngineError> {
+    if conversation.transcript().has_open() {
+        return Ok(Condensing::Nothing);
+    }
+    let offer = engine.roster.offer();
+    let mut driver = Driver::new(conversation, engine, ports, cancel);
+    let tools = context::offered(
+        &offer,
+        driver.conversation.transcript().as_slice(),
+        &engine.care,
+        &engine.route.facts,
+    );
+    driver.condense(&tools, 0).await
+}
+
+/// What fills the next request of this conversation.
+pub fn ledger(conversation: &Conversation, engine: &Engine<'_>) -> Ledger {
+    let offer = engine.roster.offer();
+    let route = &engine.route;
+    let tools = context::offered(&offer, conversation.transcript().as_slice(), &engine.care, &route.facts);
+    let factor = conversation.upkeep().scale.of(&route.id());
+    measured(conversation, engine, route, &tools).scaled(factor)
+}
+
+fn measured(
+    conversation: &Conversation,
+    engine: &Engine<'_>,
+    route: &Route<'_>,
+    tools: &[Declaration],
+) -> Ledger {
+    let told = route.told(!tools.is_empty(), engine.note.as_deref());
+    let prompt = Prompt {
+        model: &route.model,
+        view: &conversation.view(),
+        tools,
+        controls: &told.controls,
+        facts: &route.facts,
+        blobs: engine.blobs,
+    };
+    Ledger::of(&prompt).noted(told.note.as_deref())
+}
+
+impl Driver<'_> {
+    /// What the model is shown of the tools. The user hears once that it is not all.
+    pub(super) fn tools<'o>(
+        &mut self,
+        offer: &'o Offer,
+        route: &Route<'_>,
+    ) -> Result<Cow<'o, [Declaration]>, SinkError> {
+        let canisters = self.conversation.transcript().as_slice();
+        let tools = context::offered(offer, canisters, &self.engine.care, &route.facts);
+        if matches!(tools, Cow::Owned(_)) && !self.conversation.upkeep().told_of_search {
+            self.conversation.upkeep_mut().told_of_search = true;
+            let (all, tokens) = (offer.declarations.len(), context::tokens_of(offer));
+            let told = if offer.can_search() {
+                format!(
+                    "{all} tools of about {tokens} tokens are offered by a search; the model is shown those it needs"
+                )
+            } else {
+                let shown = tools.len();
+                format!(
+                    "{all} tools of about {tokens} tokens are too many for the model, and the search for them                      (tools.search) may not run: it is shown {shown} of them"
+                )
+            };
+            self.ports.emit(&Event::Warned(&told))?;
+        }
+        Ok(tools)
+    }
+
+    /// Tokens of the next request, before they are scaled.
+    pub(super) fn estimate(&self, tools: &[Declaration]) -> u64 {
+        let route = self.engine.routes_from(self.route).0;
+        measured(self.conversation, self.engine, route, tools).total()
+    }
+
+    fn factor(&self) -> f64 {
+        let route = self.engine.routes_from(self.route).0;
+        self.conversation.upkeep().scale.of(&route.id())
+    }
+
+    fn size(&self, tools: &[Declaration]) -> u64 {
+        self.scaled(self.estimate(tools))
+    }
+
+    fn scaled(&self, estimated: u64) -> u64 {
+        context::share(estimated, self.factor())
+    }
+
+    fn may_summarise(&self) -> bool {
+        !self.unsummarised && self.summaries < MOST && self.conversation.affords_a_call()
+    }
+
+    /// The provider has counted what was estimated.
+    pub(super) fn counted(&mut self, estimated: u64, counted: Option<u64>) {
+        let route = self.engine.routes_from(self.route).0.id();
+        if let Some(counted) = counted {
+            self.conversation.upkeep_mut().scale.learn(&route, estimated, counted);
+        }
+    }
+
+    fn room(&self) -> Option<Room> {
+        let route = self.engine.routes_from(self.route).0;
+        let refused = self.conversation.upkeep().refused(&route.id());
+        Room::of(&self.engine.care, &route.facts, &route.controls, refused)
+    }
+
+    /// The provider says that the request was too long, whatever its size was thought to be. True if the next one is
+    /// shorter.
+    pub(super) async fn make_shorter(
+        &mut self,
+        tools: &[Declaration],
+        estimated: u64,
+    ) -> Result<bool, EngineError> {
+        let route = self.engine.routes_from(self.route).0.id();
+        self.conversation.upkeep_mut().refused = Some((route, self.scaled(estimated)));
+        Ok(self.make_room(tools).await?.is_some_and(|now| now < estimated))
+    }
+
+    /// Makes the next request fit, if need be. Its tokens before they are scaled, or `None` if the turn was ended
+    /// meanwhile. Far from the window it is measured once: that takes as long as the conversation is.
+    pub(super) async fn make_room(&mut self, tools: &[Declaration]) -> Result<Option<u64>, EngineError> {
+        let estimated = self.estimate(tools);
+        let room = self.room().filter(|room| self.engine.care.compact && self.scaled(estimated) > room.most);
+        let Some(room) = room else { return Ok(Some(estimated)) };
+        let in_part = self.conversation.upkeep().trims.said();
+        self.trim(room);
+        if self.size(tools) > room.target && self.may_summarise() {
+            match self.condense(tools, room.worth).await? {
+                Condensing::Done { .. } | Condensing::Nothing => {}
+                Condensing::Failed(why) => {
+                    self.unsummarised = true;
+                    self.ports.emit(&Event::Warned(&format!(
+                        "the conversation nears the model's window and could not be summarised: {why}; its results are \
+                         shortened instead"
+                    )))?;
+                }
+                Condensing::Ended(ending) => {
+                    self.conversation.end(ending);
+                    return Ok(None);
+                }
+            }
+            if let Some(limit) = self.conversation.bill().reaches() {
+                self.conversation.end(Ending::Limit(limit));
+                return Ok(None);
+            }
+        }
+        let size = self.size(tools);
+        if size > room.most {
+            let bytes = context::share((size - room.target) * context::BYTES, 1.0 / self.factor());
+            let places = (self.covers(), self.conversation.current());
+            let mut trims = self.conversation.upkeep().trims.clone();
+            trims.squeeze(self.conversation.transcript().as_slice(), places, self.engine.blobs, bytes);
+            self.retrim(trims);
+        }
+        if self.conversation.upkeep().trims.said() > in_part {
+            self.ports.emit(&Event::Warned(
+                "the model is shown the beginning and the end only of what was too long in the questions and documents \
+                 before this one; the session keeps all of it",
+            ))?;
+        }
+        Ok(Some(self.estimate(tools)))
+    }
+
+    fn covers(&self) -> usize {
+        self.conversation.condensed().map_or(0, |condensed| condensed.covers)
+    }
+
+    /// What is superseded, the bulk of what is old, and questions that were refused for their length, all of it at once:
+    /// then it is not so again for a while.
+    fn trim(&mut self, room: Room) {
+        let offer = self.engine.roster.offer();
+        let reads = |tool: &str| offer.find(tool).is_some_and(|tool| tool.reads());
+        let blobs = self.engine.blobs;
+        let mut trims = self.conversation.upkeep().trims.clone();
+        let canisters = self.conversation.transcript().as_slice();
+        trims.superseded(canisters, blobs, reads);
+        trims.old(canisters, blobs);
+        trims.pinned(canisters, self.covers(), blobs, self.documents(room.most));
+        let route = self.engine.routes_from(self.route).0.id();
+        if self.conversation.upkeep().refused(&route).is_some() {
+            trims.unanswered(canisters, blobs, self.conversation.current());
+        }
+        self.retrim(trims);
+    }
+
+    /// Bytes of documents that outlive a summary, of so many tokens.
+    fn documents(&self, most: u64) -> u64 {
+        context::share(most / DOCUMENTS * context::BYTES, 1.0 / self.factor())
+    }
+
+    fn retrim(&mut self, trims: Trims) {
+        if trims != self.conversation.upkeep().trims {
+            self.conversation.upkeep_mut().trims = trims;
+            self.conversation.changed();
+        }
+    }
+
+    /// Has the older part summarised, if it comes to so many tokens.
+    async fn condense(&mut self, tools: &[Declaration], worth: u64) -> Result<Condensing, EngineError> {
+        let before = self.size(tools);
+        let route = self.engine.routes_from(self.route).0;
+        let factor = self.factor();
+        let window = context::window(&route.facts).unwrap_or(before).max(1);
+        let canisters = self.conversation.transcript().as_slice();
+        let shown = context::shortened(canisters, &self.conversation.upkeep().trims);
+        let from = self.covers();
+        let blobs = self.engine.blobs;
+        let weigh =
+            |canister: &Canister| context::share(weight(canister, blobs), factor / context::BYTES as f64);
+        let Some(to) = cut(&shown, from, before.min(window) / 4, weigh) else {
+            return Ok(Condensing::Nothing);
+        };
+        let old = shown.get(from..to).unwrap_or_default();
+        if old.iter().map(weigh).sum::<u64>() < worth {
+            return Ok(Condensing::Nothing);
+        }
+        // Half of what may be sent: the rest is for the answer, and for what the estimate is wrong by. Less, where nobody
+        // knows what may be sent, only what may not.
+        let part = if context::window(&route.facts).is_some() { 2 } else { 4 };
+        let most = context::share(before.min(window) / part * context::BYTES, 1.0 / factor);
+        let longest = usize::try_from(WORDS.min(window / 16).max(50)).unwrap_or(usize::MAX);
+        let asked =
+            request(self.conversation.condensed(), old, usize::try_from(most).unwrap_or(usize::MAX), longest);
+        let written = match self.written(&asked, window).await? {
+            Ok(written) => written,
+            Err(instead) => return Ok(instead),
+        };
+        let bytes = usize::try_from(BYTES.min(window / 8 * context::BYTES)).unwrap_or(usize::MAX);
+        let summary = bounded(&written, bytes);
+        if summary.is_empty() {
+            return Ok(Condensing::Failed("the summary was empty".to_owned()));
+        }
+        let condensed = Condensed { covers: to, summary, model: route.id() };
+        let mut trims = self.conversation.upkeep().trims.clone();
+        trims.pinned(
+            self.conversation.transcript().as_slice(),
+            to,
+            blobs,
+            self.documents(before.min(window)),
+        );
+        let mut tried = self.conversation.clone();
+        tried.upkeep_mut().trims = trims.clone();
+        tried.condense(condensed.clone());
+        let after = measured(&tried, self.engine, route, tools).total();
+        let after = context::share(after, factor);
+        if after >= before {
+            return Ok(Condensing::Failed("the summary was no shorter".to_owned()));
+        }
+        self.ports.emit(&Event::Condensed { condensed: &condensed, before, after })?;
+        self.conversation.upkeep_mut().trims = trims;
+        self.conversation.condense(condensed);
+        Ok(Condensing::Done { before, after })
+    }
+}

@@ -1,0 +1,24 @@
+//! What a terminal shows: text of others made safe, measured and wrapped; Markdown as styled lines; a region that changes
+//! in place. Pure: strings in, strings out.
+
+mod highlight;
+mod line;
+mod link;
+mod live;
+mod look;
+mod markdown;
+mod safe;
+mod table;
+mod tone;
+mod width;
+mod wrap;
+
+pub use line::Line;
+pub use live::{Live, Size};
+pub use look::Look;
+pub use markdown::{Stream, markdown};
+pub use safe::{is_unsafe, safe, safe_line};
+pub use table::{Align, Cell, Table};
+pub use tone::{Style, Tone};
+pub use width::width;
+pub use wrap::{broken, wrapped};

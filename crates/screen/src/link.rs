@@ -1,0 +1,80 @@
+//! Which addresses a terminal is given to open.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+/// Terminals give up on longer ones (VTE takes 2083 bytes).
+const MOST: usize = 2000;
+
+/// An address as it may stand in an escape sequence: of a known scheme, printable ASCII alone, the rest percent-encoded.
+pub(crate) fn address(url: &str) -> Option<Arc<str>> {
+    let lower = url.get(..url.len().min(8)).unwrap_or_default().to_ascii_lowercase();
+    let known = SCHEMES.iter().any(|scheme| lower.starts_with(scheme));
+    if !known || url.len() > MOST {
+        return None;
+    }
+    let mut out = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        match byte {
+            b'!' | b'#'..=b';' | b'=' | b'?'..=b'[' | b']' | b'_' | b'a'..=b'z' | b'~' => {
+                out.push(byte.into())
+            }
+            other => write!(out, "%{other:02X}").ok()?,
+        }
+    }
+    Some(out.into())
+}
+
+/// Do the words that are shown say where the link leads? The whole address does, and its host.
+pub(crate) fn says_where(shown: &str, url: &str) -> bool {
+    let shown = shown.trim().to_lowercase();
+    let url = url.to_lowercase();
+    let bare = |text: &str| -> String {
+        let text = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or(text);
+        text.strip_prefix("mailto:").unwrap_or(text).trim_end_matches('/').to_owned()
+    };
+    let (said, leads) = (bare(&shown), bare(&url));
+    // What stands before an `@` is no host.
+    let host = leads.split(['/', '?', '#']).next().unwrap_or_default();
+    said == leads || (said == host && !host.contains(['@', '\\']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_schemes_and_clean_bytes() {
+        for (url, address_of) in [
+            ("https://example.com/a?b=c#d", Some("https://example.com/a?b=c#d")),
+            ("HTTP://example.com", Some("HTTP://example.com")),
+            ("mailto:a@example.com", Some("mailto:a@example.com")),
+            ("https://e.com/\x1b\\x\x07", Some("https://e.com/%1B%5Cx%07")),
+            ("https://e.com/ä\u{9c}", Some("https://e.com/%C3%A4%C2%9C")),
+            ("javascript:alert(1)", None),
+            ("file:///etc/passwd", None),
+            ("/relative", None),
+            ("", None),
+        ] {
+            assert_eq!(address(url).as_deref(), address_of, "{url:?}");
+        }
+        assert_eq!(address(&format!("https://e.com/{}", "a".repeat(MOST))), None);
+    }
+
+    #[test]
+    fn words_that_name_another_place_do_not_say_where() {
+        for (shown, url, says) in [
+            ("https://example.com/a", "https://example.com/a", true),
+            ("example.com", "https://example.com/a/b", true),
+            ("Example.com/", "https://example.com", true),
+            ("a@example.com", "mailto:a@example.com", true),
+            ("here", "https://example.com", false),
+            ("https://bank.com", "https://evil.com", false),
+            ("bank.com", "https://bank.com@evil.com", false),
+            ("bank.com@evil.com", "https://bank.com@evil.com/x", false),
+        ] {
+            assert_eq!(says_where(shown, url), says, "{shown} {url}");
+        }
+    }
+}

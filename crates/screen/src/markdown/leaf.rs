@@ -1,0 +1,75 @@
+//! Blocks that hold text and no other blocks.
+
+use super::code::Code;
+use super::starts::{Until, is_delimiters};
+
+/// What is open, and what of it is not written yet.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Leaf {
+    #[default]
+    None,
+    Paragraph(Paragraph),
+    Fence {
+        mark: char,
+        length: usize,
+        indent: usize,
+        code: Code,
+    },
+    /// Code that is only indented; blank lines are held until it is known that they are within.
+    Indented {
+        blanks: Vec<String>,
+        code: Code,
+    },
+    Html {
+        until: Until,
+        code: Code,
+    },
+}
+
+/// Lines that become a paragraph, a heading below which a line is drawn, or a table.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Paragraph {
+    pub(super) source: String,
+    /// The head and the delimiters, once they are known to be such.
+    pub(super) head: Option<String>,
+    last: String,
+}
+
+/// Bytes after which one is ended and goes on as another.
+const LONGEST: usize = 32 * 1024;
+const LONGEST_TABLE: usize = 256 * 1024;
+
+impl Paragraph {
+    pub(super) fn push(&mut self, line: &str) {
+        if self.head.is_none() && self.last.contains('|') && is_delimiters(line.trim()) {
+            self.head = Some(format!("{}\n{line}\n", self.last));
+        }
+        self.source.push_str(line);
+        self.source.push('\n');
+        if self.head.is_none() {
+            self.last = line.to_owned();
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.source.len() > if self.head.is_some() { LONGEST_TABLE } else { LONGEST }
+    }
+
+    /// What goes on when this one is full: a table with its head again.
+    pub(super) fn next(&self) -> Self {
+        Self { source: self.head.clone().unwrap_or_default(), head: self.head.clone(), last: String::new() }
+    }
+
+    /// Closes what is not closed yet, for it will be.
+    pub(super) fn mend(&mut self) {
+        let text = self.source.trim_end().trim_end_matches(['*', '_', '~']);
+        let (mut strong, mut code) = (false, false);
+        for (index, part) in text.split('`').enumerate() {
+            code = index % 2 == 1;
+            strong ^= !code && part.matches("**").count() % 2 == 1;
+        }
+        let ends = [(code, "`"), (strong, "**")];
+        let ends = ends.into_iter().filter_map(|(open, mark)| open.then_some(mark));
+        self.source = ends.fold(text.to_owned(), |text, mark| text + mark);
+    }
+}

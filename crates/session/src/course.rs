@@ -1,0 +1,114 @@
+//! Which lines of a journal are the conversation as it is now. Pure.
+//!
+//! A `rewound` line says "as after line `to`". So the conversation is found backwards: from the last line to the first,
+//! and from each `rewound` line on from the line that it names. That needs no undoing of what was done, and going back
+//! to a line that itself was left by going back means what it says.
+
+use std::collections::HashSet;
+
+use converse_canister::{Canister, TurnId};
+
+use crate::{Body, Entry};
+
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// For each entry: is it part of the conversation?
+    pub(crate) live: Vec<bool>,
+    /// The steps back on the way, the first one first: to which line, from which.
+    pub(crate) steps: Vec<(u64, u64)>,
+    /// Replies that were gone back into the middle of: their native form says more than their canisters.
+    pub(crate) cut: HashSet<TurnId>,
+}
+
+impl Course {
+    /// `entries`: all but the first line, in their order; each `rewound` names an earlier line.
+    pub(crate) fn of(entries: &[Entry]) -> Self {
+        let mut course = Self { live: vec![false; entries.len()], ..Self::default() };
+        // The first entry is line 2. Each step leads to an earlier line.
+        let mut left = entries.len();
+        while let Some(index) = left.checked_sub(1) {
+            let entry = entries.get(index);
+            left = match entry.map(|entry| &entry.body) {
+                Some(Body::Rewound { to }) => {
+                    let kept = usize::try_from(*to).unwrap_or_default().saturating_sub(1).min(index);
+                    course.steps.push((*to, index as u64 + 2));
+                    course.cut.extend(cut_reply(entries, kept));
+                    kept
+                }
+                _ => {
+                    course.live.iter_mut().skip(index).take(1).for_each(|live| *live = true);
+                    index
+                }
+            };
+        }
+        course.steps.reverse();
+        course
+    }
+}
+
+/// The reply that ends at the last of the `kept` entries, if more of it follows, or if it never was whole.
+fn cut_reply(entries: &[Entry], kept: usize) -> Option<TurnId> {
+    let turn = canister(entries.get(kept.checked_sub(1)?)?)?.turn()?;
+    let goes_on = match &entries.get(kept)?.body {
+        Body::Canister { canister } => canister.turn() == Some(turn),
+        Body::Incomplete { turn: incomplete } => *incomplete == turn,
+        _ => false,
+    };
+    goes_on.then_some(turn)
+}
+
+/// The reply that the journal ends in, if it has a native form that may say more than its canisters.
+pub(crate) fn unfinished_reply(entries: &[Entry]) -> Option<TurnId> {
+    let mut behind = entries.iter().rev().map_while(canister).peekable();
+    let turn = behind.peek()?.turn()?;
+    let native = |canister: &Canister| matches!(canister, Canister::Assistant(a) if a.native.is_some());
+    behind.take_while(|canister| canister.turn() == Some(turn)).any(native).then_some(turn)
+}
+
+fn canister(entry: &Entry) -> Option<&Canister> {
+    match &entry.body {
+        Body::Canister { canister } => Some(canister),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::User;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    /// A number is a line that goes back to that line; 0 is any other.
+    fn live(lines: &[u64]) -> (Vec<u64>, Vec<(u64, u64)>) {
+        let body = |to: &u64| match to {
+            0 => Canister::User(User::text("x")).into(),
+            to => Body::Rewound { to: *to },
+        };
+        let entries: Vec<_> = (2..)
+            .zip(lines)
+            .map(|(seq, to)| Entry { seq, at: Timestamp::UNIX_EPOCH, body: body(to) })
+            .collect();
+        let course = Course::of(&entries);
+        ((2..).zip(course.live).filter_map(|(seq, live)| live.then_some(seq)).collect(), course.steps)
+    }
+
+    #[test]
+    fn the_conversation_is_as_it_was_after_the_named_line() {
+        for (lines, expected, steps) in [
+            (&[][..], &[][..], &[][..]),
+            (&[0, 0, 0], &[2, 3, 4], &[]),
+            (&[0, 0, 1], &[], &[(1, 4)]),
+            (&[0, 0, 0, 2, 0], &[2, 6], &[(2, 5)]),
+            (&[0, 0, 2, 0, 5, 0], &[2, 5, 7], &[(2, 4), (5, 6)]),
+            // Back, and further back.
+            (&[0, 0, 0, 3, 2], &[2], &[(2, 6)]),
+            // Back to a line that was left: it is as it was then.
+            (&[0, 0, 0, 2, 0, 4, 0], &[2, 3, 4, 8], &[(4, 7)]),
+            // Back to a line that goes back itself.
+            (&[0, 0, 2, 0, 4, 0], &[2, 7], &[(2, 4), (4, 6)]),
+        ] {
+            assert_eq!(live(lines), (expected.to_vec(), steps.to_vec()), "{lines:?}");
+        }
+    }
+}

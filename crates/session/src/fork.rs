@@ -1,0 +1,162 @@
+//! A session that begins as another one did.
+//!
+//! A fork has copies of messages and no line about what they took: whoever adds up all sessions counts nothing twice.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use converse_canister::{Canister, Condensed, InvocationId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::{Body, Contents, Header, Loaded, Metadata, Origin, Session, SessionError, Store, digests};
+
+/// The session that is to be.
+#[derive(Debug, Clone)]
+pub struct Fork {
+    pub id: Uuid,
+    /// What writes it, e.g. `converse 0.1.0`.
+    pub program: String,
+    /// So many messages of the other one, from its first; all, if nothing is said.
+    pub upto: Option<usize>,
+    pub metadata: Metadata,
+}
+
+impl Store {
+    /// Makes the new session whole or not at all. The other one is only read, whoever writes it.
+    pub fn fork(&self, source: Uuid, fork: Fork, now: Timestamp) -> Result<(), SessionError> {
+        let loaded = self.read(source)?;
+        let upto = cut(&loaded, fork.upto)?;
+        let seq = upto.checked_sub(1).and_then(|last| loaded.places.get(last)).map_or(1, |place| place.seq);
+        let origin = Origin { session: source.to_string(), seq };
+        let header = Header { forked: Some(origin), ..Header::new(fork.program, now) };
+        let contents = self.contents(source);
+        self.place(fork.id, header, |session| {
+            session.metadata = fork.metadata;
+            fill(session, &loaded, upto, now)?;
+            adopt(session.dir(), &session.contents, &contents, kept(&loaded, upto))
+        })
+    }
+}
+
+/// After how many messages one may stop: nothing is open, and no reply is cut.
+pub fn cuts(canisters: &[Canister]) -> Vec<usize> {
+    let mut open = 0usize;
+    let mut possible = Vec::new();
+    for (at, canister) in canisters.iter().enumerate() {
+        match canister {
+            Canister::Invocation(_) => open += 1,
+            Canister::Result(_) => open = open.saturating_sub(1),
+            _ => {}
+        }
+        let next = canisters.get(at + 1).and_then(Canister::turn);
+        if open == 0 && (next.is_none() || next != canister.turn()) {
+            possible.push(at + 1);
+        }
+    }
+    possible
+}
+
+fn cut(loaded: &Loaded, wanted: Option<usize>) -> Result<usize, SessionError> {
+    let canisters = loaded.transcript.as_slice();
+    let Some(wanted) = wanted else { return Ok(canisters.len()) };
+    let possible = cuts(canisters);
+    if possible.contains(&wanted) {
+        return Ok(wanted);
+    }
+    let before = possible.iter().copied().rfind(|number| *number < wanted);
+    let after = possible.iter().copied().find(|number| *number > wanted);
+    Err(SessionError::Uncuttable { at: wanted, before, after })
+}
+
+fn kept(loaded: &Loaded, upto: usize) -> &[Canister] {
+    let canisters = loaded.transcript.as_slice();
+    canisters.get(..upto).unwrap_or(canisters)
+}
+
+fn fill(session: &mut Session, loaded: &Loaded, upto: usize, now: Timestamp) -> Result<(), SessionError> {
+    let canisters = kept(loaded, upto);
+    let mut at = loaded.header.created;
+    for (number, canister) in canisters.iter().enumerate() {
+        at = loaded.places.get(number).map_or(at, |place| place.at);
+        session.append(canister.clone().into(), at)?;
+    }
+    let invoked: HashSet<_> = canisters.iter().filter_map(invoked).collect();
+    for (id, decision) in loaded.decisions.iter().filter(|(id, _)| invoked.contains(id)) {
+        session.append(Body::Decided { id: id.clone(), decision: decision.clone() }, at)?;
+    }
+    let covers = |condensed: &&Condensed| condensed.covers <= upto;
+    if let Some(condensed) = loaded.condensed.as_ref().filter(covers) {
+        session.append(Body::Condensed { condensed: condensed.clone() }, at)?;
+    }
+    if !loaded.settings.is_empty() {
+        session.append(Body::Settings { settings: loaded.settings.clone() }, at)?;
+    }
+    // Behind the last reply: a reply that a journal ends in passes for one that was cut while being saved.
+    session.append(Body::Note { text: "a fork".to_owned() }, now).map(drop)
+}
+
+fn invoked(canister: &Canister) -> Option<&InvocationId> {
+    match canister {
+        Canister::Invocation(invocation) => Some(&invocation.id),
+        _ => None,
+    }
+}
+
+/// Gives a session the content that its messages need, without copying where that is possible: content is never
+/// written over, so two names of one file do no harm.
+fn adopt(dir: &Path, ours: &Contents, theirs: &Contents, canisters: &[Canister]) -> Result<(), SessionError> {
+    for digest in canisters.iter().flat_map(digests) {
+        let linked = ours.make_dir().and_then(|()| fs::hard_link(theirs.path(&digest), ours.path(&digest)));
+        if linked.is_err()
+            && let Some(bytes) = theirs.get(&digest)?
+        {
+            ours.put(&bytes)?;
+        }
+    }
+    ours.sync().map_err(SessionError::io(dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{
+        Arguments, Assistant, Invocation, InvocationId, InvocationResult, Outcome, Stop, TurnId, User,
+    };
+
+    use super::*;
+
+    fn assistant(turn: u64) -> Canister {
+        let (turn, stop) = (TurnId(turn), Stop::End);
+        Canister::Assistant(Assistant { turn, content: vec![], native: None, stop, response_id: None })
+    }
+
+    fn invocation(turn: u64, index: usize) -> Canister {
+        let (turn, arguments) = (TurnId(turn), Arguments::parse(""));
+        let id = InvocationId::of(turn, index);
+        Canister::Invocation(Invocation { turn, id, wire_id: None, tool: "t".into(), arguments, seal: None })
+    }
+
+    fn result(turn: u64, index: usize) -> Canister {
+        Canister::Result(InvocationResult::new(InvocationId::of(TurnId(turn), index), Outcome::Success, ""))
+    }
+
+    #[test]
+    fn a_reply_is_never_cut() {
+        let user = || Canister::User(User::text("x"));
+        let talk = vec![
+            user(),           // 1
+            assistant(1),     // 2
+            invocation(1, 0), // 3
+            invocation(1, 1), // 4
+            result(1, 1),     // 5
+            result(1, 0),     // 6
+            assistant(2),     // 7
+            assistant(2),     // 8: more of the same reply
+            user(),           // 9
+            user(),           // 10
+        ];
+        assert_eq!(cuts(&talk), [1, 6, 8, 9, 10]);
+        assert_eq!(cuts(&[]), [0; 0]);
+    }
+}

@@ -1,0 +1,279 @@
+//! What is searched: the words of one session's messages, in a file beside its journal.
+//!
+//! Derived and nothing else: without it, out of date or broken, it is made anew from the journal; where it cannot be
+//! written, it is made for the one search. It is written without a lock and without a sync, whole and under its name
+//! at once; a sum tells what a power cut left of it.
+//!
+//! The file `index`, version 1, numbers little-endian:
+//! ```text
+//! 8   "cvindex" and the version, 1
+//! 8   bytes of the journal it was made from, and
+//! 8   when that was last written to, nanoseconds since 1970: another journal, another index
+//! 4   messages
+//! 4   CRC-32 of the two parts that follow
+//! 8   bytes of one part of words
+//! 17  for each message: when (milliseconds since 1970, 8), where its words end in each part (8), who says them (1)
+//! …   the words in lower case, each message's followed by a zero byte: this is what a search reads
+//! …   the words as they are written, in the same places: for what was found
+//! ```
+//! Both parts have the same places because a letter whose small one is written in another number of bytes stays as it is.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+
+use converse_canister::{Canister, Content};
+
+use crate::{Loaded, SessionError, files, journal};
+
+pub(crate) const FILE: &str = "index";
+const MAGIC: &[u8; 8] = b"cvindex\x01";
+const HEAD: usize = 40;
+const RECORD: usize = 17;
+
+/// Who says what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Who {
+    User,
+    Assistant,
+    /// A call, with its arguments.
+    Invocation,
+    Result,
+    /// Instructions: not searched.
+    Supervisor,
+}
+
+impl Who {
+    const ALL: [Self; 5] = [Self::User, Self::Assistant, Self::Invocation, Self::Result, Self::Supervisor];
+
+    fn of(canister: &Canister) -> Self {
+        match canister {
+            Canister::User(_) | Canister::Document(_) => Self::User,
+            Canister::Assistant(_) => Self::Assistant,
+            Canister::Invocation(_) => Self::Invocation,
+            Canister::Result(_) => Self::Result,
+            Canister::Supervisor(_) => Self::Supervisor,
+        }
+    }
+}
+
+/// Of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) at: i64,
+    /// Of its words and the zero byte behind them.
+    pub(crate) end: usize,
+    pub(crate) who: Who,
+}
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) records: Vec<Record>,
+    /// In lower case.
+    pub(crate) folded: Vec<u8>,
+    written: Written,
+}
+
+/// The words as they are written.
+#[derive(Debug)]
+enum Written {
+    Here(Vec<u8>),
+    /// From this place of the file.
+    There(File, u64),
+}
+
+/// Which journal an index was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: i64,
+}
+
+impl Index {
+    /// The one that is kept, if it is of this journal, or a new one, which is kept if that is possible.
+    pub(crate) fn of(dir: &Path) -> Result<Self, SessionError> {
+        let path = dir.join(journal::FILE);
+        let stamp = Stamp::of(&path).map_err(SessionError::io(&path))?;
+        if let Some(kept) = read(dir, stamp) {
+            return Ok(kept);
+        }
+        // Whoever writes meanwhile makes it longer than the stamp says: then it is made anew the next time.
+        let index = Self::made(&journal::read(dir)?);
+        let _ = index.keep(dir, stamp);
+        Ok(index)
+    }
+
+    fn made(loaded: &Loaded) -> Self {
+        let (mut records, mut folded, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        let mut at = loaded.header.created;
+        for (number, canister) in loaded.transcript.as_slice().iter().enumerate() {
+            at = loaded.places.get(number).map_or(at, |place| place.at);
+            let words = words(canister);
+            folded.extend_from_slice(fold(&words).as_bytes());
+            written.extend_from_slice(words.as_bytes());
+            folded.push(0);
+            written.push(0);
+            records.push(Record { at: at.as_millisecond(), end: folded.len(), who: Who::of(canister) });
+        }
+        Self { records, folded, written: Written::Here(written) }
+    }
+
+    fn keep(&self, dir: &Path, stamp: Stamp) -> std::io::Result<()> {
+        let Written::Here(written) = &self.written else { return Ok(()) };
+        let mut parts = Vec::with_capacity(self.records.len() * RECORD + self.folded.len());
+        for Record { at, end, who } in &self.records {
+            parts.extend_from_slice(&at.to_le_bytes());
+            parts.extend_from_slice(&(*end as u64).to_le_bytes());
+            parts.push(Who::ALL.iter().position(|one| one == who).unwrap_or_default() as u8);
+        }
+        parts.extend_from_slice(&self.folded);
+        let mut bytes = Vec::with_capacity(HEAD + parts.len() + written.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&stamp.length.to_le_bytes());
+        bytes.extend_from_slice(&stamp.modified.to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(self.records.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend_from_slice(&crc32fast::hash(&parts).to_le_bytes());
+        bytes.extend_from_slice(&(self.folded.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&parts);
+        bytes.extend_from_slice(written);
+        let temporary = dir.join(format!("{}index-{}", files::TEMPORARY, std::process::id()));
+        let kept =
+            files::private_file(&temporary, OpenOptions::new().write(true).create(true).truncate(true))
+                .and_then(|mut file| file.write_all(&bytes))
+                .and_then(|()| fs::rename(&temporary, dir.join(FILE)));
+        if kept.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        kept
+    }
+
+    /// Where the words of a message are, without the zero byte.
+    pub(crate) fn span(&self, record: usize) -> Option<Range<usize>> {
+        let start = match record.checked_sub(1) {
+            Some(before) => self.records.get(before)?.end,
+            None => 0,
+        };
+        Some(start..self.records.get(record)?.end.checked_sub(1)?)
+    }
+
+    /// A piece as it was written; in lower case if that cannot be had.
+    pub(crate) fn piece(&self, range: Range<usize>) -> String {
+        let folded = self.folded.get(range.clone()).unwrap_or_default();
+        let folded = String::from_utf8_lossy(folded).into_owned();
+        let written = match &self.written {
+            Written::Here(written) => written.get(range).map(<[u8]>::to_vec),
+            Written::There(file, from) => {
+                let mut bytes = vec![0; range.len()];
+                file.read_exact_at(&mut bytes, from + range.start as u64).ok().map(|()| bytes)
+            }
+        };
+        let written = written.and_then(|bytes| String::from_utf8(bytes).ok());
+        written.filter(|written| fold(written) == folded).unwrap_or(folded)
+    }
+}
+
+impl Stamp {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        let modified = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
+        Ok(Self { length: metadata.len(), modified })
+    }
+}
+
+/// `None`, whatever is wrong with it.
+fn read(dir: &Path, stamp: Stamp) -> Option<Index> {
+    let file = files::regular(&dir.join(FILE)).ok()?;
+    let length = file.metadata().ok()?.len();
+    let mut head = [0; HEAD];
+    (&file).read_exact(&mut head).ok()?;
+    let number = |from: usize| Some(u64::from_le_bytes(head.get(from..from + 8)?.try_into().ok()?));
+    let short = |from: usize| Some(u32::from_le_bytes(head.get(from..from + 4)?.try_into().ok()?));
+    if head.get(..8)? != MAGIC || number(8)? != stamp.length || number(16)? != stamp.modified as u64 {
+        return None;
+    }
+    let (messages, sum, words) = (u64::from(short(24)?), short(28)?, number(32)?);
+    let searched = messages.checked_mul(RECORD as u64)?.checked_add(words)?;
+    // Said by the file, so held against the file before anything is made of that size.
+    if searched.checked_add(words)?.checked_add(HEAD as u64)? != length {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(usize::try_from(searched).ok()?);
+    (&file).take(searched).read_to_end(&mut parts).ok()?;
+    if parts.len() as u64 != searched || crc32fast::hash(&parts) != sum {
+        return None;
+    }
+    let folded = parts.split_off(usize::try_from(messages).ok()? * RECORD);
+    let records = parts.chunks_exact(RECORD).map(record).collect::<Option<Vec<_>>>()?;
+    Some(Index { records, folded, written: Written::There(file, HEAD as u64 + searched) })
+}
+
+fn record(bytes: &[u8]) -> Option<Record> {
+    let at = i64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+    let end = u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?);
+    let who = *Who::ALL.get(usize::from(*bytes.get(16)?))?;
+    Some(Record { at, end: usize::try_from(end).ok()?, who })
+}
+
+/// What is searched of a message.
+fn words(canister: &Canister) -> String {
+    match canister {
+        Canister::User(user) => joined(&user.content),
+        Canister::Document(document) => format!("{}\n{}", document.name, joined(&document.content)),
+        Canister::Assistant(assistant) => joined(&assistant.content),
+        Canister::Invocation(invocation) => format!("{} {}", invocation.tool, invocation.arguments.raw),
+        Canister::Result(result) => joined(&result.content),
+        Canister::Supervisor(_) => String::new(),
+    }
+}
+
+fn joined(content: &[Content]) -> String {
+    let pieces = content.iter().filter_map(|piece| match piece {
+        Content::Text { text, .. } => Some(text.clone()),
+        Content::Blob { name, .. } => name.clone(),
+        Content::Resource { uri, .. } => Some(uri.clone()),
+        Content::Structured { value } => Some(value.to_string()),
+        Content::Reasoning { .. } => None,
+    });
+    pieces.collect::<Vec<_>>().join("\n")
+}
+
+/// In lower case, each letter where it was: one whose small one is longer or shorter stays.
+pub(crate) fn fold(text: &str) -> String {
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(small).collect() }
+}
+
+fn small(c: char) -> char {
+    // The same letter, at the end of a word.
+    if c == 'ς' {
+        return 'σ';
+    }
+    let mut small = c.to_lowercase();
+    match (small.next(), small.next()) {
+        (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_letters_stand_where_the_large_ones_stood() {
+        for (text, folded) in [
+            ("Ab1", "ab1"),
+            ("ÄÖÜ ПРИВЕТ", "äöü привет"),
+            // Longer, shorter and shorter when small.
+            ("İSTANBUL", "İstanbul"),
+            ("ẞ \u{212a}", "ẞ \u{212a}"),
+            ("日本語👩‍👧", "日本語👩‍👧"),
+            ("ΟΔΟΣ οδος", "οδοσ οδοσ"),
+        ] {
+            assert_eq!(fold(text), folded);
+            let places = |text: &str| text.char_indices().map(|(at, _)| at).collect::<Vec<_>>();
+            assert_eq!(places(text), places(folded));
+        }
+    }
+}

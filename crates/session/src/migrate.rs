@@ -1,0 +1,69 @@
+//! A journal of an earlier format becomes one of this format.
+//!
+//! The new journal is written whole, repairs included, beside the old one and then takes its name in one step; before
+//! that, the old one has got a second, durable name. So at whatever point the process dies or the power goes, the journal
+//! is all of the old one or all of the new one, and the next to open it goes on from there.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::journal::FILE;
+use crate::{Body, Entry, FORMAT, Loaded, SessionError, files, parse, sum};
+
+/// As many backups of one session are kept under names of their own.
+const BACKUPS: u32 = 100;
+
+/// For who holds the lock, with what was just read of it.
+pub(crate) fn migrate(dir: &Path, loaded: &Loaded, now: Timestamp) -> Result<(), SessionError> {
+    let path = dir.join(FILE);
+    let old = fs::read(&path).map_err(SessionError::io(&path))?;
+    let backup = back_up(dir, loaded.header.format, &old).map_err(SessionError::io(dir))?;
+    let whole = old.get(..usize::try_from(loaded.length).unwrap_or(usize::MAX)).unwrap_or(&old);
+    let mut new = resealed(whole)?;
+    let note =
+        format!("migrated from format {}; the journal as it was is kept as `{backup}`", loaded.header.format);
+    let amendments = loaded.amendments().into_iter().chain([Body::Note { text: note }]);
+    for (seq, body) in (loaded.next_seq..).zip(amendments) {
+        new.extend(Entry { seq, at: now, body }.to_line()?);
+    }
+    files::replace(dir, FILE, 0, &new).map_err(SessionError::io(&path))
+}
+
+/// Keeps the old journal and says under which name. One that was kept when an earlier attempt was cut short is what the
+/// journal began with, and is replaced; any other stays.
+fn back_up(dir: &Path, format: u32, old: &[u8]) -> io::Result<String> {
+    for number in 1..=BACKUPS {
+        let name = match number {
+            1 => format!("journal.v{format}.jsonl"),
+            more => format!("journal.v{format}-{more}.jsonl"),
+        };
+        match fs::read(dir.join(&name)) {
+            Ok(kept) if kept == old => return Ok(name),
+            Ok(kept) if !old.starts_with(&kept) => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => return files::replace(dir, &name, 0, old).map(|()| name),
+        }
+    }
+    Err(io::Error::other("there are too many backups of it"))
+}
+
+/// The lines, each with its sum, otherwise byte for byte; the first names the format of this version.
+fn resealed(lines: &[u8]) -> Result<Vec<u8>, SessionError> {
+    let mut new = Vec::with_capacity(lines.len() + lines.len() / 8);
+    for (number, line) in lines.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let mut line = if number == 0 { opened(line)? } else { line.trim_ascii().to_vec() };
+        sum::seal(&mut line);
+        new.extend(line);
+        new.push(b'\n');
+    }
+    Ok(new)
+}
+
+fn opened(line: &[u8]) -> Result<Vec<u8>, SessionError> {
+    let mut fields = parse::fields(line)?;
+    fields.insert("format".to_owned(), FORMAT.into());
+    Ok(serde_json::to_vec(&fields).map_err(crate::BadLine::from)?)
+}

@@ -1,0 +1,64 @@
+//! A session's name, made of what the user said first.
+
+/// Characters of a name.
+const LENGTH: usize = 60;
+
+/// The first line that says something, in at most 60 characters, cut between words where that is possible. It holds
+/// nothing that a terminal or a reader would not show as it is: no control characters, none that are invisible or turn
+/// the direction of writing. Empty if nothing is left.
+pub fn name_from(text: &str) -> String {
+    let line = text.lines().map(cleaned).find(|line| !line.is_empty()).unwrap_or_default();
+    let Some((cut, _)) = line.char_indices().nth(LENGTH) else { return line };
+    let last = line.char_indices().map(|(at, _)| at).take_while(|at| *at < cut).last().unwrap_or_default();
+    let kept = line.get(..last).unwrap_or_default();
+    // A cut that would take more than a third is made within a word.
+    let within_a_word = !line.get(last..).is_some_and(|rest| rest.starts_with(' '));
+    let words = kept.rsplit_once(' ').map(|(words, _)| words).filter(|_| within_a_word);
+    let shorter = words.filter(|words| words.chars().count() >= LENGTH * 2 / 3).unwrap_or(kept);
+    format!("{}…", shorter.trim_end())
+}
+
+/// A piece of a long line is enough: the rest would be cut off.
+fn cleaned(line: &str) -> String {
+    let visible = line.chars().take(LENGTH * 20).filter(|c| !is_unseen(*c));
+    let visible: String =
+        visible.map(|c| if c.is_whitespace() || c.is_control() { ' ' } else { c }).collect();
+    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Invisible, or made to change how others look: Unicode's `Default_Ignorable_Code_Point` and what turns directions.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_first_line_short_and_plain() {
+        for (text, name) in [
+            ("", String::new()),
+            ("\n \u{200b}\n\t\n", String::new()),
+            ("hello", "hello".to_owned()),
+            ("\n\n  two\twords \nand more", "two words".to_owned()),
+            ("a\u{1b}[2Jb\u{7}\u{9b}c\u{85}d", "a [2Jb c d".to_owned()),
+            ("ab\u{202e}cd\u{2066}e\u{e0041}\u{feff}f", "abcdef".to_owned()),
+            (&"x".repeat(60), "x".repeat(60)),
+            (&"я".repeat(61), "я".repeat(59) + "…"),
+            (&"word ".repeat(100), "word ".repeat(11) + "word…"),
+            (&format!("short {}", "x".repeat(100)), format!("short {}…", "x".repeat(53))),
+        ] {
+            let made = name_from(text);
+            assert_eq!(made, name, "{text:?}");
+            assert!(made.chars().count() <= LENGTH);
+        }
+        assert!(name_from(&"x ".repeat(1_000_000)).chars().count() <= LENGTH);
+    }
+}

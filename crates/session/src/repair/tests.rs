@@ -1,0 +1,35 @@
+use converse_canister::{Arguments, Assistant, Invocation, Stop, User};
+
+use super::*;
+
+fn loaded(bodies: impl IntoIterator<Item = Body>) -> Loaded {
+    let at = Timestamp::UNIX_EPOCH;
+    let entries = bodies.into_iter().enumerate();
+    let entries = entries.map(|(index, body)| Entry { seq: index as u64 + 2, at, body }).collect();
+    let scan = Scan { header: Header::new("p", at), entries, length: 0, torn: Vec::new() };
+    load(scan, Path::new("j")).unwrap()
+}
+
+#[test]
+fn what_was_started_and_paid_here_is_known_and_what_was_copied_is_not() {
+    let (turn, id) = (TurnId(1), InvocationId::of(TurnId(1), 0));
+    let reply = Assistant { turn, content: vec![], native: None, stop: Stop::End, response_id: None };
+    let (tool, arguments) = ("t".to_owned(), Arguments::parse("{}"));
+    let call = Invocation { turn, id: id.clone(), wire_id: None, tool, arguments, seal: None };
+    let mut result = InvocationResult::new(id.clone(), Outcome::Cancelled, "");
+    result.cost = Some(Cost(5));
+    let said = |canister: Canister| Body::Canister { canister };
+    let used = |cost| Body::Used { usage: Usage::default(), cost, model: "m".to_owned() };
+    let asked = || [said(Canister::User(User::text("x"))), said(Canister::Assistant(reply.clone()))];
+    let called = || said(Canister::Invocation(call.clone()));
+    let ended = || said(Canister::Result(result.clone()));
+    let start = || Body::Started { id: id.clone() };
+    let own = || asked().into_iter().chain([called(), used(None), start(), ended()]);
+    let copied = loaded(asked().into_iter().chain([called(), ended(), used(Some(Cost(1)))]));
+    assert_eq!((copied.paid, copied.unpriced, copied.started.len()), (Cost(0), false, 0));
+    let ran = loaded(own());
+    assert_eq!((ran.paid, ran.unpriced, ran.started.contains(&id)), (Cost(5), true, true));
+    // Gone back behind: paid for all the same, and the number may be another's by now.
+    let back = loaded(own().chain([Body::Rewound { to: 1 }]));
+    assert_eq!((back.paid, back.unpriced, back.started.len()), (Cost(5), true, 0));
+}

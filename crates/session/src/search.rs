@@ -1,0 +1,274 @@
+//! Words, looked for in the messages of all sessions. See [`crate::index`] for what is read.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use uuid::Uuid;
+
+use crate::index::{Index, Who, fold};
+use crate::{Clean, SessionError, Store};
+
+/// Side by side: reading is mostly waiting for memory.
+const THREADS: usize = 2;
+/// Bytes around the first word that was found, before and after.
+const BEFORE: usize = 60;
+const AFTER: usize = 140;
+
+/// Which messages are looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Within {
+    #[default]
+    All,
+    User,
+    Assistant,
+    /// Calls and their results.
+    Tools,
+}
+
+impl Within {
+    fn has(self, who: Who) -> bool {
+        match self {
+            Self::All => who != Who::Supervisor,
+            Self::User => who == Who::User,
+            Self::Assistant => who == Who::Assistant,
+            Self::Tools => matches!(who, Who::Invocation | Who::Result),
+        }
+    }
+}
+
+/// What is looked for: all words in one message, in any case of their letters.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// The longest one first: it is likely the rarest.
+    words: Vec<Finder<'static>>,
+    within: Within,
+}
+
+impl Query {
+    /// `None` without any word. A word may have blanks in it.
+    pub fn new<'w>(words: impl IntoIterator<Item = &'w str>, within: Within) -> Option<Self> {
+        let mut words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).map(fold).collect();
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        words.dedup();
+        let words: Vec<_> = words.iter().map(|word| Finder::new(word).into_owned()).collect();
+        (!words.is_empty()).then_some(Self { words, within })
+    }
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    pub session: Uuid,
+    /// From 1, as it is counted in the conversation.
+    pub number: usize,
+    pub at: Timestamp,
+    pub who: Who,
+    /// What stands around the first word, in one line.
+    pub snippet: String,
+    /// Where the words stand in it, in bytes.
+    pub marks: Vec<Range<usize>>,
+}
+
+/// What a search came to.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The latest first, as many as were asked for.
+    pub hits: Vec<Hit>,
+    /// How many messages there are in all.
+    pub total: usize,
+    /// Sessions that could not be looked at.
+    pub unread: Vec<(Uuid, SessionError)>,
+}
+
+impl Store {
+    /// Looks through all sessions. `limit`: how many messages are handed out. They are cut from cleaned messages:
+    /// of half a secret nobody knows what it is.
+    pub fn search(&self, query: &Query, limit: usize) -> Result<Found, SessionError> {
+        let mut ids = self.ids()?;
+        // The newest first: those that follow rarely have anything later.
+        ids.reverse();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut found = Found::default();
+            while let Some(id) = ids.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.look(*id, query, limit, &mut found);
+            }
+            found
+        };
+        let mut found = std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..THREADS).map(|_| scope.spawn(work)).collect();
+            let mut found = work();
+            for helped in helpers.into_iter().filter_map(|helper| helper.join().ok()) {
+                found.hits.extend(helped.hits);
+                found.unread.extend(helped.unread);
+                found.total += helped.total;
+            }
+            found
+        });
+        found.keep_latest(limit);
+        found.unread.sort_by_key(|(id, _)| *id);
+        Ok(found)
+    }
+
+    fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut Found) {
+        let index = match Index::of(&self.path(id)) {
+            Ok(index) => index,
+            Err(SessionError::Empty { .. }) => return,
+            // Deleted meanwhile, or only half made.
+            Err(SessionError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) => return found.unread.push((id, error)),
+        };
+        let mut latest = VecDeque::new();
+        query.each(&index, |record| {
+            found.total += 1;
+            if latest.len() == limit {
+                latest.pop_front();
+            }
+            if limit > 0 {
+                latest.push_back(record);
+            }
+        });
+        let oldest = found.hits.iter().map(|hit| hit.at).min().filter(|_| found.hits.len() >= limit);
+        let hits =
+            latest.into_iter().filter_map(|record| query.hit((&index, id), record, oldest, &self.clean));
+        found.hits.extend(hits);
+        found.keep_latest(limit);
+    }
+}
+
+impl Found {
+    fn keep_latest(&mut self, limit: usize) {
+        self.hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.session, hit.number)));
+        self.hits.truncate(limit);
+    }
+}
+
+impl Query {
+    fn each(&self, index: &Index, mut found: impl FnMut(usize)) {
+        let Some((rarest, others)) = self.words.split_first() else { return };
+        let (mut from, mut record) = (0, 0);
+        while let Some(at) = index.folded.get(from..).and_then(|rest| rarest.find(rest)) {
+            let at = from + at;
+            let behind = index.records.get(record..).unwrap_or_default();
+            record += behind.iter().take_while(|record| record.end <= at).count();
+            let (Some(one), Some(span)) = (index.records.get(record), index.span(record)) else { return };
+            let words = index.folded.get(span).unwrap_or_default();
+            if self.within.has(one.who) && others.iter().all(|word| word.find(words).is_some()) {
+                found(record);
+            }
+            from = one.end;
+        }
+    }
+
+    /// `None` if all that is kept is later than it.
+    fn hit(
+        &self,
+        (index, session): (&Index, Uuid),
+        record: usize,
+        oldest: Option<Timestamp>,
+        clean: &Clean,
+    ) -> Option<Hit> {
+        let one = index.records.get(record)?;
+        let at = Timestamp::from_millisecond(one.at).ok()?;
+        if oldest.is_some_and(|oldest| at < oldest) {
+            return None;
+        }
+        let snippet = self.snippet(&index.piece(index.span(record)?), clean);
+        let marks = self.marks(&snippet);
+        Some(Hit { session, number: record + 1, at, who: one.who, snippet, marks })
+    }
+
+    /// What stands around the first word. A word that was only in what is taken out is nowhere: then it is the place
+    /// where the first of that stood.
+    fn snippet(&self, whole: &str, clean: &Clean) -> String {
+        let text = clean.text(whole);
+        let folded = fold(&text);
+        let first = self.words.iter().filter_map(|word| word.find(folded.as_bytes())).min();
+        let first = first.unwrap_or_else(|| {
+            let same = text.bytes().zip(whole.bytes()).take_while(|(one, other)| one == other);
+            text.floor_char_boundary(same.count())
+        });
+        let (start, end) = window(&text, first);
+        let piece = text.get(start..end).unwrap_or_default();
+        let mut snippet = piece.split_whitespace().collect::<Vec<_>>().join(" ");
+        if start > 0 {
+            snippet.insert(0, '…');
+        }
+        if end < text.len() {
+            snippet.push('…');
+        }
+        snippet
+    }
+
+    fn marks(&self, snippet: &str) -> Vec<Range<usize>> {
+        let folded = fold(snippet);
+        let found = |word: &Finder<'_>| {
+            let length = word.needle().len();
+            word.find_iter(folded.as_bytes()).map(|at| at..at + length).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = self.words.iter().flat_map(found).collect();
+        all.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        let mut marks: Vec<Range<usize>> = Vec::new();
+        for range in all {
+            match marks.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => marks.push(range),
+            }
+        }
+        marks
+    }
+}
+
+/// A few words around a place, beginning and ending with whole ones where that is near.
+fn window(text: &str, at: usize) -> (usize, usize) {
+    let mut start = text.floor_char_boundary(at.saturating_sub(BEFORE));
+    let end = text.ceil_char_boundary((at + AFTER).min(text.len()));
+    if start > 0
+        && let Some(blank) = text.get(start..at).and_then(|before| before.find(char::is_whitespace))
+    {
+        start += blank + 1;
+    }
+    (text.floor_char_boundary(start), end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_is_cut_between_letters_and_marked() {
+        let text = format!("{} the Disk is full, {}", "слово ".repeat(40), "ж".repeat(200));
+        let folded = fold(&text);
+        let at = folded.find("disk").unwrap();
+        let (start, end) = window(&folded, at);
+        let piece = &text[start..end];
+        assert!(piece.starts_with("слово") && piece.contains("Disk is full"), "{piece}");
+        let query = Query::new(["FULL", "disk", "disk is"], Within::All).unwrap();
+        let marked: Vec<_> = query.marks(piece).into_iter().map(|range| &piece[range]).collect();
+        assert_eq!(marked, ["Disk is", "full"]);
+        assert!(Query::new(["", ""], Within::All).is_none());
+    }
+
+    #[test]
+    fn a_secret_that_the_cut_would_go_through_is_gone_before_it() {
+        const SECRET: &str = "sk-canary-0123456789-0123456789-canary";
+        let clean = Clean::new(|text| text.replace(SECRET, "[redacted]"));
+        let query = |word| Query::new([word], Within::All).unwrap();
+        for gap in 0..AFTER + 20 {
+            let gap = "x".repeat(gap);
+            for (text, word) in [
+                (format!("needle{gap}{SECRET} and more {}", "y".repeat(300)), "needle"),
+                (format!("{} {SECRET}{gap}needle", "y".repeat(300)), "needle"),
+                (format!("{} {SECRET}{gap}", "y".repeat(300)), "canary"),
+            ] {
+                let snippet = query(word).snippet(&text, &clean);
+                assert!(!snippet.contains("sk-") && !snippet.contains("456"), "{snippet}");
+                let sought = if word == "needle" { word } else { "[redacted]" };
+                assert!(snippet.contains(sought), "{snippet}");
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The sum that each line of a journal ends with, so that no damage is read as truth.
+//!
+//! ```text
+//! {"seq":2,"at":"…","type":"note","text":"hi","sum":"<8 hex digits>"}
+//! ```
+//! It is the CRC-32 (IEEE 802.3) of the line's bytes before `,"sum"`. It finds accidents; against somebody who may write
+//! the file it is no use, and is not meant to be.
+
+const BEFORE: &[u8] = b",\"sum\":\"";
+const BEHIND: &[u8] = b"\"}";
+const DIGITS: usize = 8;
+
+/// Puts the sum into a line that is a JSON object with at least one field, without a newline.
+pub(crate) fn seal(line: &mut Vec<u8>) {
+    line.pop();
+    let digits = digits(line);
+    line.extend([BEFORE, &digits, BEHIND].concat());
+}
+
+/// Is the line, without its newline, what was sealed? `None` if it does not end as a sealed line does.
+pub(crate) fn holds(line: &[u8]) -> Option<bool> {
+    let (line, end) = line.split_at_checked(line.len().checked_sub(BEHIND.len())?)?;
+    let (line, sum) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
+    let (line, before) = line.split_at_checked(line.len().checked_sub(BEFORE.len())?)?;
+    (end == BEHIND && before == BEFORE).then(|| digits(line) == sum)
+}
+
+/// What stands before the sum and the last brace, or before that alone if there is no sum.
+pub(crate) fn without(line: &[u8]) -> Option<&[u8]> {
+    let line = line.strip_suffix(b"}")?;
+    let sealed = line.strip_suffix(b"\"").and_then(|line| line.split_last_chunk::<DIGITS>());
+    Some(sealed.and_then(|(line, _)| line.strip_suffix(BEFORE)).unwrap_or(line))
+}
+
+/// Lower case, and compared as text: a digit in another case is damage too.
+fn digits(bytes: &[u8]) -> [u8; DIGITS] {
+    let sum = crc32fast::hash(bytes);
+    std::array::from_fn(|place| {
+        let digit = (sum >> (28 - 4 * place)) as u8 & 0xf;
+        if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_the_one_that_everybody_has() {
+        // The check value of CRC-32/ISO-HDLC, https://reveng.sourceforge.io/crc-catalogue/all.htm, checked 2026-11.
+        assert_eq!(&digits(b"123456789"), b"cbf43926");
+        let mut line = b"{\"a\":1}".to_vec();
+        seal(&mut line);
+        assert_eq!(line, [b"{\"a\":1,\"sum\":\"", digits(b"{\"a\":1").as_slice(), b"\"}"].concat());
+        assert_eq!(holds(&line), Some(true));
+    }
+
+    #[test]
+    fn every_changed_byte_is_seen() {
+        let mut line = br#"{"seq":2,"text":"a,\"sum\":\"00000000\"}"}"#.to_vec();
+        assert_eq!(holds(&line), None);
+        seal(&mut line);
+        for at in 0..line.len() {
+            for bit in 0..8 {
+                let mut changed = line.clone();
+                changed[at] ^= 1 << bit;
+                assert_ne!(holds(&changed), Some(true), "{at} {bit}");
+            }
+        }
+        for length in 0..line.len() {
+            assert_eq!(holds(&line[..length]), None, "{length}");
+        }
+    }
+}

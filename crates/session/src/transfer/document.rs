@@ -1,0 +1,87 @@
+//! The document as a value.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use converse_canister::{Canister, Condensed, Cost, Decision, Digest, InvocationId, Usage};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::DOCUMENT_FORMAT;
+
+/// A whole session, apart from its directory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// What wrote it, e.g. `converse 0.1.0`.
+    pub program: String,
+    /// The id of the session it was made from.
+    pub session: String,
+    pub created: Timestamp,
+    pub name: Option<String>,
+    pub tags: Vec<String>,
+    /// The last one that was used.
+    pub model: Option<String>,
+    pub usage: Usage,
+    pub cost: Cost,
+    pub settings: Map<String, Value>,
+    pub condensed: Option<Condensed>,
+    pub canisters: Vec<Kept>,
+    pub decisions: Vec<Decided>,
+    /// What the canisters need, as far as it was there.
+    pub contents: BTreeMap<Digest, Arc<[u8]>>,
+}
+
+/// A message, and when it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    pub at: Timestamp,
+    pub canister: Canister,
+}
+
+/// What was decided about an invocation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decided {
+    pub id: InvocationId,
+    pub decision: Decision,
+}
+
+impl Document {
+    /// The whole document.
+    pub fn to_json(&self) -> Value {
+        let mut json = self.without_contents();
+        let contents = self.contents.iter();
+        let contents: Vec<_> = contents
+            .map(|(digest, bytes)| json!({ "digest": digest, "base64": STANDARD.encode(bytes) }))
+            .collect();
+        if let Some(object) = json.as_object_mut() {
+            object.insert("contents".to_owned(), contents.into());
+        }
+        json
+    }
+
+    /// The same without the bytes of pictures, documents and long results.
+    pub fn without_contents(&self) -> Value {
+        let canisters = self.canisters.iter().zip(1..);
+        let canisters: Vec<_> = canisters
+            .map(|(kept, number)| json!({ "number": number, "at": kept.at, "canister": kept.canister }))
+            .collect();
+        json!({
+            "format": DOCUMENT_FORMAT,
+            "program": self.program,
+            "session": self.session,
+            "created": self.created,
+            "name": self.name,
+            "tags": self.tags,
+            "model": self.model,
+            "usage": self.usage,
+            "cost": self.cost,
+            "settings": self.settings,
+            "condensed": self.condensed,
+            "canisters": canisters,
+            "decisions": self.decisions,
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! From a session to a document.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::{Decided, Document, Kept};
+use crate::{Loaded, SessionError, Store, digests};
+
+impl Store {
+    /// Reads a session as it is after repairs, and the content it needs; writes nothing. `program`: what asks.
+    pub fn export(&self, id: Uuid, program: &str) -> Result<Document, SessionError> {
+        let mut document = self.document(id, program)?;
+        let contents = self.contents(id);
+        let mut needed: Vec<_> = document.canisters.iter().flat_map(|kept| digests(&kept.canister)).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        for digest in needed {
+            if let Some(bytes) = contents.get(&digest)? {
+                document.contents.insert(digest, bytes);
+            }
+        }
+        Ok(document)
+    }
+
+    /// The same without any content.
+    pub fn document(&self, id: Uuid, program: &str) -> Result<Document, SessionError> {
+        let Loaded { header, transcript, decisions, usage, cost, settings, condensed, places, .. } =
+            self.read(id)?;
+        let metadata = self.metadata(id)?;
+        let mut at = header.created;
+        let kept = transcript.as_slice().iter().enumerate().map(|(number, canister)| {
+            // What a repair added has no place yet: it is of the time of what it answers.
+            at = places.get(number).map_or(at, |place| place.at);
+            Kept { at, canister: canister.clone() }
+        });
+        let canisters = kept.collect();
+        Ok(Document {
+            program: program.to_owned(),
+            session: id.to_string(),
+            created: header.created,
+            name: metadata.name,
+            tags: metadata.tags,
+            model: metadata.model,
+            usage,
+            cost,
+            settings,
+            condensed,
+            canisters,
+            decisions: decisions.into_iter().map(|(id, decision)| Decided { id, decision }).collect(),
+            contents: BTreeMap::new(),
+        })
+    }
+}

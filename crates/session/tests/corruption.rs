@@ -1,0 +1,303 @@
+//! A thousand ways in which a journal may be damaged: none of them is read as if nothing had happened.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use converse_canister::{
+    Arguments, Assistant, Canister, Content, Cost, Decision, Invocation, InvocationId, InvocationResult,
+    Outcome, Stop, TurnId, Usage, User,
+};
+use converse_session::{Body, Loaded, Repair, SessionError, Store, Uuid, new_id};
+use jiff::Timestamp;
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+const SEEDS: u64 = 1000;
+
+/// SplitMix64: the same dice in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.throw() % bound.max(1) as u64) as usize
+    }
+}
+
+/// Where a block of at most so many bytes begins and ends.
+fn block(dice: &mut Dice, bytes: &[u8], most: usize) -> (usize, usize) {
+    let at = dice.below(bytes.len());
+    (at, (at + 1 + dice.below(most)).min(bytes.len()))
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// What happened, and what is left.
+fn damaged(whole: &[u8], dice: &mut Dice) -> (&'static str, Vec<u8>) {
+    let mut bytes = whole.to_vec();
+    let (at, end) = block(dice, whole, 300);
+    let all = lines(whole);
+    let (one, other) = (dice.below(all.len()), dice.below(all.len()));
+    let what = match dice.below(9) {
+        0 => {
+            bytes[at] ^= 1 << dice.below(8);
+            "a bit"
+        }
+        1 => {
+            for _ in 0..=dice.below(8) {
+                let at = dice.below(bytes.len());
+                bytes[at] = dice.throw() as u8;
+            }
+            "some bytes"
+        }
+        2 => {
+            bytes[at..end].fill(0);
+            "zeros"
+        }
+        3 => {
+            bytes.truncate(at);
+            "the end is missing"
+        }
+        4 => {
+            bytes.drain(at..end);
+            "a block is missing"
+        }
+        5 => {
+            let foreign: Vec<u8> = (at..end).map(|_| dice.throw() as u8).collect();
+            bytes.splice(at..at, foreign);
+            "foreign bytes"
+        }
+        6 => {
+            let mut all = all;
+            all.swap(one, other);
+            bytes = all.concat();
+            "lines are swapped"
+        }
+        7 => {
+            let mut all = all;
+            all.insert(one, all[other]);
+            bytes = all.concat();
+            "a line is there twice"
+        }
+        _ => {
+            // A digit for a digit, a letter for a letter: still JSON.
+            let changed = bytes.iter_mut().skip(at).find(|byte| byte.is_ascii_alphanumeric());
+            changed.into_iter().for_each(|byte| {
+                *byte = if *byte == b'1' || *byte == b'a' {
+                    *byte + 1
+                } else if byte.is_ascii_digit() {
+                    b'1'
+                } else {
+                    b'a'
+                }
+            });
+            "a letter"
+        }
+    };
+    (what, bytes)
+}
+
+fn tell(store: &Store) -> Uuid {
+    let id = new_id(NOW, &[1; 10]);
+    let mut session = store.create(id, "p", NOW).unwrap();
+    session.contents.put(b"picture").unwrap();
+    for turn in (1..=8).map(TurnId) {
+        let call = InvocationId::of(turn, 0);
+        let content = vec![Content::text(format!("turn {} with \"words\" and {{braces}}", turn.0))];
+        let arguments = Arguments::parse("{\"path\":\"notes/1.txt\",\"line\":21}");
+        let tool = "io__read_file".into();
+        let usage = Usage { input: Some(100), output: Some(11), ..Usage::default() };
+        for body in [
+            Canister::User(User::text(format!("question {}\nof several lines", turn.0))).into(),
+            Canister::Assistant(Assistant {
+                turn,
+                content,
+                native: None,
+                stop: Stop::End,
+                response_id: None,
+            })
+            .into(),
+            Canister::Invocation(Invocation {
+                turn,
+                id: call.clone(),
+                wire_id: None,
+                tool,
+                arguments,
+                seal: None,
+            })
+            .into(),
+            Body::Used { usage, cost: Some(Cost(1)), model: "m".into() },
+            Body::Decided { id: call.clone(), decision: Decision::Allow { rule: "r".into() } },
+            Body::Started { id: call.clone() },
+            Canister::Result(InvocationResult::new(call, Outcome::Success, "done")).into(),
+        ] {
+            session.append(body, NOW).unwrap();
+        }
+    }
+    session.append(Body::Rewound { to: 50 }, NOW).unwrap();
+    session.append(Canister::User(User::text("rather this")).into(), NOW).unwrap();
+    session.journal.commit().unwrap();
+    id
+}
+
+fn all_files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(all_files(&path));
+        } else {
+            all.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+/// All that is told of a conversation, but for repairs.
+fn told(loaded: &Loaded) -> String {
+    format!(
+        "{:?}",
+        (&loaded.transcript.as_slice(), &loaded.decisions, &loaded.usage, loaded.cost, &loaded.places)
+    )
+}
+
+#[test]
+fn a_thousand_damages_are_mended_with_a_note_or_refused_with_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let id = tell(&store);
+    let session = dir.path().join(id.to_string());
+    let journal = session.join("journal.jsonl");
+    let whole = fs::read(&journal).unwrap();
+    // What so many lines come to, read from a journal that has no more.
+    let prefixes: Vec<String> = (1..=lines(&whole).len())
+        .map(|count| {
+            fs::write(&journal, lines(&whole)[..count].concat()).unwrap();
+            told(&store.read(id).unwrap())
+        })
+        .collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 0..SEEDS {
+        let (what, bytes) = damaged(&whole, &mut Dice(seed));
+        let same = lines(&bytes).into_iter().zip(lines(&whole)).take_while(|(a, b)| a == b).count();
+        fs::write(&journal, &bytes).unwrap();
+        let before = all_files(&session);
+        let read = store.read(id);
+        match (read, store.open(id, NOW)) {
+            (Ok(read), Ok(opened)) => {
+                // Only what a crash may do was done: whole lines at first, and no other behind them.
+                let torn = bytes.len() - lines(&bytes)[..same].concat().len();
+                assert_eq!(lines(&bytes).len(), same + usize::from(torn > 0), "{seed}: {what}");
+                assert_eq!(told(&read), prefixes[same - 1], "{seed}: {what}");
+                assert_eq!(
+                    read.repairs.contains(&Repair::TornLine { bytes: torn }),
+                    torn > 0,
+                    "{seed}: {what}"
+                );
+                assert_eq!(opened.loaded.repairs, read.repairs, "{seed}: {what}");
+                drop(opened);
+                let mended = fs::read(&journal).unwrap();
+                assert!(mended.starts_with(&lines(&whole)[..same].concat()), "{seed}: {what}");
+                let noted = String::from_utf8_lossy(&mended).contains("an unfinished last line");
+                assert_eq!(noted, torn > 0, "{seed}: {what}");
+                *counts.entry(if torn > 0 { "mended" } else { "read" }).or_default() += 1;
+            }
+            (Err(error), Err(again)) => {
+                assert_eq!(error.to_string(), again.to_string(), "{seed}: {what}");
+                assert_eq!(all_files(&session), before, "{seed}: {what}");
+                match error {
+                    SessionError::Corrupt { line, reason, .. } => {
+                        assert_eq!(line, same as u64 + 1, "{seed}: {what}: {reason}");
+                        *counts.entry("refused").or_default() += 1;
+                    }
+                    SessionError::Empty { .. } => assert_eq!(same, 0, "{seed}: {what}"),
+                    other => panic!("{seed}: {what}: {other}"),
+                }
+            }
+            (read, opened) => panic!("{seed}: {what}: {read:?}, {opened:?}"),
+        }
+        // Whatever was there beside the journal is as it was for the next one.
+        let left = all_files(&session).into_keys().filter(|path| !before.contains_key(path));
+        left.for_each(|path| fs::remove_file(path).unwrap());
+    }
+    assert!(counts["refused"] > 500 && counts["mended"] > 50, "{counts:?}");
+}
+
+#[test]
+fn what_stands_before_the_damage_is_saved_and_the_damaged_one_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let id = tell(&store);
+    store.describe(id, |metadata| metadata.tags = vec!["kept".into()]).unwrap();
+    let session = dir.path().join(id.to_string());
+    let journal = session.join("journal.jsonl");
+    let whole = fs::read(&journal).unwrap();
+    let count = lines(&whole).len();
+    let expected = |kept: usize| {
+        fs::write(&journal, lines(&whole)[..kept].concat()).unwrap();
+        store.read(id).unwrap()
+    };
+    // The line that is damaged, how many lines are saved besides the first one, how many are lost.
+    for (line, kept, lost) in
+        [(30, 28, count - 29), (count, count - 2, 1), (2, 0, count - 1), (1, count - 1, 1)]
+    {
+        let expected = expected(if line == 1 { count } else { kept + 1 });
+        let mut all: Vec<_> = lines(&whole).into_iter().map(<[u8]>::to_vec).collect();
+        all[line - 1][20] ^= 1;
+        fs::write(&journal, all.concat()).unwrap();
+        let before = all_files(&session);
+        assert!(matches!(store.open(id, NOW), Err(SessionError::Corrupt { .. })), "{line}");
+        let now = NOW + jiff::SignedDuration::from_secs(line as i64);
+        let (saved, said) = store.salvage(id, now).unwrap();
+        assert_eq!(said, lost as u64, "{line}");
+        assert_eq!(all_files(&session), before, "{line}");
+        let mut saved = store.open(saved, NOW).unwrap();
+        assert_eq!(told(&saved.loaded), told(&expected), "{line}");
+        // The one that is compared with was cut off, and is told to be.
+        let cut = |repair: &&Repair| matches!(repair, Repair::Shortened { .. });
+        let repairs: Vec<_> = expected.repairs.iter().filter(|one| !cut(one)).cloned().collect();
+        assert_eq!(saved.loaded.repairs, repairs, "{line}");
+        assert_eq!(
+            (
+                saved.metadata.tags[0].as_str(),
+                saved.contents.get(&converse_session::digest(b"picture")).unwrap().is_some()
+            ),
+            ("kept", true)
+        );
+        saved.append(Canister::User(User::text("on")).into(), NOW).unwrap();
+    }
+    assert_eq!(store.list().unwrap().len(), 5);
+}
+
+/// Whole lines with their sums that together make no conversation: no crash, and no flipped bit.
+#[test]
+fn lines_that_break_the_law_are_where_saving_stops() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let id = new_id(NOW, &[2; 10]);
+    let mut session = store.create(id, "p", NOW).unwrap();
+    let stray = InvocationResult::new(InvocationId::of(TurnId(9), 0), Outcome::Success, "of nothing");
+    for canister in
+        [Canister::User(User::text("one")), Canister::Result(stray), Canister::User(User::text("two"))]
+    {
+        session.append(canister.into(), NOW).unwrap();
+    }
+    drop(session);
+    match store.open(id, NOW) {
+        Err(SessionError::Corrupt { line: 3, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    let (saved, lost) = store.salvage(id, NOW).unwrap();
+    assert_eq!(lost, 2);
+    assert_eq!(store.read(saved).unwrap().transcript.as_slice(), [Canister::User(User::text("one"))]);
+}
