@@ -43,7 +43,6 @@ impl Connecting<'_> {
             Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
         let connected = wiring.connect(&chosen, rules).boxed_local().await?;
         connected.roster.searchable();
-        connected.roster.searchable();
         manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         Ok(connected)
     }

@@ -1,6 +1,5 @@
 //! The conversation at the terminal: what lives across its turns, what is typed, what is shown.
 
-mod base64;
 mod begin;
 mod commands;
 mod completing;

@@ -4,12 +4,13 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use converse_canister::Canister;
 use converse_child::INHERITED;
 use converse_editor::edited;
 
 use crate::failure::Failure;
-use crate::repl::base64::base64;
 use crate::repl::sitting::Sitting;
 use crate::repl::{editor_command, internal, scratch};
 use crate::world::World;
@@ -88,7 +89,7 @@ impl Sitting<'_> {
             }
             None => {
                 // Our own sequence around nothing but letters of base64.
-                crate::render::output::write_stdout(&format!("\x1b]52;c;{}\x07", base64(answer.as_bytes())))?;
+                crate::render::output::write_stdout(&format!("\x1b]52;c;{}\x07", STANDARD.encode(&answer)))?;
                 "by the terminal, if it takes it".to_owned()
             }
         };
