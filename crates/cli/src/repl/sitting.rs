@@ -93,6 +93,7 @@ impl Sitting<'_> {
     async fn read(&self) -> Result<Read, Failure> {
         let end = &self.attention.end;
         let prompt = Prompt::new(self.settings.model.id.as_str());
+        self.attention.passes_on();
         tokio::select! {
             biased;
             () = end.token.cancelled() => Err(end.failure()),

@@ -4,8 +4,8 @@
 //! leaves at once. Where nothing is attended to, SIGINT ends the program like the other signals, which always do: with
 //! time to tidy up, and at once if they come again. One thread serves all turns.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::time::{sleep, timeout};
@@ -15,8 +15,6 @@ use super::{Interrupt, Signals, TIDYING, hear};
 use crate::failure::Failure;
 
 const SIGINT: u8 = 2;
-/// Nobody sees that something has ended and presses a key for something else in less time.
-const REACTION: Duration = Duration::from_millis(500);
 /// Ctrl-C, where nothing else is set.
 const CTRL_C: u8 = 3;
 
@@ -26,8 +24,8 @@ pub(crate) struct Attention {
     /// The program is to end.
     pub(crate) end: Interrupt,
     current: Arc<Mutex<Option<Current>>>,
-    /// When the last one was over, or the last line was read.
-    over: Arc<Mutex<Option<Instant>>>,
+    /// A line was asked for or read, or something was over, and no key was passed over since.
+    between: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone)]
@@ -65,9 +63,10 @@ impl Attention {
         Attended { interrupt, attention: self.clone(), over }
     }
 
-    /// A line was read, or something is over: a key that was pressed in this moment is not for the program.
+    /// A line is asked for, was read, or something is over: a key that is pressed until the next thing begins is not for
+    /// the program. The one after it is, should nothing begin.
     pub(crate) fn passes_on(&self) {
-        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.between.store(true, Ordering::SeqCst);
     }
 
     /// Until the program must be left; by which signal.
@@ -105,8 +104,7 @@ impl Attention {
     /// Was Ctrl-C pressed between two things that it could be for? Not while a line is read: then it is no signal, and who sends one
     /// means the program.
     fn came_late(&self) -> bool {
-        let over = *self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        self.current().is_none() && over.is_some_and(|over| over.elapsed() < REACTION) && is_a_key()
+        self.current().is_none() && is_a_key() && self.between.swap(false, Ordering::SeqCst)
     }
 
     fn ends(&self, number: u8) {

@@ -81,7 +81,7 @@ fn questions_and_their_answers() {
     assert!(!there("b.txt"));
     assert!(provider.requests()[3].to_string().contains("not there"));
     person.says("three");
-    person.sees("allow these 3 calls?");
+    person.sees("v = view all:");
     is_screen_from("questions", &person, "allow these");
     person.types("1 3\r");
     person.sees("Third.");
