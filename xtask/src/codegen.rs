@@ -1,4 +1,5 @@
-//! Pages of the reference that are made from the code. A test of the crate that owns a page says when it is out of date.
+//! Pages of the reference that are made from the code, and the descriptors of the binary as it reads them. A test of the
+//! crate that owns one says when it is out of date.
 
 use std::path::Path;
 
@@ -16,5 +17,9 @@ pub(crate) fn run() -> Result<()> {
         std::fs::write(reference.join(name), page)?;
         println!("docs/reference/{name}");
     }
+    let packed = converse_config::packed_shipped()
+        .ok_or("a file in ensembles/ has an error, or what has no packed form")?;
+    std::fs::write(reference.join("../../crates/config/src/shipped.packed"), packed)?;
+    println!("crates/config/src/shipped.packed");
     Ok(())
 }

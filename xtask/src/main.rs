@@ -17,6 +17,7 @@ mod debian;
 mod figures;
 mod fuzz;
 mod interop;
+mod order;
 mod real;
 mod replicas;
 mod request;
@@ -37,7 +38,7 @@ usage: cargo xtask CHORE
 chores:
   bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|sessions|search|soak|genai|serve]
                                                 measure the program; 1 if a gate fails
-  canary [--only TEST] [--keep]                 run the test suite with keys and look for them; 1 if one is found
+  canary [--suite PATH] [--only TEST] [--keep]  run the tests of the program with keys and look for them; 1 if one is found
   conformance [--binary PATH] [--only WORD]…    run the protocol's conformance suite; WORD: client, server, a revision,
                                                 a scenario. 1 if something that is required does not pass
   crash [--binary PATH] [--seconds N] [--points N] [--scenario NAME] [--seed N]
@@ -45,6 +46,7 @@ chores:
   codegen                                       write the generated pages of docs/reference
   fuzz [--runs N] [--only TARGET]… [--keep]     drive the decoders with libFuzzer
   interop [--binary PATH] [--only NAME]…        drive MCP servers of others; 1 if something is not as it should be
+  order                                         build the release binary with what a run uses in one place (needs valgrind)
   real [--binary PATH]                          speak to llama.cpp's server with a model of random weights
   replicas [--binary PATH] [--seconds N]         restart gateways behind nginx under load; 1 if a call is lost
   screenshots [--binary PATH] [--only NAME]… [--check]
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         ["screenshots", options @ ..] => screenshots::run(options),
         ["crash", options @ ..] => crash::run(options),
         ["replicas", options @ ..] => replicas::run(options),
+        ["order"] => order::run().map(|()| ExitCode::SUCCESS),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
         _ => {
             eprintln!("{USAGE}");

@@ -27,7 +27,7 @@ pub struct Transcript {
 pub enum TranscriptError {
     #[error("result `{0}` answers no open invocation")]
     NotOpen(InvocationId),
-    #[error("{0} invocation(s) are still open")]
+    #[error("invocations are still open: {0}")]
     StillOpen(usize),
     #[error("invocation `{0}` is there already")]
     DuplicateInvocation(InvocationId),

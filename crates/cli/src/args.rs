@@ -21,6 +21,7 @@ mod test;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
 
@@ -213,7 +214,13 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
     }
     let (program, flags) = words.split_at(words.len().min(1));
     let repl = OsString::from("repl");
-    Cli::try_parse_from(program.iter().chain([&repl]).chain(flags))
+    let parsed = Cli::try_parse_from(program.iter().chain([&repl]).chain(flags));
+    // Nobody wrote `repl`: what is wrong is told of the flags, and how it is used of `converse`.
+    parsed.map_err(|mut error| {
+        let usage = ContextValue::StyledStr(Cli::command().render_usage());
+        error.insert(ContextKind::Usage, usage);
+        error
+    })
 }
 
 fn digest(text: &str) -> Result<Digest, &'static str> {
@@ -243,6 +250,14 @@ mod tests {
             ("converse askk", "askk"),
         ] {
             assert!(parse(line).is_err_and(|error| error.to_string().contains(told)), "{line}");
+        }
+        for (line, usage) in [
+            ("converse --bogus", "Usage: converse [OPTIONS] <COMMAND>"),
+            ("converse -c --bogus", "Usage: converse [OPTIONS] <COMMAND>"),
+            ("converse repl --bogus", "Usage: converse repl "),
+        ] {
+            let told = parse(line).map(drop).unwrap_err().render().to_string();
+            assert!(told.contains(usage) && told.contains("'--bogus'"), "{line}: {told}");
         }
         assert!(parse("converse --help").is_err_and(|error| !error.use_stderr()));
     }

@@ -16,6 +16,7 @@ use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
+use crate::render::counted::{counted, they_are};
 use crate::trust::{Declaration, HOW, Standing};
 use crate::world::World;
 
@@ -83,6 +84,11 @@ impl Catalogue {
         let mut roots = roots(world, &[]);
         roots.retain(|root| root.scope != Scope::Project);
         Self::read(world, &roots, shipped(), Rigour::Run, Judged::AsTheyStand)
+    }
+
+    /// Those in the binary, and no others.
+    pub(crate) fn shipped(world: &World) -> Self {
+        Self::read(world, &[], shipped(), Rigour::Run, Judged::AsTheyStand)
     }
 
     /// For `check`: every schema is compiled. Directories that are named stand alone.
@@ -168,6 +174,11 @@ impl Catalogue {
         self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
     }
 
+    /// Everything that is declared, also what stands in descriptors with an error. To be looked at, not to be used.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = &EnsemblePlan> {
+        self.plans.iter().chain(self.broken.iter().filter_map(|broken| broken.rest.as_ref()))
+    }
+
     /// What the project's files declare, if there are any.
     pub(crate) fn declaration(&self) -> Result<Option<Declaration>, Failure> {
         let unread = |why: &String| Failure::new(Kind::Configuration, "untrusted", why.as_str());
@@ -243,7 +254,9 @@ impl Catalogue {
         };
         match self.diagnostics.iter().filter(held_back).count() {
             0 => Ok(()),
-            count => Err(self.untrusted(format!("{count} ensemble(s) of this project are not trusted"))),
+            count => {
+                Err(self.untrusted(format!("{} not trusted in this project", they_are(count, "ensemble"))))
+            }
         }
     }
 
@@ -266,7 +279,7 @@ impl Catalogue {
         let errors =
             self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error() && concerns(diagnostic));
         let pictures: Vec<String> = errors.map(|diagnostic| diagnostic.render(&self.sources)).collect();
-        let message = format!("{} error(s) in ensembles\n{}", pictures.len(), pictures.join("\n"));
+        let message = format!("{} in ensembles\n{}", counted(pictures.len(), "error"), pictures.join("\n"));
         Failure::new(Kind::Configuration, "ensembles", message.trim_end())
             .hint("`converse ensembles check` reports every problem")
     }

@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use converse_config::nearest;
 use converse_engine::{EngineError, ExchangeError, SinkError, Trouble, WireError, WireErrorKind};
 use converse_provider::{Refusal, RefusalClass};
 use converse_session::SessionError;
 use serde_json::{Value, json};
 
-use crate::names::nearest;
 use crate::render::safe::safe;
 
 /// What sort of failure it is; see the exit codes in `docs/reference/exit-codes.md`.

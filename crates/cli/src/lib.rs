@@ -19,7 +19,6 @@ mod guardian;
 mod lockfiles;
 mod manners;
 mod model;
-mod names;
 mod render;
 mod repl;
 mod routes;
@@ -71,12 +70,16 @@ fn run() -> u8 {
             return report(Some(&Failure::usage("no-directory", message)));
         }
     };
+    adapters::signals::outlive_limits_of_files();
+    render::signs::settle(repl::stage::speaks_unicode(&world));
     let cli = match args::parsed(&world.words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &world.words),
     };
     let manners = Manners::of(&cli, &world);
     adapters::log::init(cli.verbose, manners.redactor.clone());
+    #[cfg(feature = "test-fakes")]
+    fakes::watched(&world, cli.verbose, &manners.redactor);
     if matches!(cli.command, Command::Ask(_) | Command::Repl(_)) {
         manners.telemetry.announce(&manners);
     }

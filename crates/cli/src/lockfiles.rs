@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use converse_canister::InvokerName;
 use converse_config::{EnsemblePlan, Root, Scope};
-use converse_ensemble::Pins;
+use converse_ensemble::{Pins, lock_flag};
 use converse_lock::{Lockfile, Pinned};
 
 pub(crate) use place::lock_path;
@@ -106,10 +106,7 @@ impl Locked {
 
     /// What `lock` and `check` must be told to mean this directory.
     pub(crate) fn flag(&self) -> String {
-        match self.scope {
-            Scope::Explicit => format!(" --ensembles {}", self.directory),
-            _ => String::new(),
-        }
+        lock_flag(self.scope, &self.directory)
     }
 }
 

@@ -123,7 +123,7 @@ fn colour(cli: &Cli, dumb: bool, tty: bool, world: &World) -> bool {
 /// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
 /// learnt beside these, whatever their variables are called.
 fn keys(world: &World) -> Vec<Secret> {
-    let telling = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+    let telling = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
     let named = |name: &str| telling.iter().any(|end| name.ends_with(end));
     world.env.iter().filter(|(name, _)| named(name)).map(|(_, value)| Secret::new(value.as_str())).collect()
 }

@@ -20,6 +20,7 @@ use crate::approvals;
 use crate::args::{EffortArg, Rules, Talk};
 use crate::failure::{Failure, Kind};
 use crate::model::{self, Model};
+use crate::render::counted::counted;
 use crate::routes::{self, Fallbacks};
 use crate::world::World;
 
@@ -31,6 +32,10 @@ pub(crate) struct Files {
     diagnostics: Vec<Diagnostic>,
     notes: Vec<String>,
 }
+
+/// The settings of a project, beside its `ensembles/`.
+pub(crate) const PROJECT_FILE: &str = "converse.toml";
+const LEADS_OUT: &str = "a symbolic link leads out of the project";
 
 /// False where even the question fails: a home that belongs to somebody else, or is no directory. A file that is there
 /// and cannot be read is another matter: it may hold rules.
@@ -82,8 +87,7 @@ impl Files {
                 return SettingsPlan::default();
             }
             if scope == Scope::Project && leads_out(path, &world.cwd) {
-                let why = "a symbolic link leads out of the project";
-                diagnostics.push(unread(&mut sources, shown, scope, Code::OutsideRoot, why));
+                diagnostics.push(unread(&mut sources, shown, scope, Code::OutsideRoot, LEADS_OUT));
                 return SettingsPlan::default();
             }
             let checked = load_settings(&mut sources, path, shown, scope);
@@ -92,13 +96,35 @@ impl Files {
         };
         let user = world.config_dir().map(|dir| dir.join("config.toml"));
         let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
-        let project = read(&world.cwd.join("converse.toml"), "converse.toml", Scope::Project);
+        let project = read(&world.cwd.join(PROJECT_FILE), PROJECT_FILE, Scope::Project);
         let mut plan = user.under(project);
         diagnostics.extend(model::unlike(&plan));
         let (answered, unsound) = approvals::rules(world);
         plan.rules.extend(answered);
         notes.extend(unsound);
         Self { plan, sources, diagnostics, notes }
+    }
+
+    /// What the file of one project says, whatever the user's own says. `shown` is the path as people see it.
+    pub(crate) fn of_project(project: &Path, shown: &str) -> Self {
+        let (path, scope) = (project.join(PROJECT_FILE), Scope::Project);
+        let mut sources = SourceMap::new();
+        let unread = match hidden(&path) {
+            Some(why) => Some(unread(&mut sources, shown, scope, Code::Unreadable, &why)),
+            None if leads_out(&path, project) => {
+                Some(unread(&mut sources, shown, scope, Code::OutsideRoot, LEADS_OUT))
+            }
+            None => None,
+        };
+        if let Some(unread) = unread {
+            let plan = SettingsPlan::default();
+            return Self { plan, sources, diagnostics: vec![unread], notes: Vec::new() };
+        }
+        let checked = load_settings(&mut sources, &path, shown, scope);
+        let plan = SettingsPlan::default().under(checked.value.unwrap_or_default());
+        let mut diagnostics = checked.diagnostics;
+        diagnostics.extend(model::unlike(&plan));
+        Self { plan, sources, diagnostics, notes: Vec::new() }
     }
 
     /// Rules in them that never decide anything, each as a finding and a picture; nothing while they have errors.
@@ -108,6 +134,12 @@ impl Files {
         }
         let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
         idle_rules(&self.plan.rules, plans).iter().map(told).collect()
+    }
+
+    /// All that was found in them, each as a finding and a picture.
+    pub(crate) fn findings(&self) -> Vec<(Finding, String)> {
+        let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
+        self.diagnostics.iter().map(told).collect()
     }
 
     /// A settings file with an error in it stops the run: half of somebody's rules is not what they wrote.
@@ -121,7 +153,7 @@ impl Files {
             let warnings = [self.notes.clone(), pictures(false)].concat();
             return Ok((self.plan, warnings));
         }
-        let message = format!("the settings have {} error(s)\n{}", errors.len(), errors.join("\n"));
+        let message = format!("the settings have {}\n{}", counted(errors.len(), "error"), errors.join("\n"));
         Err(Failure::new(Kind::Configuration, "settings", message.trim_end()))
     }
 }

@@ -1,6 +1,7 @@
 //! A turn of the user, as `ask` and the REPL have it: what is said first, who is asked with what, how it ended.
 
 pub(crate) mod ending;
+pub(crate) mod keys;
 pub(crate) mod sayings;
 pub(crate) mod sessions;
 

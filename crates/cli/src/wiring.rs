@@ -275,7 +275,7 @@ impl Wiring<'_> {
             guardian: guardian.clone(),
             http: Box::new(move |https| clients.get(https).cloned().map_err(|cause| cause.message)),
             eras: Arc::new(EraFile::new(self.world.cache_dir())),
-            lists: Arc::new(ListFiles::new(self.world.cache_dir())),
+            lists: Arc::new(ListFiles::new(self.world.cache_dir(), self.manners.redactor.clone())),
             artefacts: Arc::new(self.contents.shown()),
             project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| said.add(line)),

@@ -1,7 +1,8 @@
 //! The answers "always" that somebody gave, as text: `[[rules]]` that allow one tool as it was then.
 //!
-//! The form is narrower than that of settings, so that what a file says is what somebody was shown: no patterns, no
-//! conditions but "just these arguments", and always a definition.
+//! The form is narrower than that of settings, so that what a file says is what somebody was shown: one tool and always a
+//! definition; "just these arguments", or these beside texts that vary as `where` says. A program that does not know a
+//! key takes the whole file for damaged, so it never allows more than was said.
 
 use converse_canister::{Arguments, Digest, canonical};
 use serde_json::{Map, Value};
@@ -9,7 +10,8 @@ use serde_json::{Map, Value};
 use crate::Code;
 use crate::diagnostic::Checked;
 use crate::document::{Document, Problems};
-use crate::rule::{BadPattern, Binding, Permission, Rule};
+use crate::escape::quoted;
+use crate::rule::{BadPattern, Binding, Permission, Rule, Vary, Varying};
 use crate::source::{SourceId, SourceMap};
 use crate::table::Table;
 
@@ -21,8 +23,10 @@ pub const MAX_APPROVALS: usize = 1_000;
 pub struct Approval {
     /// `ensemble.invoker`.
     pub tool: String,
-    /// Just these and no others; `None`: whatever they are.
+    /// Just these and no others, but for those that vary; `None`: whatever they are.
     pub arguments: Option<Map<String, Value>>,
+    /// Beside the arguments, of which none is named here. Empty where no arguments are said.
+    pub varying: Varying,
     /// Of the tool's definition as it was shown.
     pub definition: Digest,
     /// Of how its ensemble was reached and configured.
@@ -40,6 +44,7 @@ impl Approval {
     pub fn rule(&self, source: impl Into<String>) -> Result<Rule, BadPattern> {
         let rule = Rule::exactly(&self.tool, Permission::Allow, source)?;
         let rule = match &self.arguments {
+            Some(fixed) if !self.varying.is_empty() => rule.with_varying(fixed.clone(), self.varying.clone()),
             Some(arguments) => rule.with_arguments(arguments.clone()),
             None => rule,
         };
@@ -62,6 +67,11 @@ pub fn approvals_text(approvals: &[Approval]) -> String {
         if let Some(arguments) = &approval.arguments {
             let json = canonical(&Value::Object(arguments.clone()));
             text.push_str(&format!("arguments = {}\n", written(&json)));
+        }
+        if !approval.varying.is_empty() {
+            let one = |(name, vary): (&String, &Vary)| (name.clone(), toml::Value::from(vary.text()));
+            let varying: toml::Table = approval.varying.iter().map(one).collect();
+            text.push_str(&format!("where = {}\n", toml::Value::Table(varying)));
         }
         if let Some(project) = &approval.project {
             text.push_str(&format!("project = {}\n", written(project)));
@@ -109,9 +119,38 @@ fn approval(table: Table<'_, '_>, sources: &SourceMap) -> Option<Approval> {
         }
         arguments.object
     });
+    let varying = table.table("where").map(|said| varying(&said, arguments.as_ref())).unwrap_or_default();
     table.finish();
     let (tool, at) = (tool?.value, at?.value);
-    Some(Approval { tool, arguments, definition: definition?, connection: connection?, project, at, line })
+    let (definition, connection) = (definition?, connection?);
+    Some(Approval { tool, arguments, varying, definition, connection, project, at, line })
+}
+
+/// `where`: patterns by the names of arguments, none of which stands among those that are fixed.
+fn varying(said: &Table<'_, '_>, fixed: Option<&Map<String, Value>>) -> Varying {
+    let wrong = |span, why: String| said.problems.error(Code::BadValue, span, why);
+    let mut all = Varying::new();
+    if fixed.is_none() {
+        wrong(said.span, "`where` needs `arguments`: what the others must be".to_owned());
+    }
+    for (name, value) in said.named() {
+        let shown = quoted(&name.value);
+        let Some(text) = value.get_ref().as_str() else {
+            said.wrong_type(&name.value, "a pattern", value.get_ref(), said.problems.span(value.span()));
+            continue;
+        };
+        if fixed.is_some_and(|fixed| fixed.contains_key(&name.value)) {
+            wrong(name.span, format!("{shown} stands in `arguments` too: it varies or it does not"));
+        }
+        match Vary::new(&name.value, text) {
+            Ok(vary) => drop(all.insert(name.value, vary)),
+            Err(why) => wrong(name.span, format!("the pattern of {shown} cannot be used: {why}")),
+        }
+    }
+    if said.named().next().is_none() {
+        wrong(said.span, "`where` says nothing".to_owned());
+    }
+    all
 }
 
 #[cfg(test)]
@@ -128,10 +167,16 @@ mod tests {
         (value, diagnostics.iter().map(|one| one.code.to_string()).collect())
     }
 
+    fn like(fixed: Value, varying: &[(&str, &str)]) -> Approval {
+        let one = |(name, text): &(&str, &str)| ((*name).to_owned(), Vary::new(name, text).unwrap());
+        Approval { varying: varying.iter().map(one).collect(), ..approval(Some(fixed), None) }
+    }
+
     fn approval(arguments: Option<Value>, project: Option<&str>) -> Approval {
         Approval {
             tool: "io.write_file".into(),
             arguments: arguments.map(|value| value.as_object().unwrap().clone()),
+            varying: Varying::new(),
             definition: Digest([7; 32]),
             connection: Digest([8; 32]),
             project: project.map(str::to_owned),
@@ -143,8 +188,15 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let odd = json!({ "path": "a'''\"\"\"\n\\\u{1b}\u{202e}", "n": null, "big": u64::MAX, "f": 1.5, "l": [1, { "x": "]]" }] });
-        let all =
-            [approval(None, None), approval(Some(odd), Some("/h/'\"\n")), approval(Some(json!({})), None)];
+        let all = [
+            approval(None, None),
+            approval(Some(odd), Some("/h/'\"\n")),
+            approval(Some(json!({})), None),
+            like(
+                json!({ "a": 1 }),
+                &[("path", "src/**"), ("content", "*"), ("o'\"\n.d d", "echo '\"x\"' *")],
+            ),
+        ];
         let text = approvals_text(&all);
         let (read, problems) = parsed(&text);
         assert_eq!(problems, [""; 0], "{text}");
@@ -156,7 +208,8 @@ mod tests {
             assert_eq!(canon(a), canon(b));
             assert_eq!(Approval { arguments: None, ..a.clone() }, Approval { arguments: None, ..b.clone() });
         }
-        assert_eq!(without_lines.len(), 3);
+        assert_eq!(without_lines.len(), 4);
+        assert!(without_lines[3].rule("a").unwrap().varying().is_some());
     }
 
     #[test]
@@ -175,10 +228,33 @@ mod tests {
             ("'{\"a\":1}'", "{ a = 1 }", "wrong-type"),
             ("[[rules]]", "[[rule]]", "unknown-key"),
             ("[[rules]]", "[[rules", "syntax"),
+            ("at =", "wheres = { b = \"x*\" }\nat =", "unknown-key"),
         ] {
-            let text = good.replacen(from, to, 1);
-            assert_ne!(text, good, "{from}");
-            assert!(parsed(&text).1.contains(&code.to_owned()), "{text}: {:?}", parsed(&text).1);
+            refuses(&good, from, to, code);
         }
+        let good = approvals_text(&[like(json!({ "a": 1 }), &[("path", "src/**")])]);
+        assert_eq!(parsed(&good).1, [""; 0], "{good}");
+        for (from, to, code) in [
+            ("where =", "patterns =", "unknown-key"),
+            ("{ path = \"src/**\" }", "\"src/**\"", "wrong-type"),
+            ("\"src/**\"", "[\"src/**\"]", "wrong-type"),
+            ("\"src/**\"", "{ glob = \"src/**\" }", "wrong-type"),
+            ("\"src/**\"", "\"src/a\"", "bad-value"),
+            ("\"src/**\"", "\"*\"", "bad-value"),
+            ("\"src/**\"", "\"src/\\u202e*\"", "bad-value"),
+            ("path = \"src/**\"", "", "bad-value"),
+            ("path =", "a =", "bad-value"),
+            ("path =", "path = \"x*\", path =", "duplicate-key"),
+            ("arguments = '{\"a\":1}'\n", "", "bad-value"),
+        ] {
+            refuses(&good, from, to, code);
+        }
+    }
+
+    #[track_caller]
+    fn refuses(good: &str, from: &str, to: &str, code: &str) {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "{from}");
+        assert!(parsed(&text).1.contains(&code.to_owned()), "{text}: {:?}", parsed(&text).1);
     }
 }

@@ -145,8 +145,9 @@ codes! {
         "An example in `match` or `not_match` of a rule does not do what it says"
         "mend the rule or the example; `converse explain ensemble.tool ARGUMENTS` shows what every rule says of a call",
     RuleNeverMatches "rule-never-matches"
-        "A permission rule can never match: no tool has such a name, or its conditions contradict each other"
-        "mend the pattern (`converse ensembles list` shows the ensembles), or remove the rule",
+        "A permission rule can never match: no tool has such a name, none of that name has such effects or arguments, or its \
+         conditions contradict each other"
+        "mend the rule (`converse ensembles list` and `show` say what tools there are), or remove it",
     RuleShadowed "rule-shadowed"
         "A permission rule never decides, because a stricter one without conditions names all of its tools"
         "deny beats ask beats allow, in whatever order; make the stricter rule narrower, or remove this one",

@@ -168,7 +168,8 @@ impl Diagnostic {
         let finding = self.finding(sources);
         let mut picture = format!("{}[{}]: {}\n", self.severity.as_str(), self.code, self.message);
         let number = finding.line.map(|line| line.to_string()).unwrap_or_default();
-        let margin = " ".repeat(number.len());
+        // Without a line, a place stands in as far as if it had one.
+        let margin = " ".repeat(number.len().max(1));
         match self.place {
             Place::File(_) => picture.push_str(&format!("{margin}--> {}\n", finding.file)),
             Place::Span(span) => {
@@ -267,6 +268,14 @@ mod tests {
              --> ensembles/io\\u{1b}.toml:2:2\n  |\n2 |  timout = \"время\"\n  |  ^^^^^^\n  \
              = note: the table: ensembles/io\\u{1b}.toml:1:1\n  = hint: did you mean `timeout`?\n"
         );
+    }
+
+    #[test]
+    fn a_file_as_a_whole_stands_where_lines_stand() {
+        let mut sources = SourceMap::new();
+        let id = sources.add("x.toml", Scope::User, "");
+        let shown = Diagnostic::error(Code::Unreadable, Place::File(id), "m").render(&sources);
+        assert!(shown.starts_with("error[unreadable]: m\n --> x.toml\n  = hint: "), "{shown}");
     }
 
     #[test]

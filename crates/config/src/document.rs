@@ -1,7 +1,8 @@
 //! Text to a table of TOML that knows where everything stands, and the list of problems of one file.
 //!
 //! The parser recovers: after a mistake it goes on, so one run reports them all. What it made up to go on with is not
-//! complained about: a line with a syntax error yields no other problem, and a file with one lacks nothing.
+//! complained about: a line with a syntax error yields no other problem, nor do the keys below the name of a table that
+//! has one, nor a schema around it; and a file with one lacks nothing.
 
 use std::cell::{Cell, RefCell};
 
@@ -68,6 +69,11 @@ impl Problems {
         !self.bad_lines.borrow().is_empty()
     }
 
+    /// Is there a line between these bytes that is no TOML? What was made of them is not what anybody wrote.
+    pub(crate) fn spoils(&self, first: usize, last: usize) -> bool {
+        self.bad_lines.borrow().iter().any(|(start, end)| *start <= last && first <= *end)
+    }
+
     /// In the order of their places.
     pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
@@ -103,10 +109,18 @@ impl<'t> Document<'t> {
             if code == Code::Syntax {
                 let mut bad = problems.bad_lines.borrow_mut();
                 // One mistake in a line is enough to find it; the others are mostly its echo.
-                if bad.iter().any(|known| *known == (start, start + line.len())) {
+                if bad.iter().any(|(known, _)| *known == start) {
                     continue;
                 }
-                bad.push((start, start + line.len()));
+                let mut end = start + line.len();
+                // Keys below a table that could not be read are taken for keys of the one before it.
+                if line.trim_start().starts_with('[') {
+                    end = text
+                        .get(end..)
+                        .and_then(|rest| rest.find("\n["))
+                        .map_or(text.len(), |next| end + next);
+                }
+                bad.push((start, end));
             }
             problems.list_or_count(Diagnostic::error(code, span, message));
         }

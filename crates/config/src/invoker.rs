@@ -36,12 +36,19 @@ pub struct InvokerDescriptor {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArgumentsDescriptor {
     pub schema: Spanned<Value>,
-    places: Conversion,
+    pub(crate) places: Conversion,
 }
 
 impl ArgumentsDescriptor {
     pub(crate) fn read(table: &Table<'_, '_>, key: &'static str) -> Option<Self> {
-        table.json_table(key).map(|(schema, places)| Self { schema, places })
+        let read = table.json_table(key).map(|(schema, places)| Self { schema, places });
+        read.filter(|read| !read.extent().is_some_and(|(first, last)| table.problems.spoils(first, last)))
+    }
+
+    /// The first and the last byte at which something of it begins.
+    fn extent(&self) -> Option<(usize, usize)> {
+        let starts = || self.places.places.values().map(|span| span.start);
+        starts().min().zip(starts().max())
     }
 
     /// Where the part of the schema at a JSON pointer stands, or the nearest known around it.

@@ -21,7 +21,7 @@ const MAX_POINTER: usize = 256;
 /// The places of the parts of one converted value, by JSON pointer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Conversion {
-    places: BTreeMap<String, Span>,
+    pub(crate) places: BTreeMap<String, Span>,
 }
 
 impl Conversion {

@@ -26,7 +26,9 @@ mod invoker;
 mod json;
 mod load;
 mod measure;
+mod near;
 mod oauth;
+mod packed;
 mod plan;
 mod policy;
 mod program;
@@ -56,7 +58,9 @@ pub use grants::{Grants, LogLevel};
 pub use header::is_reserved_header;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
 pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
+pub use near::{is_near, nearest};
 pub use oauth::{OauthDescriptor, OauthPlan};
+pub use packed::packed_shipped;
 pub use plan::{
     ArgvPart, BodyPlan, CommandPlan, ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan,
     JsonTemplate, OnFailure, Openings, Origin, Piece, Policy, Protocol, RequestPlan, SandboxLevel, Scope,
@@ -67,8 +71,8 @@ pub use published::{ensemble_schema, invoker_schema, schema_text};
 pub use request::{BodyDescriptor, RequestDescriptor};
 pub use resolve::{Broken, BuiltinSpec, Given, Resolved, known_secret, looks_secret, resolve};
 pub use rule::{
-    BadPattern, Bearing, Binding, Explanation, Heard, Judgement, Permission, Rule, Subject, explain,
-    idle_rules, judge,
+    BadPattern, Bearing, Binding, Explanation, Heard, Judgement, Permission, Rule, Subject, Vary, Varying,
+    explain, idle_rules, judge,
 };
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
 pub use settings::{

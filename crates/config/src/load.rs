@@ -13,6 +13,7 @@ use crate::diagnostic::{Checked, Diagnostic, Place};
 use crate::ensemble::{EnsembleDescriptor, parse_ensemble};
 use crate::escape::{bounded, escape};
 use crate::invoker::parse_invoker;
+use crate::packed;
 use crate::plan::Scope;
 use crate::settings::{SettingsPlan, parse_settings};
 use crate::source::{MAX_FILE_BYTES, SourceId, SourceMap};
@@ -46,8 +47,9 @@ pub struct Loaded {
 
 /// Reads all ensembles. A root that does not exist has none, unless somebody named it ([`Scope::Explicit`]).
 pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> Loaded {
-    let mut loaded = Loaded { sources: SourceMap::new(), descriptors: Vec::new(), diagnostics: Vec::new() };
-    loaded.shelf(&Embedded { files: shipped });
+    let is_ours = std::ptr::eq(shipped, crate::shipped::shipped());
+    let packed = is_ours.then(packed::load).flatten();
+    let mut loaded = packed.unwrap_or_else(|| load_texts(shipped));
     for root in roots {
         match Directory::open(root) {
             Ok(Some(mut directory)) => {
@@ -61,6 +63,13 @@ pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> Loaded {
             }
         }
     }
+    loaded
+}
+
+/// Reads the texts themselves, whether or not they are packed too.
+pub(crate) fn load_texts(shipped: &[(&str, &str)]) -> Loaded {
+    let mut loaded = Loaded { sources: SourceMap::new(), descriptors: Vec::new(), diagnostics: Vec::new() };
+    loaded.shelf(&Embedded { files: shipped });
     loaded
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::{Cost, EnsembleName, InvokerName};
@@ -390,6 +391,8 @@ pub struct Policy {
     pub max_retries: u32,
     /// `None` is the default of the product: allow what only computes or reads and is built in, ask for the rest.
     pub permission: Option<Permission>,
+    /// `file:line` of the key that says so.
+    pub permission_at: Option<Arc<str>>,
     pub effects: Effects,
     pub idempotent: bool,
     pub parallel: bool,
@@ -443,6 +446,7 @@ impl Default for Policy {
             idle_timeout: Duration::from_secs(60),
             max_retries: 0,
             permission: None,
+            permission_at: None,
             effects: Effects::External,
             idempotent: false,
             parallel: true,

@@ -7,7 +7,7 @@ use converse_canister::Cost;
 
 use crate::plan::{Effects, OnFailure, Policy, SandboxLevel};
 use crate::rule::Permission;
-use crate::source::Spanned;
+use crate::source::{SourceMap, Spanned};
 use crate::table::Table;
 
 /// Longest time one invocation may be given.
@@ -75,7 +75,7 @@ impl PolicyDescriptor {
     }
 
     /// What this says, and what `base` says of the rest.
-    pub(crate) fn over(&self, base: &Policy) -> Policy {
+    pub(crate) fn over(&self, base: &Policy, sources: &SourceMap) -> Policy {
         fn said<T: Copy>(said: &Option<Spanned<T>>, base: T) -> T {
             said.as_ref().map_or(base, |said| said.value)
         }
@@ -84,6 +84,10 @@ impl PolicyDescriptor {
             idle_timeout: said(&self.idle_timeout, base.idle_timeout),
             max_retries: said(&self.max_retries, base.max_retries),
             permission: self.permission.as_ref().map(|said| said.value).or(base.permission),
+            permission_at: match &self.permission {
+                Some(said) => Some(sources.shown(said.span).into()),
+                None => base.permission_at.clone(),
+            },
             effects: said(&self.effects, base.effects),
             idempotent: said(&self.idempotent, base.idempotent),
             parallel: said(&self.parallel, base.parallel),

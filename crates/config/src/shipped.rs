@@ -2,6 +2,11 @@
 
 /// Path below `ensembles/`, and text. Files directly there are ensembles, the others are their sources.
 pub fn shipped() -> &'static [(&'static str, &'static str)] {
+    // A static has one address, by which `load` knows these.
+    FILES
+}
+
+static FILES: &[(&str, &str)] = {
     macro_rules! files {
         ($($path:literal)*) => {
             &[$(($path, include_str!(concat!("../../../ensembles/", $path))),)*]
@@ -32,4 +37,4 @@ pub fn shipped() -> &'static [(&'static str, &'static str)] {
         "web/invokers/fetch.toml"
         "web/invokers/web_search.toml"
     }
-}
+};

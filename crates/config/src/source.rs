@@ -14,7 +14,7 @@ const STEP: usize = 4096;
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(usize);
+pub struct SourceId(pub(crate) usize);
 
 /// Bytes `start..end` of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,6 +131,11 @@ impl SourceMap {
         let known = source.line_ends.get(step).copied().unwrap_or_default();
         let rest = text.get(step * STEP..span.start.min(text.len())).unwrap_or_default();
         known + newlines(rest) + 1
+    }
+
+    /// `file:line`, as people are shown it.
+    pub(crate) fn shown(&self, span: Span) -> String {
+        format!("{}:{}", self.path(span.source), self.line(span))
     }
 
     /// The line a span begins in, without its end, and the byte of the text it starts at.

@@ -14,6 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Problems;
 use crate::escape::quoted;
 use crate::json::Conversion;
+use crate::near::nearest;
 use crate::source::{Span, Spanned};
 use crate::{Code, measure};
 
@@ -363,17 +364,8 @@ pub(crate) fn suggested<'n>(
     found: &str,
     names: impl Iterator<Item = &'n str>,
 ) -> Diagnostic {
-    // A long text is no slip of the pen, and comparing it would cost.
-    if found.len() > 64 {
-        return diagnostic;
-    }
-    let found = found.to_lowercase();
-    let near = names
-        .map(|name| (strsim::damerau_levenshtein(&found, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 5)
-        .min();
-    match near {
-        Some((_, name)) => diagnostic.hint(format!("did you mean `{name}`?")),
+    match nearest(found, names) {
+        Some(name) => diagnostic.hint(format!("did you mean `{name}`?")),
         None => diagnostic,
     }
 }

@@ -77,6 +77,11 @@ fn each_mistake_has_its_code_and_place() {
         // the text
         (with_invoker("a = \n"), "syntax 8:5"),
         (with_invoker("= 3\n"), "syntax 8:1"),
+        // what comes of it is no other mistake
+        (with_invoker("").replace("[[invokers]]", "[[invokers]"), "syntax 4:12"),
+        (with_invoker("[defaults\ntimeout = 3\nbogus = 1\n"), "syntax 8:10"),
+        (schema("required = [\"a\", properties = { a = { type = \"string\" } }\n"), "syntax 10:29"),
+        (schema("required = [\n\"a\"\nproperties.a = { type = \"string\" }\n"), "syntax 12:1"),
         (with_invoker("parallel = true\nparallel = true\n"), "duplicate-key 9:1"),
         (with_invoker("[ensemble]\n"), "duplicate-key 8:2"),
         // keys

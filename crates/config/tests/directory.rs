@@ -69,7 +69,7 @@ const FILES: [(&str, &str, &[&str]); 13] = [
         &[
             "4:11 unknown-builtin error did you mean `calculator`?",
             "7:25 bad-schema error mend it",
-            "8:18 required-unknown warning did you mean `x`?",
+            "8:18 required-unknown warning add it to `properties`",
         ],
     ),
     (

@@ -17,7 +17,7 @@ use crate::plain::Plain;
 use crate::prompt::Prompt;
 use crate::rich::{Outcome, Rich};
 use crate::setup::Setup;
-use crate::terminal::{Modes, says};
+use crate::terminal::{Modes, hung_up, says};
 
 /// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
 /// does not keep the program.
@@ -83,7 +83,11 @@ impl Editor {
         let requests = self.requests.as_ref().ok_or(EditorError::Gone)?;
         requests.send(request).map_err(|_| EditorError::Gone)?;
         let mut waiting = Waiting { heard, stop: &self.stop };
-        (&mut waiting.heard).await.map_err(|_| EditorError::Gone)?
+        tokio::select! {
+            answer = &mut waiting.heard => answer.map_err(|_| EditorError::Gone)?,
+            // The library would read its end for ever.
+            () = hung_up(), if !self.is_plain => Ok(Read::End),
+        }
     }
 
     /// The next entry begins with this text. Read plainly, it is shown above the prompt instead.

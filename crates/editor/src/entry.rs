@@ -15,7 +15,7 @@ pub(crate) const TAB: char = '␉';
 #[derive(Debug, Default)]
 pub(crate) struct Typing(Mutex<State>);
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 struct State {
     has_text: bool,
     searches: bool,
@@ -23,6 +23,8 @@ struct State {
     is_continued: bool,
     /// There was something in it since it began.
     was_used: bool,
+    /// Typed in one breath with a Ctrl-C and after it: the library takes it for a part of the line that ends there.
+    behind: Option<String>,
 }
 
 impl Typing {
@@ -41,9 +43,22 @@ impl Typing {
         state.was_used |= state.has_text;
     }
 
+    /// A Ctrl-C: what is put into the line from now on belongs to the next one.
+    pub(crate) fn breaks_off(&self) {
+        self.state().behind = Some(String::new());
+    }
+
+    /// What the next line begins with.
+    pub(crate) fn behind(&self) -> String {
+        self.state().behind.take().unwrap_or_default()
+    }
+
     /// Something is put into the line, before it is seen.
     pub(crate) fn gains(&self, text: &str, is_pasted: bool) {
         let mut state = self.state();
+        if let Some(behind) = &mut state.behind {
+            return behind.push_str(text);
+        }
         state.has_text |= !text.is_empty();
         state.was_used |= state.has_text;
         state.is_pasted |= is_pasted && text.contains('\n');
@@ -74,7 +89,7 @@ impl Typing {
 
     /// The text without the backslashes that continued it.
     pub(crate) fn joined(&self, text: &str) -> String {
-        let state = *self.state();
+        let state = self.state();
         if state.is_continued && !state.is_pasted { joined(text) } else { text.to_owned() }
     }
 

@@ -66,6 +66,10 @@ impl EditMode for Guarded {
                 ReedlineEvent::None
             }
             event if was_chord && event == line_end() => host(EDIT),
+            ReedlineEvent::CtrlC => {
+                self.typing.breaks_off();
+                ReedlineEvent::CtrlC
+            }
             event => event,
         }
     }

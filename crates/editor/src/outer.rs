@@ -1,5 +1,6 @@
 //! The entry in an editor of the person's own choice.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,6 +9,8 @@ use std::process::Command;
 use std::time::SystemTime;
 
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
+/// What the names of variables with keys in them end in.
+const KEYS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
 
 /// A file that nobody else can read and that goes with this value.
 struct Scratch(PathBuf);
@@ -41,7 +44,11 @@ pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String
     };
     let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
     let scratch = Scratch::new(directory, text).map_err(failed)?;
-    let status = Command::new(program).args(words).arg(&scratch.0).status();
+    let mut editor = Command::new(program);
+    for name in own_keys() {
+        editor.env_remove(name);
+    }
+    let status = editor.args(words).arg(&scratch.0).status();
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => return Err(format!("`{program}` ended with {status}: the entry is as it was")),
@@ -52,6 +59,16 @@ pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String
     let file = File::open(&scratch.0).map_err(failed)?;
     file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     Ok(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").trim_end().to_owned())
+}
+
+/// An editor gets the person's own environment but for these, which are for us.
+#[allow(clippy::disallowed_methods, reason = "what a child inherits is the environment as it is now")]
+fn own_keys() -> impl Iterator<Item = OsString> {
+    std::env::vars_os().map(|(name, _)| name).filter(|name| is_of_a_key(name))
+}
+
+fn is_of_a_key(variable: &OsStr) -> bool {
+    KEYS.iter().any(|end| variable.as_encoded_bytes().ends_with(end.as_bytes()))
 }
 
 #[cfg(test)]
@@ -70,6 +87,14 @@ mod tests {
         let (edited, left) = run("stat -c %a \"$1\" >> \"$1\"", "first\n");
         assert_eq!(edited.as_deref(), Ok("first\n600"));
         assert_eq!(left, 0, "the file is gone");
+    }
+
+    #[test]
+    fn an_editor_gets_the_environment_but_for_keys() {
+        assert!(is_of_a_key("SOME_API_KEY".as_ref()) && is_of_a_key("PGPASSWORD".as_ref()));
+        assert!(!is_of_a_key("PATH".as_ref()) && !is_of_a_key("KEYBOARD".as_ref()));
+        let (edited, _) = run("echo \"$PATH\" > \"$1\"", "first");
+        assert_ne!(edited.as_deref(), Ok(""));
     }
 
     #[test]

@@ -58,10 +58,7 @@ impl Rich {
     fn read_with(&self, line: &mut Reedline, prompt: &Prompt, before: &str) -> io::Result<Outcome> {
         let (ascii, safe) = (self.setup.ascii, self.setup.safe);
         let prompt = Shown { prompt: prompt.clone(), ascii, safe, typing: Arc::clone(&self.typing) };
-        self.typing.begins();
-        if !before.is_empty() {
-            self.fill(line, before);
-        }
+        self.begins(line, before);
         let mut after_keys = false;
         loop {
             match line.read_line(&prompt)? {
@@ -72,7 +69,7 @@ impl Rich {
                 }
                 Signal::CtrlC if self.typing.has_something() => {
                     after_keys = true;
-                    self.typing.begins();
+                    self.begins(line, "");
                 }
                 Signal::CtrlC => {
                     let after_keys = after_keys || self.typing.was_used();
@@ -90,6 +87,15 @@ impl Rich {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// With this text, and with what came in one breath with the Ctrl-C that ended the line before it.
+    fn begins(&self, line: &mut Reedline, before: &str) {
+        let text = before.to_owned() + &self.typing.behind();
+        self.typing.begins();
+        if !text.is_empty() {
+            self.fill(line, &text);
         }
     }
 

@@ -10,6 +10,8 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 
 /// How long a terminal may take to say where its cursor is; ssh across the world takes a third of it.
 const ANSWER: Duration = Duration::from_secs(1);
+/// How often it is looked whether it is still there.
+const LOOKS: Duration = Duration::from_secs(1);
 const MOST_TYPED: usize = 64 * 1024;
 
 /// The modes a terminal had before anything was read. Restored when the last [`crate::Editor`] goes; a program that ends
@@ -88,6 +90,18 @@ fn asked() -> Vec<u8> {
         }
     }
     heard
+}
+
+/// Resolves when the terminal is gone; a pipe may be, with something left to read. Whoever has it as a controlling terminal gets a signal as well; others do not.
+pub(crate) async fn hung_up() {
+    let is_there = || {
+        let stdin = stdin();
+        let mut looks = [PollFd::new(&stdin, PollFlags::empty())];
+        !matches!(poll(&mut looks, Some(&Timespec::default())), Ok(1..))
+    };
+    while is_there() {
+        tokio::time::sleep(LOOKS).await;
+    }
 }
 
 /// Is there something to read, within that time?

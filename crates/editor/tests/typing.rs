@@ -113,6 +113,18 @@ fn ctrl_z_stops_until_the_shell_says_so() {
 }
 
 #[test]
+fn what_comes_in_one_breath_with_ctrl_c_is_the_next_line() {
+    let mut terminal = drawn();
+    for (before, next) in [("", "first"), ("some text", "second")] {
+        terminal.types(&format!("{before}{CTRL_C}none{CTRL_C}{next}"));
+        terminal.shows(&format!("❯ {next}"));
+        terminal.enters(" one\r");
+        terminal.shows(&format!("got \"{next} one\""));
+    }
+    terminal.leaves();
+}
+
+#[test]
 fn what_was_typed_can_be_recalled() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("history");
@@ -269,6 +281,13 @@ fn it_fits_every_width() {
         assert!(columns > 40 || !terminal.has("provider/model ❯ short"), "{}", terminal.screen());
         terminal.leaves();
     }
+}
+
+#[test]
+fn it_ends_when_the_terminal_is_gone() {
+    // What it writes at last, it writes to nobody.
+    let status = terminal::hung_up();
+    assert!(status.code().is_some(), "{status}");
 }
 
 #[test]

@@ -59,7 +59,8 @@ impl Bill {
         instead: Option<&str>,
     ) -> Result<(), SinkError> {
         let Some(Taken { usage, cost }) = self.settle() else { return Ok(()) };
-        ports.emit(&Event::Used { usage, cost, model: &route.model, cut: true, instead })
+        let (model, provider) = (&route.model, route.endpoint.provider.as_str());
+        ports.emit(&Event::Used { usage, cost, model, provider, cut: true, instead })
     }
 
     fn settle(&mut self) -> Option<Taken> {

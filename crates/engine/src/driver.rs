@@ -143,9 +143,12 @@ impl Driver<'_> {
         let on_finished = |invocation: &Invocation, finished: Finished| {
             let Finished { result, elapsed } = finished;
             ports.emit(&Event::Finished { invocation, result: &result, elapsed })?;
-            let stops = approved.get(&result.id).is_some_and(Approved::stops_on_failure);
-            if stops && !result.outcome.is_success() {
-                stopped.get_or_insert(Ending::Stopped(result.id.clone()));
+            let stops = approved.get(&result.id).filter(|approved| approved.stops_on_failure());
+            if let Some(stops) = stops.filter(|_| !result.outcome.is_success()) {
+                stopped.get_or_insert_with(|| Ending::Stopped {
+                    id: result.id.clone(),
+                    tool: stops.tool().to_owned(),
+                });
                 halt.hold.cancel();
             }
             // Whatever was approved and is refused all the same wants a sandbox.

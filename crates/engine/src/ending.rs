@@ -28,6 +28,10 @@ pub enum Ending {
     },
     Limit(Limit),
     /// An invocation failed whose descriptor says `on_failure = "stop"`.
-    Stopped(InvocationId),
+    Stopped {
+        id: InvocationId,
+        /// `ensemble.invoker`.
+        tool: String,
+    },
     Cancelled,
 }

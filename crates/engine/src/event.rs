@@ -29,6 +29,8 @@ pub enum Event<'a> {
     Restarted(Restart<'a>),
     /// Something that the user should know and that ends nothing.
     Warned(&'a str),
+    /// What is good to know, and nothing to worry about.
+    Noted(&'a str),
     /// A canister joins the transcript. When every sink has accepted it, it has.
     Appended(&'a Canister),
     /// Models are shown this from here on instead of the beginning of the conversation.
@@ -63,6 +65,8 @@ pub enum Event<'a> {
         cost: Option<Cost>,
         /// As the provider names it.
         model: &'a str,
+        /// Who served it.
+        provider: &'a str,
         /// The reply broke off: it took at least so much.
         cut: bool,
         /// Another than was asked for gave it: `provider/model`.

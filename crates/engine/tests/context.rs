@@ -160,6 +160,7 @@ impl Sink for Notes {
                 format!("condensed {}", condensed.covers)
             }
             Event::Warned(message) => format!("warned {message}"),
+            Event::Noted(message) => format!("noted {message}"),
             Event::Used { cost, .. } => format!("used {}", cost.map_or(0, |cost| cost.0)),
             Event::Delta(_) => "delta".to_owned(),
             Event::Appended(Canister::Assistant(assistant)) => format!("reply {}", assistant.words()),
@@ -706,7 +707,7 @@ async fn of_a_thousand_tools_those_are_shown_that_are_looked_for() {
     assert!(offers[1].len() == 4 && offers[1].contains(&"t__many_777"), "{:?}", offers[1]);
     assert!(offers[3].contains(&"t__many_5"), "{:?}", offers[3]);
     assert!(ran.requests.iter().all(|request| request.to_string().len() < 10_000));
-    assert_eq!(ran.count("warned 1001 tools of about"), 1, "{:?}", ran.lines);
+    assert_eq!(ran.count("noted 1001 tools of about"), 1, "{:?}", ran.lines);
     let results = ran.conversation.transcript().as_slice().iter();
     let succeeded =
         |canister: &Canister| matches!(canister, Canister::Result(result) if result.outcome.is_success());
@@ -719,7 +720,7 @@ async fn of_a_thousand_tools_those_are_shown_that_are_looked_for() {
     conversation.say(Canister::User(User::text("again"))).unwrap();
     let ran = many().goes_on(conversation, |_, _| Says::Words("yes"), true).await;
     assert!(tools(&ran.requests[0]).contains(&"t__many_777"));
-    assert_eq!(ran.count("warned"), 0);
+    assert_eq!(ran.count("warned") + ran.count("noted"), 0);
     // All of them, where there is room, or nobody wants a search.
     for (window, lazy_tools) in [(Some(10_000_000), 0.1), (Some(100_000), 0.0)] {
         let care = Care { lazy_tools, ..Care::default() };

@@ -122,7 +122,7 @@ impl Ensemble {
     pub async fn connect(&self) -> Result<Vec<Tool>, ConnectError> {
         let failed = |reason| ConnectError { ensemble: self.name.to_string(), reason };
         match guarded(self.patience, async { self.connection.connect(self).await }).await {
-            Ok(connected) => connected.map(|tools| self.pins.hold(tools)),
+            Ok(connected) => connected.map(|tools| self.pins.hold(tools, &self.origin)),
             Err(Astray::Late) => Err(failed(format!("it was not done within {} s", self.patience.as_secs()))),
             Err(Astray::Panicked) => Err(failed("connecting it crashed".to_owned())),
         }
@@ -131,7 +131,7 @@ impl Ensemble {
     /// The tools anew, if they have changed.
     pub async fn refresh(&self) -> Option<Vec<Tool>> {
         let news = guarded(REFRESH, async { self.connection.refresh(self).await }).await;
-        news.ok().flatten().map(|tools| self.pins.hold(tools))
+        news.ok().flatten().map(|tools| self.pins.hold(tools, &self.origin))
     }
 
     pub async fn disconnect(&self) {

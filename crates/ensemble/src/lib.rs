@@ -52,7 +52,7 @@ pub use lazy::{SEARCH, found};
 pub use naming::tool_name;
 pub use offer::Offer;
 pub use patience::{Patience, Paused};
-pub use pins::{Held, Pins};
+pub use pins::{Held, Pins, accepting, lock_flag};
 pub use pipeline::{CRASHED, Halt, Turn};
 pub use reach::{Reach, Way};
 pub use roster::{Artefacts, Roster};

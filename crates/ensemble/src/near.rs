@@ -1,9 +1,10 @@
 //! Names that look like another: for "no such tool" answers. Never used to guess what to run.
 
+use converse_config::is_near;
 use strsim::levenshtein;
 
-/// At most `most` of `names`, the likeliest first: those that hold all of the asked name's last word or are within a
-/// third of its length in edits.
+/// At most `most` of `names`, the likeliest first: those that hold all of the asked name's last word or are near it, or
+/// whose last word is near.
 pub(crate) fn near_names<'n>(asked: &str, names: &[&'n str], most: usize) -> Vec<&'n str> {
     let asked: String = asked.chars().take(128).collect::<String>().to_lowercase();
     let tail = asked.rsplit("__").next().unwrap_or_default();
@@ -11,10 +12,12 @@ pub(crate) fn near_names<'n>(asked: &str, names: &[&'n str], most: usize) -> Vec
         .iter()
         .filter_map(|name| {
             let name_lower = name.to_lowercase();
-            let distance = levenshtein(&asked, &name_lower)
-                .min(levenshtein(tail, name_lower.rsplit("__").next().unwrap_or_default()));
-            let close = distance * 3 <= asked.len().max(3) || (tail.len() >= 3 && name_lower.contains(tail));
-            close.then_some((distance, *name))
+            let whole = levenshtein(&asked, &name_lower);
+            let last = levenshtein(tail, name_lower.rsplit("__").next().unwrap_or_default());
+            let close = is_near(whole, &asked)
+                || is_near(last, tail)
+                || (tail.len() >= 3 && name_lower.contains(tail));
+            close.then_some((whole.min(last), *name))
         })
         .collect();
     scored.sort();
@@ -32,6 +35,7 @@ mod tests {
         assert_eq!(near_names("calculator", &names, 10), ["essentials__calculator"]);
         assert_eq!(near_names("Calculater", &names, 10), ["essentials__calculator"]);
         assert!(near_names("zzz", &names, 10).is_empty());
+        assert!(near_names("x__nope", &["io__code"], 10).is_empty());
         assert_eq!(near_names("x__file", &names, 1).len(), 1);
     }
 }

@@ -67,10 +67,11 @@ impl Offer {
         search.or_else(|| self.tools.get(&ToolName::new(shown).ok()?))
     }
 
-    /// With a tool that finds the others, unless its name is taken. It is no part of the declarations.
-    pub(crate) fn searched_by(self, search: Option<&Arc<Tool>>, rules: &Rules) -> Self {
+    /// From now on with a tool that finds the others, unless its name is taken. It is no part of the declarations.
+    pub(crate) fn search_by(&mut self, search: Option<&Arc<Tool>>, rules: &Rules) {
         let free = search.filter(|search| !self.tools.contains_key(&search.declaration.name));
-        Self { search: free.cloned(), rules: rules.clone(), ..self }
+        self.search = free.cloned();
+        self.rules = rules.clone();
     }
 
     /// The tool that finds the others, if there is one: for whoever shows only some of them.

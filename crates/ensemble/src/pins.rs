@@ -4,8 +4,10 @@
 //! back stays known, so that whoever asks for it can be told why it is not there.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use converse_canister::{Digest, InvokerName};
+use converse_config::{Origin, Scope};
 
 use crate::Tool;
 
@@ -33,9 +35,10 @@ pub enum Held {
 }
 
 impl Pins {
-    pub(crate) fn hold(&self, mut tools: Vec<Tool>) -> Vec<Tool> {
+    pub(crate) fn hold(&self, mut tools: Vec<Tool>, origin: &Origin) -> Vec<Tool> {
         for tool in &mut tools {
             tool.held = self.why_held(&tool.invoker, || Some(tool.digest()));
+            tool.accepting = tool.held.map(|_| accepting(origin));
         }
         tools
     }
@@ -53,13 +56,28 @@ impl Pins {
     }
 }
 
-/// What a person must do for a tool that is held back.
-const ACCEPT: &str = "converse ensembles lock --accept";
+/// What a person must type for a tool that is held back.
+pub fn accepting(origin: &Origin) -> String {
+    let directory = Path::new(&origin.file).parent().map(Path::to_string_lossy).unwrap_or_default();
+    format!("converse ensembles lock{} --accept", lock_flag(origin.scope, &directory))
+}
+
+/// What `converse ensembles lock` must be told to mean this directory of ensembles; nothing, if it finds it itself.
+pub fn lock_flag(scope: Scope, directory: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);
+    match scope {
+        Scope::Explicit if !directory.is_empty() && directory.chars().all(plain) => {
+            format!(" --ensembles {directory}")
+        }
+        Scope::Explicit => format!(" --ensembles '{}'", directory.replace('\'', "'\\''")),
+        Scope::Shipped | Scope::User | Scope::Project => String::new(),
+    }
+}
 
 impl Held {
-    /// To a model that calls such a tool.
-    pub fn told(self, tool: &str) -> String {
-        format!("`{tool}` is held back: {}; the user can accept it: `{ACCEPT}`", self.reason())
+    /// To a model that calls such a tool; `accepting` is what the user must type.
+    pub fn told(self, tool: &str, accepting: &str) -> String {
+        format!("`{tool}` is held back: {}; the user can accept it: `{accepting}`", self.reason())
     }
 
     /// In words for people and models.
@@ -68,6 +86,24 @@ impl Held {
             Self::Changed => "it is not what it was when it was accepted",
             Self::New => "it was never accepted",
             Self::Unknown => "the lockfile is damaged, so nobody knows what was accepted",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_means_the_directory_of_the_descriptor() {
+        for (scope, file, wanted) in [
+            (Scope::Project, "ensembles/a.toml", "converse ensembles lock --accept"),
+            (Scope::User, "/home/me/.config/converse/ensembles/a.toml", "converse ensembles lock --accept"),
+            (Scope::Explicit, "tools/a.toml", "converse ensembles lock --ensembles tools --accept"),
+            (Scope::Explicit, "my tools/a.toml", "converse ensembles lock --ensembles 'my tools' --accept"),
+            (Scope::Explicit, "it's/a.toml", "converse ensembles lock --ensembles 'it'\\''s' --accept"),
+        ] {
+            assert_eq!(accepting(&Origin { scope, file: file.into(), line: 1 }), wanted);
         }
     }
 }

@@ -119,18 +119,24 @@ impl Roster {
         self.show(offer);
     }
 
-    fn show(&self, offer: Offer) {
-        let offer = Arc::new(offer.searched_by(self.search.get(), &self.rules));
-        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = offer;
+    fn show(&self, mut offer: Offer) {
+        offer.search_by(self.search.get(), &self.rules);
+        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
     /// From now on the offer has a tool that finds the others: for conversations with a model, which need not show it.
     pub fn searchable(&self) {
         let Some(search) = search(&self.offer, &self.rules) else { return };
-        if self.search.set(Arc::new(search)).is_ok() {
-            let (offer, _) = Offer::of(&self.lists());
-            self.show(offer);
+        if self.search.set(Arc::new(search)).is_err() {
+            return;
         }
+        // Before anybody looks at it, it need not be made anew.
+        if let Some(offer) = Arc::get_mut(&mut self.offer.write().unwrap_or_else(PoisonError::into_inner)) {
+            offer.search_by(self.search.get(), &self.rules);
+            return;
+        }
+        let (offer, _) = Offer::of(&self.lists());
+        self.show(offer);
     }
 
     fn lists(&self) -> std::sync::MutexGuard<'_, Lists> {
@@ -197,7 +203,7 @@ impl std::fmt::Debug for Roster {
 }
 
 fn held_back(tool: &Tool) -> String {
-    tool.held.map(|held| held.told(tool.declaration.name.as_str())).unwrap_or_default()
+    tool.why_held(tool.declaration.name.as_str()).unwrap_or_default()
 }
 
 fn no_such_tool(offer: &Offer, asked: &str) -> String {

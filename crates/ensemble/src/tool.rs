@@ -28,6 +28,8 @@ pub struct Tool {
     pub invocable: Arc<dyn Invocable>,
     /// Why it is not offered, if it is not.
     pub held: Option<Held>,
+    /// What a person must type to have it offered, if it is not.
+    pub(crate) accepting: Option<String>,
     /// Where a descriptor declares it.
     declared: Option<Arc<InvokerPlan>>,
     /// Made when somebody asks: most runs never do.
@@ -58,6 +60,7 @@ impl Tool {
             reached: ensemble.reached,
             invocable,
             held: None,
+            accepting: None,
             declared: None,
             definition: OnceLock::new(),
             schema: OnceLock::new(),
@@ -68,6 +71,11 @@ impl Tool {
     #[must_use]
     pub fn defined_as(self, definition: Definition) -> Self {
         Self { definition: definition.into(), ..self }
+    }
+
+    /// Why it is not offered, to a model that calls it by this name.
+    pub fn why_held(&self, name: &str) -> Option<String> {
+        self.held.map(|held| held.told(name, self.accepting.as_deref().unwrap_or_default()))
     }
 
     /// By what is declared of it, it changes nothing.
@@ -123,18 +131,20 @@ impl std::fmt::Debug for Tool {
 }
 
 /// A tool's own permission: what its descriptor says, or the product's default. Annotations of servers play no part.
-/// `trusted` is false for a project's ensemble nobody has trusted: it may then tighten, never allow.
+/// `trusted` is false for a project's ensemble nobody has trusted: it may then tighten, never allow. `declared_in` is
+/// `file:line` of the ensemble, where it is not known which line says it.
 pub fn own_permission(
     policy: &Policy,
     builtin: bool,
     trusted: bool,
     declared_in: &str,
 ) -> (Permission, String) {
+    let said_in = policy.permission_at.as_deref().unwrap_or(declared_in);
     let own = match policy.permission {
         Some(Permission::Ask) if !trusted => {
-            (Permission::Ask, format!("permission of {declared_in}, which is not trusted: `ask` at most"))
+            (Permission::Ask, format!("permission of {said_in}, which is not trusted: `ask` at most"))
         }
-        Some(permission) => (permission, format!("permission of {declared_in}")),
+        Some(permission) => (permission, format!("permission of {said_in}")),
         None if builtin && policy.effects <= Effects::Read => {
             (Permission::Allow, "the default: it reads or computes".to_owned())
         }
@@ -170,5 +180,19 @@ mod tests {
         assert_eq!(own(Effects::Write, Some(Allow), true, false), Ask);
         assert_eq!(own(Effects::None, None, true, false), Allow, "untrusted built-ins still compute");
         assert_eq!(own(Effects::None, Some(Deny), true, false), Deny);
+    }
+
+    #[test]
+    fn it_is_told_by_the_line_that_says_it() {
+        let policy = Policy {
+            permission: Some(Permission::Ask),
+            permission_at: Some("x.toml:71".into()),
+            ..Policy::default()
+        };
+        let own = |trusted| own_permission(&policy, false, trusted, "x.toml:1").1;
+        assert_eq!(own(true), "permission of x.toml:71");
+        assert_eq!(own(false), "permission of x.toml:71, which is not trusted: `ask` at most");
+        let unknown = Policy { permission_at: None, ..policy.clone() };
+        assert_eq!(own_permission(&unknown, false, true, "x.toml:1").1, "permission of x.toml:1");
     }
 }

@@ -21,6 +21,16 @@ pub(crate) enum DraftReach {
     Http { url: Written, headers: Named },
 }
 
+/// How tokens are had; everything may be missing.
+#[derive(Default)]
+pub(crate) struct DraftOauth {
+    pub(crate) client_id: Option<Written>,
+    pub(crate) client_secret: Option<Written>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) client_metadata_url: Option<String>,
+    pub(crate) redirect_port: Option<u16>,
+}
+
 pub(crate) struct Draft {
     /// As the file has it.
     pub(crate) name: String,
@@ -29,6 +39,8 @@ pub(crate) struct Draft {
     pub(crate) enabled: bool,
     pub(crate) required: bool,
     pub(crate) reach: DraftReach,
+    /// Only of one over HTTP.
+    pub(crate) oauth: Option<DraftOauth>,
     pub(crate) connect_timeout: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
     /// Names of tools, no patterns. All if nothing is said, none if the list is empty.
@@ -45,6 +57,7 @@ impl Draft {
             enabled: true,
             required: false,
             reach,
+            oauth: None,
             connect_timeout: None,
             timeout: None,
             include: None,
@@ -54,13 +67,15 @@ impl Draft {
 
     /// Everything that may refer to variables.
     pub(crate) fn texts(&self) -> Vec<&Written> {
-        match &self.reach {
+        let mut texts: Vec<&Written> = match &self.reach {
             DraftReach::Stdio { command, environment, .. } => {
                 command.iter().chain(environment.iter().map(|(_, value)| value)).collect()
             }
             DraftReach::Http { url, headers } => {
                 std::iter::once(url).chain(headers.iter().map(|(_, value)| value)).collect()
             }
-        }
+        };
+        texts.extend(self.oauth.iter().flat_map(|oauth| oauth.client_id.iter().chain(&oauth.client_secret)));
+        texts
     }
 }

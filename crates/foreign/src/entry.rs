@@ -45,7 +45,7 @@ impl<'a> Entry<'a> {
         self.map.get(key).is_some_and(|value| !value.is_null())
     }
 
-    fn value(&mut self, key: &'a str) -> Option<&'a Value> {
+    pub(crate) fn value(&mut self, key: &'a str) -> Option<&'a Value> {
         self.known.insert(key);
         self.map.get(key).filter(|value| !value.is_null())
     }

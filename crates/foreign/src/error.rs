@@ -7,6 +7,11 @@ pub enum ForeignError {
     TooLarge { most: usize },
     #[error("line {line}, column {column}: this is not {what}: {reason}")]
     Syntax { what: &'static str, line: usize, column: usize, reason: String },
+    #[error(
+        "this is neither JSON (as mcp-servers, gemini, vscode, opencode, zed and list are; it does not begin with `{{`) \
+         nor TOML (as codex is; line {line}, column {column}: {reason})"
+    )]
+    Neither { line: usize, column: usize, reason: String },
     #[error("the file is empty")]
     Empty,
     #[error("no MCP servers were recognised in this file; name its format if it has some")]

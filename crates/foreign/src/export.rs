@@ -9,10 +9,10 @@ use converse_config::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::draft::{Draft, DraftReach, Written};
+use crate::draft::{Draft, DraftOauth, DraftReach, Written};
 use crate::finish::Finisher;
 use crate::note::{Note, Notes};
-use crate::server::{Reach, Server};
+use crate::server::{Oauth, Reach, Server};
 use crate::text::{Dialect, Inputs, Piece, Text};
 use crate::variables::Variables;
 
@@ -72,8 +72,13 @@ fn lost(plan: &EnsemblePlan, connection: &ConnectionPlan, notes: &mut Notes) {
         );
     }
     if let Some(auth) = &connection.auth {
-        let own = auth.client_id.is_some() || auth.client_metadata_url.is_some();
-        let with = if own { "; its client is not handed out" } else { "" };
+        let own = auth.client_secret.is_some() || auth.client_metadata_url.is_some();
+        let named = matches!(&auth.client_id, Some(id) if !id.variables().is_empty());
+        let with = match (own, named) {
+            (_, true) => "; its client is named by a variable and not handed out",
+            (true, false) => "; of its client only the id is handed out",
+            (false, false) => "",
+        };
         notes.server(name, format!("it is spoken to over OAuth: the other program must log in itself{with}"));
     }
     let limits =
@@ -97,6 +102,12 @@ fn draft(plan: &EnsemblePlan, connection: &ConnectionPlan) -> Draft {
     };
     let mut draft = Draft::new(plan.name.as_str(), Dialect::None, reach);
     draft.enabled = plan.enabled;
+    draft.oauth = connection.auth.as_ref().map(|auth| DraftOauth {
+        client_id: auth.client_id.as_ref().filter(|id| id.variables().is_empty()).map(ours),
+        scopes: auth.scopes.clone(),
+        redirect_port: auth.redirect_port,
+        ..DraftOauth::default()
+    });
     draft.description = Some(plan.description.clone());
     draft
 }
@@ -143,10 +154,29 @@ fn entry(server: &Server) -> Value {
             }
         }
     }
+    if let Some(oauth) = server.oauth.as_ref().and_then(client) {
+        entry.insert("oauth".to_owned(), oauth);
+    }
     if !server.enabled {
         entry.insert("disabled".to_owned(), true.into());
     }
     entry.into()
+}
+
+/// As Claude Code has it. References are not filled in there, so a client that is one is not handed out, nor is what
+/// looks like a secret.
+fn client(oauth: &Oauth) -> Option<Value> {
+    let mut client = Map::new();
+    if let Some(id) = oauth.client_id.as_ref().filter(|id| !id.starts_with("env:")) {
+        client.insert("clientId".to_owned(), id.clone().into());
+    }
+    if let Some(port) = oauth.redirect_port {
+        client.insert("callbackPort".to_owned(), port.into());
+    }
+    if !oauth.scopes.is_empty() {
+        client.insert("scopes".to_owned(), oauth.scopes.join(" ").into());
+    }
+    (!client.is_empty()).then_some(client.into())
 }
 
 /// `env:NAME` is converse's own way to write it.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::draft::{Draft, DraftReach, Named, Written};
+use crate::draft::{Draft, DraftOauth, DraftReach, Named, Written};
 use crate::note::{Notes, quoted};
 use crate::secret::{is_search_path, is_secret, is_told, is_valued, scheme, shows};
-use crate::server::{Reach, Server};
+use crate::server::{Oauth, Reach, Server};
 use crate::text::{Inputs, Piece, Text, literal, refers, write};
 use crate::variables::Variables;
 use crate::{address, arguments};
@@ -53,6 +53,7 @@ impl<'a> Finisher<'a> {
                 Reach::Http { url: self.url(url), headers: self.headers(headers) }
             }
         };
+        let oauth = draft.oauth.as_ref().and_then(|oauth| self.oauth(oauth, &reach));
         if self.uses_folder {
             self.note("the folder of the workspace is here the directory converse is started in (`PWD`)");
         }
@@ -63,6 +64,7 @@ impl<'a> Finisher<'a> {
             enabled: draft.enabled,
             required: draft.required,
             reach,
+            oauth,
             connect_timeout: draft.connect_timeout.map(|limit| self.limit(limit)),
             timeout: draft.timeout.map(|limit| self.limit(limit)),
             include: patterns(draft.include.as_deref().unwrap_or_default()),
@@ -200,6 +202,43 @@ impl<'a> Finisher<'a> {
         // What is left over, such as a default with a secret in it.
         let text = if shows(&text) { self.whole(&format!("{server} url"), &text) } else { text };
         self.written(&format!("{server} url"), &text)
+    }
+
+    /// `None` beside a header that says who we are: a descriptor has one or the other.
+    fn oauth(&mut self, oauth: &DraftOauth, reach: &Reach) -> Option<Oauth> {
+        let named = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        if matches!(reach, Reach::Http { headers, .. } if headers.iter().any(named)) {
+            self.note("its OAuth is left out: its header `Authorization` says who we are");
+            return None;
+        }
+        let client_id = oauth.client_id.as_ref().map(|id| {
+            let wished = format!("{} client id", self.name);
+            let text = self.parse(id);
+            // It is no secret, but for what stands there by mistake.
+            let text = if shows(&text) { self.whole(&wished, &text) } else { text };
+            self.written(&wished, &text)
+        });
+        let client_secret = oauth.client_secret.as_ref().map(|secret| {
+            let wished = format!("{} client secret", self.name);
+            let text = self.parse(secret);
+            let text = if literal(&text).is_empty() { text } else { self.whole(&wished, &text) };
+            self.written(&wished, &text)
+        });
+        let told = |text: &String| is_told(text);
+        let scopes = if oauth.scopes.iter().any(told) {
+            self.note("its scopes look as if they held a secret and are left out");
+            Vec::new()
+        } else {
+            oauth.scopes.clone()
+        };
+        let client_metadata_url = oauth.client_metadata_url.clone().filter(|url| !is_told(url));
+        Some(Oauth {
+            client_id,
+            client_secret,
+            scopes,
+            client_metadata_url,
+            redirect_port: oauth.redirect_port,
+        })
     }
 
     /// A plain path: nothing is filled in into it.

@@ -51,7 +51,11 @@ pub(crate) fn drafts(text: &str, hint: Option<Format>, notes: &mut Notes) -> Res
         return Err(ForeignError::Empty);
     }
     let as_json = hint.map_or_else(|| tree::looks_like_json(text), |format| format != Format::Codex);
-    let root = if as_json { tree::json(text, notes)? } else { tree::toml(text)? };
+    let root = match (as_json, hint) {
+        (true, _) => tree::json(text, notes)?,
+        (false, Some(_)) => tree::toml(text)?,
+        (false, None) => tree::toml(text).map_err(neither)?,
+    };
     let format = match hint {
         Some(format) => format,
         None if !as_json => Format::Codex,
@@ -67,6 +71,14 @@ pub(crate) fn drafts(text: &str, hint: Option<Format>, notes: &mut Notes) -> Res
         Format::List => listed::drafts(&root, notes),
     };
     drafts.map(|drafts| Drafts { format, ..drafts })
+}
+
+/// Nobody said that it is TOML: it only does not begin as JSON does.
+fn neither(error: ForeignError) -> ForeignError {
+    match error {
+        ForeignError::Syntax { line, column, reason, .. } => ForeignError::Neither { line, column, reason },
+        error => error,
+    }
 }
 
 fn seen(root: &Map<String, Value>) -> Option<Format> {

@@ -38,5 +38,5 @@ pub use error::ForeignError;
 pub use export::{Exported, export};
 pub use format::Format;
 pub use note::Note;
-pub use server::{Found, MAX_BYTES, MAX_SERVERS, Reach, Server, read};
+pub use server::{Found, MAX_BYTES, MAX_SERVERS, Oauth, Reach, Server, read};
 pub use sketch::{BadSketch, Kind as SketchKind, Sketch, SketchFile};

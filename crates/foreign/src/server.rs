@@ -40,6 +40,8 @@ pub struct Server {
     pub enabled: bool,
     pub required: bool,
     pub reach: Reach,
+    /// `auth = "oauth"`, and what stands in `[connection.oauth]`.
+    pub oauth: Option<Oauth>,
     pub connect_timeout: Option<Duration>,
     pub timeout: Option<Duration>,
     /// Patterns over the names of tools.
@@ -53,6 +55,16 @@ pub struct Server {
 pub enum Reach {
     Stdio { command: Vec<String>, environment: Vec<(String, String)>, cwd: Option<String> },
     Http { url: String, headers: Vec<(String, String)> },
+}
+
+/// How tokens are had.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Oauth {
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    pub scopes: Vec<String>,
+    pub client_metadata_url: Option<String>,
+    pub redirect_port: Option<u16>,
 }
 
 /// What a format's reader gives.
@@ -110,6 +122,11 @@ fn told(server: &Server, notes: &mut Notes) {
         let names: Vec<String> = server.lifted.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(", ");
         let message = format!("values that are or may be secret are not taken over; set {names} to them");
+        notes.server(&server.theirs, message);
+    }
+    if server.oauth.is_some() {
+        let message =
+            format!("it is spoken to over OAuth: `converse ensembles login {}` logs in", server.name);
         notes.server(&server.theirs, message);
     }
     if shipped().iter().any(|(path, _)| path.strip_suffix(".toml") == Some(&server.name)) {

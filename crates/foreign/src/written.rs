@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::server::{Reach, Server};
+use crate::server::{Oauth, Reach, Server};
 
 /// Bytes of a list that stands in one line.
 const MAX_LINE: usize = 100;
@@ -33,11 +33,15 @@ impl Server {
                 line(&mut text, "url", &quoted(url));
             }
         }
+        if self.oauth.is_some() {
+            line(&mut text, "auth", "\"oauth\"");
+        }
         self.connect_timeout.iter().for_each(|limit| line(&mut text, "connect_timeout", &seconds(*limit)));
         match &self.reach {
             Reach::Stdio { environment, .. } => table(&mut text, "connection.environment", environment),
             Reach::Http { headers, .. } => table(&mut text, "connection.headers", headers),
         }
+        self.oauth.iter().for_each(|oauth| client(&mut text, oauth));
         if let Some(timeout) = self.timeout {
             let _ = write!(text, "\n[defaults]\ntimeout = {}\n", seconds(timeout));
         }
@@ -51,6 +55,26 @@ impl Server {
         }
         text
     }
+}
+
+/// Nothing, if nothing is said but that it is OAuth.
+fn client(text: &mut String, oauth: &Oauth) {
+    if *oauth == Oauth::default() {
+        return;
+    }
+    text.push_str("\n[connection.oauth]\n");
+    let texts = [
+        ("client_id", &oauth.client_id),
+        ("client_secret", &oauth.client_secret),
+        ("client_metadata_url", &oauth.client_metadata_url),
+    ];
+    for (key, value) in texts {
+        value.iter().for_each(|value| line(text, key, &quoted(value)));
+    }
+    if !oauth.scopes.is_empty() {
+        line(text, "scopes", &list(&oauth.scopes));
+    }
+    oauth.redirect_port.iter().for_each(|port| line(text, "redirect_port", &port.to_string()));
 }
 
 fn line(text: &mut String, key: &str, value: &str) {

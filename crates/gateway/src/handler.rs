@@ -6,8 +6,8 @@
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscriptionFilter, Tool,
+    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -26,6 +26,23 @@ impl ServerHandler for Gateway {
             .with_server_info(Implementation::new("converse", self.version()))
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
             .with_instructions(self.instructions())
+    }
+
+    /// What the older era would be told of changes, it is told on a stream that is open all the time, and over HTTP there
+    /// is none here.
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let mut result = self.negotiate_initialize(&request)?;
+        if context.extensions.get::<http::request::Parts>().is_some()
+            && let Some(tools) = &mut result.capabilities.tools
+        {
+            tools.list_changed = None;
+        }
+        context.peer.set_peer_info(request);
+        Ok(result)
     }
 
     async fn list_tools(

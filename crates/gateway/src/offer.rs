@@ -89,8 +89,7 @@ impl Shelf {
 
     /// Why a tool of this name is not served, if it is held back.
     pub(crate) fn why_held(&self, name: &str, bare: bool) -> Option<String> {
-        let held = self.offer.held().find(|tool| served_as(tool, bare) == name)?;
-        Some(held.held?.told(name))
+        self.offer.held().find(|tool| served_as(tool, bare) == name)?.why_held(name)
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Shown> {

@@ -70,14 +70,18 @@ impl Shown {
     }
 }
 
-/// ``not shown of `_meta`: 800 change(s)``.
+/// ``not shown of `_meta`: 800 changes``.
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let changes = (self.changes > 0).then(|| format!("{} change(s)", self.changes));
-        let characters = (self.characters > 0).then(|| format!("{} character(s)", self.characters));
+        let changes = (self.changes > 0).then(|| counted(self.changes, "change"));
+        let characters = (self.characters > 0).then(|| counted(self.characters, "character"));
         let both: Vec<String> = changes.into_iter().chain(characters).collect();
         write!(f, "not shown of `{}`: {}", escaped(&self.key), both.join(" and "))
     }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn top(pointer: &str) -> String {
@@ -103,7 +107,7 @@ mod tests {
         assert_eq!(shown.changes.len(), 2 * MAX_CHANGES + 1);
         assert!(shown.changes.iter().any(|change| change.pointer == "/real/0"));
         assert_eq!(shown.cut, [Cut { key: "a/b".into(), changes: 5, characters: 0 }]);
-        assert_eq!(shown.cut[0].to_string(), "not shown of `a/b`: 5 change(s)");
+        assert_eq!(shown.cut[0].to_string(), "not shown of `a/b`: 5 changes");
     }
 
     #[test]
@@ -120,6 +124,6 @@ mod tests {
         assert_eq!(lengths, [MAX_CHARACTERS / 2, MAX_CHARACTERS / 2 + 1, MAX_CHARACTERS]);
         let cut = Cut { key: "a".into(), changes: 1, characters: MAX_CHARACTERS / 2 };
         assert_eq!(shown.cut, [cut]);
-        assert_eq!(shown.cut[0].to_string(), "not shown of `a`: 1 change(s) and 32768 character(s)");
+        assert_eq!(shown.cut[0].to_string(), "not shown of `a`: 1 change and 32768 characters");
     }
 }

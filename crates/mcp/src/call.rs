@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use converse_canister::{Arguments, Digest, InvokerName};
+use converse_canister::{Arguments, InvokerName};
 use converse_config::{ArgumentsSchema, Policy};
 use converse_ensemble::{Answer, Context, Invocable, InvokeError};
 use futures_util::future::BoxFuture;
@@ -17,6 +17,7 @@ use crate::http::{self, Fault};
 use crate::link::Link;
 use crate::rounds::Lost;
 use crate::server::Server;
+use crate::steady::Accepted;
 use crate::{content, steady, words};
 
 /// Nothing runs longer, whatever its policy says.
@@ -28,7 +29,7 @@ pub(crate) struct McpTool {
     pub(crate) name: InvokerName,
     pub(crate) policy: Policy,
     /// What it must still be when it is called, if it was accepted as that.
-    pub(crate) accepted: Option<Digest>,
+    pub(crate) accepted: Option<Accepted>,
     /// What its structured content promises to be, and the same compiled at the first result.
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) promise: OnceLock<Option<ArgumentsSchema>>,
@@ -95,7 +96,7 @@ impl McpTool {
     /// A connection on which the tool is what it has to be.
     async fn ready(&self, name: &str, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         let link = self.server.link(deadline).await?;
-        if let Some(accepted) = self.accepted {
+        if let Some(accepted) = &self.accepted {
             steady::make_sure(&link, &self.name, accepted, name).await?;
         }
         Ok(link)

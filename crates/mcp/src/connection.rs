@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use converse_canister::Digest;
 use converse_config::{ConnectionPlan, EnsemblePlan, Grants, Policy, Scope, ToolFilter};
-use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Tool};
+use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Tool, accepting};
 use futures_util::future::BoxFuture;
 use rmcp::model::ServerCapabilities;
 use sha2::{Digest as _, Sha256};
@@ -24,6 +24,7 @@ use crate::oauth::Authority;
 use crate::roots::Roots;
 use crate::selection::Selection;
 use crate::server::Server;
+use crate::steady::Accepted;
 use crate::{Surroundings, Survey, words};
 
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -158,7 +159,9 @@ impl McpConnection {
             server: Arc::clone(&self.server),
             name: name.clone(),
             policy: policy.clone(),
-            accepted: self.steady.then(|| definition.digest()),
+            accepted: self
+                .steady
+                .then(|| Accepted { digest: definition.digest(), anew: accepting(&ensemble.origin) }),
             output,
             promise: OnceLock::new(),
         };

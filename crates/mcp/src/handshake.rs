@@ -47,6 +47,15 @@ pub(crate) enum Broken {
 }
 
 impl Mode {
+    /// The other era, where one is sure of this one.
+    pub(crate) fn other(self) -> Option<Self> {
+        match self {
+            Self::Probe(_) => None,
+            Self::Only(Era::Modern) => Some(Self::Only(Era::Legacy)),
+            Self::Only(Era::Legacy) => Some(Self::Only(Era::Modern)),
+        }
+    }
+
     /// What the server is asked first.
     pub(crate) fn request(self) -> &'static str {
         match self {

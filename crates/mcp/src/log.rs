@@ -139,7 +139,7 @@ mod tests {
         for (level, data, told) in [
             ("debug", json!("x"), None),
             ("notice", json!("x"), None),
-            ("warning", json!("a\u{1b}[31m\nb"), Some("a [31m b")),
+            ("warning", json!("a\u{1b}[31m\nb"), Some("a\\x1b[31m b")),
             ("emergency", json!({ "a": 1 }), Some("{\"a\":1}")),
         ] {
             assert_eq!(log.hear("e", &line(level, data)).as_deref(), told, "{level}");

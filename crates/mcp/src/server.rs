@@ -118,10 +118,9 @@ impl Server {
                 }
                 Err(failure) if failure.is_final() => return Err(failure),
                 Err(failure) => {
-                    // Modern only, and too slow for the probe (a launcher that had to fetch it): it is there now.
-                    let is_legacy = mode == Mode::Only(Era::Legacy);
-                    if slow && is_legacy && matches!(failure, Failure::Refused(_)) {
-                        modes.push(Mode::Only(Era::Modern));
+                    // It was only too slow for the first guess (a launcher that had to fetch it): it is there now.
+                    if slow && matches!(failure, Failure::Refused(_)) {
+                        modes.extend(mode.other());
                     }
                     slow = matches!(failure, Failure::Silent { .. });
                     tracing::debug!(?mode, %failure, "a server did not answer this way");

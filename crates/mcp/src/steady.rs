@@ -14,17 +14,24 @@ use crate::link::Link;
 use crate::listing::{self, sift};
 use crate::server::{Due, RELIST};
 
+/// What a tool was when somebody accepted it.
+pub(crate) struct Accepted {
+    pub(crate) digest: Digest,
+    /// What a person must type to accept it anew.
+    pub(crate) anew: String,
+}
+
 /// `name` is for the model.
 pub(crate) async fn make_sure(
     link: &Link,
     tool: &InvokerName,
-    accepted: Digest,
+    accepted: &Accepted,
     name: &str,
 ) -> Result<(), InvokeError> {
     let late = Failure::Silent { request: "tools/list", limit: RELIST };
-    match timeout(RELIST, is_still(link, tool, accepted)).await.unwrap_or(Err(late)) {
+    match timeout(RELIST, is_still(link, tool, accepted.digest)).await.unwrap_or(Err(late)) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(InvokeError::HeldBack(Held::Changed.told(name))),
+        Ok(false) => Err(InvokeError::HeldBack(Held::Changed.told(name, &accepted.anew))),
         Err(failure) => {
             let message =
                 format!("not sent: it cannot be told whether the tool is as it was accepted: {failure}");

@@ -1,17 +1,19 @@
-//! Words of servers made fit for a message: bounded and without control characters.
+//! Words of servers made fit for a message: bounded, in one line, and with what could act on a terminal shown.
 
 /// Bytes of a server's error message that are passed on.
 pub(crate) const ERROR: usize = 2048;
 
-/// At most about `most` bytes; runs of control characters become one blank, a cut is marked.
+/// At most about `most` bytes of it; breaks of lines and tabs become one blank, other control characters are shown as
+/// everywhere (`\x1b`), a cut is marked.
 pub(crate) fn cleaned(text: &str, most: usize) -> String {
     let cut = text.floor_char_boundary(most);
     let mut clean = String::with_capacity(cut + '…'.len_utf8());
     for c in text.get(..cut).unwrap_or_default().chars() {
         match c {
-            c if !c.is_control() => clean.push(c),
-            _ if clean.ends_with(' ') => {}
-            _ => clean.push(' '),
+            '\n' | '\r' | '\t' if clean.ends_with(' ') => {}
+            '\n' | '\r' | '\t' => clean.push(' '),
+            c if c.is_control() => clean.push_str(&format!("\\x{:02x}", c as u32)),
+            c => clean.push(c),
         }
     }
     let mut clean = clean.trim().to_owned();
@@ -37,7 +39,8 @@ mod tests {
     fn words_are_bounded_and_plain() {
         for (text, most, clean) in [
             ("plain", 5, "plain"),
-            ("a\r\n\tb\u{1b}[31m", 99, "a b [31m"),
+            ("a\r\n\tb\u{1b}[31m", 99, "a b\\x1b[31m"),
+            ("\u{9b}1m\u{7}", 99, "\\x9b1m\\x07"),
             ("\nжжж", 4, "ж…"),
             ("", 0, ""),
             ("x", 0, "…"),

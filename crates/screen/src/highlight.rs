@@ -36,13 +36,25 @@ impl Highlighter {
     }
 
     pub(crate) fn line(&mut self, text: &str) -> Line {
-        let Some(language) = self.language else { return Line::toned(Tone::Plain, text) };
+        let mut line = Line::new();
+        self.pieces(text).into_iter().for_each(|(tone, part)| line.push(tone, part));
+        line
+    }
+
+    /// The same text in pieces, some of which may be of one tone with those before.
+    pub(crate) fn pieces<'a>(&mut self, text: &'a str) -> Vec<(Tone, &'a str)> {
+        let Some(language) = self.language else { return vec![(Tone::Plain, text)] };
         match language.kind {
-            Kind::Diff => Line::toned(diff(text), text),
-            Kind::Markup => markup::line(text, &mut self.open),
-            Kind::Code => lexer::line(text, language, &mut self.open),
+            Kind::Diff => vec![(diff(text), text)],
+            Kind::Markup => markup::pieces(text, &mut self.open),
+            Kind::Code => lexer::pieces(text, language, &mut self.open),
         }
     }
+}
+
+/// The name of a language in what stands behind a fence.
+pub(crate) fn named(info: &str) -> &str {
+    info.split([' ', '\t', ',', '{']).next().unwrap_or_default()
 }
 
 fn diff(text: &str) -> Tone {

@@ -1,7 +1,8 @@
 //! What a terminal shows: text of others made safe, measured and wrapped; Markdown as styled lines; a region that changes
-//! in place. Pure: strings in, strings out.
+//! in place; and what a page shows of the same text. Pure: strings in, strings out.
 
 mod highlight;
+pub mod html;
 mod line;
 mod link;
 mod live;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 /// Terminals give up on longer ones (VTE takes 2083 bytes).
 const MOST: usize = 2000;
+/// Characters behind a host.
+const MOST_BEHIND: usize = 40;
 
 /// An address as it may stand in an escape sequence: of a known scheme, printable ASCII alone, the rest percent-encoded.
 pub(crate) fn address(url: &str) -> Option<Arc<str>> {
@@ -38,6 +40,21 @@ pub(crate) fn says_where(shown: &str, url: &str) -> bool {
     // What stands before an `@` is no host.
     let host = leads.split(['/', '?', '#']).next().unwrap_or_default();
     said == leads || (said == host && !host.contains(['@', '\\']))
+}
+
+/// The address, for who reads: its host in full, of what stands behind that the beginning.
+pub(crate) fn place(address: &str) -> String {
+    let known = SCHEMES
+        .iter()
+        .find(|scheme| address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    let rest = address.get(known.map_or(0, |scheme| scheme.len())..).unwrap_or_default();
+    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let behind = rest.get(host..).unwrap_or_default().trim_end_matches('/');
+    let (host, most) = (rest.get(..host).unwrap_or_default(), MOST_BEHIND);
+    match behind.char_indices().nth(most) {
+        Some((at, _)) => format!("{host}{}…", behind.get(..at).unwrap_or_default()),
+        None => format!("{host}{behind}"),
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +92,21 @@ mod tests {
             ("bank.com@evil.com", "https://bank.com@evil.com/x", false),
         ] {
             assert_eq!(says_where(shown, url), says, "{shown} {url}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_always_whole() {
+        let long = format!("https://bank.com.{}evil.com/{}", "a".repeat(90), "p".repeat(90));
+        let shown = format!("bank.com.{}evil.com/{}…", "a".repeat(90), "p".repeat(39));
+        for (url, shown) in [
+            ("https://example.com/", "example.com"),
+            ("HTTP://example.com/a?b#c", "example.com/a?b#c"),
+            ("https://bank.com@evil.com/x", "bank.com@evil.com/x"),
+            ("mailto:a@example.com", "a@example.com"),
+            (long.as_str(), shown.as_str()),
+        ] {
+            assert_eq!(place(url), shown, "{url}");
         }
     }
 }

@@ -16,6 +16,7 @@ mod starts;
 
 use crate::{Line, Look};
 use blocks::Blocks;
+pub(crate) use flow::is_break;
 
 /// Bytes of one line; a longer one is cut there.
 const LONGEST_LINE: usize = 16 * 1024;

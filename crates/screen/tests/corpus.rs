@@ -4,8 +4,14 @@
 
 #[path = "corpus/guard.rs"]
 mod guard;
+#[path = "corpus/page.rs"]
+mod page;
+#[path = "corpus/places.rs"]
+mod places;
 #[path = "corpus/sequences.rs"]
 mod sequences;
+#[path = "corpus/strict.rs"]
+mod strict;
 
 use std::collections::HashSet;
 
@@ -13,6 +19,7 @@ use converse_screen::{
     Line, Live, Look, Size, Stream, Table, Tone, broken, is_unsafe, markdown, safe, safe_line, wrapped,
 };
 use guard::{Manner, foreign};
+use places::PLACES;
 use sequences::{Sequence, sequences};
 
 /// Styled with everything there is, and not at all.
@@ -115,26 +122,9 @@ fn however_it_is_cut_markdown_shows_it() {
 
 #[test]
 fn it_is_nothing_but_text_wherever_it_stands_in_markdown() {
-    type Around = fn(&str) -> String;
-    let places: [(&str, Around); 14] = [
-        ("a heading", |evil| format!("# {evil}\n\ntext")),
-        ("an item", |evil| format!("- a\n  - {evil}\n")),
-        ("a quotation", |evil| format!("> {evil}\n")),
-        ("a cell", |evil| format!("| {evil} | b |\n| --- | :-: |\n| c | {evil} |\n")),
-        ("code in a line", |evil| format!("`{evil}`")),
-        ("code", |evil| format!("```rust\nlet x = \"{evil}\"; // {evil}\n```\n")),
-        ("what stands behind a fence", |evil| format!("```{evil}\nx\n```\n")),
-        ("indented code", |evil| format!("    {evil}\n")),
-        ("a link's words", |evil| format!("[{evil}](https://example.com)")),
-        ("a link's address", |evil| format!("[x](https://example.com/{evil})")),
-        ("a link's address in brackets", |evil| format!("[x](<https://example.com/{evil}>)")),
-        ("a link's title", |evil| format!("[x](https://example.com '{evil}')")),
-        ("a picture's words", |evil| format!("![{evil}](https://example.com/x.png)")),
-        ("an autolink", |evil| format!("<https://example.com/{evil}>")),
-    ];
     for sequence in sequences().iter().filter(|one| one.bytes.len() < 1000) {
         let evil = String::from_utf8_lossy(&sequence.bytes);
-        for (place, made) in &places {
+        for (place, made) in PLACES {
             for (look, manner) in looks() {
                 for line in markdown(&made(&evil), &look) {
                     let wrong = foreign(line.painted(&look).as_bytes(), manner);

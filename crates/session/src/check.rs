@@ -19,6 +19,8 @@ use crate::{Loaded, Metadata, SessionError, Store, digests, files, journal, meta
 /// In the metadata of a damaged session: the one that what could be read of it is in.
 pub(crate) const SAVED: &str = "saved_as";
 
+const HOLLOW: &str = "it holds nothing: it was interrupted when it was created; `gc --empty` removes it";
+
 /// One thing that is not as it should be.
 #[derive(Debug)]
 pub enum Fault {
@@ -43,7 +45,6 @@ impl Fault {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unreadable(SessionError::Newer { .. }) => "newer",
-            Self::Unreadable(SessionError::Empty { .. }) => "empty",
             Self::Unreadable(_) => "unreadable",
             Self::Unmended(_) => "unmended",
             Self::Missing(_) => "missing_content",
@@ -105,6 +106,8 @@ impl Store {
             }
             // Whoever has just begun it has not written yet.
             Err(SessionError::Empty { .. }) if in_use => {}
+            // It never held anything: nothing is lost, and nothing to be mended.
+            Err(SessionError::Empty { .. }) => notes.push(HOLLOW.to_owned()),
             Err(error @ SessionError::Corrupt { .. }) if saved_as.is_some() => notes.push(error.to_string()),
             Err(error) => faults.push(Fault::Unreadable(error)),
         }

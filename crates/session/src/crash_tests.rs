@@ -40,7 +40,7 @@ fn reply(turn: u64, calls: &[usize]) -> Vec<Body> {
     let mut bodies = vec![Canister::Assistant(first).into()];
     bodies.extend(ids.iter().map(|id| invocation(id).into()));
     let usage = Usage { output: Some(2), ..Usage::default() };
-    bodies.push(Body::Used { usage, cost: Some(Cost(3)), model: "m".into() });
+    bodies.push(Body::Used { usage, cost: Some(Cost(3)), model: "m".into(), provider: None });
     bodies
 }
 
@@ -63,12 +63,10 @@ fn result(turn: u64, index: usize) -> Body {
 fn story() -> Vec<Body> {
     let header = Header::new("p", NOW);
     let later = json!({ "type": "starred", "to": 1 });
+    let settings = json!({ "type": "settings", "settings": { "a": 1 } });
     let user = |text: &str| Body::from(Canister::User(User::text(text)));
     [
-        vec![
-            Body::Opened(header),
-            Body::Settings { settings: [("a".into(), 1.into())].into_iter().collect() },
-        ],
+        vec![Body::Opened(header), Body::Other(settings.as_object().unwrap().clone())],
         vec![user("hello")],
         reply(1, &[0, 1, 2]),
         vec![decided(1, 0), decided(1, 1), started(1, 1), started(1, 0), result(1, 0), result(1, 1)],
@@ -183,7 +181,6 @@ fn a_finished_story_needs_no_repair_and_keeps_its_native_forms() {
     assert_eq!(loaded.repairs, []);
     assert!(loaded.amendments().is_empty());
     assert_eq!((loaded.usage.output, loaded.cost, loaded.decisions.len()), (Some(8), Cost(12), 4));
-    assert_eq!(loaded.settings["a"], 1);
     let natives = loaded.transcript.as_slice().iter();
     let natives = natives.filter(|c| matches!(c, Canister::Assistant(a) if a.native.is_some()));
     assert_eq!(natives.count(), 4);

@@ -46,37 +46,29 @@ pub enum Body {
         /// `None`: the price is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
+        /// As the provider names it.
         model: String,
+        /// Who served it. `None` in lines of versions that did not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider: Option<String>,
     },
-    /// How the conversation is led from here on: the model and other names and values of the caller.
-    Settings { settings: Map<String, Value> },
     /// The reply was cut while it was being saved: its native form must not be replayed.
     Incomplete { turn: TurnId },
     /// Models are shown this from here on instead of the beginning of the conversation.
     Condensed { condensed: Condensed },
     /// The conversation is as it was after line `to`, an earlier one: what stands between is kept, and is no part of it
     /// any more, unless a later line goes back to one of those. Numbers of turns that are no part of it may be used
-    /// again. What replies took stays counted, and settings stay. The first line can be gone back to.
+    /// again. What replies took stays counted. The first line can be gone back to.
     Rewound { to: u64 },
     /// For people.
     Note { text: String },
-    /// Of a later version: the line as it was, without `seq`, `at` and `sum`.
+    /// Of a later version, or `settings` of an earlier one: the line as it was, without `seq`, `at` and `sum`.
     #[serde(skip)]
     Other(Map<String, Value>),
 }
 
-pub(crate) const KNOWN: [&str; 10] = [
-    "opened",
-    "canister",
-    "decided",
-    "started",
-    "used",
-    "settings",
-    "incomplete",
-    "condensed",
-    "rewound",
-    "note",
-];
+pub(crate) const KNOWN: [&str; 9] =
+    ["opened", "canister", "decided", "started", "used", "incomplete", "condensed", "rewound", "note"];
 
 impl From<Canister> for Body {
     fn from(canister: Canister) -> Self {
@@ -218,7 +210,12 @@ mod tests {
             ),
             (json!({"type": "started", "id": "inv_1_0"}), "Started"),
             (json!({"type": "used", "usage": {"input": 3, "output": 5}, "cost": 12, "model": "m"}), "Used"),
-            (json!({"type": "settings", "settings": {"model": "openai/gpt-5"}}), "Settings"),
+            (
+                json!({"type": "used", "usage": {"input": 3, "output": 5}, "model": "m", "provider": "p"}),
+                "Used",
+            ),
+            // Nothing was ever made of it.
+            (json!({"type": "settings", "settings": {"model": "openai/gpt-5"}}), "Other"),
             (json!({"type": "incomplete", "turn": 1}), "Incomplete"),
             (
                 json!({"type": "condensed", "condensed": {"covers": 3, "summary": "so far", "model": "m"}}),

@@ -20,7 +20,7 @@ pub enum SessionError {
     #[error("`{}` is damaged at line {line}: {reason}", path.display())]
     Corrupt { path: PathBuf, line: u64, reason: String },
     /// Written by a later version; nothing was changed.
-    #[error("`{}` has format {format}, of a later version; this one reads up to {}", path.display(), crate::FORMAT)]
+    #[error("`{}` has format {format}, of a later version of converse; this one reads up to {}", path.display(), crate::FORMAT)]
     Newer { path: PathBuf, format: u64 },
     /// The process that created it ended before its first line was whole: there is nothing in it.
     #[error("`{}` holds nothing: it was interrupted when it was created", path.display())]

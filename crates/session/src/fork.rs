@@ -90,9 +90,6 @@ fn fill(session: &mut Session, loaded: &Loaded, upto: usize, now: Timestamp) -> 
     if let Some(condensed) = loaded.condensed.as_ref().filter(covers) {
         session.append(Body::Condensed { condensed: condensed.clone() }, at)?;
     }
-    if !loaded.settings.is_empty() {
-        session.append(Body::Settings { settings: loaded.settings.clone() }, at)?;
-    }
     // Behind the last reply: a reply that a journal ends in passes for one that was cut while being saved.
     session.append(Body::Note { text: "a fork".to_owned() }, now).map(drop)
 }

@@ -61,7 +61,7 @@ impl Lock {
         let mut file =
             files::private_file(&path, options.read(true).write(true).create(true).truncate(false))
                 .map_err(SessionError::io(&path))?;
-        match file.try_lock() {
+        match at_once(&file) {
             Ok(()) => {
                 still_there(&file, &path).map_err(SessionError::io(&path))?;
                 let mut lock = Self { file, path };
@@ -109,6 +109,19 @@ fn still_there(file: &File, path: &Path) -> io::Result<()> {
     same.then_some(()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
+/// A signal that comes meanwhile is no answer, as over a network it may be.
+fn at_once(file: &File) -> Result<(), TryLockError> {
+    let is_answer = |taken: &Result<(), TryLockError>| match taken {
+        Err(TryLockError::Error(error)) => error.kind() != io::ErrorKind::Interrupted,
+        _ => true,
+    };
+    let mut tries = std::iter::repeat_with(|| file.try_lock()).take(MOST_SIGNALS);
+    tries.find(is_answer).unwrap_or_else(|| Err(TryLockError::Error(io::ErrorKind::Interrupted.into())))
+}
+
+/// That come one after the other.
+const MOST_SIGNALS: usize = 100;
+
 /// For [`lock_within`]: others hold such a lock for a moment only.
 pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
@@ -117,7 +130,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 pub fn lock_within(file: &File, patience: Duration) -> io::Result<bool> {
     let began = Instant::now();
     loop {
-        match file.try_lock() {
+        match at_once(file) {
             Ok(()) => return Ok(true),
             Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(BETWEEN_TRIES),
             Err(TryLockError::WouldBlock) => return Ok(false),

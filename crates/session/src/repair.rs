@@ -13,7 +13,6 @@ use converse_canister::{
     Canister, Condensed, Cost, Decision, InvocationId, InvocationResult, Outcome, Transcript, TurnId, Usage,
 };
 use jiff::Timestamp;
-use serde_json::{Map, Value};
 
 use crate::course::{Course, unfinished_reply};
 use crate::scan::{Damage, Scan};
@@ -40,8 +39,6 @@ pub struct Loaded {
     pub paid: Cost,
     /// Invocations of the transcript that were started, as this journal says: one of a fork says it of none.
     pub started: HashSet<InvocationId>,
-    /// Each name with the last value it was given.
-    pub settings: Map<String, Value>,
     /// What models are shown instead of the beginning: the last one that was said and still holds.
     pub condensed: Option<Condensed>,
     /// Where each canister of the transcript stands in the journal. Those that a repair added stand where it writes them.
@@ -123,7 +120,6 @@ impl Loaded {
             unpriced: false,
             paid: Cost::default(),
             started: HashSet::new(),
-            settings: Map::new(),
             condensed: None,
             places: Vec::new(),
             repairs: Vec::new(),
@@ -181,7 +177,6 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
                 loaded.unpriced |= cost.is_none();
                 loaded.cost = loaded.cost.plus(cost.unwrap_or_default());
             }
-            Body::Settings { settings } => loaded.settings.extend(settings),
             _ if !live => {}
             Body::Canister { canister } => {
                 let canister = without_native(canister, &incomplete);

@@ -148,6 +148,7 @@ mod tests {
         let user = |text: &str| Canister::User(User::text(text)).into();
         let id = InvocationId::of(TurnId(1), 0);
         let used = || Body::Used {
+            provider: None,
             usage: Usage { input: Some(3), output: Some(4), ..Usage::default() },
             cost: Some(Cost(5)),
             model: "m".into(),

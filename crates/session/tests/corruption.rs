@@ -136,7 +136,7 @@ fn tell(store: &Store) -> Uuid {
                 seal: None,
             })
             .into(),
-            Body::Used { usage, cost: Some(Cost(1)), model: "m".into() },
+            Body::Used { usage, cost: Some(Cost(1)), model: "m".into(), provider: None },
             Body::Decided { id: call.clone(), decision: Decision::Allow { rule: "r".into() } },
             Body::Started { id: call.clone() },
             Canister::Result(InvocationResult::new(call, Outcome::Success, "done")).into(),

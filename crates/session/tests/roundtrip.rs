@@ -122,10 +122,11 @@ fn body() -> impl Strategy<Value = Body> {
             Body::Decided { id, decision: Decision::AllowEdited { arguments } }
         }),
         id().prop_map(|id| Body::Started { id }),
-        (any::<u64>(), cost(), any::<String>()).prop_map(|(input, cost, model)| {
-            Body::Used { usage: Usage { input: Some(input), ..Usage::default() }, cost, model }
-        }),
-        map(value()).prop_map(|settings| Body::Settings { settings }),
+        (any::<u64>(), cost(), any::<String>(), prop::option::of(any::<String>())).prop_map(
+            |(input, cost, model, provider)| {
+                Body::Used { usage: Usage { input: Some(input), ..Usage::default() }, cost, model, provider }
+            }
+        ),
         any::<u64>().prop_map(|turn| Body::Incomplete { turn: TurnId(turn) }),
         (any::<usize>(), any::<String>()).prop_map(|(covers, summary)| Body::Condensed {
             condensed: Condensed { covers, summary, model: "m".into() }

@@ -131,9 +131,10 @@ fn damage_and_later_formats_are_left_byte_for_byte() {
     let lost: String =
         whole.lines().enumerate().filter(|(n, _)| *n != 2).map(|(_, l)| format!("{l}\n")).collect();
     let (first, rest) = whole.split_once('\n').unwrap();
-    // A later version may write in another way. What names a later one and has a wrong sum is damage.
+    // A later version may write in another way. What names a later one, and has our sum but for that, is damage.
     let (unsealed, _) = first.split_once(",\"sum\"").unwrap();
     let newer = format!("{}}}\n{rest}", unsealed.replace("\"format\":2", "\"format\":3"));
+    let guarded = newer.replacen("}\n", ",\"sum\":\"0badc0de\"}\n", 1);
     let changed = whole.replacen("\"format\":2", "\"format\":3", 1);
     let older = whole.replacen("\"format\":2", "\"format\":1", 1);
     let word = whole.replace("two", "tow");
@@ -142,6 +143,7 @@ fn damage_and_later_formats_are_left_byte_for_byte() {
         (word, "damaged at line 3: its sum does not fit"),
         (lost, "`seq` is 4, not 3"),
         (newer, "format 3"),
+        (guarded, "format 3"),
         (changed, "damaged at line 1"),
         (older, "damaged at line 1"),
     ] {

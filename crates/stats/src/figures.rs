@@ -30,7 +30,7 @@ pub struct Figures {
     pub spent: Spent,
     pub calls: Calls,
     pub days: BTreeMap<Date, Day>,
-    /// By the name that the provider gives the model.
+    /// By `provider/model`; by the model's name alone where the journal does not say who served it.
     pub models: BTreeMap<String, Model>,
     /// By `ensemble.invoker`; a tool that a model invented by what it wrote.
     pub tools: BTreeMap<String, Tool>,

@@ -56,8 +56,12 @@ impl Folding {
         self.wanted.since.is_none_or(|since| since <= date).then_some(date)
     }
 
+    /// Its provider need not be named.
     pub(crate) fn wants_model(&self, model: Option<&str>) -> bool {
-        self.wanted.model.as_ref().is_none_or(|wanted| model.is_some_and(|model| wanted.matches(model)))
+        let Some(wanted) = &self.wanted.model else { return true };
+        let Some(model) = model else { return false };
+        let alone = model.split_once('/').map(|(_, model)| model);
+        wanted.matches(model) || alone.is_some_and(|model| wanted.matches(model))
     }
 
     pub(crate) fn wants_tool(&self, tool: &str) -> bool {

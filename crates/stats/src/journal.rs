@@ -79,7 +79,9 @@ impl<'f> Journal<'f> {
                     open.started = Some(at);
                 }
             }
-            Body::Used { usage, cost, model } => self.used(at, &usage, cost, &model),
+            Body::Used { usage, cost, model, provider } => {
+                self.used(at, &usage, cost, &full(provider.as_deref(), &model));
+            }
             _ => {}
         }
         if !self.reply.began {
@@ -206,6 +208,14 @@ impl<'f> Journal<'f> {
             day.sessions += 1;
         }
         Some(date)
+    }
+}
+
+/// `provider/model`, or the model alone where nobody said who served it.
+fn full(provider: Option<&str>, model: &str) -> String {
+    match provider {
+        Some(provider) if provider != model => format!("{provider}/{model}"),
+        _ => model.to_owned(),
     }
 }
 

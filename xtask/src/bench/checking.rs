@@ -54,10 +54,10 @@ mod tests {
     #[test]
     fn everything_must_have_been_read() {
         for (said, good) in [
-            ("202 ensemble(s) with 1005 tool(s) are sound; 0 finding(s)\n", true),
-            ("202 ensemble(s) with 1005 tool(s) are sound; 1 finding(s)\n", false),
-            ("199 ensemble(s) with 1005 tool(s) are sound; 0 finding(s)\n", false),
-            ("202 ensemble(s) with 999 tool(s) are sound; 0 finding(s)\n", false),
+            ("202 ensembles with 1005 tools are sound; 0 findings\n", true),
+            ("202 ensembles with 1005 tools are sound; 1 finding\n", false),
+            ("199 ensembles with 1005 tools are sound; 0 findings\n", false),
+            ("202 ensembles with 999 tools are sound; 0 findings\n", false),
             ("", false),
         ] {
             let (cpu, wall, stdout) = (Duration::ZERO, Duration::ZERO, said.as_bytes().to_vec());

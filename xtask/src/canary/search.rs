@@ -4,22 +4,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::needles::{Needle, needles};
+use super::needles::Needle;
+use super::tokens;
 use crate::Result;
 
 /// Around a key, so that it is known whose words it stands in.
 const AROUND: usize = 100;
-
-/// Where tests have a person or a model say a key, or a server a word like one: such words are kept and answered as they are.
-const SAID: [&str; 5] = [
-    "what is sk-canary-0123456789abcdef?",
-    "\"role\":\"supervisor\",\"text\":\"sk-canary-0123456789abcdef\"",
-    "It is sk-canary-0123456789abcdef, and my-canary-token-42",
-    "the key is sk-canary-0123456789abcdef",
-    "{\"session\":\"canary-0123456789\"}",
-];
-/// The one place that has to hold secrets of clients, for its owner's eyes.
-const TOKENS: &str = "/home/.local/share/converse/tokens/";
 
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -27,6 +17,8 @@ pub(super) struct Found {
     pub(super) bytes: u64,
     /// Files that are still as a test wrote them, with a key.
     pub(super) own: usize,
+    /// Grants of servers, with tokens.
+    pub(super) grants: usize,
     pub(super) leaks: Vec<Leak>,
 }
 
@@ -37,25 +29,23 @@ pub(super) struct Leak {
     pub(super) around: String,
 }
 
-/// Everything below the directory, but the record of what the tests wrote themselves.
-pub(super) fn all(directory: &Path) -> Result<Found> {
+/// Everything below the directory, but the record of what the tests wrote themselves, and what is looked at apart.
+pub(super) fn all(directory: &Path, needles: &[Needle], apart: &Path) -> Result<Found> {
     let written = written(&directory.join("written"))?;
-    let (mut found, needles) = (Found::default(), needles());
+    let mut found = Found::default();
     for file in files(directory)? {
-        if file.starts_with(directory.join("written")) {
+        if file.starts_with(directory.join("written")) || file == apart {
             continue;
         }
         let Ok(bytes) = fs::read(&file) else { continue };
         found.files += 1;
         found.bytes += bytes.len() as u64;
-        let name = file.to_string_lossy().into_owned();
-        if name.contains(TOKENS) {
-            continue;
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some(rest) = tokens::without(&file, &text) {
+            found.grants += 1;
+            text = rest;
         }
-        let text = format!("{name}\n{}", String::from_utf8_lossy(&bytes));
-        let text = SAID
-            .iter()
-            .fold(text, |text, said| if text.contains(said) { text.replace(said, "") } else { text });
+        let text = format!("{}\n{text}", file.display());
         let leaks: Vec<Leak> = needles.iter().filter_map(|needle| leak(&file, &text, needle)).collect();
         if leaks.is_empty() {
             continue;
@@ -110,6 +100,7 @@ fn files(below: &Path) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::needles::needles;
     use super::*;
 
     #[test]
@@ -129,9 +120,10 @@ mod tests {
         }
         write("homes/a/changed", changed);
         write("stdout/1", "nothing to see");
+        write("trace", "canary-0123456789");
         write("stderr/1", "header: Y2FuYXJ5LTAxMjM0NTY3ODl5");
         write("homes/sk-canary-0123456789abcdef", "");
-        let found = all(directory.path()).unwrap();
+        let found = all(directory.path(), &needles(), &directory.path().join("trace")).unwrap();
         let mut leaks: Vec<_> = found
             .leaks
             .iter()

@@ -90,7 +90,7 @@ impl<'a> Tour<'a> {
         let first = self.converse(&["ensembles", "check", "--connect", &ensembles])?;
         let era = met(self.server.era, &first);
         let tools = self.server.tools.len();
-        let survey = [format!("{name}: "), format!("({})", era.word()), format!("{tools} tool(s)")].map(says);
+        let survey = [format!("{name}: "), format!("({})", era.word()), format!("{tools} tool")].map(says);
         let legacy = era == Era::Legacy;
         let wire = self.opened(Opening { discovers: true, initializes: legacy });
         let asked = wire.is_none();

@@ -3,17 +3,20 @@
 mod answers;
 mod editing;
 mod memory;
+mod pattern;
+mod proposals;
 mod question;
 mod reading;
 mod several;
 mod shown;
 mod together;
+mod typed;
 mod visible;
 
 use std::sync::Arc;
 
 use converse_canister::Decision;
-use converse_config::Permission;
+use converse_config::{Permission, Varying};
 use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
@@ -115,7 +118,13 @@ impl TerminalApprover {
                 Some(Answer::View) => text = self.question(now, &mut choices, Much::All),
                 Some(Answer::No(comment)) => return deny(comment),
                 Some(Answer::Yes) => return edited.map_or_else(allow, with_edited),
-                Some(Answer::Further(reach)) => return self.further(asked.pending, reach),
+                Some(Answer::Further(Reach::Pattern)) => match self.patterned(asked.pending).await {
+                    Some(varying) => return self.further(asked.pending, Reach::Pattern, varying),
+                    None => text = self.question(asked, &mut choices, Much::First),
+                },
+                Some(Answer::Further(reach)) => {
+                    return self.further(asked.pending, reach, Varying::new());
+                }
                 Some(Answer::Edit) if edits == MOST_EDITS => return deny(None),
                 Some(Answer::Edit) => {
                     edits += 1;
@@ -158,9 +167,9 @@ impl TerminalApprover {
     }
 
     /// What cannot be kept is a yes all the same.
-    fn further(&self, pending: &Pending, reach: Reach) -> Decision {
+    fn further(&self, pending: &Pending, reach: Reach, varying: Varying) -> Decision {
         let Some(memory) = &self.memory else { return allow() };
-        match memory.remember(pending, reach, World::now().to_string()) {
+        match memory.remember(pending, reach, varying, World::now().to_string()) {
             Ok(pattern) => Decision::Remember { pattern },
             Err(why) => {
                 let why = memory.redactor.clean(&why);

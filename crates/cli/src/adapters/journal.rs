@@ -126,10 +126,11 @@ impl Sink for JournalSink {
                 let bodies = invocations.iter().map(|invocation| Body::Started { id: invocation.id.clone() });
                 self.append(bodies, true)
             }
-            Event::Used { usage, cost, model, .. } => {
+            Event::Used { usage, cost, model, provider, .. } => {
                 // Whoever says again what was said is paid nothing.
                 let cost = if self.tape.answers_for_models() { Some(Cost(0)) } else { *cost };
-                self.append([Body::Used { usage: *usage, cost, model: (*model).to_owned() }], false)
+                let (model, provider) = ((*model).to_owned(), Some((*provider).to_owned()));
+                self.append([Body::Used { usage: *usage, cost, model, provider }], false)
             }
             Event::Committed { .. } => self.append([], true),
             _ => Ok(()),

@@ -15,41 +15,56 @@ pub(crate) fn init(verbose: u8, redactor: Redactor) {
         2 => "debug",
         _ => "trace",
     };
+    begin(level, Redacting { redactor, to: io::stderr });
+}
+
+/// Everything into a file, for tests that look at stderr or have a screen of their own.
+#[cfg(feature = "test-fakes")]
+pub(crate) fn keep(directory: &str, redactor: Redactor) -> io::Result<()> {
+    let file = std::path::Path::new(directory).join(std::process::id().to_string());
+    let file = std::sync::Arc::new(std::fs::OpenOptions::new().create(true).append(true).open(file)?);
+    begin("trace", Redacting { redactor, to: move || std::sync::Arc::clone(&file) });
+    Ok(())
+}
+
+fn begin<W: Write, F: Fn() -> W + Send + Sync + 'static>(level: &str, writer: Redacting<F>) {
     // A second initialisation (in tests) keeps the first one.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(level))
         .with_ansi(false)
-        .with_writer(Redacting { redactor })
+        .with_writer(writer)
         .try_init();
 }
 
-struct Redacting {
+struct Redacting<F> {
     redactor: Redactor,
+    to: F,
 }
 
-impl<'a> MakeWriter<'a> for Redacting {
-    type Writer = Line<'a>;
+impl<'a, W: Write, F: Fn() -> W> MakeWriter<'a> for Redacting<F> {
+    type Writer = Line<'a, W>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line { redactor: &self.redactor }
+    fn make_writer(&'a self) -> Line<'a, W> {
+        Line { redactor: &self.redactor, to: (self.to)() }
     }
 }
 
 /// One event; the subscriber hands it over in one piece.
-struct Line<'a> {
+struct Line<'a, W> {
     redactor: &'a Redactor,
+    to: W,
 }
 
-impl Write for Line<'_> {
+impl<W: Write> Write for Line<'_, W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(buffer);
         let clean = self.redactor.clean(&text);
         let clean = crate::render::safe::safe(&clean);
-        io::stderr().write_all(clean.as_bytes())?;
+        self.to.write_all(clean.as_bytes())?;
         Ok(buffer.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        self.to.flush()
     }
 }

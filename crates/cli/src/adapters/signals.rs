@@ -16,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::{Failure, Kind};
 
 mod attention;
+mod stopping;
 
 pub(crate) use attention::{Attention, attend};
+pub(crate) use stopping::at_stopping;
 
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.
@@ -55,6 +57,13 @@ impl Interrupt {
             leave(Kind::Limit.exit_code());
         });
     }
+}
+
+/// A file that may not grow any more (`ulimit -f`) is a write that fails, and that is told; by default it is a signal
+/// that ends the program. It is heard and not ignored: what is ignored would be so in each program that we become.
+pub(crate) fn outlive_limits_of_files() {
+    // Where it cannot be heard, all is as it was.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// Watches from now on.
@@ -113,6 +122,8 @@ struct Signals {
     interrupt: Signal,
     quit: Signal,
     terminate: Signal,
+    /// Heard by those who draw; by default it stops the program.
+    stop: Option<Signal>,
 }
 
 impl Signals {
@@ -122,16 +133,21 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
+            stop: None,
         })
     }
 
-    /// The number of the next one.
+    /// The number of the next one that ends or breaks off something.
     async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.hangup.recv() => 1,
-            _ = self.interrupt.recv() => 2,
-            _ = self.quit.recv() => 3,
-            _ = self.terminate.recv() => 15,
+        loop {
+            tokio::select! {
+                _ = self.hangup.recv() => return 1,
+                _ = self.interrupt.recv() => return 2,
+                _ = self.quit.recv() => return 3,
+                _ = self.terminate.recv() => return 15,
+                () = stopping::next(&mut self.stop) => {}
+            }
+            stopping::stops().await;
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct CheckArgs {
     /// How the findings are written
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, conflicts_with = "json")]
     pub(crate) format: ReportFormat,
-    /// Directories to check instead of those that would be used
+    /// Directories to check instead of those that would be used; with `ensembles` goes the `converse.toml` beside it
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]

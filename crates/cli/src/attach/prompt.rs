@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use converse_canister::Content;
+use converse_config::nearest;
 use converse_ensemble::Artefacts;
 use converse_mcp::{McpConnection, OfferError, Prompt, PromptArgument, PromptMessage, Reference, Speaker};
 
@@ -14,7 +15,6 @@ use super::opening::says_something;
 use super::suggested::suggested;
 use crate::adapters::secrets::Redactor;
 use crate::failure::{Failure, Kind};
-use crate::names::nearest;
 
 /// A prompt as the user asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

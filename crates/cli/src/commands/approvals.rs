@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use converse_canister::canonical;
-use converse_config::Approval;
-use serde_json::{Value, json};
+use converse_config::{Approval, Vary};
+use serde_json::{Map, Value, json};
 
 use crate::approvals::Approvals as Store;
 use crate::args::Approvals;
@@ -52,8 +52,9 @@ fn row(approval: &Approval, number: usize) -> Value {
     json!({
         "number": number,
         "tool": approval.tool,
-        // Null: whatever they are.
+        // Null: whatever they are. Those that vary are not among them.
         "arguments": approval.arguments,
+        "where": approval.varying.iter().map(|(name, vary)| (name.clone(), Value::from(vary.text()))).collect::<Map<_, _>>(),
         "definition": approval.definition.to_string(),
         "connection": approval.connection.to_string(),
         "project": approval.project,
@@ -62,13 +63,22 @@ fn row(approval: &Approval, number: usize) -> Value {
 }
 
 fn cells(approval: &Approval, number: usize) -> Vec<String> {
-    let arguments = approval.arguments.as_ref();
-    let arguments = arguments.map_or("any".to_owned(), |object| canonical(&Value::Object(object.clone())));
     let definition: String = approval.definition.to_string().chars().take(SHOWN).collect();
     let place = approval.project.clone().unwrap_or_else(|| "everywhere".to_owned());
     // To the second.
     let at = approval.at.split('.').next().unwrap_or_default().to_owned();
-    vec![number.to_string(), approval.tool.clone(), at, place, definition, arguments]
+    vec![number.to_string(), approval.tool.clone(), at, place, definition, arguments(approval)]
+}
+
+/// Those that vary first: the others may be long.
+fn arguments(approval: &Approval) -> String {
+    let Some(fixed) = &approval.arguments else { return "any".to_owned() };
+    let pair = |(name, vary): (&String, &Vary)| format!("{name}={}", vary.text());
+    let mut parts: Vec<String> = approval.varying.iter().map(pair).collect();
+    if parts.is_empty() || !fixed.is_empty() {
+        parts.push(canonical(&Value::Object(fixed.clone())));
+    }
+    parts.join(", ")
 }
 
 fn revoke(store: &Store, numbers: &BTreeSet<usize>) -> Result<(), Failure> {

@@ -29,7 +29,7 @@ use crate::render::jsonl::JsonlRenderer;
 use crate::render::{End, Renderer as _};
 use crate::settings::{self, Files, Settings};
 use crate::stdin::{self, Bounds};
-use crate::turn::ending;
+use crate::turn::{ending, keys};
 use crate::world::World;
 
 use conversation::Sessions;
@@ -114,6 +114,9 @@ impl Run<'_> {
             self.manners.note(&format!("note: {remark}"));
         }
         let candidates = self.candidates(&files)?;
+        let is_kept = candidates.iter().any(Candidate::is_kept);
+        let told = keys::told(&prompt.text, is_kept, self.manners, self.world);
+        self.manners.warn_all(told.filter(|_| !self.only_looks()));
         let said = self.said(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
         let said = asked.into_iter().fold(said, Said::asking);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::args::DoctorArgs;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
+use crate::render::counted::they_are;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::table::table;
 use crate::settings::Files;
@@ -23,7 +24,9 @@ use crate::world::World;
 use finding::{Finding, Section, State};
 
 pub(crate) fn run(args: &DoctorArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
-    let files = Files::read(world).checked().map(|(plan, _)| plan);
+    let files = Files::read(world);
+    let of_settings = settings::look(world, &files);
+    let files = files.checked().map(|(plan, _)| plan);
     let ensembles = ensembles::Ensembles::of(world);
     if let Ok(plan) = &files {
         manners.redactor.learn(crate::model::keys(plan, world)?);
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &DoctorArgs, manners: &Manners, world: &World) -> Result
     let sections: Vec<Section> = [
         ("program", program()),
         ("directories", directories::look(world)),
-        ("settings", settings::look(world, files.as_ref().err())),
+        ("settings", of_settings),
         ("model", model::look(world, files.as_ref().ok())),
         ("providers", providers::look(world, files.as_ref().ok(), args.offline)),
         ("ensembles", ensembles.look(world)),
@@ -52,7 +55,11 @@ pub(crate) fn run(args: &DoctorArgs, manners: &Manners, world: &World) -> Result
     }
     match broken {
         0 => Ok(()),
-        _ => Err(Failure::new(Kind::Configuration, "doctor", format!("{broken} thing(s) are broken here"))),
+        _ => Err(Failure::new(
+            Kind::Configuration,
+            "doctor",
+            format!("{} broken here", they_are(broken, "thing")),
+        )),
     }
 }
 

@@ -17,6 +17,7 @@ mod placing;
 mod schema;
 mod show;
 mod survey;
+mod taken;
 mod test;
 mod trust;
 

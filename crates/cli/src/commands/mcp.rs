@@ -19,6 +19,7 @@ use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
 use crate::manners::Manners;
 use crate::model;
+use crate::render::counted::counted;
 use crate::render::output::{write_json, write_stdout};
 use crate::settings::{Files, rules};
 use crate::wiring::{Connected, Wiring};
@@ -69,7 +70,7 @@ impl Probe<'_> {
         match found.calls.iter().filter(|call| call.is_amiss(self.wanted.is_all())).count() {
             0 => Ok(()),
             amiss => {
-                let message = format!("{amiss} of {} call(s) did not succeed", found.calls.len());
+                let message = format!("{amiss} of {} did not succeed", counted(found.calls.len(), "call"));
                 Err(Failure::new(Kind::Ensemble, "call", message))
             }
         }

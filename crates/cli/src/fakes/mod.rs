@@ -13,6 +13,9 @@ use converse_ensemble::{Answer, BuildError, Builtin, Context, Invocable, InvokeE
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
+use crate::adapters::secrets::Redactor;
+use crate::world::World;
+
 type Outcome = Result<Answer, InvokeError>;
 type Act = for<'a> fn(&'a Context, &'a Arguments) -> BoxFuture<'a, Outcome>;
 
@@ -40,7 +43,7 @@ pub(crate) static FAKES: &[Builtin] = &[
     fake!("test_echo", |_, arguments| async move { Ok(Answer::text(echo(arguments))) }.boxed()),
     fake!("test_word", |_, _| async { Ok(Answer::text("word")) }.boxed()),
     fake!("test_fail", |_, _| async { Ok(Answer::error("it failed on purpose")) }.boxed()),
-    fake!("test_panic", |_, _| async { crash() }.boxed()),
+    fake!("test_panic", |_, arguments| async move { crash(text(arguments)) }.boxed()),
     fake!("test_sleep", |context, _| {
         context.cancel.cancelled().map(|()| Err(InvokeError::Failed("woken".to_owned()))).boxed()
     }),
@@ -50,13 +53,30 @@ pub(crate) static FAKES: &[Builtin] = &[
 
 fn echo(arguments: &Arguments) -> String {
     let times = arguments.object.get("times").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let text = arguments.object.get("text").and_then(serde_json::Value::as_str).unwrap_or_default();
-    text.repeat(usize::try_from(times).unwrap_or(0))
+    text(arguments).repeat(usize::try_from(times).unwrap_or(0))
+}
+
+fn text(arguments: &Arguments) -> &str {
+    arguments.object.get("text").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
 #[allow(clippy::panic, reason = "that is what it is for")]
-fn crash() -> Outcome {
-    panic!("a tool panics on purpose")
+fn crash(text: &str) -> Outcome {
+    panic!("a tool panics on purpose: {text}")
+}
+
+/// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,
+/// which tells the variable that `CONVERSE_TEST_PANIC` names.
+#[allow(clippy::panic, reason = "that is what it is for")]
+pub(crate) fn watched(world: &World, verbose: u8, redactor: &Redactor) {
+    if let Some(directory) = world.var("CONVERSE_TEST_LOG").filter(|_| verbose == 0)
+        && let Err(error) = crate::adapters::log::keep(directory, redactor.clone())
+    {
+        server::complain(&format!("no log of a test: {error}"));
+    }
+    if let Some(name) = world.var("CONVERSE_TEST_PANIC") {
+        panic!("a bug on purpose, with {:?}", world.var(name));
+    }
 }
 
 static MEETING: AtomicI64 = AtomicI64::new(0);

@@ -1,7 +1,7 @@
 //! A provider as this run could reach it: its row, if it has one, under what the user's settings say.
 
 use converse_canister::ProviderName;
-use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
+use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault, nearest};
 use converse_provider::{AuthScheme, Dialect, Endpoint, Patch, ProviderRow, Quirks, ToolProtocol, row, rows};
 
 use http::header::HeaderName;
@@ -11,7 +11,6 @@ use super::said;
 use crate::adapters::credentials::{Credentials, SecretHeader};
 use crate::adapters::secrets::Secret;
 use crate::failure::{Failure, Kind};
-use crate::names::nearest;
 use crate::world::World;
 
 /// A provider and the way to it.

@@ -213,14 +213,14 @@ impl Sink for JsonlRenderer {
                     }
                 })
             }
-            Event::Warned(message) => self.write(Record::Warning { message }),
+            Event::Warned(message) | Event::Noted(message) => self.write(Record::Warning { message }),
             Event::Restarted(restart) => self.write(Record::Retry {
                 reason: restart.reason,
                 attempt: restart.attempt,
                 delay_ms: u64::try_from(restart.delay.as_millis()).unwrap_or(u64::MAX),
                 discard: restart.discard,
             }),
-            Event::Used { usage, cost, model, cut, instead } => {
+            Event::Used { usage, cost, model, cut, instead, .. } => {
                 *held(&self.instead)? = instead.map(str::to_owned);
                 let (usage, cost) = (*usage, cost.map(dollars));
                 self.write(Record::Usage { model, usage, cost, cut: *cut, instead: *instead })

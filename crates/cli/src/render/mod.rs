@@ -1,6 +1,7 @@
 //! What people and programs see: the answer on stdout, everything else on stderr.
 
 pub(crate) mod compare;
+pub(crate) mod counted;
 pub(crate) mod findings;
 pub(crate) mod json;
 pub(crate) mod jsonl;
@@ -12,6 +13,7 @@ pub(crate) mod safe {
     //! Text of others made harmless.
     pub(crate) use converse_screen::{is_unsafe, safe, safe_line};
 }
+pub(crate) mod signs;
 pub(crate) mod size;
 pub(crate) mod stats;
 pub(crate) mod table;

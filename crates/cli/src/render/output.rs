@@ -4,6 +4,7 @@
 //! run quietly, a failed write is a failure with its own exit code.
 
 use std::io::{self, ErrorKind, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_engine::SinkError;
 use serde_json::Value;
@@ -34,8 +35,29 @@ pub(crate) fn printable(json: &str) -> String {
     if json.chars().any(is_unsafe) { json.chars().map(shown).collect() } else { json.to_owned() }
 }
 
+/// Does the answer stand on a line of the terminal that is not ended? Where stderr is that terminal too, what it says
+/// begins on a line of its own.
+static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// To be told by whoever writes pieces of lines to the terminal that stderr is as well.
+pub(crate) fn set_line_open(open: bool) {
+    LINE_IS_OPEN.store(open, Ordering::Relaxed);
+}
+
+pub(crate) fn is_line_open() -> bool {
+    LINE_IS_OPEN.load(Ordering::Relaxed)
+}
+
+/// Before something is drawn on stderr.
+pub(crate) fn end_line() {
+    if LINE_IS_OPEN.swap(false, Ordering::Relaxed) {
+        let _ = io::stderr().lock().write_all(b"\n");
+    }
+}
+
 /// What cannot be said on stderr is not said; there is nowhere left to say so.
 pub(crate) fn write_stderr(text: &str) {
+    end_line();
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

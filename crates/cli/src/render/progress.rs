@@ -19,7 +19,7 @@ use converse_provider::Delta;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::adapters::secrets::Redactor;
-use crate::render::output::write_stderr;
+use crate::render::output::{end_line, write_stderr};
 use crate::render::result_text;
 use crate::render::safe::safe_line;
 use crate::render::thoughts::Thoughts;
@@ -160,6 +160,12 @@ impl Progress {
         }
     }
 
+    fn note(&self, message: &str) {
+        if !self.style.quiet {
+            self.say(format!("note: {}\n", self.labelled(&self.brief(message, 600))));
+        }
+    }
+
     /// Short enough for a line. Cleaned before it is cut: half a key is no less a secret.
     fn brief(&self, text: &str, most: usize) -> String {
         safe_line(&self.redactor.clean(text.trim()), most)
@@ -179,6 +185,7 @@ impl Progress {
         if !self.style.live {
             return None;
         }
+        end_line();
         let template = if self.style.colour {
             "{spinner:.cyan} {msg} {elapsed:.dim}"
         } else {
@@ -297,11 +304,9 @@ impl Sink for Progress {
             Event::Delta(Delta::Text(text)) => self.write(text),
             Event::Deciding(_) | Event::Done(_) => self.hush(),
             Event::Warned(message) => self.warn(message),
-            Event::Condensed { before, after, .. } if !self.style.quiet => {
-                let told =
-                    format!("the older part was summarised for the model: ~{before} → ~{after} tokens");
-                self.say(format!("note: {}\n", self.labelled(&told)));
-            }
+            Event::Noted(message) => self.note(message),
+            Event::Condensed { before, after, .. } => self
+                .note(&format!("the older part was summarised for the model: ~{before} → ~{after} tokens")),
             Event::Restarted(restart) => {
                 self.forget_thoughts();
                 let (reason, wait) = (self.brief(restart.reason, 160), short(restart.delay));

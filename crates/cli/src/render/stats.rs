@@ -1,5 +1,6 @@
 //! What was used, for people and for programs.
 
+mod cells;
 mod chart;
 mod html;
 mod json;

@@ -5,7 +5,8 @@ use converse_screen::{Line, width, wrapped};
 
 use crate::render::safe::safe_line;
 
-/// Longer cells are cut: a table is an overview. The last one has more room.
+/// On a terminal longer cells are cut: a table is an overview. The last one has more room. In a pipe, where a program
+/// looks for a path, all of it is there.
 const MOST: usize = 60;
 const MOST_LAST: usize = 200;
 /// With less room for its last column a row goes on below itself instead.
@@ -21,7 +22,11 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 
 /// `columns` of the terminal; 0: no limit.
 fn within(rows: &[Vec<String>], columns: usize) -> String {
-    let limit = |row: &[String], column: usize| if column + 1 == row.len() { MOST_LAST } else { MOST };
+    let limit = |row: &[String], column: usize| match columns {
+        0 => usize::MAX,
+        _ if column + 1 == row.len() => MOST_LAST,
+        _ => MOST,
+    };
     let cells = |row: &Vec<String>| {
         let row = row.iter().enumerate().map(|(column, cell)| safe_line(cell, limit(row, column)));
         row.collect::<Vec<String>>()

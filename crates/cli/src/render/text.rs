@@ -6,7 +6,7 @@ use converse_canister::Canister;
 use converse_engine::{Event, Sink, SinkError};
 use converse_provider::Delta;
 
-use crate::render::output::{printable, write_stdout};
+use crate::render::output::{is_line_open, printable, set_line_open, write_stdout};
 use crate::render::progress::Progress;
 use crate::render::safe::safe;
 use crate::render::{End, Renderer, held};
@@ -15,6 +15,8 @@ pub(crate) struct TextRenderer {
     progress: Arc<Progress>,
     /// A terminal can be told that what it shows is void; a pipe cannot.
     terminal: bool,
+    /// Stderr is a terminal as well: what it says ends a line that is open.
+    shared: bool,
     /// The answer is a value that is checked first: only that is written.
     checked: bool,
     state: Mutex<State>,
@@ -33,8 +35,9 @@ struct State {
 }
 
 impl TextRenderer {
-    pub(crate) fn new(progress: Arc<Progress>, terminal: bool, checked: bool) -> Self {
-        Self { progress, terminal, checked, state: Mutex::default() }
+    /// `stdout` and `stderr`: are they terminals?
+    pub(crate) fn new(progress: Arc<Progress>, stdout: bool, stderr: bool, checked: bool) -> Self {
+        Self { progress, terminal: stdout, shared: stdout && stderr, checked, state: Mutex::default() }
     }
 
     /// Nothing is written before it is final.
@@ -45,6 +48,17 @@ impl TextRenderer {
     fn with_state<T>(&self, act: impl FnOnce(&mut State) -> Result<T, SinkError>) -> Result<T, SinkError> {
         let mut state = held(&self.state)?;
         act(&mut state)
+    }
+
+    fn opened(&self, open: bool) {
+        if self.shared {
+            set_line_open(open);
+        }
+    }
+
+    /// Somebody else may have ended it meanwhile.
+    fn is_open(&self, state: &State) -> bool {
+        state.open_line && (!self.shared || is_line_open())
     }
 
     fn words(&self, text: &str) -> Result<(), SinkError> {
@@ -61,12 +75,14 @@ impl TextRenderer {
                 return Ok(());
             }
             if !state.shown && state.earlier {
-                text.insert_str(0, if state.open_line { "\n\n" } else { "\n" });
+                text.insert_str(0, if self.is_open(state) { "\n\n" } else { "\n" });
             }
             state.shown = true;
             state.open_line = true;
             // A pipe gets the very answer; a terminal must not be acted upon by it.
-            if terminal { write_stdout(&safe(&text)) } else { write_stdout(&text) }
+            if terminal { write_stdout(&safe(&text)) } else { write_stdout(&text) }?;
+            self.opened(true);
+            Ok(())
         })
     }
 
@@ -82,6 +98,7 @@ impl TextRenderer {
     fn take_back(&self) -> Result<(), SinkError> {
         self.with_state(|state| {
             let void = state.shown;
+            self.opened(false);
             *state = State { earlier: state.earlier, ..State::default() };
             if void && self.terminal { write_stdout("\n[stream cut, asking again]\n") } else { Ok(()) }
         })
@@ -107,8 +124,11 @@ impl Sink for TextRenderer {
 impl Renderer for TextRenderer {
     fn finish(&self, _: End<'_>) -> Result<(), SinkError> {
         self.progress.hush();
-        self.with_state(
-            |state| if std::mem::take(&mut state.open_line) { write_stdout("\n") } else { Ok(()) },
-        )
+        self.with_state(|state| {
+            let open = self.is_open(state);
+            state.open_line = false;
+            self.opened(false);
+            if open { write_stdout("\n") } else { Ok(()) }
+        })
     }
 }

@@ -12,7 +12,7 @@ use converse_canister::{Canister, Content, InvocationId, InvocationResult, Outco
 use converse_session::Document;
 use jiff::Timestamp;
 
-pub(crate) use html::{html, line_of};
+pub(crate) use html::html;
 pub(crate) use markdown::markdown;
 pub(crate) use text::{Look, text};
 

@@ -1,7 +1,7 @@
 //! How a sitting begins and ends: settings, the question of trust, connections, the session that goes on, a word of
 //! welcome; then the loop; then the last words.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use converse_config::SettingsPlan;
 use converse_editor::{Editor, Setup};
@@ -17,7 +17,7 @@ use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
 use crate::adapters::contents::Kept;
 use crate::adapters::sampler::Models;
-use crate::adapters::signals::{self, Attention, at_leaving};
+use crate::adapters::signals::{self, Attention, at_leaving, at_stopping};
 use crate::adapters::spent::Spent;
 use crate::adapters::tape::Tape;
 use crate::args::{ReplArgs, Talk};
@@ -27,6 +27,7 @@ use crate::commands::ensembles::asked_in_passing;
 use crate::failure::Failure;
 use crate::manners::Manners;
 use crate::model;
+use crate::render::counted::counted;
 use crate::render::progress::House;
 use crate::render::safe::safe;
 use crate::settings::{self, Files, Settings};
@@ -152,6 +153,7 @@ impl<'a> Beginning<'a> {
         let stage = Stage::new(manners, world, settings::shows_reasoning(&talk, &files));
         // Whatever is told from here on is told by the stage, which alone knows what the terminal shows.
         manners.progress.host(Arc::clone(&stage) as Arc<dyn House>);
+        at_stopping(Arc::downgrade(&stage) as Weak<dyn House>);
         let connected = stage.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
         let editor = match self.editor(&stage, &known, files.vi.unwrap_or(false), is_kept) {
@@ -239,14 +241,14 @@ impl Sitting<'_> {
         let tools = self.connected.roster.offer().declarations.len();
         let failed = match self.connected.failures.len() {
             0 => String::new(),
-            count => format!(" · {count} ensemble(s) failed: /ensembles"),
+            count => format!(" · {} failed: /ensembles", counted(count, "ensemble")),
         };
         let kept = if self.story.wanted { "" } else { " · not kept" };
         self.stage.note(&format!(
-            "converse {} · {} · {tools} {}{failed}{kept} · /help",
+            "converse {} · {} · {}{failed}{kept} · /help",
             env!("CARGO_PKG_VERSION"),
             self.settings.model.id,
-            if tools == 1 { "tool" } else { "tools" },
+            counted(tools, "tool"),
         ));
         self.understudy();
         if self.story.id.is_some() {

@@ -24,6 +24,7 @@ use crate::manners::Manners;
 use crate::render::safe::safe_line;
 use crate::routes::Wires;
 use crate::settings::Settings;
+use crate::turn::keys;
 use crate::wiring::Connected;
 use crate::world::World;
 
@@ -120,12 +121,13 @@ impl Sitting<'_> {
 
     /// What is shown and what is kept for lists is cleaned; the model and the journal get what was said.
     fn tells_of_key(&mut self, words: &str) {
-        let Some(key) = self.manners.redactor.found(words).filter(|_| !self.told_of_key) else { return };
-        self.told_of_key = true;
-        let named = self.world.env.iter().find(|(_, value)| value.trim() == key.expose());
-        let key = named.map_or("a key".to_owned(), |(name, _)| format!("the key in {name}"));
-        let session = if self.story.wanted { " and into the session" } else { "" };
-        self.manners.warn(&format!("warning: that looks like {key}; it goes to the model{session}"));
+        if self.told_of_key {
+            return;
+        }
+        if let Some(told) = keys::told(words, self.story.wanted, self.manners, self.world) {
+            self.told_of_key = true;
+            self.manners.warn(&told);
+        }
     }
 
     /// Words of the user, with the files that they mention and those that wait.
@@ -152,9 +154,7 @@ impl Sitting<'_> {
         if !attached.is_empty() {
             self.stage.note(&format!("attached: {}", safe_line(&attached, PATH)));
         }
-        // Until it is known that all of it can be said, nothing is taken away.
         let said = self.waiting.clone().and(mentioned)?;
-        self.waiting = Said::default();
         self.turn(Words::Said(Box::new(said))).await
     }
 

@@ -6,7 +6,7 @@
 mod rows;
 mod words;
 
-use crate::names::nearest;
+use converse_config::nearest;
 
 pub(crate) use rows::{ROWS, Row, Takes};
 pub(crate) use words::words;

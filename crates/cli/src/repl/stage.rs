@@ -38,7 +38,7 @@ pub(crate) use echo::restore_terminal;
 use frame::Frame;
 use scene::{Kind, Scene};
 use style::Style;
-pub(crate) use style::speaks_unicode;
+pub(crate) use style::{answers, speaks_unicode};
 use surface::{Surface, Terminal};
 pub(super) use words::grouped;
 

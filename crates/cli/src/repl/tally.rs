@@ -6,6 +6,7 @@ use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
 
+use crate::render::counted::counted;
 use crate::render::json::dollars;
 use crate::repl::stage::grouped;
 
@@ -46,6 +47,7 @@ impl Tally {
     pub(super) fn tokens(&self) -> String {
         let Sums { usage, replies, invocations, .. } = *self.sums();
         let count = |tokens: Option<u64>| tokens.map_or_else(|| "–".to_owned(), grouped);
+        let several = |count: u64, noun: &str| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
         let of = |what: Option<u64>, name: &str| what.map(|tokens| format!("{} {name}", grouped(tokens)));
         let parts = [
             of(usage.cache_read, "from a cache"),
@@ -55,9 +57,11 @@ impl Tally {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let parts = if parts.is_empty() { String::new() } else { format!("  ({})", parts.join(", ")) };
         format!(
-            "{} tokens in, {} out{parts}\nin this run: {replies} model call(s), {invocations} invocation(s)",
+            "{} tokens in, {} out{parts}\nin this run: {}, {}",
             count(usage.input),
             count(usage.output),
+            several(replies, "model call"),
+            several(invocations, "invocation"),
         )
     }
 
@@ -106,7 +110,8 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_said() {
         let tally = Tally::default();
-        let used = |usage, cost| Event::Used { usage, cost, model: "m", cut: false, instead: None };
+        let used =
+            |usage, cost| Event::Used { usage, cost, model: "m", provider: "p", cut: false, instead: None };
         let usage = |input, output| Usage { input: Some(input), output: Some(output), ..Usage::default() };
         tally.emit(&used(usage(10, 2), Some(Cost(1_500)))).unwrap();
         assert_eq!(tally.cost(), "0.001500 USD");
@@ -115,10 +120,6 @@ mod tests {
         assert!(tally.tokens().starts_with("15 tokens in, 3 out  (4 from a cache)\n"), "{}", tally.tokens());
         tally.clear();
         assert!(tally.tokens().starts_with("– tokens in, – out\n"), "{}", tally.tokens());
-        assert!(
-            tally.tokens().ends_with("in this run: 2 model call(s), 0 invocation(s)"),
-            "{}",
-            tally.tokens()
-        );
+        assert!(tally.tokens().ends_with("in this run: 2 model calls, 0 invocations"), "{}", tally.tokens());
     }
 }

@@ -17,8 +17,12 @@ use crate::adapters::signals::Interrupt;
 use crate::attach::{self, Said};
 use crate::failure::{Failure, Kind};
 use crate::render::progress::House as _;
+use crate::render::safe::safe_line;
 use crate::turn::{Asking, ending, opening, say};
 use crate::world::World;
+
+/// Characters of what waits.
+const ATTACHED: usize = 400;
 
 /// What a turn begins with.
 pub(super) enum Words {
@@ -33,6 +37,7 @@ impl Sitting<'_> {
         let attended = self.attention.to_turn();
         let stage = Arc::clone(&self.stage);
         let before = self.story.transcript.as_slice().len();
+        let takes_waiting = matches!(words, Words::Said(_));
         stage.breathe();
         stage.begin_turn();
         let answered = stage.during(self.answered(words, &attended.interrupt).boxed_local()).await;
@@ -40,6 +45,15 @@ impl Sitting<'_> {
         let broken = answered.as_ref().is_err_and(|failure| failure.kind == Kind::Signal(2));
         let empty = answered.is_ok() && self.story.says_nothing();
         let after = self.after_turn(answered);
+        // Only what was said is taken away: a server may give its part of it the next time.
+        if takes_waiting && is_said {
+            self.waiting = Said::default();
+        } else if takes_waiting && !self.waiting.sizes().is_empty() {
+            stage.note(&format!(
+                "still attached: {}; `/attach -` lets go of it",
+                safe_line(&self.waiting.sizes(), ATTACHED)
+            ));
+        }
         if empty {
             stage.note("the model answered nothing; `/retry` asks again");
         }
@@ -73,7 +87,12 @@ impl Sitting<'_> {
         match self.story.unanswered() {
             0 => {}
             count => self.stage.note(&format!(
-                "{count} unanswered question(s) go along with this one; `/undo {}` takes all of them back",
+                "{} along with this one; `/undo {}` takes all of them back",
+                if count == 1 {
+                    "1 unanswered question goes".to_owned()
+                } else {
+                    format!("{count} unanswered questions go")
+                },
                 count + 1
             )),
         }

@@ -5,6 +5,7 @@ use converse_engine::{Ending, Limit};
 use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
+use crate::render::safe::safe;
 
 pub(crate) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
     let limit = |message: String| Failure::new(Kind::Limit, "limit", message).resumable();
@@ -44,8 +45,9 @@ pub(crate) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failu
             let message = format!("the answer never was what the schema asks for: {errors}");
             Failure::new(Kind::ProviderNonsense, "unfit-answer", message).resumable()
         }
-        Ending::Stopped(id) => {
-            let message = format!("invocation {id} failed, and its descriptor says on_failure = \"stop\"");
+        Ending::Stopped { id, tool } => {
+            let tool = safe(&tool);
+            let message = format!("`{tool}` failed ({id}), and its descriptor says `on_failure = \"stop\"`");
             Failure::new(Kind::Limit, "stopped", message).resumable()
         }
         Ending::RefusedByModel { reason } => {

@@ -16,7 +16,7 @@ use crate::script::Models;
 type Judged = Result<(), String>;
 
 /// What a check may find before anybody has opened the session again.
-const TO_BE_EXPECTED: [&str; 3] = ["unmended", "litter", "empty"];
+const TO_BE_EXPECTED: [&str; 2] = ["unmended", "litter"];
 
 fn require(holds: bool, breach: impl FnOnce() -> String) -> Judged {
     if holds { Ok(()) } else { Err(breach()) }

@@ -125,8 +125,8 @@ fn where_no_answer_can_be_kept_none_is_offered() {
     assert_eq!(terminal.ends(), 0);
     assert!(!env.path("work/a").exists() && !env.path(APPROVALS).exists());
 
-    let env = TestEnv::new().var("SOME_TOKEN", "canary-0123456789");
-    let secret = ("io__write_file", json!({ "path": "a", "content": "it is canary-0123456789." }));
+    let env = TestEnv::new().var("SOME_TOKEN", "spoken-0123456789");
+    let secret = ("io__write_file", json!({ "path": "a", "content": "it is spoken-0123456789." }));
     let (env, mut terminal, _provider) = asked(env, vec![calls([secret]), text("Done.")]);
     let question = terminal.shows("for the rest of this run").to_owned();
     assert!(!question.contains(FURTHER) && !question.contains("t = always"), "{question}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::body::{calls, text};
 use crate::env::{TestEnv, files};
-use crate::provider::{KEY, Provider};
+use crate::provider::{Provider, SPOKEN};
 
 const LOG: &str = "home/.local/state/converse/audit.jsonl";
 
@@ -114,16 +114,16 @@ fn a_change_is_nine_with_its_line() {
 
 #[test]
 fn no_key_gets_into_it() {
-    let arguments = json!({ "path": "note", "content": format!("the key is {KEY}"), KEY: 1 });
+    let arguments = json!({ "path": "note", "content": format!("the key is {SPOKEN}"), SPOKEN: 1 });
     let script = [calls([("io__write_file", arguments)]), text("Done.")];
     let provider = Provider::chat(script);
-    let env = provider.env(TestEnv::new());
+    let env = provider.env(TestEnv::new()).var("SAID_API_KEY", SPOKEN);
     // The schema does not know the odd member: the decision comes after that. Both ways nothing may show.
     env.run(&["ask", "go", "-m", provider.model(), "--allow", "io"]).exits(0);
-    env.run(&["ensembles", "call", "io.write_file", "path=n", &format!("content={KEY}"), "--allow", "io"])
+    env.run(&["ensembles", "call", "io.write_file", "path=n", &format!("content={SPOKEN}"), "--allow", "io"])
         .exits(0);
-    assert!(log(&env).contains("[redacted]") && !log(&env).contains(KEY), "{}", log(&env));
-    assert_eq!(std::fs::read_to_string(env.path("work/n")).unwrap(), KEY, "what runs is not redacted");
+    assert!(log(&env).contains("[redacted]") && !log(&env).contains(SPOKEN), "{}", log(&env));
+    assert_eq!(std::fs::read_to_string(env.path("work/n")).unwrap(), SPOKEN, "what runs is not redacted");
     verified(&env);
 }
 

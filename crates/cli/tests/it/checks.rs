@@ -57,6 +57,51 @@ fn unpinned_packages_and_secrets_are_warned_of_and_the_secret_is_never_shown() {
 }
 
 #[test]
+fn settings_are_checked_with_what_is_used_under_them() {
+    let env = project();
+    env.write("work/converse.toml", "modle = 1\n[permissions]\ndeny = 3\n");
+    let ran = env.run(&["ensembles", "check", "--json"]).exits(3);
+    let found = findings(&ran);
+    let of_settings: Vec<&Value> = found.iter().filter(|one| one["file"] == "converse.toml").collect();
+    assert!(of_settings.len() >= 2, "all of it at once: {found:#?}");
+    assert_eq!(brief(&[of_settings[0].clone()]), ["unknown-key error 1"]);
+    // Directories that are named stand alone.
+    env.run(&["ensembles", "check", "d"]).exits(0);
+}
+
+#[test]
+fn the_settings_of_a_project_are_checked_with_its_ensembles() {
+    let env = project();
+    let text = std::fs::read_to_string(env.path("work/d/finder.toml")).unwrap();
+    env.write("work/ensembles/finder.toml", &text);
+    env.write("work/part/ensembles/finder.toml", &text);
+    // What the user has elsewhere plays no part.
+    env.write("home/.config/converse/config.toml", "modle = 1\n");
+    let of_settings = |directory: &[&str], code: i32| {
+        let ran = env.run(&[&["ensembles", "check", "--json"], directory].concat()).exits(code);
+        let mut found = findings(&ran);
+        found.retain(|one| one["file"].as_str().unwrap().ends_with("converse.toml"));
+        found
+            .iter()
+            .map(|one| format!("{} {}", one["file"].as_str().unwrap(), brief(std::slice::from_ref(one))[0]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of_settings(&["ensembles"], 0), [""; 0]);
+    let rules = "[permissions]\ndeny = [\"io.write_file\", \"finder.find\", \"finder.fnid\"]\n";
+    env.write("work/converse.toml", rules);
+    let idle = ["converse.toml rule-never-matches warning 2"];
+    for directory in [&["ensembles"][..], &["./ensembles/"], &["--ensembles", "ensembles"]] {
+        assert_eq!(of_settings(directory, 0), idle, "{directory:?}");
+    }
+    env.write("work/converse.toml", "[permissions]\ndney = [\"finder.find\"]\n");
+    assert_eq!(of_settings(&["ensembles"], 3), ["converse.toml unknown-key error 2"]);
+    env.write("work/part/converse.toml", "[limits]\nmax_cost = true\n");
+    assert_eq!(of_settings(&["part/ensembles"], 3).len(), 1, "each with its own");
+    assert!(of_settings(&["part/ensembles"], 3)[0].starts_with("part/converse.toml "));
+    assert_eq!(of_settings(&["d"], 0), [""; 0]);
+}
+
+#[test]
 fn what_a_provider_rejects_is_an_error_at_the_line_of_the_schema() {
     let env = project();
     let of = |provider: &str, code: i32| {
@@ -82,6 +127,39 @@ fn what_a_provider_rejects_is_an_error_at_the_line_of_the_schema() {
     assert_eq!(all.len(), 5);
     let ran = env.run(&["ensembles", "check", "d", PROVIDERS]).exits(3);
     assert!(ran.stdout.contains("15 | tags = { type = \"array\" }"), "{}", ran.stdout);
+}
+
+#[test]
+fn one_error_in_an_ensemble_does_not_hide_what_providers_reject_of_it() {
+    let env = project();
+    let text = std::fs::read_to_string(env.path("work/d/finder.toml")).unwrap();
+    env.write(
+        "work/d/finder.toml",
+        &text.replacen("description = \"d\"\n", "description = \"d\"\nbogus = 1\n", 1),
+    );
+    let ran = env.run(&["ensembles", "check", "d", "--json", "--provider", "anthropic"]).exits(3);
+    let mut found = brief(&findings(&ran));
+    found.retain(|one| one.contains(" error "));
+    assert_eq!(found, ["unknown-key error 4", "provider-rejects error 24"]);
+}
+
+#[test]
+fn colour_is_for_people_who_want_it() {
+    let env = project();
+    let check = |flags: &[&str]| {
+        env.run(&[&["--color", "always", "ensembles", "check", "d", "--provider", "openai"], flags].concat())
+            .exits(0)
+            .stdout
+    };
+    let text = check(&[]);
+    assert!(text.contains("\x1b[1;33mwarning[unpinned-package]\x1b[0m: "), "{text}");
+    let tags = "15 | tags = { type = \"array\" }\n   | \x1b[1;33m^";
+    assert!(text.contains(tags) && text.contains("^\x1b[0m\n"), "{text}");
+    assert_eq!(text.matches('\x1b').count(), 8, "of a secret no line is shown: {text}");
+    for format in ["json", "sarif", "junit", "github"] {
+        assert!(!check(&["--format", format]).contains('\x1b'), "{format}");
+    }
+    assert!(!env.run(&["ensembles", "check", "d"]).exits(0).stdout.contains('\x1b'));
 }
 
 #[test]
@@ -129,7 +207,7 @@ fn each_form_of_the_report_has_every_finding_and_nothing_else_is_on_stdout() {
     assert_eq!(text.matches(" = hint: ").count(), count, "{text}");
     assert!(!text.contains("= help"), "{text}");
     // The summary is for people.
-    assert!(text.contains("finding(s)\n") && sarif.stderr.contains("finding(s)"), "{}", sarif.stderr);
+    assert!(text.contains(" sound; ") && sarif.stderr.contains(" sound; "), "{}", sarif.stderr);
     let quiet = env.run(&["ensembles", "check", "d", "--format", "sarif", "--quiet"]).exits(0);
     assert_eq!(quiet.stderr, "");
     env.run(&["ensembles", "check", "d", "--format", "sarif", "--json"]).exits(2);

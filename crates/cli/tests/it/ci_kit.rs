@@ -98,10 +98,21 @@ fn the_action_fails_as_the_check_does_and_says_where() {
     );
     action(&env, &[("directory", "nowhere")]).exits(3);
     let ran = action(&env, &[("directory", "good"), ("provider", "openai"), ("format", "text")]).exits(0);
-    assert!(ran.stdout.contains("are sound; 0 finding(s)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("sound; 0 findings"), "{}", ran.stdout);
     for wrong in [("locked", "maybe"), ("format", "prose"), ("provider", "nobody")] {
         action(&env, &[("directory", "good"), wrong]).exits(2);
     }
+}
+
+#[test]
+fn a_pull_request_that_breaks_the_settings_is_not_green() {
+    let env = project();
+    env.write("work/ensembles/sound.toml", SOUND);
+    env.write("work/converse.toml", "[permissions]\ndeny = [\"sound.add\"]\n");
+    action(&env, &[]).exits(0);
+    env.write("work/converse.toml", "[permissions]\ndney = [\"sound.add\"]\n");
+    let ran = action(&env, &[]).exits(3);
+    assert!(ran.stdout.contains("::error file=converse.toml,line=2,"), "{}", ran.stdout);
 }
 
 #[test]
@@ -160,7 +171,10 @@ fn the_hook_runs_the_check_of_the_directory_that_it_watches() {
         line.unwrap_or_else(|| panic!("{key}")).trim().to_owned()
     };
     assert_eq!((value("id:").as_str(), value("language:").as_str()), ("converse-ensembles-check", "system"));
-    assert_eq!((value("files:").as_str(), value("pass_filenames:").as_str()), ("^ensembles/", "false"));
+    assert_eq!(
+        (value("files:").as_str(), value("pass_filenames:").as_str()),
+        (r"^(ensembles/|converse\.toml$)", "false")
+    );
     let words = format!("{} {}", value("entry:"), value("args:").trim_matches(['[', ']']));
     let env = TestEnv::new();
     let bin: PathBuf = env.path("bin");
@@ -172,4 +186,8 @@ fn the_hook_runs_the_check_of_the_directory_that_it_watches() {
     env.write("work/ensembles/broken.toml", BROKEN);
     let ran = env.shell(&line).exits(3);
     assert!(ran.stdout.contains("ensembles/broken.toml:3:1"), "{}", ran.stdout);
+    std::fs::remove_file(env.path("work/ensembles/broken.toml")).unwrap();
+    env.write("work/converse.toml", "[permissions]\ndney = [\"sound.add\"]\n");
+    let ran = env.shell(&line).exits(3);
+    assert!(ran.stdout.contains("converse.toml:2:1"), "{}", ran.stdout);
 }

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use crate::body::{Dialect, Says, calls, text};
+use crate::env::canary::overhear;
 use crate::env::{TestEnv, files, wait};
 use crate::http::Answer;
 use crate::provider::{Line, Provider};
@@ -281,7 +282,7 @@ fn on_a_terminal_they_stand_side_by_side_and_an_equal_call_is_asked_about_once()
 fn whoever_stops_reading_ends_it_quietly() {
     let two = Two::says(vec![text("One.")], vec![text("Two.")]);
     let mut child = two.env.command(two.args(&["-o", "jsonl"])).spawn().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
+    let mut stdout = overhear(child.stdout.take().unwrap());
     stdout.read_exact(&mut [0; 1]).unwrap();
     drop(stdout);
     let ran = wait(child).exits(0);

@@ -25,7 +25,8 @@ fn keyless<'a>(two: &'a Two, format: &'a str) -> Vec<&'a str> {
 
 #[test]
 fn one_without_a_key_is_named_and_nobody_is_asked() {
-    let two = Two::says(vec![], vec![]);
+    let mut two = Two::says(vec![], vec![]);
+    two.env = two.env.without("GROQ_API_KEY");
     begins_with_none(two.env.run(&keyless(&two, "json")), 4, "no-key", Some("groq/x"));
     let told = two.env.run(&keyless(&two, "text")).exits(4);
     assert_eq!(told.stdout, "");

@@ -99,7 +99,13 @@ fn tools_that_would_fill_the_window_are_looked_for() {
         let provider = Provider::new(dialect, [search, read, text("Read."), text("Again.")]);
         let env = env(&provider, "[context]\nlazy_tools = 0.02\n");
         let ran = env.run(&["ask", "go", "-m", provider.model()]).exits(0);
-        assert!(ran.stderr.contains("tokens are offered by a search"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("note: ")
+                && ran.stderr.contains("tokens are offered by a search")
+                && !ran.stderr.contains("warning: "),
+            "{}",
+            ran.stderr
+        );
         let shown = env.run(&["ask", "-c", "again", "--dry-run"]).exits(0).json();
         env.run(&["ask", "-c", "again"]).exits(0);
         provider.is_content();

@@ -10,6 +10,8 @@ use crate::http::{Answer, Request, serve};
 use crate::provider::{Line, Provider};
 
 const SECRET: &str = "canary-0123456789abcdef";
+/// For the tool itself.
+const GRANTED: &str = "granted-canary-0123456789abcdef";
 
 fn write(env: &TestEnv, invoker: &str) {
     let text = format!(
@@ -103,7 +105,7 @@ fn a_server_that_says_no_is_a_failed_call() {
 #[test]
 fn a_key_that_a_tool_echoes_goes_nowhere() {
     let provider = Provider::chat([Line::from(calls([("own__tool", json!({}))])), text("Done.").into()]);
-    let env = provider.env(TestEnv::new()).var("MY_OWN_NAME_FOR_IT", SECRET);
+    let env = provider.env(TestEnv::new()).var("MY_OWN_NAME_FOR_IT", GRANTED);
     write(
         &env,
         "command = { argv = [\"sh\", \"-c\", \"echo out $K; echo err $K >&2; exit $CODE\"], \
@@ -115,11 +117,11 @@ fn a_key_that_a_tool_echoes_goes_nowhere() {
     let told = ran.json()["invocations"][0]["result"].clone();
     assert_eq!(told, "out [redacted]");
     let requests = format!("{:?}", provider.requests());
-    assert!(requests.contains("out [redacted]") && !requests.contains(SECRET));
+    assert!(requests.contains("out [redacted]") && !requests.contains(GRANTED));
     let ran = call(&env, &["--json"]).exits(0);
-    assert!(!ran.stdout.contains(SECRET), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(GRANTED), "{}", ran.stdout);
     for file in files(&env.path("home")) {
         let bytes = std::fs::read(&file).unwrap();
-        assert!(!String::from_utf8_lossy(&bytes).contains(SECRET), "{}", file.display());
+        assert!(!String::from_utf8_lossy(&bytes).contains(GRANTED), "{}", file.display());
     }
 }

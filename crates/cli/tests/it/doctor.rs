@@ -40,7 +40,11 @@ fn the_doctor_says_what_is_effective() {
     let ran = env.run(&[&WITHOUT_LANDLOCK[..], &["doctor", "--offline", "--json"]].concat()).exits(3);
     assert!(state(&ran, "sandbox", "sandbox = \"require\"").1.starts_with("refuses 1 command"));
 
-    env.write("home/.config/converse/config.toml", "modle = 1\n");
+    env.write("home/.config/converse/config.toml", "modle = 1\nsystm = 2\n");
+    let told = env.run(&["doctor", "--offline"]).exits(3).stdout;
+    for fault in ["config.toml:1:1: ", "config.toml:2:1: "] {
+        assert_eq!(told.lines().filter(|line| line.contains(fault)).count(), 1, "{told}");
+    }
     let ran = env.run(&["doctor", "--offline", "--json"]).exits(3);
     assert_eq!(
         (state(&ran, "settings", "contents").0.as_str(), ran.json()["sound"].as_bool()),

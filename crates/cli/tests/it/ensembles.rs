@@ -78,6 +78,29 @@ fn a_project_cannot_replace_or_allow_anything() {
     assert!(env.path("work/x").exists());
 }
 
+#[test]
+fn a_list_says_what_is_not_trusted_and_a_pipe_gets_whole_paths() {
+    let env = TestEnv::new();
+    let name = "a-name-that-is-longer-than-any-column-of-a-table-would-ever-be.toml";
+    env.write(&format!("work/ensembles/{name}"), &UNTRUSTED.replace("\"essentials\"", "\"mine\""));
+    let listed = env.run(&["ensembles", "list"]).exits(0).stdout;
+    let line = |name: &str| listed.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(line("mine ").contains(name) && line("mine ").contains("(not trusted) "), "{listed}");
+    assert!(!line("essentials ").contains("not trusted") && !listed.contains('…'), "{listed}");
+    let tools = env.run(&["ensembles", "list", "--tools"]).exits(0).stdout;
+    assert!(
+        tools.contains("mine (not trusted): 1 tool\n") && tools.contains("essentials: 2 tools\n"),
+        "{tools}"
+    );
+}
+
+#[test]
+fn what_an_argument_may_be_is_shown() {
+    let env = TestEnv::new();
+    let shown = env.run(&["ensembles", "show", "git"]).exits(0).stdout;
+    assert!(shown.contains("count (integer, 1 to 200, else 20, optional)"), "{shown}");
+}
+
 /// The repository of this program is such a project, and the first command of its README is run there.
 #[test]
 fn copies_of_the_shipped_descriptors_are_nothing_to_speak_of() {

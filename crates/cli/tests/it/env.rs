@@ -78,6 +78,10 @@ impl TestEnv {
         self
     }
 
+    pub(crate) fn var_unless_set(self, name: &str, value: String) -> Self {
+        if self.vars.iter().any(|(known, _)| known == name) { self } else { self.var(name, value) }
+    }
+
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.vars.retain(|(known, _)| known != name);
         self
@@ -97,11 +101,9 @@ impl TestEnv {
     }
 
     pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let args: Vec<_> = args.into_iter().collect();
-        let words: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         let mut command = Command::new(binary());
-        canary::trace(&mut command, &words);
-        command.args(words).env_clear().envs(self.vars.iter().cloned()).current_dir(self.path("work"));
+        command.args(args).env_clear().envs(self.vars.iter().cloned()).current_dir(self.path("work"));
+        command.envs(canary::run());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -128,7 +130,7 @@ impl TestEnv {
             .env_clear()
             .envs(self.vars.iter().cloned())
             .current_dir(self.path("work"));
-        command.env("converse", binary());
+        command.env("converse", binary()).envs(canary::run());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         wait(command.spawn().unwrap())
     }
@@ -181,7 +183,7 @@ fn watch(mut child: Child, mut look: impl FnMut(u32)) -> Ran {
     use std::os::unix::process::ExitStatusExt as _;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
-    let stderr = canary::heard(&stdout, stderr);
+    canary::heard(&stdout, &stderr);
     Ran { code, stdout, stderr }
 }
 

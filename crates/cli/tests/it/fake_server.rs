@@ -93,8 +93,7 @@ impl FakeServer {
 /// `converse fake-server FLAG…`, whole.
 pub(crate) fn own_command(flags: &[&str]) -> Vec<String> {
     let command = [env!("CARGO_BIN_EXE_converse"), "fake-server"];
-    let words = command.iter().chain(flags).map(ToString::to_string);
-    words.chain(crate::env::canary::environment()).collect()
+    command.iter().chain(flags).map(ToString::to_string).collect()
 }
 
 /// One call without a model.

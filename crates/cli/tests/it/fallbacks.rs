@@ -135,7 +135,7 @@ fn settings_name_them_and_a_project_does_not() {
 #[test]
 fn one_without_its_key_is_left_out_and_one_that_is_not_known_is_a_slip() {
     let provider = Provider::new(Dialect::Chat, [no(402)]);
-    let env = provider.env(TestEnv::hasty());
+    let env = provider.env(TestEnv::hasty()).without("ANTHROPIC_API_KEY");
     let ask = |name: &str| env.run(&["ask", "hello", "-m", provider.model(), "--fallback", name]);
     let ran = ask("anthropic/stub").exits(4);
     assert!(ran.stderr.contains("no fallback to anthropic/stub"), "{}", ran.stderr);

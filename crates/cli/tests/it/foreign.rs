@@ -80,6 +80,18 @@ fn files_go_to_the_project_or_home_and_nothing_is_written_over() {
     assert!(written(&env, "work/ensembles").contains("name = \"a\""));
 }
 
+#[test]
+fn a_name_that_takes_the_place_of_one_in_the_binary_is_told() {
+    let env = TestEnv::new();
+    let init = |name: &str| {
+        env.run(&["ensembles", "init", name, "--into", "e", "--command", "--", "wc"]).exits(0).stderr
+    };
+    assert!(
+        init("web").contains("note: converse brings an ensemble named `web`; this one stands in its place")
+    );
+    assert!(!init("mine").contains("stands in its place"));
+}
+
 /// Whoever made the project says where its links lead.
 #[test]
 fn nothing_is_written_through_a_link_that_leads_out() {

@@ -51,7 +51,9 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-understudy",
         ],
     ),
-    ("xtask", &["converse-config"]),
+    // Of tests and chores only: for the others it is a development dependency, which is no arrow.
+    ("converse-pty", &[]),
+    ("xtask", &["converse-config", "converse-pty"]),
 ];
 
 /// Heavy or worldly crates, and the only ones of ours that may use them.
@@ -68,6 +70,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("html5gum", &["converse-ensemble"]),
     ("reedline", &["converse-editor"]),
     ("pulldown-cmark", &["converse-screen"]),
+    ("vt100", &["converse-pty", "xtask"]),
     ("jsonc-parser", &["converse-foreign"]),
     (
         "tokio",

@@ -63,7 +63,7 @@ impl Locked {
     fn first(tools: &Value) -> Self {
         let locked = Self::new(tools);
         let ran = locked.lock(&[]).exits(0);
-        assert!(ran.stdout.contains("servers.lock: written, 1 ensemble(s)"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("servers.lock: written, 1 ensemble with"), "{}", ran.stdout);
         locked
     }
 
@@ -139,7 +139,7 @@ fn a_change_is_shown_and_waits_for_a_yes() {
     locked.serve(&json!([changed, newcomer]));
     let shown = locked.lock(&[]).exits(3);
     for line in [
-        "3 change(s)",
+        "3 changes",
         "~ srv.search\n      default of `limit`: 10 → 1000\n",
         "- srv.steady\n",
         "+ srv.new\n      description added: \"Came\\u{202e} later\"\n",

@@ -280,6 +280,11 @@ fn a_fatal_failure_stops_the_turn() {
     let case = play(Dialect::Chat, true, script, &[]).ends(7, "");
     let kinds: Vec<String> = case.outcomes().into_iter().map(|(outcome, _)| outcome).collect();
     assert_eq!(kinds, ["failed", "success"]);
+    assert!(
+        case.ran.stderr.contains("error[stopped]: `fakes.fatal` failed (inv_1_0), and"),
+        "{}",
+        case.ran.stderr
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::env::canary::overhear;
 use crate::env::{Ran, TestEnv, files, wait};
 use realm::Realm;
 
@@ -35,7 +36,7 @@ fn start(env: &TestEnv, words: &[&str]) -> Child {
 
 /// The address that is shown; the rest of stderr is read on.
 fn shown(child: &mut Child) -> String {
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(overhear(child.stderr.take().unwrap()));
     let mut line = String::new();
     while !line.trim_start().starts_with("http") {
         line.clear();
@@ -94,7 +95,7 @@ fn access_is_granted_once_and_kept_for_the_user_alone() {
         "{}",
         told.stdout
     );
-    assert!(told.stdout.contains("then renewed by itself\nweb: 2 tool(s)\n"), "{}", told.stdout);
+    assert!(told.stdout.contains("then renewed by itself\nweb: 2 tools\n"), "{}", told.stdout);
     let files = tokens(&env);
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((files.len(), mode(&files[0]), mode(files[0].parent().unwrap())), (1, 0o600, 0o700));
@@ -313,7 +314,7 @@ fn nobody_sees_a_token() {
     let env = env(&realm);
     let mut said = String::new();
     let mut child = start(&env, &["-vvv", "ensembles", "login", "web", "--no-browser"]);
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(overhear(child.stderr.take().unwrap()));
     let mut line = String::new();
     while !line.trim_start().starts_with("http") || line.contains(' ') && !line.starts_with("  http") {
         line.clear();

@@ -136,7 +136,7 @@ fn what_does_not_fit_the_prompt_is_told_before_a_model_is_asked() {
                 "needs `city`",
                 "city=… (required)  Which town",
                 "tone=… (optional)",
-                "`city` may be: Paris, Prague [31m, P0",
+                "`city` may be: Paris, Prague\\x1b[31m, P0",
             ][..],
         ),
         (&["town.guide", "tone=dry"], 2, "missing-argument", &["`city` may be: Lima"]),

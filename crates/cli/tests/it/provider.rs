@@ -13,6 +13,8 @@ use crate::env::TestEnv;
 use crate::http::{Answer, Request, serve};
 
 pub(crate) const KEY: &str = "sk-canary-0123456789abcdef";
+/// A key that a person or a model says: such words are kept as they are.
+pub(crate) const SPOKEN: &str = "sk-spoken-0123456789abcdef";
 
 /// One line of the script.
 pub(crate) enum Line {
@@ -84,8 +86,9 @@ impl Provider {
     pub(crate) fn env(&self, env: TestEnv) -> TestEnv {
         let base = format!("http://127.0.0.1:{}", self.port);
         let versioned = format!("{base}/v1");
-        let env =
-            crate::env::canary::keys().into_iter().fold(env, |env, (name, value)| env.var(&name, value));
+        // Several providers may be there at once.
+        let keys = crate::env::canary::keys();
+        let env = keys.into_iter().fold(env, |env, (name, value)| env.var_unless_set(&name, value));
         match self.model.split('/').next().unwrap() {
             "anthropic" => env.var("ANTHROPIC_BASE_URL", base).var("ANTHROPIC_API_KEY", KEY),
             "gemini" => env.var("GEMINI_BASE_URL", base).var("GEMINI_API_KEY", KEY),

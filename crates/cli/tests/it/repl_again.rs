@@ -40,7 +40,7 @@ fn refused_questions_are_named_and_taken_back_one_by_one_also_in_the_next_run() 
     screen.says("two");
     screen.shows("`/undo` takes the question back, `/edit` changes it");
     screen.says("three");
-    screen.shows("1 unanswered question(s) go along with this one; `/undo 2`");
+    screen.shows("1 unanswered question goes along with this one; `/undo 2`");
     screen.shows("2 unanswered questions go along with the next one");
     leaves(screen);
     let mut screen = Screen::run(&env, &["-c", "--no-tools"]);
@@ -88,7 +88,7 @@ fn what_it_took_is_as_unknown_in_the_next_run() {
     screen.says("one");
     screen.shows("First.");
     screen.says("/usage");
-    let shown = screen.shows("invocation(s)");
+    let shown = screen.shows("in this run: ");
     let row = |line: &str| {
         let mut words = line.split_whitespace();
         (words.next() == Some("tool")).then(|| words.nth(1)?.parse::<u64>().ok()).flatten()

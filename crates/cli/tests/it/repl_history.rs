@@ -25,6 +25,26 @@ fn of_a_conversation_that_is_not_kept_no_line_is() {
 }
 
 #[test]
+fn ask_tells_of_a_key_in_the_same_words() {
+    let env = TestEnv::new().var("PIZZA_TOKEN", KEY);
+    let said = format!("my key is {KEY}");
+    let told = "warning: that looks like the key in PIZZA_TOKEN; it goes to the model";
+    for (flags, expected) in [
+        (&[][..], vec![format!("{told} and into the session")]),
+        (&["--ephemeral"], vec![told.to_owned()]),
+        (&["--dry-run"], vec![]),
+        (&["--quiet"], vec![]),
+    ] {
+        let ran = env.run(&[&["ask", &said, "-m", "understudy", "--no-tools"], flags].concat()).exits(0);
+        let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("looks like")).collect();
+        assert_eq!(lines, expected, "{flags:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains(KEY));
+    }
+    let piped = env.run_with_stdin(&["ask", "see", "-m", "understudy", "--no-tools"], said.as_bytes());
+    assert!(piped.stderr.contains(told), "{}", piped.stderr);
+}
+
+#[test]
 fn a_key_that_is_said_is_in_no_list_and_is_told_of_once() {
     let env = TestEnv::new().var("PIZZA_TOKEN", KEY);
     let mut screen = Screen::run(&env, &["--no-tools"]);

@@ -6,6 +6,7 @@ use crate::body::{Dialect, Says, text};
 use crate::env::{Ran, TestEnv, measure};
 use crate::fake_server::{FakeServer, MEMORY, noted};
 use crate::provider::Provider;
+use crate::screen::Screen;
 
 const PNG_BEGINS: &str = "iVBORw0KGgpVVVVV";
 
@@ -87,6 +88,34 @@ fn several_models_and_a_dry_run_read_it_once() {
 }
 
 #[test]
+fn what_waits_in_a_conversation_stays_when_a_server_does_not_give_its_part() {
+    let provider = Provider::chat([text("Plain."), text("Milk.")]);
+    let env = env(&provider, &[]);
+    env.write("work/list.txt", "the list");
+    let servers = env.path("servers").display().to_string();
+    let mut screen = Screen::run(&env, &["-m", provider.model(), "--ensembles", &servers, "-e", "docs"]);
+    screen.says("/attach list.txt mcp:docs:demo://nowhere");
+    screen.shows("with the next message: list.txt (8 B), docs");
+    screen.says("what must I buy?");
+    screen.shows("error[no-such-resource]");
+    screen.shows("still attached: list.txt (8 B), docs; `/attach -` lets go of it");
+    screen.says("/attach -");
+    screen.shows("nothing is attached");
+    screen.says("hello");
+    screen.shows("Plain.");
+    screen.says("/attach list.txt mcp:docs:demo://notes.md");
+    screen.says("and now?");
+    screen.shows("Milk.");
+    let requests: Vec<String> = provider.requests().iter().map(ToString::to_string).collect();
+    assert!(!requests[0].contains("the list") && !requests[0].contains("what must I buy"), "{}", requests[0]);
+    assert!(requests[1].contains("the list") && requests[1].contains("remember the milk"), "{}", requests[1]);
+    screen.says("/attach");
+    screen.shows("write `/attach");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
+}
+
+#[test]
 fn what_cannot_be_attached_says_why_before_a_model_is_asked() {
     let provider = quiet();
     let env = env(&provider, &[]);
@@ -105,7 +134,13 @@ fn what_cannot_be_attached_says_why_before_a_model_is_asked() {
             "mcp:docs:demo://city/{name}",
             2,
             "attachment",
-            &["template", "`{name}`", "All about one city", "`name` may be: Paris, Prague [31m, P0", " …"],
+            &[
+                "template",
+                "`{name}`",
+                "All about one city",
+                "`name` may be: Paris, Prague\\x1b[31m, P0",
+                " …",
+            ],
         ),
         ("mcp:docs:demo://{else}", 2, "attachment", &["no address holds braces", "demo://city/{name}"]),
         ("mcp:docs:demo://empty", 2, "attachment", &["empty"]),

@@ -126,6 +126,11 @@ fn an_explanation_says_who_decides() {
     let told = explained(&["{\"path\": 5}"]);
     assert_eq!(told["fate"], "invalid");
     assert_eq!(told["arguments"]["faults"].as_array().unwrap().len(), 2, "{told}");
+    let text = env.run(&["explain", "io.write_file", "{\"path\": 5}"]).exits(0).stdout;
+    let of_arguments = text.lines().skip_while(|line| !line.starts_with("  arguments   do not fit: "));
+    let faults: Vec<&str> = of_arguments.take(2).collect();
+    assert!(faults.iter().any(|line| line.contains("content")), "each fault has a line: {text}");
+    assert!(faults.iter().any(|line| line.contains("/path: ")), "{text}");
     let text = env.run(&["explain", "io.write_file", "path=x", "content=y"]).exits(0).stdout;
     for part in [
         "io.write_file: ask",

@@ -1,13 +1,19 @@
 //! The REPL as a person drives it: keys on a keyboard, a screen to look at, a shell behind it that sees how the terminal
 //! was left.
 
+mod again;
+mod asked;
 mod breaking;
+mod handed;
 mod looks;
 mod person;
+mod saving;
 mod sizes;
 mod slashes;
+mod stopping;
 mod tools;
 mod typing;
+mod wide;
 
 use crate::env::TestEnv;
 use crate::provider::Provider;

@@ -1,29 +1,26 @@
 //! A terminal with a screen: what it shows is what a person would see, and it says where its cursor is.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
-use vt100::Parser;
+use converse_pty::{Setup, Tap, Terminal};
+use rustix::termios::Termios;
 
-use crate::env::{TestEnv, wait};
+use crate::env::{TestEnv, canary, wait};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const ROWS: u16 = 60;
 const COLUMNS: u16 = 100;
 
+/// Where what terminals show is kept, if it is.
+pub(crate) fn tap() -> Option<Tap> {
+    let mut kept = canary::screen();
+    kept.is_some().then(|| Box::new(move |bytes: &[u8]| canary::saw(&mut kept, bytes)) as Tap)
+}
+
 pub(crate) struct Screen {
-    keyboard: File,
-    written: Receiver<Vec<u8>>,
-    bytes: Vec<u8>,
-    parser: Parser,
-    /// How often the program asked where the cursor is: once for each line that it reads; and when something was typed last.
-    asked: usize,
+    terminal: Terminal,
+    /// How often the program had asked where the cursor is when something was typed last: it does so for each line.
     typed: usize,
     draws: bool,
     pub(crate) child: Child,
@@ -39,51 +36,23 @@ impl Screen {
     }
 
     pub(crate) fn on(term: &str, mut command: Command) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave: OwnedFd = OpenOptions::new().read(true).write(true).open(name).unwrap().into();
-        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&slave, size).unwrap();
-        let end = || Stdio::from(slave.try_clone().unwrap());
-        let child = command.env("TERM", term).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
-        let keyboard = File::from(master);
-        let mut display = keyboard.try_clone().unwrap();
-        let (sender, written) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            let mut kept = crate::env::canary::screen();
-            while let Ok(count @ 1..) = display.read(&mut buffer) {
-                crate::env::canary::saw(&mut kept, &buffer[..count]);
-                if sender.send(buffer[..count].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        Self {
-            keyboard,
-            written,
-            bytes: Vec::new(),
-            parser: Parser::new(ROWS, COLUMNS, 0),
-            asked: 0,
-            typed: 0,
-            draws: term != "dumb",
-            child,
-        }
+        command.env("TERM", term);
+        let setup = Setup { columns: COLUMNS, rows: ROWS, tap: tap(), ..Setup::default() };
+        let (terminal, child) = Terminal::run(command, setup).unwrap();
+        Self { terminal, typed: 0, draws: term != "dumb", child }
     }
 
     /// Everything that was ever written, as it was.
     pub(crate) fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
+        self.terminal.raw()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.terminal.bytes()
     }
 
     pub(crate) fn text(&self) -> String {
-        self.parser.screen().contents()
+        self.terminal.screen().contents()
     }
 
     /// Waits until the words are on the screen.
@@ -108,18 +77,18 @@ impl Screen {
     #[track_caller]
     pub(crate) fn says(&mut self, line: &str) {
         self.prompts();
-        self.typed = self.asked;
+        self.typed = self.terminal.asked();
         self.types(line);
         self.types("\r");
     }
 
     /// Of the terminal, as the program has set them.
     pub(crate) fn modes(&self) -> Termios {
-        tcgetattr(&self.keyboard).unwrap()
+        self.terminal.modes().unwrap()
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.terminal.types(keys).unwrap();
     }
 
     /// Waits for the end, and listens till then.
@@ -136,24 +105,14 @@ impl Screen {
 
     /// Waits for the end; what was written till then is in [`Screen::text`] no more.
     pub(crate) fn ends(self) -> i32 {
-        let Self { child, written, .. } = self;
-        // Whoever writes must not wait for a reader.
-        let drain = std::thread::spawn(move || written.iter().count());
+        let Self { child, terminal, .. } = self;
         let code = wait(child).code;
-        drop(drain);
+        drop(terminal);
         code
     }
 
-    fn is_prompted(&self) -> bool {
-        let screen = self.parser.screen();
-        let (row, column) = screen.cursor_position();
-        let line = screen.rows(0, COLUMNS).nth(usize::from(row)).unwrap_or_default();
-        let before: String = line.chars().take(usize::from(column)).collect();
-        before.trim_end().ends_with(['❯', '>']) && line.trim_end().chars().count() <= usize::from(column)
-    }
-
     fn awaits_words(&self) -> bool {
-        self.is_prompted() && (self.asked > self.typed || !self.draws)
+        self.terminal.is_prompted() && (self.terminal.asked() > self.typed || !self.draws)
     }
 
     /// Types a line at the prompt; false if the program ends before there is one.
@@ -199,21 +158,7 @@ impl Screen {
 
     /// False when nothing will come any more.
     pub(crate) fn listens(&mut self) -> bool {
-        let bytes = match self.written.recv_timeout(Duration::from_millis(20)) {
-            Ok(bytes) => bytes,
-            Err(end) => return end == RecvTimeoutError::Timeout,
-        };
-        for byte in bytes {
-            self.bytes.push(byte);
-            self.parser.process(&[byte]);
-            if self.bytes.ends_with(b"\x1b[6n") {
-                self.asked += 1;
-                let (row, column) = self.parser.screen().cursor_position();
-                let answer = format!("\x1b[{};{}R", row + 1, column + 1);
-                // Whoever was killed in between hears no answer.
-                let _ = self.keyboard.write_all(answer.as_bytes());
-            }
-        }
-        true
+        self.terminal.listens();
+        !self.terminal.is_over()
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::env::canary::overhear;
 use crate::env::{Ran, TestEnv, wait};
 use crate::fake_server::FakeServer;
 
@@ -30,7 +31,7 @@ impl Gate {
         let mut command = env.command(["serve", "--ensembles"]);
         let mut child = command.arg(servers).args(flags).stdin(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stdout = BufReader::new(overhear(child.stdout.take().unwrap()));
         std::thread::spawn(move || {
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });

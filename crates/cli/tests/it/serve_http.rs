@@ -14,17 +14,18 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::env::TestEnv;
+use crate::env::canary::{Overheard, overhear};
 use crate::http::{Answer, Request, serve};
 
 /// Waiting for something that comes is not long; for something that never comes it must end.
 const PATIENCE: Duration = Duration::from_secs(30);
 const TOKEN: &str = "canary-0123456789abcdef";
-const OTHER: &str = "canary-fedcba9876543210";
+const OTHER: &str = "other-canary-0123456789";
 
 /// A gateway that listens.
 struct Gate {
     child: Child,
-    stderr: BufReader<ChildStderr>,
+    stderr: BufReader<Overheard<ChildStderr>>,
     address: String,
 }
 
@@ -47,7 +48,7 @@ impl Gate {
 
     fn begun(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(overhear(child.stderr.take().unwrap()));
         let mut said = String::new();
         let address = loop {
             let mut line = String::new();
@@ -103,9 +104,11 @@ impl Gate {
 }
 
 fn call(tool: &str, arguments: &Value, token: Option<&str>) -> String {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": tool, "arguments": arguments } })
-    .to_string();
+    post("tools/call", &json!({ "name": tool, "arguments": arguments }), token)
+}
+
+fn post(method: &str, params: &Value, token: Option<&str>) -> String {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
     format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -164,6 +167,19 @@ fn nobody_is_served_by_mistake() {
     }
     let weak = TestEnv::new().var("CONVERSE_SERVE_TOKEN", "weak").run(here).exits(2);
     assert!(weak.stderr.contains("CONVERSE_SERVE_TOKEN") && !weak.stderr.contains("weak"), "{}", weak.stderr);
+}
+
+#[test]
+fn what_nobody_can_be_told_is_not_promised() {
+    let env = TestEnv::new();
+    let gate = Gate::open(&env, &["-e", "essentials"]);
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    let (status, answer) = gate.ask(&post("initialize", &hello, None));
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains(r#""tools":{}"#) && !answer.contains("listChanged"), "{answer}");
+    gate.signal();
+    assert_eq!(gate.ended().0, Some(0));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::body::{calls, text};
+use crate::env::canary::overhear;
 use crate::env::{Ran, TestEnv, wait};
 use crate::fake_server::{FakeServer, at_once};
 use crate::provider::{Line, Provider};
@@ -148,7 +149,7 @@ impl Running {
         ten_servers(&env, &mark);
         let mut command = env.command(["ask", "go", "-m", provider.model(), "-o", "jsonl", "--ensembles"]);
         let mut child = command.arg(env.path("servers")).spawn().unwrap();
-        let mut reader = BufReader::new(child.stdout.take().unwrap());
+        let mut reader = BufReader::new(overhear(child.stdout.take().unwrap()));
         // The nap gives whoever watches for strays the quarter of a second that they may have.
         next_call(&mut reader);
         next_call(&mut reader);

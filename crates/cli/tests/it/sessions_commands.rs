@@ -232,7 +232,7 @@ fn known_secrets_do_not_leave_unless_that_is_asked_for() {
 
 #[test]
 fn a_key_is_known_by_its_settings_and_taken_out_before_a_text_is_cut() {
-    let key = "plain-canary-0123456789-0123456789-canary";
+    let key = "plain-spoken-0123456789-0123456789-spoken";
     let provider = Provider::chat([text("Yes.")]);
     let env = provider.env(TestEnv::new());
     let question = format!("{key} {} needle{} {key}", "a".repeat(60), "b".repeat(115));
@@ -244,45 +244,9 @@ fn a_key_is_known_by_its_settings_and_taken_out_before_a_text_is_cut() {
     {
         let shown = sessions(&env, words).exits(0).stdout;
         assert!(
-            !shown.contains("canary") && !shown.contains("plain") && shown.contains("[redacted"),
+            !shown.contains("spoken") && !shown.contains("plain") && shown.contains("[redacted"),
             "{words:?}: {shown}"
         );
-    }
-}
-
-#[test]
-fn a_page_of_html_needs_nothing_and_does_nothing() {
-    let (env, id) = hostile();
-    let html = sessions(&env, &["export", &id, "--format", "html"]).exits(0).stdout;
-    assert!(
-        html.contains("default-src 'none'") && html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
-        "{html}"
-    );
-    for forbidden in [
-        "<script",
-        "javascript:",
-        "http://",
-        "https://",
-        "href=",
-        "src=\"http",
-        "<link",
-        "onerror",
-        "\u{1b}",
-        "\u{202e}",
-    ] {
-        assert!(!html.contains(forbidden), "{forbidden}");
-    }
-    let tags: Vec<_> =
-        html.split('<').skip(1).map(|tag| tag.split([' ', '>', '\n']).next().unwrap()).collect();
-    let known = [
-        "!doctype", "html", "head", "meta", "title", "style", "body", "header", "h1", "ul", "li", "main",
-        "article", "h2", "span", "time", "div", "pre", "code", "details", "summary", "b", "i", "h3", "p",
-        "footer",
-    ];
-    assert!(tags.iter().all(|tag| known.contains(&tag.trim_start_matches('/'))), "{tags:?}");
-    for tag in ["article", "details", "div", "pre", "code", "span"] {
-        let (opened, closed) = (tags.iter().filter(|one| **one == tag), format!("/{tag}"));
-        assert_eq!(opened.count(), tags.iter().filter(|one| **one == closed).count(), "{tag}");
     }
 }
 
@@ -359,7 +323,7 @@ fn one_that_is_in_use_is_left_alone_and_read_all_the_same() {
 #[test]
 fn a_check_says_what_is_wrong_and_mends_it() {
     let (env, id) = one();
-    said(&env, &["check"], 0, "1 session(s), 0 with something wrong");
+    said(&env, &["check"], 0, "1 session, 0 with something wrong");
     let journal = dir(&env, &id).join("journal.jsonl");
     fs::set_permissions(&journal, fs::Permissions::from_mode(0o644)).unwrap();
     said(&env, &["check", &id], 9, "has mode 0644");

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::body::{calls, text};
+use crate::env::canary::overhear;
 use crate::env::{Ran, TestEnv, wait};
 use crate::provider::{Line, Provider};
 
@@ -31,7 +32,7 @@ pub(crate) fn interrupt_after(
     signal: &str,
 ) -> (Ran, Vec<Value>) {
     let mut child = env.command(args).spawn().unwrap();
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut reader = BufReader::new(overhear(child.stdout.take().unwrap()));
     let mut records: Vec<Value> = Vec::new();
     let mut line = String::new();
     while records.iter().filter(|record| record["type"] == wait_for).count() < count {
@@ -118,7 +119,7 @@ fn a_run_that_is_stuck_in_a_full_pipe_can_be_ended() {
     let env = provider.env(TestEnv::new());
     let mut child = env.command(["ask", "go", "-m", provider.model()]).spawn().unwrap();
     // One word has come, nobody reads on, and the pipe fills.
-    let mut stdout = child.stdout.take().unwrap();
+    let mut stdout = overhear(child.stdout.take().unwrap());
     stdout.read_exact(&mut [0; 5]).unwrap();
     send("TERM", &child);
     send_again_until_it_ends(&mut child);

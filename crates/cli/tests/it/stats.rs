@@ -275,6 +275,13 @@ fn a_fork_and_an_import_count_nothing_twice() {
     assert_eq!(count(), [1, 2, 1]);
     env.run(&["ask", "more", "--session", "other"]).exits(0);
     assert_eq!(count(), [2, 3, 1]);
+    // Who served it is part of its name, and need not be said.
+    assert_eq!(stats(&env, &["--json"]).exits(0).json()["models"][0]["model"], model);
+    let alone = model.split_once('/').unwrap().1;
+    for (pattern, replies) in [(model, 3), (alone, 3), ("nobody/*", 0)] {
+        let found = stats(&env, &["--json", "--model", pattern]).exits(0).json();
+        assert_eq!(found["total"]["replies"], replies, "{pattern}");
+    }
 }
 
 /// The page of the reference says what is in the object, and all of it.

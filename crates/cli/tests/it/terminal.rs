@@ -1,50 +1,34 @@
 //! On a terminal, through a real pseudo-terminal: the question before a tool runs, the lines on stderr, the answer.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::process::Stdio;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use converse_pty::{Heard, Line};
 use serde_json::json;
 
 use crate::body::{calls, text};
 use crate::env::{TestEnv, wait};
 use crate::provider::Provider;
 
+/// As most terminals begin.
+const COLUMNS: u16 = 80;
+const ROWS: u16 = 24;
+
 pub(crate) struct Terminal {
-    keyboard: File,
-    screen: Receiver<Vec<u8>>,
+    line: Line,
     seen: String,
     child: std::process::Child,
 }
 
 impl Terminal {
     pub(crate) fn run(env: &TestEnv, args: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave: OwnedFd = OpenOptions::new().read(true).write(true).open(name).unwrap().into();
-        let end = || Stdio::from(slave.try_clone().unwrap());
-        let child =
-            env.command(args).env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
-        let keyboard = File::from(master);
-        let mut display = keyboard.try_clone().unwrap();
-        let (sender, screen) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            let mut kept = crate::env::canary::screen();
-            while let Ok(count @ 1..) = display.read(&mut buffer) {
-                crate::env::canary::saw(&mut kept, &buffer[..count]);
-                if sender.send(buffer[..count].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { keyboard, screen, seen: String::new(), child }
+        Self::with_columns(env, args, COLUMNS)
+    }
+
+    pub(crate) fn with_columns(env: &TestEnv, args: &[&str], columns: u16) -> Self {
+        let mut command = env.command(args);
+        command.env("TERM", "xterm");
+        let (line, child) = Line::run(command, columns, ROWS, crate::screen::tap()).unwrap();
+        Self { line, seen: String::new(), child }
     }
 
     /// Everything shown so far, once it holds the words.
@@ -53,7 +37,7 @@ impl Terminal {
         let began = Instant::now();
         while !self.seen.contains(words) {
             assert!(began.elapsed() < Duration::from_secs(20), "no {words:?} in {:?}", self.seen);
-            if let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(50)) {
+            if let Heard::Bytes(bytes) = self.line.hears(Duration::from_millis(50)) {
                 self.seen.push_str(&String::from_utf8_lossy(&bytes));
             }
         }
@@ -61,15 +45,15 @@ impl Terminal {
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.line.types(keys.as_bytes()).unwrap();
     }
 
     /// Awaits its end: how it ended, and everything that was shown.
     pub(crate) fn ends_showing(self) -> (i32, String) {
-        let Self { screen, mut seen, child, .. } = self;
+        let Self { line, mut seen, child } = self;
         let code = wait(child).code;
         // Nobody holds the other end any more, so this ends too.
-        while let Ok(bytes) = screen.recv_timeout(Duration::from_secs(5)) {
+        while let Heard::Bytes(bytes) = line.hears(Duration::from_secs(5)) {
             seen.push_str(&String::from_utf8_lossy(&bytes));
         }
         (code, seen)

@@ -127,7 +127,7 @@ fn everything_declared_is_shown_in_full_and_cannot_act() {
         place,
         described,
         r#"configuration: {"root":"."}"#,
-        "calculator = built-in write_file  [writes; allow: permission of ensembles/shadow.toml:2]",
+        "calculator = built-in write_file  [writes; allow: permission of ensembles/shadow.toml:13]",
         r#""required":["path","content"]"#,
         "STARTS \"touch\"",
         &long,

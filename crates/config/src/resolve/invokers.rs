@@ -114,7 +114,7 @@ impl<'a> Resolver<'a> {
         policy.effects = builtin.map_or(policy.effects, |builtin| builtin.effects);
         for said in [&self.descriptor.defaults, &invoker.policy, &entry.overrides] {
             builtin.into_iter().for_each(|builtin| self.effects(said, builtin));
-            policy = said.over(&policy);
+            policy = said.over(&policy, self.sources);
         }
         policy
     }

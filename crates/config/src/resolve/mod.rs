@@ -73,7 +73,7 @@ pub struct Resolved {
 }
 
 /// An ensemble that was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Broken {
     /// As written, if it could be read.
     pub name: Option<String>,
@@ -81,6 +81,8 @@ pub struct Broken {
     pub source: SourceId,
     /// As shown to people.
     pub file: String,
+    /// The parts that stand, to be looked at and nothing else.
+    pub rest: Option<EnsemblePlan>,
 }
 
 pub fn resolve(sources: &SourceMap, descriptors: &[EnsembleDescriptor], given: &Given<'_>) -> Resolved {
@@ -88,8 +90,12 @@ pub fn resolve(sources: &SourceMap, descriptors: &[EnsembleDescriptor], given: &
     let mut candidates = Vec::new();
     for descriptor in descriptors {
         let mut resolver = Resolver::new(sources, descriptor, given);
-        let plan = resolver.ensemble();
-        candidates.push(selection::Candidate { descriptor, plan, trusted: resolver.trusted });
+        let (plan, rest) = match resolver.ensemble() {
+            Some(Ok(plan)) => (Some(plan), None),
+            Some(Err(rest)) => (None, Some(rest)),
+            None => (None, None),
+        };
+        candidates.push(selection::Candidate { descriptor, plan, rest, trusted: resolver.trusted });
         diagnostics.append(&mut resolver.diagnostics);
     }
     selection::select(sources, candidates, diagnostics)
@@ -131,15 +137,15 @@ impl<'a> Resolver<'a> {
         self.diagnostics.push(Diagnostic::warning(code, span, message));
     }
 
-    /// `None` if there is any error in it.
-    fn ensemble(&mut self) -> Option<EnsemblePlan> {
+    /// `Err`, what can be read of it, if there is any error in it; `None` if it has not even a name.
+    fn ensemble(&mut self) -> Option<Result<EnsemblePlan, EnsemblePlan>> {
         let descriptor = self.descriptor;
         let name = self.name();
         let prefix = self.prefix();
         self.parts();
         self.unpinned();
         self.secrets_in_file();
-        let defaults = descriptor.defaults.over(&Policy::default());
+        let defaults = descriptor.defaults.over(&Policy::default(), self.sources);
         let connection = self.connection();
         let invokers = self.invokers();
         let (tools, tests) = self.tools(&defaults);
@@ -168,7 +174,7 @@ impl<'a> Resolver<'a> {
         };
         self.distrust(&mut plan);
         let broken = descriptor.broken || self.diagnostics.iter().any(Diagnostic::is_error);
-        (!broken).then_some(plan)
+        Some(if broken { Err(plan) } else { Ok(plan) })
     }
 
     fn name(&mut self) -> Option<EnsembleName> {

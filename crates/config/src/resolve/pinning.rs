@@ -184,11 +184,11 @@ fn find(words: &[&str]) -> Option<Unpinned> {
         Kind::Image => image_is_pinned(package),
     };
     let (what, version) =
-        if launcher.kind == Kind::Image { ("image", "tag or digest") } else { ("package", "version") };
+        if launcher.kind == Kind::Image { ("an image", "tag or digest") } else { ("a package", "version") };
     (!pinned).then(|| Unpinned {
         launcher: launcher.words.join(" "),
         word,
-        says: format!("runs {}, a {what} without an exact {version}", shown(package)),
+        says: format!("runs {}, {what} without an exact {version}", shown(package)),
     })
 }
 

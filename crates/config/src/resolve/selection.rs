@@ -21,6 +21,8 @@ pub(super) struct Candidate<'a> {
     pub(super) descriptor: &'a EnsembleDescriptor,
     /// `None`: it has errors.
     pub(super) plan: Option<EnsemblePlan>,
+    /// What can be read of it then.
+    pub(super) rest: Option<EnsemblePlan>,
     pub(super) trusted: bool,
 }
 
@@ -32,7 +34,8 @@ impl Candidate<'_> {
     fn broken(&self, sources: &SourceMap) -> Broken {
         let source = self.descriptor.source;
         let name = self.descriptor.name.as_ref().map(|name| name.value.clone());
-        Broken { name, scope: sources.scope(source), source, file: sources.path(source).to_owned() }
+        let (scope, file) = (sources.scope(source), sources.path(source).to_owned());
+        Broken { name, scope, source, file, rest: self.rest.clone() }
     }
 
     /// Who goes first when two want the same: the trusted before the untrusted, the nearer before the farther.

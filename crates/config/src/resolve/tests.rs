@@ -121,6 +121,7 @@ arguments = { type = \"object\", required = [\"x\"], properties.x = { type = \"i
     let a = Policy {
         timeout: Duration::from_millis(500),
         permission: Some(Permission::Deny),
+        permission_at: Some("f0:18".into()),
         on_failure: crate::OnFailure::Stop,
         max_retries: 3,
         idempotent: true,

@@ -16,7 +16,7 @@ impl Resolver<'_> {
         let descriptor = self.descriptor;
         let (mut policies, mut tests) = (ByTool::new(), ByTool::new());
         for tool in descriptor.tools.iter().flat_map(|tools| &tools.tools) {
-            let policy = tool.policy.over(defaults);
+            let policy = tool.policy.over(defaults, self.sources);
             self.sensible_tool(tool, &policy);
             let of_tool = self.tests(tool.tests.iter(), &Tried { schema: None, kind: None });
             match InvokerName::new(tool.name.value.as_str()) {

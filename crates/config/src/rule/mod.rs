@@ -16,10 +16,12 @@ mod judge;
 mod place;
 mod predicate;
 mod reading;
+mod vary;
 
 use converse_canister::{Digest, canonical};
 use serde_json::{Map, Value};
 
+use crate::escape::quoted;
 use crate::plan::{Effects, Scope};
 use crate::source::Span;
 
@@ -31,6 +33,7 @@ pub use judge::{Bearing, Explanation, Heard, Judgement, Subject, explain, judge}
 pub(crate) use place::Place;
 pub(crate) use predicate::{Expression, Predicate, Test};
 pub(crate) use reading::Origins;
+pub use vary::{Vary, Varying};
 
 use glob::ToolPattern;
 
@@ -98,6 +101,8 @@ pub(crate) enum Conditions {
     All(Vec<Predicate>),
     /// Just these and no others.
     Exactly(Map<String, Value>),
+    /// Just these and no others, beside texts that may vary.
+    Like { fixed: Map<String, Value>, varying: Varying },
 }
 
 /// The very tool that somebody saw when they said "always".
@@ -128,7 +133,15 @@ impl Rule {
     pub fn arguments(&self) -> Option<&Map<String, Value>> {
         match &self.conditions {
             Conditions::Exactly(arguments) => Some(arguments),
-            Conditions::None | Conditions::All(_) => None,
+            Conditions::None | Conditions::All(_) | Conditions::Like { .. } => None,
+        }
+    }
+
+    /// Which arguments may vary, and what all the others must be, if it was given so.
+    pub fn varying(&self) -> Option<(&Varying, &Map<String, Value>)> {
+        match &self.conditions {
+            Conditions::Like { fixed, varying } => Some((varying, fixed)),
+            Conditions::None | Conditions::All(_) | Conditions::Exactly(_) => None,
         }
     }
 
@@ -202,6 +215,12 @@ impl Rule {
         Self { conditions: Conditions::Exactly(arguments), ..self }
     }
 
+    /// Only for texts that vary as said, beside just these arguments and no others. For rules that allow.
+    #[must_use]
+    pub fn with_varying(self, fixed: Map<String, Value>, varying: Varying) -> Self {
+        Self { conditions: Conditions::Like { fixed, varying }, ..self }
+    }
+
     #[must_use]
     pub fn bound_to(self, binding: Binding) -> Self {
         Self { binding: Some(binding), ..self }
@@ -271,12 +290,40 @@ impl Rule {
                 predicates.iter().filter_map(|predicate| predicate.miss(arguments, doubt, origins)).collect()
             }
             Conditions::Exactly(wanted) => {
-                let text = |object: &Map<String, Value>| canonical(&Value::Object(object.clone()));
-                let same = text(wanted) == text(arguments);
-                (!same).then(|| "it is for other arguments".to_owned()).into_iter().collect()
+                let other = !same(wanted, arguments);
+                other.then(|| "it is for other arguments".to_owned()).into_iter().collect()
             }
+            Conditions::Like { fixed, varying } => unlike(fixed, varying, arguments, origins),
         }
     }
+}
+
+fn same(wanted: &Map<String, Value>, given: &Map<String, Value>) -> bool {
+    let text = |object: &Map<String, Value>| canonical(&Value::Object(object.clone()));
+    text(wanted) == text(given)
+}
+
+/// In what the arguments differ from those that vary as said beside fixed ones.
+fn unlike(
+    fixed: &Map<String, Value>,
+    varying: &Varying,
+    arguments: &Map<String, Value>,
+    origins: Origins<'_>,
+) -> Vec<String> {
+    let mut rest = arguments.clone();
+    let misses = varying.iter().filter_map(|(name, vary)| {
+        let shown = quoted(name);
+        match rest.remove(name) {
+            Some(Value::String(text)) if vary.fits(&text, origins) => None,
+            Some(_) => Some(format!("{shown} does not fit {}", vary.shown())),
+            None => Some(format!("{shown} is not given")),
+        }
+    });
+    let mut misses: Vec<String> = misses.collect();
+    if !same(fixed, &rest) {
+        misses.push("the arguments that may not vary are others".to_owned());
+    }
+    misses
 }
 
 #[cfg(test)]

@@ -30,6 +30,12 @@ impl Place {
         Some(Self { shown: written.to_owned(), steps })
     }
 
+    /// The argument it is in, unless that may be any.
+    pub(super) fn argument(&self) -> Option<&str> {
+        let (first, rest) = self.steps.split_first()?;
+        (first != "*" || rest.is_empty()).then_some(first)
+    }
+
     pub(super) fn find<'v>(&self, arguments: &'v Map<String, Value>) -> Found<'v> {
         let mut found = Found::default();
         let Some((first, rest)) = self.steps.split_first() else { return found };

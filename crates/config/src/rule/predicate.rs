@@ -110,7 +110,7 @@ impl Predicate {
 }
 
 impl Test {
-    fn fits(&self, value: &Value, doubt: Doubt, origins: Origins<'_>) -> bool {
+    pub(super) fn fits(&self, value: &Value, doubt: Doubt, origins: Origins<'_>) -> bool {
         if let Self::OneOf(wanted) = self
             && wanted.iter().any(|wanted| {
                 // What is allowed for a value is allowed for just that value.

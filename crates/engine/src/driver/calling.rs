@@ -149,7 +149,8 @@ impl Driver<'_> {
         let Taken { usage, cost } = taken(reply.usage, reply.cost, &route.facts);
         let (model, instead) = (reply.model.as_deref().unwrap_or(&route.model), self.instead());
         let instead = instead.as_deref();
-        self.ports.emit(&Event::Used { usage, cost, model, cut: false, instead })?;
+        let provider = route.endpoint.provider.as_str();
+        self.ports.emit(&Event::Used { usage, cost, model, provider, cut: false, instead })?;
         self.conversation.spent(cost);
         if self.conversation.transcript().has_open() { Ok(()) } else { self.commit() }
     }

@@ -97,17 +97,18 @@ impl Driver<'_> {
         if matches!(tools, Cow::Owned(_)) && !self.conversation.upkeep().told_of_search {
             self.conversation.upkeep_mut().told_of_search = true;
             let (all, tokens) = (offer.declarations.len(), context::tokens_of(offer));
-            let told = if offer.can_search() {
-                format!(
+            if offer.can_search() {
+                let told = format!(
                     "{all} tools of about {tokens} tokens are offered by a search; the model is shown those it needs"
-                )
+                );
+                self.ports.emit(&Event::Noted(&told))?;
             } else {
                 let shown = tools.len();
-                format!(
-                    "{all} tools of about {tokens} tokens are too many for the model, and the search for them                      (tools.search) may not run: it is shown {shown} of them"
-                )
-            };
-            self.ports.emit(&Event::Warned(&told))?;
+                let told = format!(
+                    "{all} tools of about {tokens} tokens are too many for the model, and the search for them (tools.search) may not run: it is shown {shown} of them"
+                );
+                self.ports.emit(&Event::Warned(&told))?;
+            }
         }
         Ok(tools)
     }

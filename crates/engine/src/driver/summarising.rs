@@ -71,7 +71,8 @@ impl Driver<'_> {
         };
         let Taken { usage, cost } = taken(reply.usage, reply.cost, &route.facts);
         let model = reply.model.as_deref().unwrap_or(&route.model);
-        self.ports.emit(&Event::Used { usage, cost, model, cut: false, instead })?;
+        let provider = route.endpoint.provider.as_str();
+        self.ports.emit(&Event::Used { usage, cost, model, provider, cut: false, instead })?;
         self.conversation.spent(cost);
         let words = reply.canisters.iter().filter_map(|canister| match canister {
             Canister::Assistant(assistant) => Some(assistant.words()),

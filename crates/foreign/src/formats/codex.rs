@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{NO_OAUTH, NOT_ALLOWED, each, servers, stdio, unreachable};
+use super::{NOT_ALLOWED, each, oauth, servers, stdio, unreachable};
 use crate::draft::{Draft, DraftReach, Named, Written};
 use crate::entry::{Entry, Unit};
 use crate::error::ForeignError;
@@ -38,7 +38,15 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     draft.include = entry.allowed("enabled_tools");
     draft.exclude = entry.texts("disabled_tools");
     entry.ignored(&["default_tools_approval_mode", "tools"], NOT_ALLOWED);
-    entry.ignored(&["oauth", "oauth_resource", "scopes", "auth"], NO_OAUTH);
+    draft.oauth = oauth::read(&mut entry, &["oauth", "auth"], &draft.reach);
+    let scopes = entry.texts("scopes");
+    if !scopes.is_empty() {
+        match &mut draft.oauth {
+            Some(oauth) => oauth.scopes = scopes,
+            None => entry.note("`scopes` is not taken over: it says nothing of `oauth`"),
+        }
+    }
+    entry.ignored(&["oauth_resource"], "what a token is for, the server says itself");
     entry.silent(&["startup_timeout_ms", "env", "args", "cwd", "command"]);
     entry.silent(&["http_headers", "env_http_headers", "bearer_token_env_var", "bearer_token", "env_vars"]);
     entry.finish();

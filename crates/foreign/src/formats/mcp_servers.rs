@@ -3,7 +3,7 @@
 //! | program | file | its own keys | documented at (checked 2026-11) |
 //! | --- | --- | --- | --- |
 //! | Claude Desktop | `claude_desktop_config.json` | `command`, `args`, `env` | <https://modelcontextprotocol.io/docs/develop/connect-local-servers> |
-//! | Claude Code | `.mcp.json`, `~/.claude.json` | `type`, `url`, `headers`, `headersHelper`, `timeout`, `oauth`; `${VAR}`, `${VAR:-x}` | <https://code.claude.com/docs/en/mcp> |
+//! | Claude Code | `.mcp.json`, `~/.claude.json` | `type`, `url`, `headers`, `headersHelper`, `timeout`, [`oauth`]; `${VAR}`, `${VAR:-x}` | <https://code.claude.com/docs/en/mcp> |
 //! | Cursor | `.cursor/mcp.json` | `url`, `headers`, `envFile`, `auth`; `${env:NAME}`, `${userHome}`, `${workspaceFolder}` | <https://cursor.com/docs/mcp> |
 //! | Windsurf | `~/.codeium/windsurf/mcp_config.json` | `serverUrl`, `disabled`, `disabledTools` | <https://docs.windsurf.com/windsurf/cascade/mcp> |
 //! | Cline, Roo | `cline_mcp_settings.json` | `disabled`, `autoApprove`, `alwaysAllow`, `timeout` | <https://docs.cline.bot/mcp/configuring-mcp-servers> |
@@ -12,7 +12,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{NO_ENV_FILE, NO_OAUTH, NO_SSE, NOT_ALLOWED, each, http, stdio, unreachable};
+use super::{NO_ENV_FILE, NO_SSE, NOT_ALLOWED, each, http, oauth, stdio, unreachable};
 use crate::draft::{Draft, DraftReach};
 use crate::entry::{Entry, Unit};
 use crate::error::ForeignError;
@@ -68,7 +68,9 @@ fn draft(mut entry: Entry<'_>, gemini: bool) -> Option<Draft> {
     draft.exclude = entry.texts("excludeTools");
     draft.exclude.extend(entry.texts("disabledTools"));
     entry.ignored(&["trust", "autoApprove", "alwaysAllow", "autoApproveAll"], NOT_ALLOWED);
-    entry.ignored(&["oauth", "auth", "authProviderType", "targetAudience", "targetServiceAccount"], NO_OAUTH);
+    draft.oauth = oauth::read(&mut entry, &["oauth", "auth", "authProviderType"], &draft.reach);
+    let accounts = "what a Google account says of itself is not asked for; a token goes into `headers`";
+    entry.ignored(&["targetAudience", "targetServiceAccount"], accounts);
     entry.ignored(&["envFile"], NO_ENV_FILE);
     entry.ignored(&["headersHelper"], "no program is asked for headers; write them into `headers`");
     entry.silent(&["disabled", "enabled", "name", "extensionName"]);

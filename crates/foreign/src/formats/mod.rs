@@ -3,6 +3,7 @@
 pub(crate) mod codex;
 pub(crate) mod listed;
 pub(crate) mod mcp_servers;
+pub(crate) mod oauth;
 pub(crate) mod opencode;
 pub(crate) mod vscode;
 pub(crate) mod zed;
@@ -18,7 +19,6 @@ use crate::server::MAX_SERVERS;
 /// Said of `trust`, `autoApprove` and their like.
 pub(crate) const NOT_ALLOWED: &str =
     "what another program may call unasked is not allowed here; `permission` in the descriptor says it";
-pub(crate) const NO_OAUTH: &str = "OAuth is not supported; a token goes into `headers`";
 pub(crate) const NO_SSE: &str = "it speaks the old HTTP+SSE transport, which converse does not: it is taken over as \
     `http` and not enabled; most such servers have a newer address, often with `/mcp` at its end";
 pub(crate) const NO_ENV_FILE: &str = "files of variables are not read; set them before converse is started";

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{NO_OAUTH, each, http, servers, unreachable};
+use super::{each, http, oauth, servers, unreachable};
 use crate::draft::{Draft, DraftReach, Written};
 use crate::entry::{Entry, Unit};
 use crate::error::ForeignError;
@@ -49,7 +49,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     } else {
         draft.connect_timeout = entry.duration("timeout", Unit::Milliseconds);
     }
-    entry.ignored(&["oauth"], NO_OAUTH);
+    draft.oauth = oauth::read(&mut entry, &["oauth"], &draft.reach);
     entry.silent(&["disabled", "enabled"]);
     entry.finish();
     Some(draft)

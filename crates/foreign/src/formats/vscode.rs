@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{NO_ENV_FILE, NO_OAUTH, NO_SSE, each, http, servers, stdio, unreachable};
+use super::{NO_ENV_FILE, NO_SSE, each, http, oauth, servers, stdio, unreachable};
 use crate::draft::{Draft, Written};
 use crate::entry::Entry;
 use crate::error::ForeignError;
@@ -39,7 +39,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
         draft.enabled = false;
     }
     entry.ignored(&["envFile"], NO_ENV_FILE);
-    entry.ignored(&["oauth", "auth"], NO_OAUTH);
+    draft.oauth = oauth::read(&mut entry, &["oauth", "auth"], &draft.reach);
     entry.ignored(&["sandbox", "sandboxEnabled"], "servers are not run in a sandbox");
     entry.silent(&["gallery", "version", "dev", "headers", "env", "args", "cwd", "command"]);
     entry.finish();

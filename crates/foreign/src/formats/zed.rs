@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{NO_OAUTH, each, http, servers, stdio, unreachable};
+use super::{each, http, oauth, servers, stdio, unreachable};
 use crate::draft::{Draft, DraftReach, Written};
 use crate::entry::{Entry, Unit};
 use crate::error::ForeignError;
@@ -28,7 +28,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     let mut draft = Draft::new(entry.server, Dialect::None, reach);
     draft.enabled = entry.boolean("enabled").unwrap_or(true);
     draft.timeout = entry.duration("timeout", Unit::Guessed);
-    entry.ignored(&["oauth"], NO_OAUTH);
+    draft.oauth = oauth::read(&mut entry, &["oauth"], &draft.reach);
     entry.ignored(&["settings"], "they are an extension's");
     entry.silent(&["source", "headers", "env", "args", "cwd", "command", "remote"]);
     entry.finish();

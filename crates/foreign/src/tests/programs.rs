@@ -156,6 +156,79 @@ fn gemini() {
 }
 
 #[test]
+fn oauth_of_each_program() {
+    let claude = r#"{ "mcpServers": { "a": { "type": "http", "url": "https://a.example/mcp",
+        "oauth": { "clientId": "me", "callbackPort": 8080, "scopes": "x:read x:write",
+                   "authServerMetadataUrl": "https://b.example/meta" } } } }"#;
+    let gemini = r#"{ "mcpServers": { "a": { "httpUrl": "https://a.example/mcp",
+        "oauth": { "enabled": true, "clientId": "me", "scopes": ["x:read", "x:write"],
+                   "redirectUri": "http://localhost:8080/callback", "tokenUrl": "https://b.example/t" } } } }"#;
+    let vscode = r#"{ "servers": { "a": { "type": "http", "url": "https://a.example/mcp",
+        "oauth": { "clientId": "${input:me}", "callbackPort": 8080, "scopes": "x:read x:write", "other": 1 } } },
+        "inputs": [{ "id": "me" }] }"#;
+    let cursor = r#"{ "mcpServers": { "a": { "url": "https://a.example/mcp",
+        "auth": { "CLIENT_ID": "me", "CLIENT_SECRET": "${env:SECRET}", "scopes": ["x:read", "x:write"],
+                  "redirect_port": 8080, "audience": "x" } } } }"#;
+    let opencode = r#"{ "mcp": { "a": { "type": "remote", "url": "https://a.example/mcp",
+        "oauth": { "clientId": "me", "clientSecret": "{env:SECRET}", "scope": "x:read x:write", "callbackPort": 8080,
+                   "more": {} } } } }"#;
+    let codex = "[mcp_servers.a]\nurl = \"https://a.example/mcp\"\nscopes = [\"x:read\", \"x:write\"]\n\
+                 oauth_resource = \"https://a.example\"\n[mcp_servers.a.oauth]\nclient_id = \"me\"\n\
+                 callback_port = 8080\n";
+    for (text, format, id, secret) in [
+        (claude, Format::McpServers, "me", None),
+        (gemini, Format::Gemini, "me", None),
+        (vscode, Format::VsCode, "env:ME", None),
+        (cursor, Format::McpServers, "me", Some("env:SECRET")),
+        (opencode, Format::OpenCode, "me", Some("env:SECRET")),
+        (codex, Format::Codex, "me", None),
+    ] {
+        let found = found(text, format);
+        let oauth = server(&found, "a").oauth.as_ref().unwrap();
+        assert_eq!(oauth.client_id.as_deref(), Some(id), "{format:?}");
+        assert_eq!(oauth.client_secret.as_deref(), secret, "{format:?}");
+        assert_eq!(oauth.scopes, ["x:read", "x:write"], "{format:?}");
+        assert_eq!(oauth.redirect_port, Some(8080), "{format:?}");
+        assert!(noted(&found, Some("a"), "not taken over"), "each has a key without counterpart: {found:#?}");
+        assert!(noted(&found, Some("a"), "`converse ensembles login a`"), "{found:#?}");
+        let toml = server(&found, "a").toml();
+        assert!(toml.contains("auth = \"oauth\"\n") && toml.contains("\n[connection.oauth]\n"), "{toml}");
+    }
+}
+
+#[test]
+fn oauth_without_a_client_and_without_a_server() {
+    let entry = |keys: &str| {
+        let text = format!(r#"{{ "mcpServers": {{ "a": {{ "url": "https://a.example/mcp", {keys} }} }} }}"#);
+        found(&text, Format::McpServers)
+    };
+    for (keys, is_oauth) in [
+        (r#""oauth": {}"#, true),
+        (r#""oauth": true"#, true),
+        (r#""auth": "oauth""#, true),
+        (r#""oauth": { "enabled": true }"#, true),
+        (r#""oauth": false"#, false),
+        (r#""oauth": null"#, false),
+        (r#""oauth": { "enabled": false, "clientId": "x" }"#, false),
+        (r#""auth": "saml""#, false),
+        (r#""oauth": {}, "headers": { "authorization": "Bearer ${T}" }"#, false),
+    ] {
+        let found = entry(keys);
+        let toml = server(&found, "a").toml();
+        assert_eq!(toml.contains("auth = \"oauth\""), is_oauth, "{keys}: {toml}");
+        assert!(!toml.contains("[connection.oauth]"), "{keys}: {toml}");
+    }
+    assert!(noted(&entry(r#""auth": "saml""#), Some("a"), "`auth` is not taken over"));
+    let both = entry(r#""oauth": {}, "headers": { "Authorization": "Bearer ${T}" }"#);
+    assert!(noted(&both, Some("a"), "`Authorization`"), "{both:#?}");
+    let program = found(
+        r#"{ "mcpServers": { "a": { "command": "x", "oauth": { "clientId": "y" } } } }"#,
+        Format::McpServers,
+    );
+    assert!(server(&program, "a").oauth.is_none() && noted(&program, Some("a"), "`oauth`"), "{program:#?}");
+}
+
+#[test]
 fn opencode() {
     let one = found(
         r#"{ "$schema": "https://opencode.ai/config.json", "mcp": {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use converse_canister::EnsembleName;
 use converse_config::{
-    Checked, ConnectionPlan, EnsemblePlan, Environment, Given, Origin, Piece, Scope, SecretRef, SourceMap,
-    Way, parse_ensemble, resolve,
+    Checked, ConnectionPlan, EnsemblePlan, Environment, Given, OauthPlan, Origin, Piece, Scope, SecretRef,
+    SourceMap, Way, parse_ensemble, resolve,
 };
 use proptest::prelude::*;
 
@@ -111,6 +111,37 @@ proptest! {
         let expected: Vec<_> = plans.iter().map(meant).collect();
         prop_assert_eq!(back, expected, "{:#}", exported.value);
     }
+}
+
+#[test]
+fn a_client_of_oauth_comes_back() {
+    let http = || Way::Http { url: SecretRef::Literal("https://a.example/mcp".into()), headers: vec![] };
+    let own = |client_id| OauthPlan {
+        client_id,
+        client_secret: Some(SecretRef::Environment("SECRET".into())),
+        scopes: vec!["x:read".into(), "x:write".into()],
+        client_metadata_url: None,
+        redirect_port: Some(8080),
+    };
+    let with = |auth: OauthPlan| {
+        let mut plan = plan("a", http(), true);
+        plan.connection.as_mut().unwrap().auth = Some(auth);
+        export([&plan], false)
+    };
+    let exported = with(own(Some(SecretRef::Literal("me".into()))));
+    assert_eq!(
+        exported.value["mcpServers"]["a"]["oauth"],
+        serde_json::json!({ "clientId": "me", "callbackPort": 8080, "scopes": "x:read x:write" })
+    );
+    assert!(exported.notes.iter().any(|note| note.message.contains("only the id is handed out")));
+    let found = read(&exported.value.to_string(), None).unwrap();
+    let back = resolved(&found.servers[0].toml()).connection.unwrap().auth.unwrap();
+    assert_eq!(back, OauthPlan { client_secret: None, ..own(Some(SecretRef::Literal("me".into()))) });
+    // Nothing is filled in there.
+    let exported = with(own(Some(SecretRef::Environment("ID".into()))));
+    assert!(exported.value["mcpServers"]["a"]["oauth"].get("clientId").is_none(), "{exported:?}");
+    assert!(exported.notes.iter().any(|note| note.message.contains("named by a variable")), "{exported:?}");
+    assert!(with(OauthPlan::default()).value["mcpServers"]["a"].get("oauth").is_none());
 }
 
 #[test]

@@ -82,7 +82,7 @@ mod tests {
                 "http://127.0.0.1:4711/callback?error=access_denied&error_description=no&state=s",
                 "(access_denied: no)",
             ),
-            ("http://127.0.0.1:4711/callback?error=x%1b%0ay&state=s", "(x y)"),
+            ("http://127.0.0.1:4711/callback?error=x%1b%0ay&state=s", "(x\\x1b y)"),
         ] {
             let told = Callback::read(text, HOME, "s").unwrap_err().to_string();
             assert!(told.contains(why), "{text}: {told}");

@@ -26,7 +26,7 @@ fn an_entry_needs_nothing_but_an_address() {
     let whole = json!({ "uri": "x:///a", "name": "n\u{1b}[1m", "title": "T", "description": "a\nb",
                         "mimeType": "text/plain", "size": 12, "annotations": { "audience": ["user"], "priority": 1 } });
     let whole = resource(&raw(&whole)).unwrap();
-    assert_eq!((whole.name.as_str(), whole.description.as_deref()), ("n [1m", Some("a b")));
+    assert_eq!((whole.name.as_str(), whole.description.as_deref()), ("n\\x1b[1m", Some("a b")));
     assert_eq!(
         (whole.title.as_deref(), whole.mime.as_deref(), whole.size),
         (Some("T"), Some("text/plain"), Some(12))

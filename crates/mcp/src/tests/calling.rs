@@ -42,7 +42,10 @@ async fn errors_of_the_server_are_failures_in_its_words() {
         let stage = calls(move |request| error(request, code, "no\u{7}pe"));
         let (_connection, _ensemble, tools) = stage.connected().await;
         let failed = call(&tools[0], json!({})).await;
-        assert_eq!(failed, Err(InvokeError::Failed(format!("the server answered with error {code}: no pe"))));
+        assert_eq!(
+            failed,
+            Err(InvokeError::Failed(format!("the server answered with error {code}: no\\x07pe")))
+        );
     }
     let stage = calls(|request| error(request, 1, &"x".repeat(10_000)));
     let (_connection, _ensemble, tools) = stage.connected().await;
@@ -130,7 +133,7 @@ async fn progress_is_told_and_keeps_a_call_alive_until_its_deadline() {
         assert_eq!(took, seconds, "{steps} steps");
         if steps > 0 {
             let (index, word) = heard.recv().await.unwrap();
-            let message = Some("half way".to_owned());
+            let message = Some("half\\x1bway".to_owned());
             assert_eq!((index, word), (7, Word::Progress { done: 1.0, total: Some(4.0), message }));
         }
     }

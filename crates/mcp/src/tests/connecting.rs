@@ -60,7 +60,7 @@ async fn reasons_are_told() {
         (|_| Act::Exit, "the server closed the connection"),
         (
             |request| error(request, -32000, "no licence\u{1b}[31m"),
-            "it answered with an error: no licence [31m",
+            "it answered with an error: no licence\\x1b[31m",
         ),
         (
             |request| match request["method"].as_str() {

@@ -95,7 +95,7 @@ async fn what_is_not_there_is_told_apart_from_what_fails() {
             let stage =
                 having(era, &["resources", "prompts"], move |request| error(request, code, "no\u{7}pe"));
             let (connection, _ensemble) = stage.open();
-            let text = format!("it answered with error {code}: no pe");
+            let text = format!("it answered with error {code}: no\\x07pe");
             let wanted = if unknown { OfferError::Unknown(text) } else { OfferError::Failed(text) };
             assert_eq!(connection.read("x:///a").await, Err(wanted.clone()));
             assert_eq!(connection.prompt("p", &BTreeMap::new(), &Shelf(true)).await, Err(wanted));

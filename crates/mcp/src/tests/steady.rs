@@ -42,6 +42,7 @@ async fn a_lazy_server_that_has_changed_is_not_called() {
     for outcome in both().await {
         let Err(InvokeError::HeldBack(told)) = outcome else { panic!("{outcome:?}") };
         assert!(told.contains("held back: it is not what it was when it was accepted"), "{told}");
+        assert!(told.ends_with("`converse ensembles lock --accept`"), "{told}");
     }
     assert_eq!((stage.fake.starts(), calls(&stage), lists(&stage)), (2, 0, 2), "one list for all that wait");
     call(&tools[1], json!({})).await.unwrap();

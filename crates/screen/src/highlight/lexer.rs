@@ -2,23 +2,22 @@
 
 use super::Open;
 use super::languages::{Keys, Language, Quote};
-use crate::line::Line;
 use crate::tone::Tone;
 
-pub(super) fn line(text: &str, language: &Language, open: &mut Open) -> Line {
-    let mut lexer = Lexer { text, at: 0, language, line: Line::new() };
+pub(super) fn pieces<'a>(text: &'a str, language: &'a Language, open: &mut Open) -> Vec<(Tone, &'a str)> {
+    let mut lexer = Lexer { text, at: 0, language, pieces: Vec::new() };
     lexer.resume(open);
     while let Some(c) = lexer.rest().chars().next() {
         lexer.token(c, open);
     }
-    lexer.line
+    lexer.pieces
 }
 
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
     language: &'a Language,
-    line: Line,
+    pieces: Vec<(Tone, &'a str)>,
 }
 
 impl<'a> Lexer<'a> {
@@ -32,7 +31,7 @@ impl<'a> Lexer<'a> {
 
     fn take(&mut self, bytes: usize, tone: Tone) {
         let part = self.rest().get(..bytes).unwrap_or(self.rest());
-        self.line.push(tone, part);
+        self.pieces.push((tone, part));
         self.at += part.len();
     }
 

@@ -1,11 +1,10 @@
 //! Tags, their attributes, comments.
 
 use super::Open;
-use crate::line::Line;
 use crate::tone::Tone;
 
-pub(super) fn line(text: &str, open: &mut Open) -> Line {
-    let (mut line, mut rest) = (Line::new(), text);
+pub(super) fn pieces<'a>(text: &'a str, open: &mut Open) -> Vec<(Tone, &'a str)> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
         let (bytes, tone) = match *open {
             Open::Comment(..) => comment(rest, open),
@@ -13,10 +12,10 @@ pub(super) fn line(text: &str, open: &mut Open) -> Line {
             Open::Nothing | Open::String(_) => outside(rest, open),
         };
         let (part, left) = rest.split_at_checked(bytes.max(1)).unwrap_or((rest, ""));
-        line.push(tone, part);
+        pieces.push((tone, part));
         rest = left;
     }
-    line
+    pieces
 }
 
 fn comment(rest: &str, open: &mut Open) -> (usize, Tone) {

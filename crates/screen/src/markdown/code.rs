@@ -1,6 +1,6 @@
 //! Code as it is: a label, then its lines, broken only where they are full.
 
-use crate::highlight::Highlighter;
+use crate::highlight::{Highlighter, named};
 use crate::wrap::broken;
 use crate::{Line, Look, Tone};
 
@@ -18,7 +18,7 @@ pub(super) struct Code {
 impl Code {
     /// `info`: what stands behind the fence.
     pub(super) fn new(info: &str) -> Self {
-        let label = info.split([' ', '\t', ',', '{']).next().unwrap_or_default();
+        let label = named(info);
         Self { label: label.to_owned(), highlighter: Highlighter::new(label), begun: false }
     }
 

@@ -199,7 +199,8 @@ impl Flow {
     }
 }
 
-fn is_break(tag: &str) -> bool {
+/// Is this HTML nothing but the end of a line?
+pub(crate) fn is_break(tag: &str) -> bool {
     let name = tag.trim_start_matches('<').trim_end_matches(['>', '/', ' ']);
     name.eq_ignore_ascii_case("br")
 }

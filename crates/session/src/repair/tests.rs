@@ -19,7 +19,7 @@ fn what_was_started_and_paid_here_is_known_and_what_was_copied_is_not() {
     let mut result = InvocationResult::new(id.clone(), Outcome::Cancelled, "");
     result.cost = Some(Cost(5));
     let said = |canister: Canister| Body::Canister { canister };
-    let used = |cost| Body::Used { usage: Usage::default(), cost, model: "m".to_owned() };
+    let used = |cost| Body::Used { usage: Usage::default(), cost, model: "m".to_owned(), provider: None };
     let asked = || [said(Canister::User(User::text("x"))), said(Canister::Assistant(reply.clone()))];
     let called = || said(Canister::Invocation(call.clone()));
     let ended = || said(Canister::Result(result.clone()));

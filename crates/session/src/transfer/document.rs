@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Canister, Condensed, Cost, Decision, Digest, InvocationId, Usage};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::DOCUMENT_FORMAT;
 
@@ -26,7 +26,6 @@ pub struct Document {
     pub model: Option<String>,
     pub usage: Usage,
     pub cost: Cost,
-    pub settings: Map<String, Value>,
     pub condensed: Option<Condensed>,
     pub canisters: Vec<Kept>,
     pub decisions: Vec<Decided>,
@@ -78,7 +77,6 @@ impl Document {
             "model": self.model,
             "usage": self.usage,
             "cost": self.cost,
-            "settings": self.settings,
             "condensed": self.condensed,
             "canisters": canisters,
             "decisions": self.decisions,

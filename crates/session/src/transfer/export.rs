@@ -25,8 +25,7 @@ impl Store {
 
     /// The same without any content.
     pub fn document(&self, id: Uuid, program: &str) -> Result<Document, SessionError> {
-        let Loaded { header, transcript, decisions, usage, cost, settings, condensed, places, .. } =
-            self.read(id)?;
+        let Loaded { header, transcript, decisions, usage, cost, condensed, places, .. } = self.read(id)?;
         let metadata = self.metadata(id)?;
         let mut at = header.created;
         let kept = transcript.as_slice().iter().enumerate().map(|(number, canister)| {
@@ -44,7 +43,6 @@ impl Store {
             model: metadata.model,
             usage,
             cost,
-            settings,
             condensed,
             canisters,
             decisions: decisions.into_iter().map(|(id, decision)| Decided { id, decision }).collect(),

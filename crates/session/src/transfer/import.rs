@@ -47,13 +47,11 @@ fn fill(session: &mut Session, document: Document, now: Timestamp) -> Result<(),
     }
     if document.usage != Usage::default() || document.cost != Cost::default() {
         let model = document.model.clone().unwrap_or_default();
-        session.append(Body::Used { usage: document.usage, cost: Some(document.cost), model }, last)?;
+        let (usage, cost) = (document.usage, Some(document.cost));
+        session.append(Body::Used { usage, cost, model, provider: None }, last)?;
     }
     if let Some(condensed) = document.condensed {
         session.append(Body::Condensed { condensed }, last)?;
-    }
-    if !document.settings.is_empty() {
-        session.append(Body::Settings { settings: document.settings }, last)?;
     }
     session.metadata.name = document.name;
     session.metadata.tags = document.tags;

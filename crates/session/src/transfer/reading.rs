@@ -68,7 +68,6 @@ impl Document {
             model: short(&mut all, "model")?,
             usage: all.may("usage")?,
             cost: all.may("cost")?,
-            settings: all.may("settings")?,
             condensed,
             canisters,
             decisions,

@@ -111,6 +111,28 @@ fn change(dir: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) {
     fs::write(&journal, change(fs::read(&journal).unwrap())).unwrap();
 }
 
+/// What `gc` keeps is nothing to be sorry for: it was killed before its first line.
+#[test]
+fn a_session_that_never_held_anything_is_a_note_and_no_fault() {
+    let (dir, store) = store();
+    let hollow = id(7);
+    for begun in [None, Some(""), Some("{\"seq\":1,")] {
+        let _ = fs::remove_dir_all(path(&dir, hollow));
+        fs::create_dir_all(path(&dir, hollow)).unwrap();
+        fs::set_permissions(path(&dir, hollow), Permissions::from_mode(0o700)).unwrap();
+        if let Some(begun) = begun {
+            let journal = path(&dir, hollow).join("journal.jsonl");
+            fs::write(&journal, begun).unwrap();
+            fs::set_permissions(journal, Permissions::from_mode(0o600)).unwrap();
+        }
+        let checked = store.check(hollow).unwrap();
+        assert!(checked.faults.is_empty(), "{begun:?}: {checked:?}");
+        assert!(matches!(&checked.notes[..], [note] if note.contains("`gc --empty`")), "{checked:?}");
+        assert!(store.clearable(&Clearing::default()).unwrap().is_empty());
+        assert_eq!(store.clearable(&Clearing { empty: true, ..Clearing::default() }).unwrap().len(), 1);
+    }
+}
+
 #[test]
 fn nothing_is_written_to_a_session_of_a_later_version() {
     let (dir, store) = store();

@@ -12,8 +12,6 @@ fn what_is_exported_is_imported_without_loss() {
     let (dir, store) = store();
     let source = talk(&store, 1, Some(b"\x89PNG"));
     let mut session = store.open(source, at(90)).unwrap();
-    let settings = serde_json::Map::from_iter([("model".to_owned(), "openai/m".into())]);
-    session.append(Body::Settings { settings }, at(91)).unwrap();
     let condensed = converse_canister::Condensed { covers: 5, summary: "s".into(), model: "m".into() };
     session.append(Body::Condensed { condensed }, at(92)).unwrap();
     drop(session);
@@ -106,8 +104,8 @@ fn a_document_that_is_wrong_says_where_and_nothing_is_written() {
     // What is not known is passed over; what may be missing may be.
     let lean = changed(&|j| {
         let object = j.as_object_mut().unwrap();
-        let _ = ["contents", "decisions", "usage", "cost", "name", "tags", "settings"]
-            .map(|key| object.shift_remove(key));
+        let _ =
+            ["contents", "decisions", "usage", "cost", "name", "tags"].map(|key| object.shift_remove(key));
         object.insert("later".into(), 1.into());
     });
     let missing = store.import(Document::read(lean.as_bytes()).unwrap(), id(9), "p", at(200)).unwrap();

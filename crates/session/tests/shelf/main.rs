@@ -77,7 +77,9 @@ fn turn(session: &mut Session, number: u64, words: [&str; 4], blob: Option<Diges
         Invocation { turn, id: id.clone(), wire_id: None, tool: "web__search".into(), arguments, seal: None };
     session.append(Canister::Invocation(invocation).into(), now).unwrap();
     let usage = Usage { input: Some(10), output: Some(2), ..Usage::default() };
-    session.append(Body::Used { usage, cost: Some(Cost(7)), model: "m".into() }, now).unwrap();
+    session
+        .append(Body::Used { usage, cost: Some(Cost(7)), model: "m".into(), provider: None }, now)
+        .unwrap();
     session
         .append(Body::Decided { id: id.clone(), decision: Decision::Allow { rule: "user".into() } }, now)
         .unwrap();
@@ -85,7 +87,7 @@ fn turn(session: &mut Session, number: u64, words: [&str; 4], blob: Option<Diges
     let result = InvocationResult::new(id, Outcome::Success, result);
     session.append(Canister::Result(result).into(), now).unwrap();
     session.append(Canister::Assistant(assistant(TurnId(number + 1), "Done.", None)).into(), now).unwrap();
-    session.append(Body::Used { usage, cost: None, model: "m".into() }, now).unwrap();
+    session.append(Body::Used { usage, cost: None, model: "m".into(), provider: None }, now).unwrap();
     session.journal.commit().unwrap();
 }
 
@@ -108,7 +110,9 @@ fn plain(store: &Store, dice: u8) -> Uuid {
     let (turn, content) = (TurnId(1), vec![Content::text("Hello.")]);
     let reply = Assistant { turn, content, native: Some(native(1)), stop: Stop::End, response_id: None };
     session.append(Canister::Assistant(reply).into(), at(2)).unwrap();
-    session.append(Body::Used { usage: Usage::default(), cost: None, model: "m".into() }, at(2)).unwrap();
+    session
+        .append(Body::Used { usage: Usage::default(), cost: None, model: "m".into(), provider: None }, at(2))
+        .unwrap();
     session.journal.commit().unwrap();
     id(dice)
 }

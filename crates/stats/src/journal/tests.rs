@@ -31,7 +31,11 @@ fn words() -> Body {
 
 fn used(model: &str, tokens: Option<u64>, cost: Option<u64>) -> Body {
     let usage = Usage { input: tokens, output: tokens.map(|_| 5), ..Usage::default() };
-    Body::Used { usage, cost: cost.map(Cost), model: model.to_owned() }
+    let (provider, model) = match model.split_once('/') {
+        Some((provider, model)) => (Some(provider.to_owned()), model),
+        None => (None, model),
+    };
+    Body::Used { usage, cost: cost.map(Cost), model: model.to_owned(), provider }
 }
 
 fn id(index: usize) -> InvocationId {
@@ -113,6 +117,28 @@ fn a_turn_is_counted_by_day_model_and_tool() {
     let day = &figures.days[&date(2026, 11, 1)];
     assert_eq!((day.sessions, day.turns, day.spent.replies, day.calls.calls), (1, 1, 2, 3));
     assert_eq!(day.models["m"], crate::Share { tokens: 105, cost: Cost(30) });
+}
+
+#[test]
+fn one_name_of_two_providers_is_two_models() {
+    // The last is of a version that did not say who served it; a name may have a slash of its own.
+    let used = || {
+        [
+            used("a/m", Some(1), None),
+            used("b/m", Some(2), None),
+            used("b/c/m", None, None),
+            used("m", None, None),
+        ]
+    };
+    let lines = || [user()].into_iter().chain(used()).map(|body| (1, body)).collect();
+    let fold = |model: Option<&str>| {
+        fold(Wanted { model: model.map(Pattern::new), ..EVERYTHING }, vec![(header(), lines())])
+    };
+    let names: Vec<_> = fold(None).models.into_keys().collect();
+    assert_eq!(names, ["a/m", "b/c/m", "b/m", "m"]);
+    for (pattern, replies) in [("m", 3), ("a/m", 1), ("b/*", 2), ("*m", 4), ("a", 0), ("c/m", 1)] {
+        assert_eq!(fold(Some(pattern)).spent.replies, replies, "{pattern}");
+    }
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub(super) struct Choices {
     pub(super) view: bool,
 }
 
-const FURTHER: [(&str, Reach); 3] = [("a", Reach::Arguments), ("t", Reach::Tool), ("r", Reach::Run)];
+const FURTHER: [(&str, Reach); 4] =
+    [("a", Reach::Arguments), ("p", Reach::Pattern), ("t", Reach::Tool), ("r", Reach::Run)];
 
 impl Choices {
     /// `y`, `n`, `n` with a word to the model, or a letter that was offered.
@@ -51,6 +52,7 @@ impl Choices {
         let further =
             FURTHER.iter().filter(|(_, reach)| self.offered.has(*reach)).map(|(key, reach)| match reach {
                 Reach::Arguments => format!("{key} = always, {tool} with just these arguments"),
+                Reach::Pattern => format!("{key} = always, {tool} where a pattern fits"),
                 Reach::Tool => format!("{key} = always, {tool} whatever its arguments"),
                 Reach::Run => format!("{key} = {tool} for the rest of this run"),
             });
@@ -92,7 +94,7 @@ pub(super) fn chosen(line: &str, count: usize) -> Option<Chosen> {
 }
 
 /// `1,3` or `1 3`; one that is not there makes all of it unclear.
-fn numbers(line: &str, count: usize) -> Option<BTreeSet<usize>> {
+pub(super) fn numbers(line: &str, count: usize) -> Option<BTreeSet<usize>> {
     let parts = line.split([',', ' ', '\t', '\n', '\r']).filter(|part| !part.is_empty());
     let place = |part: &str| -> Option<usize> {
         let number = Some(part).filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?;
@@ -112,8 +114,11 @@ fn words(line: &str) -> (String, Option<String>) {
 mod tests {
     use super::*;
 
-    const ALL: Choices =
-        Choices { offered: Offered { arguments: true, tool: true, run: true }, edit: true, view: true };
+    const ALL: Choices = Choices {
+        offered: Offered { arguments: true, pattern: true, tool: true, run: true },
+        edit: true,
+        view: true,
+    };
 
     #[test]
     fn only_a_plain_yes_is_a_yes() {
@@ -134,15 +139,21 @@ mod tests {
 
     #[test]
     fn only_what_was_offered_is_taken() {
-        let further = [("a", Reach::Arguments), (" T\n", Reach::Tool), ("r", Reach::Run)];
+        let further =
+            [("a", Reach::Arguments), ("p", Reach::Pattern), (" T\n", Reach::Tool), ("r", Reach::Run)];
         let further = further.map(|(line, reach)| (line, Answer::Further(reach)));
         for (line, answer) in further.into_iter().chain([("v", Answer::View), ("e", Answer::Edit)]) {
             assert_eq!(ALL.parse(line), Some(answer));
             assert_eq!(Choices::default().parse(line), None);
         }
         let run = Choices { offered: Offered { run: true, ..Offered::default() }, ..Choices::default() };
-        assert!(run.parse("a").is_none() && run.parse("t").is_none() && run.parse("r").is_some());
-        assert_eq!(ALL.reminder(), "  please answer y or n, v, e, a, t, r: ");
+        assert!(
+            run.parse("a").is_none()
+                && run.parse("p").is_none()
+                && run.parse("t").is_none()
+                && run.parse("r").is_some()
+        );
+        assert_eq!(ALL.reminder(), "  please answer y or n, v, e, a, p, t, r: ");
         assert_eq!(run.reminder(), "  please answer y or n, r: ");
         assert!(run.told("io.x").ends_with("\n  r = io.x for the rest of this run: "));
     }

@@ -4,9 +4,9 @@
 //! a rule asks, nothing more than a yes is offered.
 
 use converse_canister::canonical;
-use converse_config::{Approval, BadPattern, Binding, Permission, Rule};
+use converse_config::{Approval, BadPattern, Binding, Permission, Rule, Varying};
 use converse_ensemble::{Pending, Rules};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::editing::Editing;
 use crate::adapters::secrets::Redactor;
@@ -14,7 +14,7 @@ use crate::approvals::Approvals;
 use crate::world::World;
 
 /// Bytes of arguments that are kept: somebody will want to read them again.
-const MAX_ARGUMENTS: usize = 8 * 1024;
+pub(super) const MAX_ARGUMENTS: usize = 8 * 1024;
 
 /// Where answers go.
 pub(crate) struct Memory {
@@ -30,6 +30,8 @@ pub(crate) struct Memory {
 pub(super) struct Offered {
     /// Kept, for just these arguments.
     pub(super) arguments: bool,
+    /// Kept, for texts that vary as somebody says.
+    pub(super) pattern: bool,
     /// Kept, for the tool.
     pub(super) tool: bool,
     /// For the rest of the run.
@@ -40,6 +42,7 @@ pub(super) struct Offered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     Arguments,
+    Pattern,
     Tool,
     Run,
 }
@@ -48,6 +51,7 @@ impl Offered {
     pub(super) fn has(self, reach: Reach) -> bool {
         match reach {
             Reach::Arguments => self.arguments,
+            Reach::Pattern => self.pattern,
             Reach::Tool => self.tool,
             Reach::Run => self.run,
         }
@@ -71,7 +75,9 @@ impl Memory {
         }
         let placed = !pending.binding().local || self.cwd.is_some();
         let kept = pending.is_trusted() && placed && self.kept.is_some() && !self.holds_secret(pending);
-        Offered { arguments: kept && written(pending).len() <= MAX_ARGUMENTS, tool: kept, run: true }
+        let texts = pending.arguments().values().any(Value::is_string);
+        let short = written(pending.arguments()).len() <= MAX_ARGUMENTS;
+        Offered { arguments: kept && short, pattern: kept && texts, tool: kept, run: true }
     }
 
     fn holds_secret(&self, pending: &Pending) -> bool {
@@ -79,14 +85,20 @@ impl Memory {
         let mut clean = arguments.clone();
         self.redactor.clean_json(&mut clean);
         // Also what is only a secret once it is written out.
-        let text = written(pending);
+        let text = written(pending.arguments());
         clean != arguments || self.redactor.clean(&text) != text
     }
 
-    /// Takes an answer to this question in; what it reaches is said in words.
-    pub(super) fn remember(&self, pending: &Pending, reach: Reach, at: String) -> Result<String, String> {
+    /// Takes an answer to this question in; what it reaches is said in words. `varying` is empty but for a pattern.
+    pub(super) fn remember(
+        &self,
+        pending: &Pending,
+        reach: Reach,
+        varying: Varying,
+        at: String,
+    ) -> Result<String, String> {
         let tool = pending.tool();
-        let (kept, words) = match reach {
+        let (arguments, words) = match reach {
             Reach::Run => {
                 let rule = Rule::exactly(tool, Permission::Allow, "your answer in this run").map_err(odd)?;
                 self.rules.add(rule.bound_to(pending.binding()).for_this_run());
@@ -96,12 +108,17 @@ impl Memory {
             Reach::Arguments => {
                 (Some(pending.arguments().clone()), format!("{tool} with just these arguments"))
             }
+            Reach::Pattern => {
+                let pairs = varying.iter().map(|(name, vary)| format!("{name}={}", vary.text()));
+                let pairs: Vec<String> = pairs.collect();
+                (Some(fixed(pending, &varying)), format!("{tool} where {}", pairs.join(", ")))
+            }
         };
         let binding = pending.binding();
         let project = binding.local.then(|| self.cwd.clone()).flatten();
         let Binding { definition, connection, .. } = binding;
-        let approval =
-            Approval { tool: tool.to_owned(), arguments: kept, definition, connection, project, at, line: 0 };
+        let tool = tool.to_owned();
+        let approval = Approval { tool, arguments, varying, definition, connection, project, at, line: 0 };
         let store = self.kept.as_ref().ok_or("there is no home to keep it in")?;
         store.add(approval.clone())?;
         self.rules.add(approval.rule("your answer in this run").map_err(odd)?);
@@ -113,6 +130,12 @@ fn odd(error: BadPattern) -> String {
     error.to_string()
 }
 
-fn written(pending: &Pending) -> String {
-    canonical(&Value::Object(pending.arguments().clone()))
+/// Those that do not vary.
+pub(super) fn fixed(pending: &Pending, varying: &Varying) -> Map<String, Value> {
+    let fixed = pending.arguments().iter().filter(|(name, _)| !varying.contains_key(name.as_str()));
+    fixed.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+pub(super) fn written(arguments: &Map<String, Value>) -> String {
+    canonical(&Value::Object(arguments.clone()))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::shown::{self, Much};
 use super::visible::visible;
 use crate::render::in_words;
-use crate::render::quoted::columns;
+pub(super) use crate::render::quoted::columns;
 use crate::render::safe::safe_line;
 
 /// Lines of an entry of a list; a longer one is shown when it is chosen.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::visible::visible;
 use crate::render::safe::safe_line;
+use crate::render::signs;
 
 /// Lines of one value that are shown at first, and values.
 const FEW: usize = 40;
@@ -29,13 +30,17 @@ pub(super) fn arguments(arguments: &Map<String, Value>, columns: usize, much: Mu
             let more = of_value.len() - FEW;
             of_value.truncate(FEW);
             let bytes = value.as_str().map_or_else(|| value.to_string().len(), str::len);
-            of_value.push(rest(&format!("… {more} more lines, {bytes} bytes in all: v = view all")));
+            of_value.push(rest(&format!(
+                "{} {more} more lines, {bytes} bytes in all: v = view all",
+                signs::more()
+            )));
             cut = true;
         }
         lines.append(&mut of_value);
     }
     if arguments.len() > most {
-        lines.push(rest(&format!("… {} more arguments: v = view all", arguments.len() - most)));
+        let more = arguments.len() - most;
+        lines.push(rest(&format!("{} {more} more arguments: v = view all", signs::more())));
         cut = true;
     }
     (lines, cut)
@@ -71,7 +76,7 @@ fn argument(name: &str, value: &Value, columns: usize) -> Vec<Line> {
 
 /// What does not fit goes on behind a bar: a line that the terminal breaks could look like one of ours.
 pub(super) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
-    broken(line, columns.max(LEAST), &Line::toned(Tone::Dim, "  │ "))
+    broken(line, columns.max(LEAST), &Line::toned(Tone::Dim, &format!("  {} ", signs::bar())))
 }
 
 fn headed(head: &str, lines: &[&str], columns: usize) -> Vec<Line> {
@@ -98,7 +103,7 @@ fn numbered(lines: &[&str], columns: usize) -> Vec<Line> {
             broken(&Line::plain(&visible(line, true)), room, &Line::new()).into_iter().enumerate()
         {
             let number = if part == 0 { (index + 1).to_string() } else { String::new() };
-            let mut whole = Line::toned(Tone::Dim, &format!("  {number:>digits$} │ "));
+            let mut whole = Line::toned(Tone::Dim, &format!("  {number:>digits$} {} ", signs::bar()));
             whole.append(text);
             out.push(whole);
         }

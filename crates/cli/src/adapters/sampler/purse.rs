@@ -72,7 +72,14 @@ mod tests {
     #[test]
     fn what_was_asked_for_is_paid_however_it_ends() {
         let asked = || Event::Requested { turn: TurnId(1), iteration: 1, model: "m", tools: &[] };
-        let used = |cost| Event::Used { usage: Usage::default(), cost, model: "m", cut: true, instead: None };
+        let used = |cost| Event::Used {
+            usage: Usage::default(),
+            cost,
+            model: "m",
+            provider: "p",
+            cut: true,
+            instead: None,
+        };
         for (events, closed, most, paid, unknown) in [
             (vec![], false, Some(Cost(9)), None, false),
             (vec![asked(), used(Some(Cost(2)))], false, Some(Cost(9)), Some(Cost(2)), false),

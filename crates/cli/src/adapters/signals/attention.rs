@@ -11,7 +11,7 @@ use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Interrupt, Signals, TIDYING, hear};
+use super::{Interrupt, Signals, TIDYING, hear, stopping};
 use crate::failure::Failure;
 
 const SIGINT: u8 = 2;
@@ -46,7 +46,10 @@ pub(crate) struct Attended {
 pub(crate) fn attend() -> Result<Attention, Failure> {
     let attention = Attention::default();
     let told = attention.clone();
-    hear(async move |signals| told.hears(signals).await)?;
+    hear(async move |mut signals| {
+        signals.stop = stopping::hear();
+        told.hears(signals).await
+    })?;
     Ok(attention)
 }
 

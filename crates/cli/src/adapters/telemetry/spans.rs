@@ -163,7 +163,7 @@ impl Trace {
                 });
             }
             Event::Appended(canister) => self.appended(canister, now),
-            Event::Used { usage, cost, model, cut, instead } => {
+            Event::Used { usage, cost, model, cut, instead, .. } => {
                 self.usage += *usage;
                 let Some(chat) = &mut self.chat else { return };
                 chat.usage += *usage;

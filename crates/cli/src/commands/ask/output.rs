@@ -27,7 +27,12 @@ impl Output {
         match args.output {
             Format::Text => {
                 let checked = args.schema.is_some();
-                Self::Text(TextRenderer::new(manners.progress.clone(), world.stdout_tty, checked))
+                Self::Text(TextRenderer::new(
+                    manners.progress.clone(),
+                    world.stdout_tty,
+                    world.stderr_tty,
+                    checked,
+                ))
             }
             Format::Json => Self::Json(Box::new(JsonRenderer::new(manners.redactor.clone()))),
             Format::Jsonl => Self::Jsonl(JsonlRenderer::new(manners.redactor.clone())),

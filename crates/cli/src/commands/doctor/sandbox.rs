@@ -9,6 +9,7 @@ use converse_sandbox::{LEAST_LANDLOCK, Survey, survey};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};
+use crate::render::counted::counted;
 use crate::world::World;
 use crate::{block_on, confined, guardian};
 
@@ -92,7 +93,7 @@ fn require(lacks: &[String], needed: usize) -> Finding {
         (lacks, 0) => Finding::note(NAME, format!("would refuse: {}", lacks.join("; "))),
         (lacks, needed) => Finding::broken(
             NAME,
-            format!("refuses {needed} command(s) that are enabled: {}", lacks.join("; ")),
+            format!("refuses {} enabled here: {}", counted(needed, "command"), lacks.join("; ")),
         ),
     }
 }

@@ -11,6 +11,7 @@ use crate::args::{CheckArgs, ReportFormat};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
+use crate::render::counted::counted;
 use crate::render::findings::{self, Report};
 use crate::render::output::{write_json, write_stdout};
 use crate::world::World;
@@ -32,7 +33,11 @@ impl Check<'_> {
         let gathered = gather::gather(self, &catalogue)?;
         self.write(&gathered)?;
         if gathered.has_errors() {
-            return Err(Failure::new(Kind::Configuration, "ensembles", "there are errors in ensembles"));
+            return Err(Failure::new(
+                Kind::Configuration,
+                "ensembles",
+                "there are errors in ensembles or settings",
+            ));
         }
         catalogue.stop_for_untrusted()?;
         if args.locked {
@@ -41,7 +46,7 @@ impl Check<'_> {
         match gathered.unconnected() {
             0 => Ok(()),
             failed => {
-                let message = format!("{failed} ensemble(s) could not be connected");
+                let message = format!("{} could not be connected", counted(failed, "ensemble"));
                 Err(Failure::new(Kind::Ensemble, "ensemble", message))
             }
         }
@@ -53,7 +58,7 @@ impl Check<'_> {
         let report = Report { findings: &findings, files: &gathered.files, directory: &self.world.cwd };
         let format = if self.args.json { ReportFormat::Json } else { self.args.format };
         match format {
-            ReportFormat::Text => return Ok(write_stdout(&gathered.text())?),
+            ReportFormat::Text => return Ok(write_stdout(&gathered.text(self.manners.colour))?),
             ReportFormat::Json => write_json(&findings::json(&report))?,
             ReportFormat::Sarif => write_json(&findings::sarif(&report))?,
             ReportFormat::Junit => write_stdout(&findings::junit(&report))?,

@@ -2,6 +2,7 @@
 
 mod questions;
 
+use converse_config::shipped;
 use converse_foreign::{BadSketch, Sketch, SketchKind};
 
 use super::placing::{New, Place};
@@ -38,6 +39,11 @@ pub(crate) fn run(args: &InitArgs, manners: &Manners, world: &World) -> Result<(
             format!("written; say in it what its arguments are, then {run}")
         }
     });
+    let ships = |name: &str| shipped().iter().any(|(path, _)| path.strip_suffix(".toml") == Some(name));
+    if ships(name) {
+        manners
+            .note(&format!("note: converse brings an ensemble named `{name}`; this one stands in its place"));
+    }
     if place.of_project {
         manners.note("this is a project: it is used once you have said `converse ensembles trust`");
     }

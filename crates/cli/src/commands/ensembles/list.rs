@@ -13,6 +13,7 @@ use crate::args::Places;
 use crate::catalogue::Catalogue;
 use crate::failure::Failure;
 use crate::manners::Manners;
+use crate::render::counted::counted;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe_line;
 use crate::render::table::table;
@@ -75,7 +76,8 @@ impl List<'_> {
 
     fn text(&self, plan: &EnsemblePlan) -> String {
         let off = if plan.enabled { "" } else { " (not enabled)" };
-        let name = format!("{}{off}", plan.name);
+        let untrusted = if plan.trusted { "" } else { " (not trusted)" };
+        let name = format!("{}{off}{untrusted}", plan.name);
         let known = self.known(plan);
         let Some(tools) = known.tools else {
             return format!("{name}: not seen yet: `converse ensembles show {} --connect`\n", plan.name);
@@ -86,7 +88,7 @@ impl List<'_> {
             vec![format!("  {name}"), safe_line(description.trim(), DESCRIPTION)]
         };
         let rows: Vec<Vec<String>> = tools.iter().map(cells).collect();
-        format!("{name}: {} tool(s){seen}\n{}", tools.len(), table(&rows))
+        format!("{name}: {}{seen}\n{}", counted(tools.len(), "tool"), table(&rows))
     }
 
     fn known(&self, plan: &EnsemblePlan) -> Known {
@@ -95,7 +97,7 @@ impl List<'_> {
             let tools = tools.map(|tool| (tool.name.to_string(), tool.description.clone())).collect();
             return Known { tools: Some(tools), age: None };
         };
-        let lists = ListFiles::new(self.world.cache_dir());
+        let lists = ListFiles::new(self.world.cache_dir(), self.manners.redactor.clone());
         let connection = at_home(plan, connection, self.world);
         let manifest = Manifest::of(plan, &connection, &self.world.cwd, &lists);
         let age = manifest.as_ref().and_then(|manifest| lists.age(&manifest.key));
@@ -110,7 +112,8 @@ fn cells(plan: &EnsemblePlan) -> Vec<String> {
     let count = if plan.connection.is_some() { "?".to_owned() } else { plan.invokers.len().to_string() };
     let place = format!("{}:{}", plan.origin.file, plan.origin.line);
     let off = if plan.enabled { "" } else { "(not enabled) " };
-    let description = format!("{off}{}", plan.description);
+    let untrusted = if plan.trusted { "" } else { "(not trusted) " };
+    let description = format!("{off}{untrusted}{}", plan.description);
     vec![plan.name.to_string(), count, scope(plan.origin.scope).to_owned(), place, description]
 }
 

@@ -18,6 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::{Locked, Lockfiles, State};
 use crate::manners::Manners;
+use crate::render::counted::{counted, they_are};
 use crate::render::output::{write_json, write_stderr, write_stdout};
 use crate::world::World;
 
@@ -66,7 +67,7 @@ impl Lock<'_> {
                 let is_damaged = proposals.iter().any(|proposal| proposal.damage.is_some());
                 let rest =
                     if is_damaged { "lock them when they can be" } else { "what is locked of them is kept" };
-                let message = format!("{count} ensemble(s) could not be connected; {rest}");
+                let message = format!("{} could not be connected; {rest}", counted(count, "ensemble"));
                 let reasons = found.unconnected().map(|(name, reason)| format!("{name}: {reason}"));
                 Err(reasons.fold(Failure::new(Kind::Ensemble, "ensemble", message), Failure::hint))
             }
@@ -138,7 +139,8 @@ impl Lock<'_> {
         let question = match unshown.len() {
             0 => "\naccept all of this?  y = yes, n = no: ".to_owned(),
             count => format!(
-                "\n{count} part(s) of this are not shown (`…` above).\naccept all of this, what is not shown too?  y = yes, n = no: "
+                "\n{} not shown of this (`…` above).\naccept all of this, what is not shown too?  y = yes, n = no: ",
+                they_are(count, "part")
             ),
         };
         crate::block_on(says_yes(&self.manners.progress, question))
@@ -184,7 +186,10 @@ fn refusal(proposals: &[Proposal<'_>]) -> Failure {
     }
     let count: usize = refused.iter().map(|proposal| proposal.drifts.len()).sum();
     let names: Vec<&str> = refused.iter().map(|proposal| proposal.locked.shown.as_str()).collect();
-    let message =
-        format!("{count} change(s) against {} are not accepted; nothing was written", names.join(", "));
+    let message = format!(
+        "{} not accepted (against {}); nothing was written",
+        they_are(count, "change"),
+        names.join(", ")
+    );
     Failure::new(Kind::Configuration, "lock-drift", message).hint(hint)
 }

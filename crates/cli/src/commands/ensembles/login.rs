@@ -14,6 +14,7 @@ use crate::args::Places;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
+use crate::render::counted::counted;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
 use crate::wiring::Wiring;
@@ -65,7 +66,7 @@ impl Login<'_> {
             connected.disconnect(manners).await;
             match failure {
                 Some(failure) => Err(failed(failure)),
-                None => Ok(write_stdout(&format!("{}: {tools} tool(s)\n", plan.name))?),
+                None => Ok(write_stdout(&format!("{}: {}\n", plan.name, counted(tools, "tool")))?),
             }
         })?
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::declared::Outward;
 use super::offers::Offers;
+use super::taken::taken;
 use super::{ensemble_row, permission, survey};
 use crate::adapters::contents::Kept;
 use crate::adapters::signals;
@@ -15,7 +16,7 @@ use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
 use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::{safe, safe_line};
+use crate::render::safe::safe_line;
 use crate::settings::{Files, rules};
 use crate::wiring::Wiring;
 use crate::world::World;
@@ -223,10 +224,10 @@ fn tool_text(row: &Value) -> String {
     let required: Vec<&str> =
         row["arguments"]["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, schema) in row["arguments"]["properties"].as_object().into_iter().flatten() {
-        let kind = schema["type"].as_str().unwrap_or("any");
         let need = if required.contains(&name.as_str()) { "required" } else { "optional" };
         let about = safe_line(schema["description"].as_str().unwrap_or_default(), 200);
-        text.push_str(&format!("    {} ({}, {need})  {about}\n", safe_line(name, 64), safe(kind)));
+        let takes = safe_line(&taken(schema), 200);
+        text.push_str(&format!("    {} ({takes}, {need})  {about}\n", safe_line(name, 64)));
     }
     text
 }

@@ -3,6 +3,7 @@
 use converse_mcp::{Era, Survey};
 use serde_json::{Value, json};
 
+use crate::render::counted::counted;
 use crate::render::safe::safe_line;
 
 pub(super) fn json(survey: &Survey) -> Value {
@@ -24,12 +25,12 @@ pub(super) fn line(survey: &Survey) -> String {
         count => format!(" of {} ({count} not used)", count + survey.kept),
     };
     format!(
-        "{} {}, MCP {} ({}), {} tool(s){left_out}, ready in {:.2} s",
+        "{} {}, MCP {} ({}), {}{left_out}, ready in {:.2} s",
         safe_line(&survey.server, 80),
         safe_line(&survey.version, 40),
         safe_line(&survey.protocol, 20),
         era(survey.era),
-        survey.kept,
+        counted(survey.kept, "tool"),
         survey.took.as_secs_f64(),
     )
 }

@@ -107,6 +107,7 @@ impl Told<'_> {
             (None, []) => "are not checked".to_owned(),
         };
         text.push_str(&format!("  arguments   {fit}\n"));
+        text.extend(self.faults.iter().skip(1).map(|fault| format!("              {}\n", line(fault))));
         text.extend(self.case.notes.iter().map(|note| format!("  note        {}\n", line(note))));
         if self.explanation.heard.is_empty() {
             text.push_str("no rule names it\n");

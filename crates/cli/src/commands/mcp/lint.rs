@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::render::counted::counted;
 use converse_ensemble::Tool;
 use converse_provider::{Linted, Remedy, lint, lint_name};
 use serde_json::{Value, json};
@@ -69,7 +70,8 @@ pub(super) fn lines(objections: &[Objected]) -> Vec<String> {
     let line = |((provider, remedy, message), tools): ((&str, &str, &str), Vec<&str>)| {
         let named: Vec<&str> = tools.iter().take(MOST_TOOLS).copied().collect();
         let more = if tools.len() > MOST_TOOLS { ", …" } else { "" };
-        format!("{provider}, {remedy}: {} tool(s) ({}{more}): it {message}", tools.len(), named.join(", "))
+        let count = counted(tools.len(), "tool");
+        format!("{provider}, {remedy}: {count} ({}{more}): it {message}", named.join(", "))
     };
     alike.into_iter().map(line).collect()
 }
@@ -97,9 +99,9 @@ mod tests {
         assert_eq!(
             lines(&all),
             [
-                "Gemini, adapted: 2 tool(s) (a, b): it m",
-                "Gemini, adapted: 1 tool(s) (b): it n",
-                "OpenAI, adapted: 1 tool(s) (c): it m",
+                "Gemini, adapted: 2 tools (a, b): it m",
+                "Gemini, adapted: 1 tool (b): it n",
+                "OpenAI, adapted: 1 tool (c): it m",
             ]
         );
     }

@@ -5,6 +5,7 @@ use converse_canister::Outcome;
 use super::calls::Called;
 use super::found::{Found, era};
 use super::lint;
+use crate::render::counted::counted;
 use crate::render::result_text;
 use crate::render::safe::safe_line;
 
@@ -46,8 +47,10 @@ impl Found {
             row("tools", self.tools()),
         ];
         lines.extend(self.counts.resources.map(|count| {
-            let templates =
-                self.counts.templates.map_or_else(String::new, |count| format!(", {count} template(s)"));
+            let templates = self
+                .counts
+                .templates
+                .map_or_else(String::new, |count| format!(", {}", counted(count, "template")));
             row("resources", format!("{count}{templates}"))
         }));
         lines.extend(self.counts.prompts.map(|count| row("prompts", count.to_string())));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Shelf, failed};
 use crate::args::SessionsCheckArgs;
 use crate::failure::{Failure, Kind};
+use crate::render::counted::counted;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe_line;
 use crate::world::World;
@@ -30,7 +31,7 @@ impl Shelf<'_> {
             let lines: String =
                 checked.iter().map(lines).chain(litter.iter().map(|path| line(path))).collect();
             write_stdout(&self.manners.redactor.clean(&lines))?;
-            write_stdout(&format!("{} session(s), {wrong} with something wrong\n", checked.len()))?;
+            write_stdout(&format!("{}, {wrong} with something wrong\n", counted(checked.len(), "session")))?;
         }
         if wrong == 0 {
             return Ok(());

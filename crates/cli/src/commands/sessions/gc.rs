@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{Shelf, failed};
 use crate::args::GcArgs;
 use crate::failure::{Failure, Kind};
+use crate::render::counted::{counted, they_are};
 use crate::render::output::{write_json, write_stderr, write_stdout};
 use crate::render::safe::safe_line;
 use crate::world::World;
@@ -24,7 +25,7 @@ impl Shelf<'_> {
             if self.manners.can_ask {
                 write_stderr(&found.iter().map(|one| line("would remove", one)).collect::<String>());
             }
-            if !self.agreed(false, &format!("remove {sessions} session(s) for good?"))? {
+            if !self.agreed(false, &format!("remove {} for good?", counted(sessions, "session")))? {
                 self.manners.note("nothing was removed");
                 return Ok(());
             }
@@ -32,7 +33,8 @@ impl Shelf<'_> {
         let cleared = self.store.clear(&clearing, found);
         self.told(args, &cleared.removed, "removed", "freed")?;
         if !cleared.stayed.is_empty() {
-            self.manners.note(&format!("{} stay: they are used, or were meanwhile", cleared.stayed.len()));
+            self.manners
+                .note(&format!("{} left: used, or used meanwhile", they_are(cleared.stayed.len(), "thing")));
         }
         match cleared.failed.first() {
             None => Ok(()),

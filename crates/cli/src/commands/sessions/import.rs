@@ -11,6 +11,7 @@ use super::label::{self, MOST_TAGS, is_ours};
 use super::{PROGRAM, Shelf, failed};
 use crate::args::SessionsImportArgs;
 use crate::failure::{Failure, Kind};
+use crate::render::counted::counted;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
 use crate::world::World;
@@ -29,7 +30,10 @@ impl Shelf<'_> {
         let id = new_id(now, &World::random_bytes());
         let missing = self.store.import(document, id, PROGRAM, now).map_err(failed)?;
         if !missing.is_empty() {
-            self.manners.warn(&format!("warning: {} piece(s) of content are not in the file", missing.len()));
+            self.manners.warn(&format!(
+                "warning: content of messages is not in the file: {} missing",
+                counted(missing.len(), "piece")
+            ));
         }
         Ok(write_stdout(&format!("{id}\n"))?)
     }

@@ -52,7 +52,6 @@ pub(super) fn redacted(mut document: Document, redactor: &Redactor) -> Result<Do
         name: document.name.map(|name| redactor.clean(&name)),
         model: document.model,
         tags: document.tags.iter().map(|tag| redactor.clean(tag)).collect(),
-        settings: clean(document.settings, redactor)?,
         condensed: clean(document.condensed, redactor)?,
         canisters,
         contents,
@@ -98,7 +97,7 @@ mod tests {
     use converse_canister::{Outcome, Stop, TurnId, Usage, User};
     use converse_session::digests;
     use jiff::Timestamp;
-    use serde_json::{Map, json};
+    use serde_json::json;
 
     use super::*;
     use crate::adapters::secrets::Secret;
@@ -141,7 +140,6 @@ mod tests {
             model: None,
             usage: Usage::default(),
             cost: Cost(0),
-            settings: Map::from_iter([("k".to_owned(), SECRET.into())]),
             condensed: None,
             canisters: canisters.into_iter().map(|canister| Kept { at, canister }).collect(),
             decisions: vec![],

@@ -6,6 +6,7 @@ use crate::args::SessionsShowArgs;
 use crate::failure::Failure;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::transcript::{Look, text};
+use crate::repl::stage::answers;
 
 impl Shelf<'_> {
     pub(super) fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {
@@ -16,7 +17,12 @@ impl Shelf<'_> {
         if args.json {
             return Ok(write_json(&document.without_contents())?);
         }
-        let look = Look { terminal: self.world.stdout_tty, colour: self.manners.colour, full: args.full };
+        let look = Look {
+            terminal: self.world.stdout_tty,
+            colour: self.manners.colour,
+            full: args.full,
+            answers: answers(self.manners, self.world, self.columns()),
+        };
         Ok(write_stdout(&text(&document, look))?)
     }
 }

@@ -13,10 +13,6 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("idle", "is no server at all: stays for ever"),
     ("child", "starts a process in its own group that ignores signals and holds its pipes"),
     ("daemon", "starts a process in a session of its own, by a double fork"),
-    (
-        "environment",
-        "FILE: writes its environment into it at the start; the number of its process is added to the name",
-    ),
     ("flood-stderr", "writes to stderr for ever"),
     ("deaf-after", "METHOD: answers it, then reads nothing more"),
     ("journal", "FILE: appends the method (and tool) of whatever comes in"),

@@ -47,9 +47,6 @@ fn serve(flags: Flags) -> u8 {
         process::idle();
     }
     process::offspring(&flags);
-    if let Some(file) = flags.value("environment") {
-        let _ = std::fs::write(format!("{file}-{}", std::process::id()), calls::environment());
-    }
     if let Some(text) = flags.value("stderr") {
         process::complain(text);
     }

@@ -1,18 +1,19 @@
 //! One page that needs nothing else and does nothing: no script, no request, no link. Names of models and tools are
-//! texts of others: each passes `line_of` on its way into the page.
+//! texts of others: each passes `line` on its way into the page.
 
 use std::collections::BTreeMap;
 
 use converse_canister::Cost;
-use converse_stats::{Day, Figures, Model, Share, Tool};
+use converse_screen::html::line;
+use converse_stats::{Day, Figures, Share, Tool};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use super::Period;
+use super::cells;
 use super::number::{self, dollars, fee, price, short, time};
 use super::style::{SERIES, page};
 use super::svg::{Lying, Stack, lying, stacked};
-use crate::render::transcript::line_of;
 
 /// Rows of a plot; the tables have all.
 const MOST_ROWS: usize = 12;
@@ -20,9 +21,9 @@ const MOST_BARS: i32 = 92;
 
 /// `clean` takes secrets out of names.
 pub(crate) fn html(figures: &Figures, period: &Period, clean: impl Fn(&str) -> String) -> String {
-    let page_of = Page { figures, series: series(figures), name: &|name| line_of(&clean(name), 80) };
+    let page_of = Page { figures, series: series(figures), name: &|name| line(&clean(name), 80) };
     let first = period.since.or_else(|| figures.days.keys().next().copied()).unwrap_or(period.until);
-    let head = format!("{first} – {} ({})", period.until, line_of(&period.zone, 40));
+    let head = format!("{first} – {} ({})", period.until, line(&period.zone, 40));
     page(&head, &page_of.facts(), &page_of.body(first, period.until))
 }
 
@@ -35,9 +36,7 @@ struct Page<'a> {
 }
 
 fn series(figures: &Figures) -> Vec<&str> {
-    let mut models: Vec<_> = figures.models.iter().collect();
-    models.sort_by_key(|(_, model)| std::cmp::Reverse(model.spent.tokens()));
-    models.into_iter().take(SERIES - 1).map(|(name, _)| name.as_str()).collect()
+    cells::models(figures).into_iter().take(SERIES - 1).map(|(name, _)| name).collect()
 }
 
 impl Page<'_> {
@@ -213,52 +212,31 @@ impl Page<'_> {
     }
 
     fn models(&self) -> String {
-        let mut models: Vec<_> = self.figures.models.iter().collect();
-        models.sort_by_key(|(_, model)| std::cmp::Reverse(model.spent.tokens()));
-        let rows = models.into_iter().map(|(name, model)| {
-            let Model { spent, time: times, broken, truncated, refused, calls } = model;
-            let cells = [
-                (self.name)(name),
-                short(spent.replies),
-                short(spent.input),
-                short(spent.output),
-                percent(spent.cache_read, spent.input),
-                price(spent),
-                time(times.quantile(0.5)),
-                time(times.quantile(0.95)),
-                percent(broken + truncated + refused, spent.replies),
-                percent(calls.invalid(), calls.calls),
-            ];
-            row(&cells)
-        });
-        let head = ["model", "replies", "in", "out", "cached", "cost", "p50", "p95", "failed", "bad args"];
-        table("Models", &head, rows.collect())
+        let models = cells::models(self.figures).into_iter();
+        let rows = models.map(|(name, model)| self.row(name, &cells::of_model(model)));
+        table("Models", "model", &cells::OF_MODELS, rows.collect())
     }
 
     fn tools(&self) -> String {
-        let mut tools: Vec<_> = self.figures.tools.iter().collect();
-        tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls.calls));
-        let rows = tools.into_iter().map(|(name, Tool { calls, time: times })| {
-            let cells = [
-                (self.name)(name),
-                short(calls.calls),
-                percent(calls.failed(), calls.calls),
-                percent(calls.refused(), calls.calls),
-                percent(calls.invalid(), calls.calls),
-                fee(calls),
-                time(times.quantile(0.5)),
-                time(times.quantile(0.95)),
-            ];
-            row(&cells)
-        });
-        let head = ["tool", "calls", "failed", "refused", "bad args", "cost", "p50", "p95"];
-        table("Tools", &head, rows.collect())
+        let tools = cells::tools(self.figures).into_iter();
+        let rows = tools.map(|(name, tool)| self.row(name, &cells::of_tool(tool)));
+        table("Tools", "tool", &cells::OF_TOOLS, rows.collect())
+    }
+
+    fn row(&self, name: &str, cells: &[String]) -> String {
+        let cells = cells.iter().map(|cell| escaped(cell));
+        let cells = std::iter::once((self.name)(name)).chain(cells);
+        format!("<tr>{}</tr>\n", cells.map(|cell| format!("<td>{cell}</td>")).collect::<String>())
     }
 }
 
-/// The sign for "less than" is a sign of HTML.
 fn percent(part: u64, whole: u64) -> String {
-    number::percent(part, whole).replace('<', "&lt;")
+    escaped(&number::percent(part, whole))
+}
+
+/// The sign for "less than" is a sign of HTML; no number has another one.
+fn escaped(number: &str) -> String {
+    number.replace('<', "&lt;")
 }
 
 fn cached(part: u64, whole: u64) -> String {
@@ -275,15 +253,12 @@ fn section(title: &str, body: &str) -> String {
     format!("<section>\n<h2>{title}</h2>\n{body}\n</section>\n")
 }
 
-fn row(cells: &[String]) -> String {
-    format!("<tr>{}</tr>\n", cells.iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>())
-}
-
-fn table(title: &str, head: &[&str], rows: String) -> String {
+fn table(title: &str, what: &str, head: &[&str], rows: String) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let head: String = head.iter().map(|cell| format!("<th>{cell}</th>")).collect();
+    let head = std::iter::once(&what).chain(head);
+    let head: String = head.map(|cell| format!("<th>{cell}</th>")).collect();
     section(
         title,
         &format!(

@@ -1,12 +1,13 @@
 //! Tables for a terminal.
 
 use converse_canister::Cost;
-use converse_stats::{Calls, Figures, Model, Spent, Tool};
+use converse_stats::{Calls, Figures, Spent};
 
 use super::Period;
+use super::cells;
 pub(crate) use super::chart::Look;
 use super::chart::{Chart, Column, Row};
-use super::number::{dollars, fee, percent, price, short, time};
+use super::number::{dollars, fee, percent, price, short};
 use crate::args::StatsBy;
 use crate::manners::Manners;
 use crate::render::safe::safe_line;
@@ -99,21 +100,15 @@ fn counted(number: u64, what: &str) -> String {
     }
 }
 
-const fn column(head: &'static str, spare: u8) -> Column {
-    Column { head, spare }
+/// With the order in which they are left out where there is no room.
+fn columns<const N: usize>(heads: [&'static str; N], spare: [u8; N]) -> Vec<Column> {
+    heads.into_iter().zip(spare).map(|(head, spare)| Column { head, spare }).collect()
 }
 
 /// The last ones, in their order.
 fn days(figures: &Figures, most: usize) -> Chart {
-    let columns = vec![
-        column("turns", 3),
-        column("replies", 4),
-        column("in", 1),
-        column("out", 2),
-        column("cached", 5),
-        column("cost", 0),
-        column("calls", 6),
-    ];
+    let heads = ["turns", "replies", "in", "out", "cached", "cost", "calls"];
+    let columns = columns(heads, [3, 4, 1, 2, 5, 0, 6]);
     let cells = |turns: u64, spent: &Spent, calls: &Calls| {
         let [turns, replies, input, output] = [turns, spent.replies, spent.input, spent.output].map(short);
         let cached = percent(spent.cache_read, spent.input);
@@ -137,75 +132,27 @@ fn days(figures: &Figures, most: usize) -> Chart {
     Chart { what: "day", columns, rows, total: Some(total) }
 }
 
-/// Those that took most first.
 fn models(figures: &Figures, most: usize, clean: &impl Fn(&str) -> String) -> Chart {
-    let columns = vec![
-        column("replies", 3),
-        column("in", 4),
-        column("out", 5),
-        column("cached", 8),
-        column("cost", 0),
-        column("p50", 1),
-        column("p95", 2),
-        column("failed", 6),
-        column("bad args", 7),
-    ];
-    let cells = |model: &Model| {
-        let Model { spent, time: times, broken, truncated, refused, calls } = model;
-        vec![
-            short(spent.replies),
-            short(spent.input),
-            short(spent.output),
-            percent(spent.cache_read, spent.input),
-            price(spent),
-            time(times.quantile(0.5)),
-            time(times.quantile(0.95)),
-            percent(broken + truncated + refused, spent.replies),
-            percent(calls.invalid(), calls.calls),
-        ]
-    };
-    let mut sorted: Vec<_> = figures.models.iter().collect();
-    sorted.sort_by_key(|(_, model)| std::cmp::Reverse(model.spent.tokens()));
+    let sorted = cells::models(figures);
     let rows = sorted.iter().take(most).map(|(name, model)| Row {
         name: clean(name),
-        cells: cells(model),
+        cells: cells::of_model(model).into(),
         weight: model.spent.tokens(),
     });
     let rows = rows.chain(more(sorted.len(), most, "model")).collect();
+    let columns = columns(cells::OF_MODELS, [3, 4, 5, 8, 0, 1, 2, 6, 7]);
     Chart { what: "model", columns, rows, total: None }
 }
 
-/// Those that were called most first.
 fn tools(figures: &Figures, most: usize, clean: &impl Fn(&str) -> String) -> Chart {
-    let columns = vec![
-        column("calls", 0),
-        column("failed", 2),
-        column("refused", 5),
-        column("bad args", 4),
-        column("cost", 6),
-        column("p50", 1),
-        column("p95", 3),
-    ];
-    let cells = |Tool { calls, time: times }: &Tool| {
-        vec![
-            short(calls.calls),
-            percent(calls.failed(), calls.calls),
-            percent(calls.refused(), calls.calls),
-            percent(calls.invalid(), calls.calls),
-            fee(calls),
-            time(times.quantile(0.5)),
-            time(times.quantile(0.95)),
-        ]
-    };
-    let mut sorted: Vec<_> = figures.tools.iter().collect();
-    sorted.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls.calls));
+    let sorted = cells::tools(figures);
     let rows = sorted.iter().take(most).map(|(name, tool)| Row {
         name: clean(name),
-        cells: cells(tool),
+        cells: cells::of_tool(tool).into(),
         weight: tool.calls.calls,
     });
     let rows = rows.chain(more(sorted.len(), most, "tool")).collect();
-    Chart { what: "tool", columns, rows, total: None }
+    Chart { what: "tool", columns: columns(cells::OF_TOOLS, [0, 2, 5, 4, 6, 1, 3]), rows, total: None }
 }
 
 fn more(there: usize, most: usize, what: &'static str) -> Option<Row> {

@@ -1,6 +1,7 @@
 //! At the terminal, or through a pipe: who, what, and how each call ended.
 
 use converse_canister::{Canister, Content, Invocation, InvocationResult};
+use converse_screen::{Look as Screen, markdown};
 use converse_session::{Document, Kept};
 
 use super::{ended, facts, minute, title};
@@ -18,6 +19,8 @@ pub(crate) struct Look {
     pub(crate) terminal: bool,
     pub(crate) colour: bool,
     pub(crate) full: bool,
+    /// How answers are laid out, which are Markdown; else they stand as they were written.
+    pub(crate) answers: Option<Screen>,
 }
 
 /// The whole of it.
@@ -60,7 +63,7 @@ impl Look {
                 if words.trim().is_empty() {
                     return String::new();
                 }
-                self.said("model", "32", kept, number, &words)
+                self.headed("model", "32", kept, number) + &self.answer(&assistant.content, &words)
             }
             Canister::Invocation(invocation) => self.call(invocation, number),
             Canister::Result(result) => self.result(result, number),
@@ -68,10 +71,29 @@ impl Look {
     }
 
     fn said(self, who: &str, code: &str, kept: &Kept, number: usize, words: &str) -> String {
+        self.headed(who, code, kept, number) + &self.clean(words.trim_end()) + "\n"
+    }
+
+    fn headed(self, who: &str, code: &str, kept: &Kept, number: usize) -> String {
         let (mark, time) = (format!("[{number}]"), minute(kept.at));
-        let heading =
-            format!("{} {}  {}", self.painted("2", &mark), self.painted(code, who), self.painted("2", &time));
-        format!("\n{heading}\n{}\n", self.clean(words.trim_end()))
+        let who = self.painted(code, who);
+        format!("\n{} {who}  {}\n", self.painted("2", &mark), self.painted("2", &time))
+    }
+
+    /// As the REPL shows it; `words` is the same without Markdown.
+    fn answer(self, pieces: &[Content], words: &str) -> String {
+        let Some(look) = self.answers else { return self.clean(words.trim_end()) + "\n" };
+        let laid_out = pieces.iter().map(|piece| match piece {
+            Content::Text { text, .. } => {
+                let lines = markdown(text.trim_matches('\n'), &look);
+                lines.iter().map(|line| line.painted(&look) + "\n").collect()
+            }
+            other => match content(std::slice::from_ref(other)) {
+                nothing if nothing.is_empty() => nothing,
+                words => self.clean(&words) + "\n",
+            },
+        });
+        laid_out.collect()
     }
 
     fn call(self, invocation: &Invocation, number: usize) -> String {

@@ -10,6 +10,7 @@ use converse_canister::Canister;
 use converse_child::INHERITED;
 use converse_editor::edited;
 
+use crate::attach::Said;
 use crate::failure::Failure;
 use crate::repl::sitting::Sitting;
 use crate::repl::{editor_command, internal, scratch};
@@ -35,6 +36,11 @@ impl Sitting<'_> {
                 }
                 sizes => format!("with the next message: {sizes}"),
             });
+            return Ok(());
+        }
+        if named == ["-"] {
+            self.waiting = Said::default();
+            self.stage.note("nothing is attached");
             return Ok(());
         }
         let read = self.handed_over(String::new(), named.to_vec()).await?;

@@ -4,6 +4,7 @@ use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Wit
 
 use crate::adapters::approver::asks;
 use crate::failure::Failure;
+use crate::render::counted::counted;
 use crate::render::safe::safe_line;
 use crate::render::table::table;
 use crate::repl::require_key;
@@ -155,7 +156,7 @@ impl Sitting<'_> {
         let Some(id) = self.story.id else { return };
         let count = self.story.transcript.as_slice().len();
         let name = self.story.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
-        self.stage.note(&format!("session {}{name} · {count} messages", short(id)));
+        self.stage.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
         let (asked, answer) = super::last_exchange(self.story.transcript.as_slice());
         if let Some(asked) = asked {
             self.stage.note(&format!("you said: {}", safe_line(&asked, 120)));
@@ -163,7 +164,8 @@ impl Sitting<'_> {
         match self.story.unanswered() {
             0 => {}
             count => {
-                self.stage.note(&format!("{count} unanswered question(s) at its end; `/undo` takes one back"))
+                let questions = counted(count, "unanswered question");
+                self.stage.note(&format!("{questions} at its end; `/undo` takes one back"));
             }
         }
         if let Some(answer) = answer {

@@ -57,7 +57,6 @@ impl Sitting<'_> {
     async fn prompt(&mut self, named: &str, words: &[String]) -> Result<(), Failure> {
         let asked = Said::default().asking(Asked::parse(named, words)?);
         let said = self.waiting.clone().and(asked)?;
-        self.waiting = Said::default();
         self.turn(Words::Said(Box::new(said))).await
     }
 }

@@ -1,12 +1,13 @@
 //! `/tools`, `/show`, `/allow`, `/deny`: what can be invoked, what was, and what may be.
 
 use converse_canister::canonical;
-use converse_config::{Permission, Rule};
+use converse_config::{Permission, Rule, Vary};
 use converse_engine::{Ledger, Part};
 use converse_ensemble::Tool;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
+use crate::render::counted::counted;
 use crate::render::in_words;
 use crate::render::safe::safe_line;
 use crate::render::table::table;
@@ -41,7 +42,7 @@ impl Sitting<'_> {
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).chain(held).collect();
         self.stage.say(table(&rows).trim_end());
         let tokens: u64 = tools.iter().filter_map(|tool| declared(tool, &filled)).sum();
-        self.stage.note(&format!("{} tool(s), about {tokens} tokens in each request", tools.len()));
+        self.stage.note(&format!("{}, about {tokens} tokens in each request", counted(tools.len(), "tool")));
     }
 
     fn row(&self, tool: &Tool) -> Vec<String> {
@@ -94,7 +95,8 @@ impl Sitting<'_> {
         let offer = self.connected.roster.offer();
         let count = offer.tools().filter(|tool| rule.matches(&tool.qualified)).count();
         self.connected.roster.rules().add(rule.for_this_run());
-        self.stage.note(&format!("`{pattern}`: {count} tool(s) {does}, as long as this program runs"));
+        self.stage
+            .note(&format!("`{pattern}`: {} {does}, as long as this program runs", counted(count, "tool")));
         Ok(())
     }
 
@@ -115,6 +117,19 @@ fn bounds(rule: &Rule) -> String {
     let arguments = rule.arguments().map(|arguments| {
         let written = canonical(&Value::Object(arguments.clone()));
         format!("only with {}", safe_line(&written, ARGUMENTS))
+    });
+    let arguments = arguments.or_else(|| {
+        rule.varying().map(|(varying, fixed)| {
+            let pair =
+                |(name, vary): (&String, &Vary)| format!("{}={}", safe_line(name, ARGUMENTS), vary.text());
+            let pairs: Vec<String> = varying.iter().map(pair).collect();
+            let beside = canonical(&Value::Object(fixed.clone()));
+            format!(
+                "where {}, beside {}",
+                safe_line(&pairs.join(", "), ARGUMENTS),
+                safe_line(&beside, ARGUMENTS)
+            )
+        })
     });
     let conditions =
         (arguments.is_none() && !rule.is_unconditional()).then(|| "under its conditions".to_owned());

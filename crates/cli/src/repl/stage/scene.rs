@@ -74,6 +74,7 @@ impl Scene {
             Event::Delta(delta) => self.hear_delta(delta, frame),
             Event::Restarted(restart) => self.take_back(restart, frame),
             Event::Warned(message) => self.warn(message, frame),
+            Event::Noted(message) => self.note(&frame.brief(message, WARNING_SHOWN), frame),
             Event::Appended(canister) => self.append(canister, frame),
             Event::Condensed { condensed, before, after } => {
                 let (into, dot) = (frame.signs().into, frame.signs().dot);
@@ -94,7 +95,7 @@ impl Scene {
                 self.spending.add_cost(result.cost.unwrap_or_default());
                 self.tell(lines, frame);
             }
-            Event::Used { usage, cost, model, cut, instead } => {
+            Event::Used { usage, cost, model, cut, instead, .. } => {
                 self.spending.add(*usage, *cost, model, *cut);
                 if let Some(instead) = instead {
                     self.note(&format!("answered by {}", frame.brief(instead, 80)), frame);

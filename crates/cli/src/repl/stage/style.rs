@@ -48,6 +48,13 @@ impl Style {
     }
 }
 
+/// How answers are laid out on a terminal that is so wide; `None` where they stand as they were written.
+pub(crate) fn answers(manners: &Manners, world: &World, columns: Option<usize>) -> Option<Look> {
+    let style = Style::of(manners, world);
+    // As on a stage, a column stays free.
+    style.rich.then(|| style.look(columns.unwrap_or(80).saturating_sub(1).max(1)))
+}
+
 /// POSIX: the first of these that is set decides. Where none is, a terminal of today is taken for granted.
 pub(crate) fn speaks_unicode(world: &World) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| world.var(name));

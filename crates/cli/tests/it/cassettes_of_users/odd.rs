@@ -8,7 +8,7 @@ use super::{Elsewhere, cassette, entries};
 use crate::body::{Dialect, calls, text};
 use crate::env::TestEnv;
 use crate::http::Answer;
-use crate::provider::{KEY, Line, Provider};
+use crate::provider::{KEY, Line, Provider, SPOKEN};
 use crate::signals::{SLEEPER, interrupt_after};
 
 /// A header of the format, and nothing else.
@@ -56,17 +56,18 @@ fn no_key_is_on_a_cassette_whoever_says_it() {
         let provider = Provider::new(
             dialect,
             [
-                calls([("own__tell", json!({ "w": KEY }))]).thinking("sk-canary-0123456789abcdef"),
-                text("It is sk-canary-0123456789abcdef, and my-canary-token-42."),
+                calls([("own__tell", json!({ "w": SPOKEN }))]).thinking(SPOKEN),
+                text("It is sk-spoken-0123456789abcdef, and my-spoken-token-42."),
             ],
         );
-        let env = provider.env(TestEnv::hasty()).var("MY_TOKEN", "my-canary-token-42").var("THE_KEY", KEY);
+        let env = provider.env(TestEnv::hasty()).var("MY_TOKEN", "my-spoken-token-42").var("THE_KEY", SPOKEN);
         env.write("work/own/own.toml", tell);
-        let question = format!("what is {KEY}?");
-        let args = ["ask", &question, "-m", provider.model(), "--ensembles", "own", "-s", KEY];
+        let question = format!("what is {SPOKEN}?");
+        let args = ["ask", &question, "-m", provider.model(), "--ensembles", "own", "-s", SPOKEN];
         env.run(&[&args[..], &["--record", "f.cassette"]].concat()).exits(0);
         let kept = cassette(&env);
-        assert!(kept.contains("[redacted]") && !kept.contains("canary"), "{dialect:?}: {kept}");
+        assert!(kept.contains("[redacted]") && !kept.contains("spoken"), "{dialect:?}: {kept}");
+        assert!(!kept.contains(KEY), "{dialect:?}: {kept}");
         assert!(!kept.contains("authorization") && !kept.contains("api-key"), "{kept}");
         let mode = std::fs::metadata(env.path("work/f.cassette")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

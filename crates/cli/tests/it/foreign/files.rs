@@ -163,12 +163,12 @@ approval_mode = "approve"
       "type": "remote", "url": "https://mcp.context7.example/mcp", "enabled": false, "timeout": 20000,
       "headers": { "CONTEXT7_API_KEY": "{env:CONTEXT7_API_KEY}" },
     },
-    "sentry": { "type": "remote", "url": "https://mcp.sentry.example/mcp", "oauth": { "clientSecret": "SECRET" } },
+    "sentry": { "type": "remote", "url": "https://mcp.sentry.example/mcp", "oauth": { "clientId": "me", "clientSecret": "SECRET" } },
   },
 }"#,
         names: &["context7", "everything", "sentry"],
         enabled: &[false, true, true],
-        notes: &["sentry: `oauth` is not taken over", "`MY_TOKEN`"],
+        notes: &["`converse ensembles login sentry`", "`SENTRY_CLIENT_SECRET`", "`MY_TOKEN`"],
     },
     // The plain list of an older converse.
     Program {

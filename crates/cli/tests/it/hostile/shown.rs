@@ -78,7 +78,8 @@ pub(super) fn holds(bytes: &[u8], manner: Manner, args: &[&str], told: &str) {
     assert_eq!(foreign(bytes, manner), None, "{args:?}");
     assert!(text.contains(told), "{args:?} does not tell of {told:?}: {end:?}");
     // Whatever we draw and colour, the words themselves are text.
-    let within = if args.contains(&"repl") { Manner::Styled } else { Manner::Plain };
+    let laid_out = ["repl", "show"].iter().any(|command| args.contains(command));
+    let within = if laid_out { Manner::Styled } else { Manner::Plain };
     // What is cut has no end, and something else may follow; on the same line only words of the same writer do.
     let pieces = text
         .lines()

@@ -40,7 +40,8 @@ fn a_tool_that_changes_in_mid_session_is_held_back() {
     let results = outcomes(&ran);
     assert_eq!(results[1].0, "no_such_tool");
     assert!(results[1].1.contains("held back: it is not what it was"), "{results:?}");
-    assert!(results[1].1.contains("converse ensembles lock --accept"), "{results:?}");
+    let command = format!("`converse ensembles lock --ensembles {servers} --accept`");
+    assert!(results[1].1.contains(&command), "{results:?}");
     assert_eq!(results[2].0, "success");
     assert_eq!(ran.json()["quarantined"], json!(["srv.search"]));
     assert_eq!(ran.stderr.matches("held back").count(), 1, "{}", ran.stderr);

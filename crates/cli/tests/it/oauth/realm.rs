@@ -8,6 +8,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::env::canary::MARK;
 use crate::http::{Answer, Request, serve};
 
 type Form = BTreeMap<String, String>;
@@ -182,7 +183,7 @@ impl State {
         let asked: Value = serde_json::from_slice(body).unwrap_or_default();
         self.must(asked["application_type"] == "native", "registered as something else than native");
         let id = format!("client-{}", self.clients.len() + 1);
-        let secret = format!("canary-client-secret-{}", self.clients.len() + 1);
+        let secret = format!("secret-{}-{MARK}", self.clients.len() + 1);
         self.clients.push((id.clone(), secret.clone()));
         json_of(
             201,
@@ -201,7 +202,7 @@ impl State {
         self.must(said("redirect_uri").starts_with("http://127.0.0.1:"), "a redirect to elsewhere");
         let known = self.clients.iter().any(|(id, _)| *id == said("client_id"));
         self.must(known, "a client that nobody knows");
-        let code = format!("canary-code-{:04}", self.codes_given.len() + 1);
+        let code = format!("code-{:04}-{MARK}", self.codes_given.len() + 1);
         self.codes_given.push(code.clone());
         let issuer = self.issuer_in_redirect.clone().unwrap_or_else(|| self.issuer());
         let back = format!("{}?code={code}&state={}&iss={issuer}", said("redirect_uri"), said("state"));
@@ -243,7 +244,7 @@ impl State {
             question.get("scope").cloned().unwrap_or_default()
         };
         let number = self.tokens.len() + 1;
-        let (access, refresh) = (format!("canary-access-{number:04}"), format!("canary-refresh-{number:04}"));
+        let (access, refresh) = (format!("access-{number:04}-{MARK}"), format!("refresh-{number:04}-{MARK}"));
         self.tokens.insert(access.clone(), Some(scope.clone()));
         self.refreshers.insert(refresh.clone(), scope.clone());
         json_of(

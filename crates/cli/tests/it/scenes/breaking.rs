@@ -33,7 +33,7 @@ fn busy() -> Line {
     Answer::new(429, "application/json", body).header("retry-after", "20").into()
 }
 
-fn yes() -> Line {
+pub(super) fn yes() -> Line {
     text("Yes.").into()
 }
 
@@ -42,7 +42,7 @@ const STUBBORN: &str = "[ensemble]\nname = \"stubborn\"\ndescription = \"x\"\n[d
 
 /// The next turn works, the session is whole, and the end is a good one.
 #[track_caller]
-fn goes_on(mut person: Person, env: &TestEnv) {
+pub(super) fn goes_on(mut person: Person, env: &TestEnv) {
     person.says("are you there?");
     person.sees("Yes.");
     person.says("/quit");
@@ -143,6 +143,7 @@ fn at_the_prompt() {
     person.sees("press Ctrl-C again");
     person.says("/help quit");
     person.sees("/quit");
+    person.prompts();
     person.presses(Key::Ctrl('c'));
     person.until("it once more", |person| person.screen().matches("press Ctrl-C again").count() == 2);
     person.prompts();
@@ -202,6 +203,18 @@ fn at_any_moment_of_a_turn() {
     is_whole(&env);
 }
 
+/// What was said before it ended is there in the next run.
+#[track_caller]
+fn is_kept(provider: &Provider, env: &TestEnv) {
+    provider.plays([yes()]);
+    env.run(&["ask", "-c", "go on", "--no-tools"]).exits(0);
+    let request = provider.requests().pop().unwrap();
+    let words = |index: usize| request["messages"][index]["content"].as_str().unwrap_or_default().to_owned();
+    assert_eq!((words(0).as_str(), words(2).as_str()), ("count", "go on"), "{request}");
+    assert!(words(1).starts_with("one two"), "{request}");
+    provider.is_content();
+}
+
 #[test]
 fn signals_that_end_it() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
@@ -213,6 +226,7 @@ fn signals_that_end_it() {
         person.sends(signal);
         assert_eq!(person.ends().code, code, "{signal:?}");
         is_whole(&env);
+        is_kept(&provider, &env);
     }
 }
 
@@ -239,6 +253,9 @@ fn a_terminal_that_goes_away() {
         assert_eq!(person.goes(), Vec::<std::path::PathBuf>::new(), "{stage}: something still runs");
         is_whole(&env);
         assert!(!env.path("work/a").exists());
+        if stage == "turn" {
+            is_kept(&provider, &env);
+        }
     }
 }
 

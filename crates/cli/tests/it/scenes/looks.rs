@@ -13,7 +13,13 @@ use crate::provider::{Line, Provider};
 
 const ANSWER: &str = "# Two cities\n\nOslo lies on a *fjord*, and **Bergen** between seven mountains, which is why it is the wetter one by far:\n\n| city | people | rain in a year |\n| --- | ---: | ---: |\n| Oslo | 717 710 | 763 mm |\n| Bergen | 291 940 | 2 250 mm |\n\n1. Take the train.\n2. Take a coat:\n   - a long one\n   - with a hood\n\n```rust\nfn main() {\n    println!(\"{}\", 6 * 7); // the answer, and a line that is too long for it\n}\n```\n\n> It rains on 239 days.\n\nSee [the weather](https://www.yr.no/en) and `man rain`. 日本語も。\n";
 
-/// Times are not twice the same.
+/// The beginning of a session's name, where it has no other.
+fn is_id(word: &str) -> bool {
+    let is_hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());
+    matches!(word.split_once('-'), Some((time, rest)) if (time.len(), rest.len()) == (8, 4) && is_hex(time) && is_hex(rest))
+}
+
+/// Times are not twice the same, nor are sessions.
 fn masked(screen: &str) -> String {
     let line = |line: &str| {
         let mut words: Vec<&str> = line.split(' ').collect();
@@ -23,6 +29,7 @@ fn masked(screen: &str) -> String {
                 words[at] = "s";
             }
         }
+        words.iter_mut().filter(|word| is_id(word)).for_each(|word| *word = "SESSION");
         words.join(" ")
     };
     screen.lines().map(line).collect::<Vec<_>>().join("\n")

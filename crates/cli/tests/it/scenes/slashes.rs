@@ -31,7 +31,7 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/ensembles", "essentials"),
     ("/ensembles nope", "error["),
     ("/ensembles -io", "off"),
-    ("/tools", "tool(s), about"),
+    ("/tools", "tools, about"),
     ("/tools nope", "no tool is called so"),
     ("/allow io.*", "run without a question"),
     ("/allow", "io.*"),

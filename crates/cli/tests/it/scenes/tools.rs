@@ -9,7 +9,7 @@ use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
 
 /// Each waits until a file is there that says it may go on.
-const WAITING: &str = "[ensemble]\nname = \"wait\"\ndescription = \"x\"\n[defaults]\npermission = \"allow\"\n[[invokers]]\nname = \"for\"\ndescription = \"x\"\nparallel = true\ncommand = { argv = [\"sh\", \"-c\", \"until [ -e go-$0 ]; do sleep 0.05; done; echo there is $0\", \"{name}\"] }\narguments = { type = \"object\", properties = { name = { type = \"string\" } }, required = [\"name\"] }\n";
+pub(super) const WAITING: &str = "[ensemble]\nname = \"wait\"\ndescription = \"x\"\n[defaults]\npermission = \"allow\"\n[[invokers]]\nname = \"for\"\ndescription = \"x\"\nparallel = true\ncommand = { argv = [\"sh\", \"-c\", \"until [ -e go-$0 ]; do sleep 0.05; done; echo there is $0\", \"{name}\"] }\narguments = { type = \"object\", properties = { name = { type = \"string\" } }, required = [\"name\"] }\n";
 
 #[test]
 fn three_at_once_have_a_line_each() {
@@ -69,7 +69,7 @@ fn questions_and_their_answers() {
     let mut person = Person::runs(&env, &["-m", provider.model(), "-e", "io"]);
     let there = |name: &str| env.path("work").join(name).exists();
     person.says("one");
-    person.sees("allow io.write_file?");
+    person.sees("for the rest of this run:");
     is_screen("question", &person);
     person.types("y\r");
     person.sees("First.");

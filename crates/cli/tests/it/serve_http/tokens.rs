@@ -26,7 +26,7 @@ fn tokens_let_in_and_can_be_changed_while_it_runs() {
         assert_eq!(body.contains("42"), status == 200, "{answer}");
     }
     assert_eq!([get("/healthz"), get("/metrics")].map(|request| gate.ask(&request).0), [200, 401]);
-    let new = "canary-new-0123456789";
+    let new = "new-canary-0123456789";
     token_file(&env, new);
     let line = gate.says();
     assert!(line.starts_with("read ") && line.ends_with("again\n"), "{line}");

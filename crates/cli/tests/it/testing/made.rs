@@ -55,6 +55,17 @@ fn only_what_changes_nothing_is_called_with_what_fits() {
 }
 
 #[test]
+fn a_tool_that_says_no_to_what_fits_is_told() {
+    let env = TestEnv::new();
+    let arguments = "arguments = { type = \"object\", properties = { n = { type = \"integer\" } } }\n";
+    own(&env, &[tool("fails", "test_fail", arguments), tool("fine", "test_word", arguments)].concat());
+    let text = run(&env, &["own", "--synth"]).exits(0).stdout;
+    let line = |tool: &str| text.lines().find(|line| line.contains(tool)).unwrap().to_owned();
+    assert!(line("own.fails").contains(" answered with an error) and "), "{text}");
+    assert!(!line("own.fine").contains("answered with an error"), "{text}");
+}
+
+#[test]
 fn a_tool_that_crashes_or_falls_silent_on_odd_arguments_is_found() {
     let env = TestEnv::new();
     let arguments = "arguments = { type = \"object\", properties = { n = { type = \"integer\" } } }\n";

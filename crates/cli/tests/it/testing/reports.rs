@@ -68,7 +68,7 @@ fn what_is_called_is_audited() {
 
 #[test]
 fn a_secret_is_not_in_a_report_whoever_says_it() {
-    const SECRET: &str = "canary-0123456789";
+    const SECRET: &str = "granted-canary-0123456789";
     let env = TestEnv::new().var("OWN_TOKEN", SECRET);
     let says = format!(
         "[[invokers]]\nname = \"says\"\ndescription = \"d\"\ncommand = {{ argv = [\"printenv\", \"T\"], \

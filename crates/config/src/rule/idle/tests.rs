@@ -9,9 +9,14 @@ fn idle_rules_are_found() {
     let invoker = |name: &str| crate::InvokerPlan {
         name: name.to_owned().try_into().unwrap(),
         description: String::new(),
-        arguments: None,
+        arguments: Some(serde_json::json!({
+            "type": "object", "properties": { "a": {}, "n": {} }, "additionalProperties": false,
+        })),
         kind: crate::InvokerKind::Builtin("x".into()),
-        policy: crate::Policy::default(),
+        policy: crate::Policy {
+            effects: if name == "read" { crate::Effects::Read } else { crate::Effects::Write },
+            ..crate::Policy::default()
+        },
         tests: Vec::new(),
         origin: origin(),
     };
@@ -24,8 +29,9 @@ fn idle_rules_are_found() {
             ..bare(name)
         }
     };
+    let open = crate::InvokerPlan { arguments: None, ..invoker("open") };
     let plans = [
-        EnsemblePlan { invokers: vec![invoker("read"), invoker("write")], ..bare("io") },
+        EnsemblePlan { invokers: vec![invoker("read"), invoker("write"), open], ..bare("io") },
         server("any", &[], &["admin_*"]),
         server("some", &["get_*"], &[]),
         server("two", &["a", "b"], &["b"]),
@@ -85,4 +91,29 @@ fn idle_rules_are_found() {
         assert_eq!(found(&text), ["rule-never-matches 1"], "{contradiction}");
     }
     assert_eq!(found(&rule("allow", "arguments = { n = { min = 3, max = 3 } }")), [""; 0]);
+    // What no tool that is named ever is or takes; of servers nothing is known.
+    for (tools, wanted, idle) in [
+        ("io.read", "arguments = { nope = \"x\" }", true),
+        ("io.read", "arguments = { a = \"x\", nope = \"x\" }", true),
+        ("io.read", "arguments = { \"/nope/x\" = \"x\" }", true),
+        ("io.read", "arguments = { \"/*/x\" = \"x\" }", false),
+        ("io.read", "arguments = { a = \"x\" }", false),
+        ("io.open", "arguments = { nope = \"x\" }", false),
+        ("io.*", "arguments = { nope = \"x\" }", false),
+        ("{io.read,io.write}", "arguments = { nope = \"x\" }", false),
+        ("io.read", "effects = \"none\"", true),
+        ("io.read", "effects = [\"none\", \"read\"]", false),
+        ("io.{read,write}", "effects = [\"none\", \"external\"]", true),
+        ("io.{read,write}", "effects = [\"none\", \"write\"]", false),
+        ("io.{read,write}", "effects = \"write\"\narguments = { nope = \"x\" }", true),
+        ("any.read", "effects = \"none\"", false),
+        ("{any,io}.read", "effects = \"none\"", false),
+        ("*", "effects = \"none\"", false),
+    ] {
+        for decision in ["allow", "deny"] {
+            let text = format!("[[rules]]\ntools = \"{tools}\"\ndecision = \"{decision}\"\n{wanted}\n");
+            let expected: &[&str] = if idle { &["rule-never-matches 1"] } else { &[] };
+            assert_eq!(found(&text), expected, "{tools} {wanted}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ async fn a_form_is_answered_as_the_person_answers_it() {
             assert_eq!(called(&stage).await, json!({ "q0": sent }), "{era:?} {reply:?}");
             let schema = named()["requestedSchema"].clone();
             let asked =
-                (String::from("fake"), Elicitation::Form { message: "Who are [31m you?".into(), schema });
+                (String::from("fake"), Elicitation::Form { message: "Who are\\x1b[31m you?".into(), schema });
             assert_eq!(*person.asked.lock().unwrap(), [asked], "without control characters");
         }
     }

@@ -1,13 +1,17 @@
 //! Where the findings come from: each contributor is one line of [`gather`], in the order they are told.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, Severity};
 
 use super::met::Met;
 use super::{Check, providers};
 use crate::catalogue::Catalogue;
 use crate::failure::Failure;
+use crate::render::counted::counted;
 use crate::render::safe::safe;
-use crate::settings::Files;
+use crate::settings::{Files, PROJECT_FILE};
 
 /// A finding, and how people see it.
 pub(super) struct Told {
@@ -35,7 +39,7 @@ pub(super) fn gather(check: &Check<'_>, catalogue: &Catalogue) -> Result<Gathere
     told.extend(met.findings.iter().cloned().map(Told::from));
     told.extend(providers::of_declared(&check.args.provider, catalogue));
     told.extend(providers::of_discovered(&check.args.provider, &met.discovered).map(Told::from));
-    told.extend(idle_rules(check, catalogue));
+    told.extend(of_settings(check, catalogue));
 
     let declared: usize = catalogue.plans.iter().map(|plan| plan.invokers.len()).sum();
     let of_plan = |plan: &EnsemblePlan| {
@@ -55,13 +59,37 @@ pub(super) fn gather(check: &Check<'_>, catalogue: &Catalogue) -> Result<Gathere
     })
 }
 
-/// Rules of the settings that never decide anything. Directories that are named stand alone: the rules are about others.
-fn idle_rules(check: &Check<'_>, catalogue: &Catalogue) -> Vec<Told> {
-    if !check.args.directories.is_empty() || !check.args.places.ensembles.is_empty() {
+/// What is wrong with the settings, and rules in them that never decide anything. Directories that are named stand alone,
+/// for the rules are about others; but a project's own has the settings of that project beside it, and whoever checks the
+/// one means both.
+fn of_settings(check: &Check<'_>, catalogue: &Catalogue) -> Vec<Told> {
+    let (args, world) = (check.args, check.world);
+    let found = |files: &Files, plans: &[EnsemblePlan]| -> Vec<Told> {
+        let found = files.findings().into_iter().chain(files.idle_rules(plans));
+        found.map(|(finding, picture)| Told { finding, picture }).collect()
+    };
+    let mut named = args.directories.iter().chain(&args.places.ensembles).peekable();
+    if named.peek().is_none() {
+        return found(&Files::read(world), &catalogue.plans);
+    }
+    let projects: BTreeSet<PathBuf> =
+        named.filter_map(|directory| project(&world.cwd.join(directory))).collect();
+    if projects.is_empty() {
         return Vec::new();
     }
-    let idle = Files::read(check.world).idle_rules(&catalogue.plans);
-    idle.into_iter().map(|(finding, picture)| Told { finding, picture }).collect()
+    let plans = [catalogue.plans.as_slice(), &Catalogue::shipped(world).plans].concat();
+    let told = |project: &PathBuf| {
+        let path = project.join(PROJECT_FILE);
+        let shown = path.strip_prefix(&world.cwd).unwrap_or(&path).display().to_string();
+        found(&Files::of_project(project, &shown), &plans)
+    };
+    projects.iter().flat_map(told).collect()
+}
+
+/// Of its `ensembles/`, and of no other directory.
+fn project(directory: &Path) -> Option<PathBuf> {
+    let is_own = directory.file_name().is_some_and(|name| name == "ensembles");
+    is_own.then(|| directory.parent().map(Path::to_path_buf)).flatten()
 }
 
 impl Gathered {
@@ -78,15 +106,18 @@ impl Gathered {
         self.told.iter().map(|told| &told.finding).filter(|finding| finding.severity == Severity::Error)
     }
 
-    pub(super) fn text(&self) -> String {
-        let mut text: String = self.told.iter().map(|told| format!("{}\n", told.picture)).collect();
+    pub(super) fn text(&self, colour: bool) -> String {
+        let picture = |told: &Told| if colour { painted(told) } else { told.picture.clone() };
+        let mut text: String = self.told.iter().map(|told| picture(told) + "\n").collect();
         text.extend(self.lines.iter().map(|line| format!("{line}\n")));
         text + &self.summary() + "\n"
     }
 
     pub(super) fn summary(&self) -> String {
         let Self { ensembles, tools, told, .. } = self;
-        format!("{ensembles} ensemble(s) with {tools} tool(s) are sound; {} finding(s)", told.len())
+        let (tools, findings) = (counted(*tools, "tool"), counted(told.len(), "finding"));
+        let are = if *ensembles == 1 { "is" } else { "are" };
+        format!("{} with {tools} {are} sound; {findings}", counted(*ensembles, "ensemble"))
     }
 }
 
@@ -97,12 +128,32 @@ impl Told {
     }
 }
 
+/// What it is and its carets in the colour of how bad it is.
+fn painted(told: &Told) -> String {
+    let code = match told.finding.severity {
+        Severity::Error => "1;31",
+        Severity::Warning => "1;33",
+    };
+    let line = |(at, line): (usize, &str)| {
+        let carets =
+            line.trim_start().strip_prefix("| ").filter(|rest| rest.trim_matches([' ', '^']).is_empty());
+        let (from, to) = match (at, carets.and_then(|_| line.find('^'))) {
+            (0, _) => (0, line.find("]: ").map_or(0, |end| end + 1)),
+            (_, Some(first)) => (first, line.len()),
+            (_, None) => return format!("{line}\n"),
+        };
+        let part = |range| line.get(range).unwrap_or_default();
+        format!("{}\x1b[{code}m{}\x1b[0m{}\n", part(0..from), part(from..to), part(to..line.len()))
+    };
+    told.picture.lines().enumerate().map(line).collect()
+}
+
 /// What has no line of a file to show.
 impl From<Finding> for Told {
     fn from(finding: Finding) -> Self {
         let (severity, code) = (finding.severity.as_str(), finding.code.as_str());
         let place = [finding.line, finding.column].into_iter().flatten().map(|number| format!(":{number}"));
-        let margin = " ".repeat(finding.line.map_or(0, |line| line.to_string().len()));
+        let margin = " ".repeat(finding.line.map_or(1, |line| line.to_string().len()));
         let (message, file) = (safe(&finding.message), safe(&finding.file));
         let mut picture =
             format!("{severity}[{code}]: {message}\n{margin}--> {file}{}\n", place.collect::<String>());

@@ -15,7 +15,7 @@ use crate::catalogue::Catalogue;
 /// Each at its line of `[arguments]`, or where the tool is declared.
 pub(super) fn of_declared(asked: &[LintedProvider], catalogue: &Catalogue) -> Vec<Told> {
     let mut told = Vec::new();
-    for plan in &catalogue.plans {
+    for plan in catalogue.declared() {
         for invoker in &plan.invokers {
             let Some(declaration) = declaration(plan, invoker) else { continue };
             for (which, objection) in objections(asked, plan, &invoker.name, &declaration) {

@@ -8,6 +8,7 @@ use super::lockable;
 use crate::catalogue::Catalogue;
 use crate::lockfiles::{Locked, Lockfiles, State};
 use crate::manners::Manners;
+use crate::render::counted::counted;
 
 /// Compares what is locked with what was found of it.
 pub(in crate::commands::ensembles) fn findings(
@@ -43,7 +44,8 @@ fn of_lockfile(locked: &Locked, plans: &[&EnsemblePlan], found: &Found, is_some_
         // The user's own directory need not be locked where a project's is.
         State::Absent if plans.is_empty() || (locked.scope == Scope::User && is_some_there) => Vec::new(),
         State::Absent => {
-            let message = format!("there is no {}, and {} ensemble(s) to lock", locked.shown, plans.len());
+            let message =
+                format!("there is no {}, and {} to lock", locked.shown, counted(plans.len(), "ensemble"));
             vec![of_file(locked, Code::LockMissing, message)]
         }
         State::Damaged(why) => {

@@ -4,6 +4,7 @@ use converse_lock::{Change, Drift, Kind, Shown, Subject, diff};
 use serde_json::{Value, json};
 
 use super::proposal::Proposal;
+use crate::render::counted::counted;
 use crate::render::safe::safe_line;
 
 /// Characters of a name.
@@ -19,7 +20,7 @@ fn of_lockfile(proposal: &Proposal<'_>) -> String {
     let name = safe_line(&proposal.locked.shown, NAME);
     let mut text = match proposal.damage {
         Some(why) => format!("{name} is damaged: {}\n", safe_line(why, 400)),
-        None => format!("{name}: {} change(s)\n", proposal.drifts.len()),
+        None => format!("{name}: {}\n", counted(proposal.drifts.len(), "change")),
     };
     for name in &proposal.dropped {
         text.push_str(&format!(
@@ -84,7 +85,8 @@ pub(super) fn written(proposals: &[Proposal<'_>]) -> String {
         let name = safe_line(&proposal.locked.shown, NAME);
         let (ensembles, tools) = (proposal.next.ensembles.len(), proposal.tools());
         let state = if proposal.differs() { "written" } else { "unchanged" };
-        format!("{name}: {state}, {ensembles} ensemble(s) with {tools} tool(s)\n")
+        let (ensembles, tools) = (counted(ensembles, "ensemble"), counted(tools, "tool"));
+        format!("{name}: {state}, {ensembles} with {tools}\n")
     };
     match proposals {
         [] => "there is nothing to lock: no trusted directory has ensembles\n".to_owned(),

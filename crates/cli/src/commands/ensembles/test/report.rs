@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use converse_canister::Outcome;
 use serde_json::{Map, Value, json};
 
 use super::done::{Done, End, Sort};
@@ -156,11 +157,19 @@ fn summed(made: &[Done]) -> String {
     let well = |sort: Sort| made.iter().filter(|done| done.sort == sort && done.end == End::Passed).count();
     let (fitting, broken) = (well(Sort::Fitting), well(Sort::Broken));
     let took = made.iter().map(|done| done.took).sum();
+    // It may say no to what fits its schema; that it did is worth knowing.
+    let said_no = |done: &&Done| {
+        done.sort == Sort::Fitting && done.end == End::Passed && done.outcome != Some(Outcome::Success)
+    };
+    let no = match made.iter().filter(said_no).count() {
+        0 => String::new(),
+        count => format!(" ({count} answered with an error)"),
+    };
     match made.first() {
         Some(first) if fitting + broken > 0 => {
             let subject = safe_line(&first.subject(), SHOWN);
             format!(
-                "ok      {subject}  {fitting} fitting and {broken} broken calls made from its schema  {}\n",
+                "ok      {subject}  {fitting} fitting{no} and {broken} broken calls made from its schema  {}\n",
                 time(took)
             )
         }

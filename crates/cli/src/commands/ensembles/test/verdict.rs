@@ -6,6 +6,7 @@
 use super::done::{Done, End, Sort};
 use crate::failure::{Failure, Kind};
 use crate::manners::Manners;
+use crate::render::counted::counted;
 
 const HOW: &str =
     "`[[tests]]` in the file of an invoker makes one; `--synth` makes calls from the schemas of tools";
@@ -32,13 +33,13 @@ pub(super) fn of(names: &[String], done: &[Done], manners: &Manners) -> Result<(
         }
         (0, 0) => Err(no_tests("nothing could be tested: all was skipped".to_owned())),
         (0, lost) => {
-            let message =
-                format!("{lost} ensemble(s) could not be connected: their tests were not run{also}");
+            let lost = counted(lost, "ensemble");
+            let message = format!("{lost} could not be connected, and not tested{also}");
             Err(Failure::new(Kind::Ensemble, "ensemble", message))
         }
         (failed, lost) => {
             if lost > 0 {
-                also.push_str(&format!("; {lost} problem(s) with connecting"));
+                also.push_str(&format!("; {} with connecting", counted(lost, "problem")));
             }
             let message = format!("{failed} of {} tests failed{also}", done.len());
             Err(Failure::new(Kind::Configuration, "tests-failed", message))

@@ -127,7 +127,14 @@ fn the_end_tells_what_went_wrong_and_what_it_took() {
     play.asks();
     play.text("Half an answer");
     let usage = Usage { input: Some(1234), output: Some(56), cache_read: Some(1000), ..Usage::default() };
-    play.hears(&Event::Used { usage, cost: Some(Cost(4200)), model: "one-2026", cut: true, instead: None });
+    play.hears(&Event::Used {
+        usage,
+        cost: Some(Cost(4200)),
+        model: "one-2026",
+        provider: "p",
+        cut: true,
+        instead: None,
+    });
     play.after(4200);
     let failure =
         Failure::new(Kind::ProviderUnreachable, "unreachable", "nobody is there sk-secret-0123456789");

@@ -82,8 +82,14 @@ fn played(words: &str, style: Style, columns: usize) -> Play {
     let condensed = &Condensed { covers: 3, summary: evil("summary"), model: evil("model") };
     play.hears(&Event::Condensed { condensed, before: 9000, after: 100 });
     let (model, instead) = (&evil("model"), evil("instead"));
-    let used =
-        Event::Used { usage: Usage::default(), cost: None, model, cut: false, instead: Some(&instead) };
+    let used = Event::Used {
+        usage: Usage::default(),
+        cost: None,
+        model,
+        provider: "p",
+        cut: false,
+        instead: Some(&instead),
+    };
     play.hears(&used);
     play.stage.say(&evil("say"));
     play.stage.note(&evil("note"));

@@ -1,0 +1,92 @@
+//! SIGTSTP, for a program that draws: while it is stopped the terminal is as it was found, and then all is drawn anew.
+//!
+//! Ctrl-Z at the prompt is the line editor's; this is for whoever sends the signal in the middle of a turn.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal as Number, getpgid, getpgrp, getpid, getppid, getsid, kill_process};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::render::progress::House;
+
+/// A program that is told to stop has, after this time, or never will.
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
+/// Whoever draws is waited for so long: on a terminal that takes nothing it never has gone.
+const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+/// Of shells that run shells.
+const DEEPEST: usize = 32;
+
+/// Who steps aside meanwhile.
+static DRAWS: Mutex<Option<Weak<dyn House>>> = Mutex::new(None);
+
+pub(crate) fn at_stopping(draws: Weak<dyn House>) {
+    *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(draws);
+}
+
+/// From now on the signal is heard and does nothing by itself.
+pub(super) fn hear() -> Option<Signal> {
+    signal(SignalKind::from_raw(Number::TSTP.as_raw())).ok()
+}
+
+/// The next one; never where none is heard.
+pub(super) async fn next(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Stops the program; is over when that goes on.
+pub(super) async fn stops() {
+    if !has_shell() {
+        return;
+    }
+    let Ok(mut goes_on) = signal(SignalKind::from_raw(Number::CONT.as_raw())) else { return };
+    let away = aside();
+    if kill_process(getpid(), Number::STOP).is_ok() {
+        // Another thread may take it, and this one stops a moment later.
+        let _ = timeout(STOPS_WITHIN, goes_on.recv()).await;
+    }
+    drop(away);
+}
+
+/// Whoever draws has gone, and comes back when this is dropped. On a thread of its own, and not waited for long: the
+/// terminal may take nothing.
+fn aside() -> Option<Sender<()>> {
+    let draws = DRAWS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
+    let (left, has_left) = channel();
+    let (held, until) = channel();
+    std::thread::spawn(move || {
+        draws.leave();
+        let _ = left.send(());
+        // Only ever ends by an error: the other end is gone.
+        let _: Result<(), _> = until.recv();
+        draws.come_back(false);
+    });
+    let _ = has_left.recv_timeout(LEAVES_WITHIN);
+    Some(held)
+}
+
+/// Is there a shell that could let it go on? Without one nothing stops, as the kernel has it where nobody hears the signal.
+fn has_shell() -> bool {
+    let (Ok(session), group) = (getsid(None), getpgrp()) else { return false };
+    let mut above = getppid();
+    for _ in 0..DEEPEST {
+        let Some(pid) = above.filter(|pid| getsid(Some(*pid)) == Ok(session)) else { return false };
+        if getpgid(Some(pid)) != Ok(group) {
+            return true;
+        }
+        above = parent(pid);
+    }
+    false
+}
+
+/// Known on Linux only; elsewhere one shell is looked for, not one above another.
+fn parent(pid: Pid) -> Option<Pid> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    Pid::from_raw(line.trim().parse().ok()?)
+}

@@ -1,0 +1,72 @@
+//! A conversation that is taken back, asked again, forked, named and summed up: the screen says where it stands.
+
+use super::breaking::is_whole;
+use super::looks::is_screen;
+use super::person::{Kind, Person};
+use super::talking;
+use crate::body::text;
+use crate::env::TestEnv;
+use crate::provider::{Line, Provider};
+
+#[test]
+fn turns_are_taken_back_asked_again_and_forked() {
+    let provider =
+        Provider::chat(["First.", "Second.", "Once more.", "Third."].map(|words| Line::from(text(words))));
+    let env = provider.env(TestEnv::new());
+    let kind = Kind { rows: 60, ..Kind::default() };
+    let mut person = Person::at(kind, &env, &["-m", provider.model(), "--no-tools"]);
+    for (line, shown) in [
+        ("one", "First."),
+        ("two", "Second."),
+        ("/retry", "Once more."),
+        ("/undo", "taken back: two"),
+        ("/save the first of all", "kept as `the first of all`"),
+        ("/fork", "stays as it was"),
+        ("three", "Third."),
+        ("/reasoning", "reasoning is"),
+        ("/undo 2", "taken back: one"),
+    ] {
+        person.says(line);
+        person.sees(shown);
+    }
+    person.prompts();
+    is_screen("again", &person);
+    assert_eq!(provider.requests()[3]["messages"].as_array().unwrap().len(), 3);
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    is_whole(&env);
+    provider.is_content();
+}
+
+#[test]
+fn what_is_old_is_summed_up() {
+    let long: &'static str = Box::leak(format!("{}END-1", "lorem ipsum ".repeat(700)).into_boxed_str());
+    let script =
+        [long, "Two.", "Three.", "Four.", "SUMMARY of it.", "Five."].map(|words| Line::from(text(words)));
+    let provider = Provider::chat(script);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    for (line, shown) in [("one", "END-1"), ("two", "Two."), ("three", "Three."), ("four", "Four.")] {
+        person.says(line);
+        person.sees(shown);
+    }
+    person.prompts();
+    person.presses(super::person::Key::Ctrl('l'));
+    person.says("/compact");
+    person.sees("context condensed");
+    assert!(provider.requests()[4].to_string().contains("You condense the record"));
+    person.says("five");
+    person.sees("Five.");
+    let request = provider.requests()[5].to_string();
+    for (part, is_there) in [("END-1", false), ("SUMMARY of it.", true), ("one", true), ("Four.", true)] {
+        assert_eq!(request.contains(part), is_there, "{part} in {request}");
+    }
+    person.prompts();
+    assert!(!person.screen().contains("SUMMARY"), "it is the model's: {}", person.screen());
+    is_screen("compact", &person);
+    // All of it is kept.
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    assert!(env.run(&["sessions", "export", "last"]).exits(0).stdout.contains("END-1"));
+    provider.is_content();
+}

@@ -1,0 +1,148 @@
+//! A disk that takes its time, and one without locks: `strace` makes them. Where there is no strace, these scenes are not
+//! played.
+
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use super::breaking::is_whole;
+use super::person::{Key, Kind, Person};
+use crate::body::text;
+use crate::env::TestEnv;
+use crate::provider::{Line, Provider};
+
+/// Each time that something is brought to the disk.
+const SLOW: &str = "inject=fsync,fdatasync:delay_enter=300ms";
+const SYNCS: &str = "trace=fsync,fdatasync";
+
+/// What somebody does meanwhile.
+type Does = fn(&mut Person);
+
+fn strace() -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|dir: PathBuf| dir.join("strace"));
+    places.find(|place| place.is_file()).map(|place| place.display().to_string())
+}
+
+/// Detached, so that the program is the shell's own child; it takes no signal of a keyboard.
+fn under(strace: &str, trace: &str, inject: &str, env: &TestEnv, args: &[&str]) -> Person {
+    let words = [strace, "-DD", "-f", "-I3", "-o", "/dev/null", "-e", trace, "-e", inject, "--"];
+    Person::under(&words, Kind::default(), env, args)
+}
+
+/// Says something, and is back while the answer is being saved: it is on the screen, and there is no prompt.
+#[track_caller]
+fn is_answered_slowly(person: &mut Person) {
+    person.says("count");
+    person.sees("one two three");
+    assert!(!person.is_prompted(), "it has been saved already: {}", person.screen());
+}
+
+/// What was said until then, in the order it was said.
+fn said(provider: &Provider) -> Vec<String> {
+    let request = provider.requests().pop().unwrap();
+    let messages = request["messages"].as_array().unwrap().clone();
+    messages.iter().map(|one| one["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn under_strace_whatever_is_pressed_while_a_turn_is_saved() {
+    let Some(strace) = strace() else { return };
+    let presses: [(&str, Does); 3] = [
+        ("Ctrl-C", |person| person.presses(Key::Ctrl('c'))),
+        ("keys", |person| person.types("and th")),
+        ("another size", |person| person.resizes(50, 30)),
+    ];
+    for (what, press) in presses {
+        let provider = Provider::chat([Line::from(text("one two three")), text("I see.").into()]);
+        let env = provider.env(TestEnv::new());
+        let args = ["-m", provider.model(), "--no-tools"];
+        let mut person = under(&strace, SYNCS, SLOW, &env, &args);
+        is_answered_slowly(&mut person);
+        press(&mut person);
+        let typed = if what == "keys" { "and th" } else { "" };
+        person.until("a prompt", |person| {
+            person.screen().trim_end().ends_with(format!("❯ {typed}").trim_end())
+        });
+        let screen = person.screen();
+        assert_eq!(screen.matches("one two three").count(), 1, "{what}: {screen}");
+        assert!(typed.is_empty() || screen.matches(typed).count() == 1, "{what}: {screen}");
+        person.types("en?\r");
+        person.sees("I see.");
+        assert_eq!(said(&provider), ["count", "one two three", &format!("{typed}en?")], "{what}");
+        person.says("/quit");
+        assert_eq!(person.ends().code, 0, "{what}");
+        is_whole(&env);
+        provider.is_content();
+    }
+}
+
+#[test]
+fn under_strace_whoever_leaves_while_a_turn_is_saved_has_it_saved() {
+    let Some(strace) = strace() else { return };
+    let leaves: [(i32, Does); 3] = [
+        (0, |person| person.presses(Key::Ctrl('d'))),
+        (143, |person| person.sends(Signal::TERM)),
+        (129, |person| person.sends(Signal::HUP)),
+    ];
+    for (code, leave) in leaves {
+        let provider = Provider::chat([Line::from(text("one two three")), text("I see.").into()]);
+        let env = provider.env(TestEnv::new());
+        let args = ["-m", provider.model(), "--no-tools"];
+        let mut person = under(&strace, SYNCS, SLOW, &env, &args);
+        is_answered_slowly(&mut person);
+        leave(&mut person);
+        assert_eq!(person.ends().code, code);
+        is_whole(&env);
+        env.run(&["ask", "-c", "and then?", "--no-tools"]).exits(0);
+        assert_eq!(said(&provider), ["count", "one two three", "and then?"], "{code}");
+        provider.is_content();
+    }
+}
+
+#[test]
+fn under_strace_a_signal_that_interrupts_a_lock_is_no_answer() {
+    let Some(strace) = strace() else { return };
+    let provider = Provider::chat([text("one two three")]);
+    let env = provider.env(TestEnv::new());
+    let args = ["-m", provider.model(), "--no-tools"];
+    let mut person = under(&strace, "trace=flock", "inject=flock:error=EINTR:when=1+2", &env, &args);
+    person.says("count");
+    person.sees("one two three");
+    person.says("/quit");
+    let screen = person.sees("goes on");
+    assert!(!screen.contains("not kept"), "{screen}");
+    assert_eq!(person.ends().code, 0);
+    is_whole(&env);
+    assert!(env.run(&["sessions", "show", "last"]).exits(0).stdout.contains("one two three"));
+}
+
+#[test]
+fn under_strace_where_there_are_no_locks_it_is_said_and_nothing_is_ruined() {
+    let Some(strace) = strace() else { return };
+    let provider = Provider::chat([text("Before."), text("one two three")]);
+    let env = provider.env(TestEnv::new());
+    env.run(&["ask", "first", "-m", provider.model(), "--no-tools"]).exits(0);
+    let journal = || {
+        let files = crate::env::files(&env.path("home/.local/share/converse/sessions"));
+        let journals = files.into_iter().filter(|file| file.ends_with("journal.jsonl"));
+        journals.map(|file| std::fs::read(file).unwrap()).collect::<Vec<_>>()
+    };
+    let before = journal();
+    let (trace, inject) = ("trace=flock", "inject=flock:error=ENOLCK");
+    // A session that is there is not touched.
+    let person = under(&strace, trace, inject, &env, &["-c"]);
+    let ended = person.ends();
+    assert!(ended.code == 9 && ended.screen.contains("lock"), "{ended:?}");
+    // A new one is led, and it is said that it is not kept.
+    let mut person = under(&strace, trace, inject, &env, &["-m", provider.model(), "--no-tools"]);
+    person.says("count");
+    person.sees("one two three");
+    let screen = person.sees("not kept");
+    assert!(screen.contains("lock"), "{screen}");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    assert_eq!(journal(), before);
+    is_whole(&env);
+    provider.is_content();
+}

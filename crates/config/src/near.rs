@@ -1,0 +1,69 @@
+//! "Did you mean": the known name nearest to a mistyped one. Never used to guess what to run.
+
+/// Bytes of a name that is compared, and pairs of bytes that are looked at in all: names may be a server's, thousands of
+/// them and as long as it likes, and nothing is heard of a Ctrl-C meanwhile.
+const LONGEST: usize = 256;
+const MOST_PAIRS: usize = 10_000_000;
+
+/// Is a name that takes so many edits a slip of what was asked? A third of it at most, or nearly any short name would be.
+pub fn is_near(edits: usize, asked: &str) -> bool {
+    let letters = asked.chars().count();
+    edits <= (letters / 3).max(1) && edits < letters
+}
+
+/// The nearest name, if one is near enough to be meant, whatever its case.
+pub fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    if asked.len() > LONGEST {
+        return None;
+    }
+    let (asked, mut pairs) = (asked.to_lowercase(), 0);
+    // A letter has four bytes at most.
+    let may_be =
+        |name: &&str| name.len() <= LONGEST && is_near(name.len().abs_diff(asked.len()).div_ceil(4), &asked);
+    let names = names.filter(may_be).take_while(|name| {
+        pairs += name.len() * asked.len();
+        pairs <= MOST_PAIRS
+    });
+    let edits = |name: &str| strsim::damerau_levenshtein(&asked, &name.to_lowercase());
+    let (edits, name) = names.map(|name| (edits(name), name)).min()?;
+    is_near(edits, &asked).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_near_is_offered() {
+        let names = || ["anthropic", "openai", "groq", "code", "io"].into_iter();
+        for (asked, near) in [
+            ("antropic", Some("anthropic")),
+            ("opneai", Some("openai")),
+            ("OpenAI", Some("openai")),
+            ("goq", Some("groq")),
+            ("oi", Some("io")),
+            ("mistral", None),
+            // Half of it would have to change.
+            ("nope", None),
+            ("node", Some("code")),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(asked, names()), near, "{asked}");
+        }
+        assert_eq!(nearest("x", std::iter::empty()), None);
+        assert_eq!(nearest("моель", ["модель"].into_iter()), Some("модель"));
+    }
+
+    #[test]
+    fn many_long_names_cost_little() {
+        let (long, asked) = ("x".repeat(8192), "y".repeat(8192));
+        let began = std::time::Instant::now();
+        assert_eq!(nearest(&asked, std::iter::repeat_n(long.as_str(), 10_000)), None);
+        assert_eq!(nearest(&asked[..256], std::iter::repeat_n(&long[..256], 10_000)), None);
+        let near = format!("{}z", &asked[..255]);
+        let names = std::iter::repeat_n(long.as_str(), 10_000).chain([near.as_str()]);
+        assert_eq!(nearest(&asked[..256], names), Some(near.as_str()));
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    }
+}
