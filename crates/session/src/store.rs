@@ -23,8 +23,8 @@ const DELETED: &str = ".deleted-";
 /// And before one that is being made of another.
 const UNFINISHED: &str = ".new-";
 
-/// How often a session that is made of another is begun.
-const BEGINNINGS: u32 = 3;
+/// How often a session that is made of another is begun: each time somebody else may sweep it away.
+const BEGINNINGS: u32 = 100;
 
 /// The sessions of one user. Making a value of it touches no file.
 #[derive(Debug, Clone)]
@@ -162,7 +162,12 @@ impl Store {
             }
             lock => lock?,
         };
-        remove(path).map(|()| true)
+        let Some(id) = name.strip_prefix(UNFINISHED) else { return remove(path).map(|()| true) };
+        // At once, so that whoever began it in this moment finds nothing, and not a part.
+        let doomed = self.dir.join(format!("{DELETED}{id}"));
+        remove(&doomed)?;
+        fs::rename(path, &doomed).map_err(SessionError::io(path))?;
+        remove(&doomed).map(|()| true)
     }
 
     /// All sessions, the one that was written to last first.

@@ -3,6 +3,7 @@
 mod cases;
 mod evidence;
 
+use std::fs;
 use std::os::unix::fs::symlink;
 
 use self::cases::{CASES, Case, Row};
@@ -19,8 +20,13 @@ const SERVER: &str = "./stub-mcp";
 
 pub(super) fn figures(bench: &Bench, yardsticks: &Yardsticks) -> Result<Vec<Figure>> {
     symlink(&yardsticks.stub_mcp, bench.dir.path().join(SERVER))?;
-    let rows: Vec<_> = CASES.iter().map(|case| rows(bench, yardsticks, case)).collect::<Result<_>>()?;
-    Ok(rows.concat())
+    // The floor shows all tools, however many; other figures are taken without any settings.
+    let settings = bench.dir.path().join(".config/converse");
+    fs::create_dir_all(&settings)?;
+    fs::write(settings.join("config.toml"), "[context]\nlazy_tools = 0\n")?;
+    let rows: Result<Vec<_>> = CASES.iter().map(|case| rows(bench, yardsticks, case)).collect();
+    fs::remove_dir_all(&settings)?;
+    Ok(rows?.concat())
 }
 
 fn rows(bench: &Bench, yardsticks: &Yardsticks, case: &Case) -> Result<Vec<Figure>> {
