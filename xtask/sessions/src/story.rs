@@ -65,7 +65,7 @@ fn lines(turn: TurnId) -> Result<Vec<Body>> {
         Canister::User(question).into(),
         Canister::Assistant(assistant).into(),
         Canister::Invocation(invocation).into(),
-        Body::Used { usage, cost: Some(Cost(1234)), model: "openai/gpt-5".into() },
+        Body::Used { usage, cost: Some(Cost(1234)), model: "gpt-5".into(), provider: Some("openai".into()) },
         Body::Decided { id: id.clone(), decision: Decision::Allow { rule: "default".into() } },
         Body::Started { id },
         Canister::Result(result).into(),
