@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::str::SplitAsciiWhitespace;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
@@ -29,15 +30,19 @@ pub(crate) fn process(id: i32) -> Option<Process> {
 }
 
 fn parse(id: i32, stat: &str) -> Option<Process> {
-    // The name, in parentheses, may hold anything, `)` and blanks included.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
+    let mut fields = fields(stat)?;
     let over = matches!(fields.next()?, "Z" | "X");
     let group = fields.nth(1)?.parse().ok()?;
     let threads: u32 = fields.nth(14)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
     // What is told is the first thread's state: it may have ended before others.
     Some(Process { id, group, started, threads, dead: over && threads <= 1 })
+}
+
+/// What is told of a process, from its state on.
+pub(crate) fn fields(stat: &str) -> Option<SplitAsciiWhitespace<'_>> {
+    // The name, in parentheses, may hold anything, `)` and blanks included.
+    stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace())
 }
 
 /// The children of all threads of a process. Empty as well on a kernel that does not tell (no `CONFIG_PROC_CHILDREN`).

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid, waitid, waitpid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, waitid, waitpid};
 
 use crate::kin::{self, Process};
 
@@ -55,8 +55,10 @@ impl Ours {
 
     /// Not what is in our own group: that was started by other means than this crate, and is not our business.
     fn adopted(&self) -> Vec<Process> {
-        let us = getpgrp().as_raw_nonzero().get();
-        kin::children(getpid().as_raw_nonzero().get())
+        let id = getpid().as_raw_nonzero().get();
+        // The system call may tell 0, which is no number of a group.
+        let Some(us) = kin::process(id).map(|process| process.group) else { return Vec::new() };
+        kin::children(id)
             .into_iter()
             .filter(|id| !self.started.contains(id))
             .filter_map(kin::process)

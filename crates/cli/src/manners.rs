@@ -1,5 +1,6 @@
 //! How loud and how colourful this run is, and what it may never say.
 
+use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::adapters::secrets::{Redactor, Secret};
@@ -123,9 +124,14 @@ fn colour(cli: &Cli, dumb: bool, tty: bool, world: &World) -> bool {
 /// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
 /// learnt beside these, whatever their variables are called.
 fn keys(world: &World) -> Vec<Secret> {
-    let telling = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
-    let named = |name: &str| telling.iter().any(|end| name.ends_with(end));
+    let named = |name: &String| is_of_a_key(name.as_ref());
     world.env.iter().filter(|(name, _)| named(name)).map(|(_, value)| Secret::new(value.as_str())).collect()
+}
+
+/// By the name of a variable.
+pub(crate) fn is_of_a_key(variable: &OsStr) -> bool {
+    let telling = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
+    telling.iter().any(|end| variable.as_encoded_bytes().ends_with(end.as_bytes()))
 }
 
 #[cfg(test)]
@@ -133,6 +139,13 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
+
+    #[test]
+    fn keys_are_known_by_their_names() {
+        let told = |name: &str| is_of_a_key(name.as_ref());
+        assert!(told("SOME_API_KEY") && told("PGPASSWORD"));
+        assert!(!told("PATH") && !told("KEYBOARD"));
+    }
 
     fn styled(args: &[&str], env: &[(&str, &str)], tty: bool) -> Style {
         let cli = Cli::try_parse_from([&["converse"], args].concat()).unwrap();

@@ -23,7 +23,7 @@ mod terminal;
 pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use editor::Editor;
 pub use error::EditorError;
-pub use outer::edited;
+pub use outer::{Withheld, edited};
 pub use prompt::Prompt;
 pub use setup::{Clean, Safe, Setup};
 pub use terminal::Modes;

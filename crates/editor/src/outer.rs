@@ -1,6 +1,6 @@
 //! The entry in an editor of the person's own choice.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,8 +9,9 @@ use std::process::Command;
 use std::time::SystemTime;
 
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
-/// What the names of variables with keys in them end in.
-const KEYS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
+
+/// Is the variable of this name one that an editor does not get?
+pub type Withheld = fn(&OsStr) -> bool;
 
 /// A file that nobody else can read and that goes with this value.
 struct Scratch(PathBuf);
@@ -33,21 +34,25 @@ impl Drop for Scratch {
 }
 
 /// The text as the person left it, without what is blank at its end; nothing in it is made harmless. It takes as long as
-/// they take. `command` is the editor's words, `directory` one that only its owner can read.
+/// they take. `command` is the editor's words, which gets the environment but for what is withheld; `directory` is one that
+/// only its owner can read.
 ///
 /// # Errors
 ///
 /// In words: no editor is set, it cannot be run, it failed.
-pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String, String> {
+pub fn edited(
+    command: &[String],
+    withheld: Withheld,
+    directory: &Path,
+    text: &str,
+) -> Result<String, String> {
     let Some((program, words)) = command.split_first() else {
         return Err("no editor is set: $VISUAL or $EDITOR names one".to_owned());
     };
     let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
     let scratch = Scratch::new(directory, text).map_err(failed)?;
     let mut editor = Command::new(program);
-    for name in own_keys() {
-        editor.env_remove(name);
-    }
+    without(&mut editor, withheld);
     let status = editor.args(words).arg(&scratch.0).status();
     match status {
         Ok(status) if status.success() => {}
@@ -61,14 +66,11 @@ pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String
     Ok(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").trim_end().to_owned())
 }
 
-/// An editor gets the person's own environment but for these, which are for us.
 #[allow(clippy::disallowed_methods, reason = "what a child inherits is the environment as it is now")]
-fn own_keys() -> impl Iterator<Item = OsString> {
-    std::env::vars_os().map(|(name, _)| name).filter(|name| is_of_a_key(name))
-}
-
-fn is_of_a_key(variable: &OsStr) -> bool {
-    KEYS.iter().any(|end| variable.as_encoded_bytes().ends_with(end.as_bytes()))
+fn without(editor: &mut Command, withheld: Withheld) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| withheld(name)) {
+        editor.env_remove(name);
+    }
 }
 
 #[cfg(test)]
@@ -78,7 +80,7 @@ mod tests {
     fn run(script: &str, text: &str) -> (Result<String, String>, usize) {
         let home = tempfile::tempdir().unwrap();
         let command = ["sh", "-c", script, "sh"].map(str::to_owned);
-        let edited = edited(&command, home.path(), text);
+        let edited = edited(&command, |name| name == "CARGO_MANIFEST_DIR", home.path(), text);
         (edited, fs::read_dir(home.path()).unwrap().count())
     }
 
@@ -90,11 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_gets_the_environment_but_for_keys() {
-        assert!(is_of_a_key("SOME_API_KEY".as_ref()) && is_of_a_key("PGPASSWORD".as_ref()));
-        assert!(!is_of_a_key("PATH".as_ref()) && !is_of_a_key("KEYBOARD".as_ref()));
-        let (edited, _) = run("echo \"$PATH\" > \"$1\"", "first");
-        assert_ne!(edited.as_deref(), Ok(""));
+    fn an_editor_gets_the_environment_but_for_what_is_withheld() {
+        let (edited, _) =
+            run("echo \"${PATH:+path} ${CARGO_PKG_NAME-} ${CARGO_MANIFEST_DIR-}.\" > \"$1\"", "first");
+        assert_eq!(edited.as_deref(), Ok("path converse-editor ."));
     }
 
     #[test]
@@ -102,8 +103,8 @@ mod tests {
         let (edited, left) = run("echo lost > \"$1\"; exit 3", "first");
         assert!(edited.is_err_and(|why| why.contains("exit status: 3")));
         assert_eq!(left, 0);
-        let missing = super::edited(&["no-such-editor-here".to_owned()], Path::new("."), "x");
+        let missing = super::edited(&["no-such-editor-here".to_owned()], |_| false, Path::new("."), "x");
         assert!(missing.is_err_and(|why| why.contains("cannot be run")));
-        assert!(super::edited(&[], Path::new("."), "x").is_err_and(|why| why.contains("$EDITOR")));
+        assert!(super::edited(&[], |_| false, Path::new("."), "x").is_err_and(|why| why.contains("$EDITOR")));
     }
 }

@@ -80,7 +80,10 @@ impl Rich {
                 Signal::HostCommand(what) if what == EDIT => self.edit(line),
                 Signal::HostCommand(what) if what == SUSPEND => {
                     let text = self.typing.meant(line.current_buffer_contents());
-                    suspend()?;
+                    says("\r\n");
+                    if (self.setup.can_stop)() {
+                        suspend()?;
+                    }
                     // It remembers a place on the screen that a shell has written to since.
                     *line = self.dressed();
                     self.fill(line, &text);
@@ -109,7 +112,7 @@ impl Rich {
     fn edit(&self, line: &mut Reedline) {
         let text = self.typing.meant(line.current_buffer_contents());
         let command = self.setup.editor.as_deref().unwrap_or_default();
-        match outer::edited(command, &self.setup.scratch, &text) {
+        match outer::edited(command, self.setup.withheld, &self.setup.scratch, &text) {
             Ok(edited) => self.fill(line, &edited),
             Err(why) => says(&format!("\n{}\n", (self.setup.safe)(&why))),
         }
@@ -149,11 +152,6 @@ impl Validator for Complete {
 /// Until it is told to go on, nothing is drawn: another thread may take the signal, and this one stops a moment later,
 /// and an answer of the terminal that comes after that is typed into the shell.
 fn suspend() -> io::Result<()> {
-    says("\r\n");
-    if rustix::process::getsid(None)? == rustix::process::getpid() {
-        // There is no shell that could let it go on, and so it would not stop.
-        return Ok(());
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut goes_on = signal(SignalKind::from_raw(Kill::CONT.as_raw()))?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::complete::Complete;
+use crate::outer::Withheld;
 
 /// Makes text harmless for a terminal: newlines and tabs stay, what could act is shown instead.
 pub type Safe = fn(&str) -> Cow<'_, str>;
@@ -29,8 +30,12 @@ pub struct Setup {
     pub ascii: bool,
     /// The words of `$VISUAL` or `$EDITOR`: opened by Ctrl-O and Ctrl-X Ctrl-E.
     pub editor: Option<Vec<String>>,
+    /// What of the environment such an editor does not get.
+    pub withheld: Withheld,
     /// Where the file is that such an editor opens, mode 0600; a directory that only its owner can read.
     pub scratch: PathBuf,
+    /// Is there a shell that could let the program go on if Ctrl-Z stopped it?
+    pub can_stop: fn() -> bool,
     pub complete: Arc<dyn Complete>,
     /// For everything that is pasted, recalled, suggested or comes back from an editor.
     pub safe: Safe,

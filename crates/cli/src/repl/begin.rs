@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use converse_child::has_shell;
 use converse_config::SettingsPlan;
 use converse_editor::{Editor, Setup};
 use converse_session::Session;
@@ -25,7 +26,7 @@ use crate::attach::{Bounds, Said};
 use crate::catalogue::Catalogue;
 use crate::commands::ensembles::asked_in_passing;
 use crate::failure::Failure;
-use crate::manners::Manners;
+use crate::manners::{Manners, is_of_a_key};
 use crate::model;
 use crate::render::counted::counted;
 use crate::render::progress::House;
@@ -217,7 +218,9 @@ impl<'a> Beginning<'a> {
             plain: stage.is_plain(),
             ascii: !stage.look().unicode,
             editor: editor_command(self.world).filter(|_| scratch.is_some()),
+            withheld: is_of_a_key,
             scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
+            can_stop: has_shell,
             complete: Arc::new(Completing::new(Arc::clone(known))),
             safe,
             clean: Arc::new(move |text| redactor.clean(text)),

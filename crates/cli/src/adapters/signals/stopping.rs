@@ -6,7 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal as Number, getpgid, getpgrp, getpid, getppid, getsid, kill_process};
+use converse_child::has_shell;
+use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
@@ -16,8 +17,6 @@ use crate::render::progress::House;
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
 /// Whoever draws is waited for so long: on a terminal that takes nothing it never has gone.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
-/// Of shells that run shells.
-const DEEPEST: usize = 32;
 
 /// Who steps aside meanwhile.
 static DRAWS: Mutex<Option<Weak<dyn House>>> = Mutex::new(None);
@@ -68,25 +67,4 @@ fn aside() -> Option<Sender<()>> {
     });
     let _ = has_left.recv_timeout(LEAVES_WITHIN);
     Some(held)
-}
-
-/// Is there a shell that could let it go on? Without one nothing stops, as the kernel has it where nobody hears the signal.
-fn has_shell() -> bool {
-    let (Ok(session), group) = (getsid(None), getpgrp()) else { return false };
-    let mut above = getppid();
-    for _ in 0..DEEPEST {
-        let Some(pid) = above.filter(|pid| getsid(Some(*pid)) == Ok(session)) else { return false };
-        if getpgid(Some(pid)) != Ok(group) {
-            return true;
-        }
-        above = parent(pid);
-    }
-    false
-}
-
-/// Known on Linux only; elsewhere one shell is looked for, not one above another.
-fn parent(pid: Pid) -> Option<Pid> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    Pid::from_raw(line.trim().parse().ok()?)
 }
