@@ -1,7 +1,7 @@
 //! Tables that fit: columns shrink and their cells wrap; where there is no room for columns, rows are told one value a line.
 
 use crate::line::Line;
-use crate::wrap::wrapped;
+use crate::wrap::{longest_word, wrapped};
 use crate::{Look, Tone};
 
 /// The lines of a cell, before they are wrapped.
@@ -33,13 +33,13 @@ const BETWEEN: usize = 3;
 impl Table {
     /// Lines no wider than `look.width`.
     pub fn lines(&self, look: &Look) -> Vec<Line> {
-        let natural = self.natural();
+        let natural = self.widest(Line::width);
         let between = natural.len().saturating_sub(1) * BETWEEN;
         let fits = natural.iter().sum::<usize>() + between <= look.width;
         if !fits && (look.width < SMALLEST_TABLE || look.width < natural.len() * NARROWEST + between) {
             return self.records(look);
         }
-        let widths = if fits { natural } else { shrunk(&natural, look.width - between) };
+        let widths = if fits { natural } else { self.shrunk(&natural, look.width - between) };
         let rows: Vec<Vec<Line>> = self.rows.iter().map(|row| self.row(row, &widths, look)).collect();
         let ruled = rows.iter().any(|row| row.len() > 1);
         let strong: Vec<Cell> = self.head.iter().map(|cell| cell.iter().map(strong).collect()).collect();
@@ -53,12 +53,20 @@ impl Table {
         lines
     }
 
-    /// What each column takes if nothing is wrapped.
-    fn natural(&self) -> Vec<usize> {
+    /// Of each column the widest line, by that measure.
+    fn widest(&self, measure: fn(&Line) -> usize) -> Vec<usize> {
         let columns = self.head.len();
-        let wide = |cell: Option<&Cell>| cell.into_iter().flatten().map(Line::width).max().unwrap_or(0);
+        let wide = |cell: Option<&Cell>| cell.into_iter().flatten().map(measure).max().unwrap_or(0);
         let rows = || std::iter::once(&self.head).chain(&self.rows);
         (0..columns).map(|at| rows().map(|row| wide(row.get(at))).max().unwrap_or(0).max(1)).collect()
+    }
+
+    /// No word is broken where all of them have room.
+    fn shrunk(&self, natural: &[usize], room: usize) -> Vec<usize> {
+        let words = self.widest(longest_word);
+        let Some(rest) = room.checked_sub(words.iter().sum()) else { return shared(&words, room) };
+        let more: Vec<usize> = natural.iter().zip(&words).map(|(natural, word)| natural - word).collect();
+        shared(&more, rest).iter().zip(words).map(|(more, word)| more + word).collect()
     }
 
     fn row(&self, cells: &[Cell], widths: &[usize], look: &Look) -> Vec<Line> {
@@ -110,10 +118,10 @@ impl Table {
 }
 
 /// Columns that need less than their share leave the rest to the others.
-fn shrunk(natural: &[usize], room: usize) -> Vec<usize> {
-    let mut widths = vec![0; natural.len()];
-    let (mut left, mut open) = (room, natural.len());
-    let mut order: Vec<(usize, usize)> = natural.iter().copied().enumerate().collect();
+fn shared(wishes: &[usize], room: usize) -> Vec<usize> {
+    let mut widths = vec![0; wishes.len()];
+    let (mut left, mut open) = (room, wishes.len());
+    let mut order: Vec<(usize, usize)> = wishes.iter().copied().enumerate().collect();
     order.sort_by_key(|(_, width)| *width);
     for (index, wish) in order {
         let width = wish.min(left / open.max(1));
@@ -206,7 +214,18 @@ mod tests {
 
     #[test]
     fn whoever_needs_little_leaves_the_rest() {
-        assert_eq!(shrunk(&[2, 100, 100], 42), [2, 20, 20]);
-        assert_eq!(shrunk(&[50, 10], 40), [30, 10]);
+        assert_eq!(shared(&[2, 100, 100], 42), [2, 20, 20]);
+        assert_eq!(shared(&[50, 10], 40), [30, 10]);
+    }
+
+    #[test]
+    fn words_are_whole_where_all_have_room() {
+        let row = ["Longyearbyen", "a b c d e f g h i j k l m n o p q r s t"];
+        assert_eq!(
+            shown(&table(&["place", "letters"], &[&row]), 30),
+            "place        │         letters\n─────────────┼────────────────\nLongyearbyen │ a b c d e f g h\n             │ i j k l m n o p\n             │         q r s t\n"
+        );
+        let words = table(&["a", "b"], &[&["abcdefghijklmnop", "abcdefghijkl"]]);
+        assert!(shown(&words, 23).contains("abcdefghij │ abcdefghij\nklmnop     │         kl\n"));
     }
 }

@@ -28,6 +28,25 @@ pub fn wrapped(line: &Line, width: usize) -> Vec<Line> {
     wrap.lines
 }
 
+/// The columns below which [`wrapped`] breaks a word.
+pub(crate) fn longest_word(line: &Line) -> usize {
+    let (mut longest, mut word) = (0, 0);
+    for Span { text, .. } in line.spans() {
+        for (cluster, columns) in clusters(text, usize::MAX) {
+            word = match (cluster, columns) {
+                (" ", _) => 0,
+                (_, 2..) => {
+                    longest = longest.max(columns);
+                    0
+                }
+                _ => word + columns,
+            };
+            longest = longest.max(word);
+        }
+    }
+    longest
+}
+
 /// Lines no wider than `width`, broken wherever they are full: nothing in them goes, and `mark` stands before what is
 /// left of each.
 pub fn broken(line: &Line, width: usize, mark: &Line) -> Vec<Line> {
@@ -121,6 +140,16 @@ mod tests {
         ] {
             assert_eq!(texts(&wrapped(&Line::plain(text), width)), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn no_word_is_broken_where_the_longest_has_room() {
+        for (text, longest) in [("one three two", 5), ("a 日本b", 2), ("", 0), ("a  日", 2), ("日bcd", 3)]
+        {
+            assert_eq!(longest_word(&Line::plain(text)), longest, "{text:?}");
+        }
+        let line = Line::plain("see ").with(Tone::Strong, "bo").with(Tone::Plain, "ld!");
+        assert_eq!(longest_word(&line), 5);
     }
 
     #[test]
