@@ -7,9 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::Signal as Kill;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::Read;
+use crate::aside::Aside;
 use crate::entry::Typing;
 use crate::error::EditorError;
 use crate::history::Kept;
@@ -22,6 +25,9 @@ use crate::terminal::{Modes, hung_up, says};
 /// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
 /// does not keep the program.
 const LEAVING: Duration = Duration::from_millis(500);
+
+/// A program that is told to stop has, after this time, or never will.
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
 
 type Answer = Result<Read, EditorError>;
 
@@ -38,6 +44,7 @@ pub struct Editor {
     stop: Arc<AtomicBool>,
     before: Mutex<Option<String>>,
     modes: Modes,
+    aside: Aside,
     is_plain: bool,
     note: Option<String>,
 }
@@ -48,7 +55,7 @@ impl Editor {
         let modes = Modes::of_now();
         let (draws, typed) = if setup.plain { (false, String::new()) } else { modes.answers() };
         let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
-        let setup = Arc::new(setup);
+        let (setup, aside) = (Arc::new(setup), Aside::new(Arc::clone(&stop)));
         let clean = Arc::clone(&setup.clean);
         let (history, note) = match draws {
             true => Kept::open(setup.history.as_deref(), Arc::clone(&typing), setup.safe, clean),
@@ -59,11 +66,13 @@ impl Editor {
             typing,
             history,
             stop: Arc::clone(&stop),
+            aside: aside.clone(),
             modes: modes.clone(),
             line: None,
         });
+        let plain = Plain { safe: setup.safe, ahead: Vec::new() };
         let reader =
-            Reader { rich, plain: Plain { safe: setup.safe, ahead: Vec::new() }, stop: Arc::clone(&stop) };
+            Reader { rich, plain, stop: Arc::clone(&stop), aside: aside.clone(), can_stop: setup.can_stop };
         let (requests, asked) = channel();
         let (ends, ended) = channel();
         let work = move || {
@@ -72,7 +81,7 @@ impl Editor {
         };
         std::thread::Builder::new().name("editor".to_owned()).spawn(work).map_err(EditorError::Thread)?;
         let before = Mutex::new(Some(typed).filter(|typed| !typed.is_empty()));
-        Ok(Self { requests: Some(requests), ended, stop, before, modes, is_plain: !draws, note })
+        Ok(Self { requests: Some(requests), ended, stop, before, modes, aside, is_plain: !draws, note })
     }
 
     /// The next entry. A wait that is dropped ends the reading; what was typed by then is there at the next one.
@@ -103,6 +112,11 @@ impl Editor {
     /// Why what is typed is not kept in the history's file, if it is not.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// For those who stop the program.
+    pub fn aside(&self) -> Aside {
+        self.aside.clone()
     }
 
     /// For those who end the program without dropping this.
@@ -144,32 +158,68 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// As Ctrl-Z does elsewhere; over when the shell says that it goes on. The terminal's modes are as they were.
+///
+/// Until then nothing is drawn: another thread may take the signal, and this one stops a moment later, and an answer of
+/// the terminal that comes after that is typed into the shell.
+fn suspend() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut goes_on = signal(SignalKind::from_raw(Kill::CONT.as_raw()))?;
+        rustix::process::kill_current_process_group(Kill::TSTP)?;
+        let _ = tokio::time::timeout(STOPS_WITHIN, goes_on.recv()).await;
+        Ok(())
+    })
+}
+
 /// The thread's side.
 struct Reader {
     rich: Option<Rich>,
     plain: Plain,
     stop: Arc<AtomicBool>,
+    aside: Aside,
+    can_stop: fn() -> bool,
 }
 
 impl Reader {
     fn serve(mut self, requests: Receiver<Request>) {
         let mut typed: Option<String> = None;
         for Request { prompt, before, answer } in requests {
+            typed = self.serves(&prompt, before.or(typed), answer);
+        }
+    }
+
+    /// What was typed and was not wanted.
+    fn serves(
+        &mut self,
+        prompt: &Prompt,
+        mut before: Option<String>,
+        answer: oneshot::Sender<Answer>,
+    ) -> Option<String> {
+        loop {
             self.stop.store(false, Ordering::SeqCst);
-            let before = before.or(typed.take());
             if answer.is_closed() {
-                typed = before;
-                continue;
+                return before;
             }
-            typed = match self.read(&prompt, before.as_deref()) {
+            self.aside.begins();
+            let outcome = self.read(prompt, before.as_deref());
+            self.aside.leaves();
+            before = match outcome {
                 Ok(Outcome::Stopped(text)) => Some(text),
-                Ok(Outcome::Read(read)) => match answer.send(Ok(read)) {
-                    Err(Ok(Read::Line(text))) => Some(text),
-                    _ => None,
-                },
+                Ok(Outcome::Suspended(text)) => {
+                    // Where it cannot be stopped, it goes on.
+                    let _ = (self.can_stop)().then(suspend);
+                    Some(text)
+                }
+                Ok(Outcome::Read(read)) => {
+                    return match answer.send(Ok(read)) {
+                        Err(Ok(Read::Line(text))) => Some(text),
+                        _ => None,
+                    };
+                }
                 Err(error) => {
                     let _ = answer.send(Err(error.into()));
-                    None
+                    return None;
                 }
             };
         }

@@ -4,6 +4,7 @@
 //! the terminal can show them, else plainly, line by line and without a single escape sequence. The library that draws
 //! (reedline) is known to this crate alone, so that another one could take its place.
 
+mod aside;
 mod complete;
 mod editor;
 mod entry;
@@ -20,6 +21,7 @@ mod rich;
 mod setup;
 mod terminal;
 
+pub use aside::{Aside, Held};
 pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use editor::Editor;
 pub use error::EditorError;

@@ -3,13 +3,11 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
-use rustix::process::Signal as Kill;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Read;
+use crate::aside::Aside;
 use crate::entry::Typing;
 use crate::highlight::Colours;
 use crate::hints::Hints;
@@ -21,14 +19,13 @@ use crate::prompt::{Prompt, Shown};
 use crate::setup::Setup;
 use crate::terminal::{Modes, says};
 
-/// A program that is told to stop has, after this time, or never will.
-const STOPS_WITHIN: Duration = Duration::from_secs(2);
-
 /// What came of a wait for an entry.
 pub(crate) enum Outcome {
     Read(Read),
     /// Nobody waits any more; this was typed.
     Stopped(String),
+    /// Ctrl-Z was pressed; this was typed.
+    Suspended(String),
 }
 
 pub(crate) struct Rich {
@@ -36,6 +33,7 @@ pub(crate) struct Rich {
     pub(crate) typing: Arc<Typing>,
     pub(crate) history: Kept,
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) aside: Aside,
     pub(crate) modes: Modes,
     /// `None` until it is needed, and after it was stopped: then it remembers a place on the screen that others have
     /// written to since.
@@ -77,16 +75,15 @@ impl Rich {
                 }
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
                 Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.typing.meant(&text))),
-                Signal::HostCommand(what) if what == EDIT => self.edit(line),
+                Signal::HostCommand(what) if what == EDIT => {
+                    // Whoever stops the program then stops the other editor.
+                    self.aside.leaves();
+                    self.edit(line);
+                    self.aside.begins();
+                }
                 Signal::HostCommand(what) if what == SUSPEND => {
-                    let text = self.typing.meant(line.current_buffer_contents());
-                    says("\r\n");
-                    if (self.setup.can_stop)() {
-                        suspend()?;
-                    }
-                    // It remembers a place on the screen that a shell has written to since.
-                    *line = self.dressed();
-                    self.fill(line, &text);
+                    let text = line.current_buffer_contents();
+                    return Ok(Outcome::Suspended(self.typing.meant(text)));
                 }
                 _ => {}
             }
@@ -145,18 +142,4 @@ impl Validator for Complete {
     fn validate(&self, text: &str) -> ValidationResult {
         if self.0.goes_on(text) { ValidationResult::Incomplete } else { ValidationResult::Complete }
     }
-}
-
-/// As Ctrl-Z does elsewhere; goes on when the shell says so. reedline has restored the terminal's modes.
-///
-/// Until it is told to go on, nothing is drawn: another thread may take the signal, and this one stops a moment later,
-/// and an answer of the terminal that comes after that is typed into the shell.
-fn suspend() -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut goes_on = signal(SignalKind::from_raw(Kill::CONT.as_raw()))?;
-        rustix::process::kill_current_process_group(Kill::TSTP)?;
-        let _ = tokio::time::timeout(STOPS_WITHIN, goes_on.recv()).await;
-        Ok(())
-    })
 }

@@ -125,6 +125,20 @@ fn what_comes_in_one_breath_with_ctrl_c_is_the_next_line() {
 }
 
 #[test]
+fn more_keys_than_are_read_at_once_are_all_read() {
+    let mut terminal = drawn();
+    let first = "one ".repeat(300) + "end of it";
+    terminal.types_at_once(&(pasted(&first) + " and" + &pasted(&first.replace("one", "two")) + " typed"));
+    terminal.shows("end of it typed");
+    terminal.enters("\r");
+    terminal.shows("typed\"");
+    terminal.types_at_once(&"next ".repeat(250));
+    terminal.enters("last\r");
+    terminal.shows_in_one_line("next last\"");
+    terminal.leaves();
+}
+
+#[test]
 fn what_was_typed_can_be_recalled() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("history");

@@ -1,7 +1,7 @@
 //! Tables that fit: columns shrink and their cells wrap; where there is no room for columns, rows are told one value a line.
 
 use crate::line::Line;
-use crate::wrap::{longest_word, wrapped};
+use crate::wrap::{narrowest, wrapped};
 use crate::{Look, Tone};
 
 /// The lines of a cell, before they are wrapped.
@@ -61,12 +61,12 @@ impl Table {
         (0..columns).map(|at| rows().map(|row| wide(row.get(at))).max().unwrap_or(0).max(1)).collect()
     }
 
-    /// No word is broken where all of them have room.
+    /// No word is broken but the longest ones, and only where not all of them have room.
     fn shrunk(&self, natural: &[usize], room: usize) -> Vec<usize> {
-        let words = self.widest(longest_word);
-        let Some(rest) = room.checked_sub(words.iter().sum()) else { return shared(&words, room) };
-        let more: Vec<usize> = natural.iter().zip(&words).map(|(natural, word)| natural - word).collect();
-        shared(&more, rest).iter().zip(words).map(|(more, word)| more + word).collect()
+        let least = floors(self.widest(narrowest), room);
+        let rest = room.saturating_sub(least.iter().sum());
+        let more: Vec<usize> = natural.iter().zip(&least).map(|(natural, least)| natural - least).collect();
+        shared(&more, rest).iter().zip(least).map(|(more, least)| more + least).collect()
     }
 
     fn row(&self, cells: &[Cell], widths: &[usize], look: &Look) -> Vec<Line> {
@@ -115,6 +115,16 @@ impl Table {
         }
         lines
     }
+}
+
+/// What each column gets first: its longest word, unless these are too long together.
+fn floors(mut words: Vec<usize>, room: usize) -> Vec<usize> {
+    let share = room / words.len().max(1);
+    while words.iter().sum::<usize>() > room {
+        let Some(longest) = words.iter_mut().max() else { break };
+        *longest = share;
+    }
+    words
 }
 
 /// Columns that need less than their share leave the rest to the others.
@@ -226,6 +236,9 @@ mod tests {
             "place        │         letters\n─────────────┼────────────────\nLongyearbyen │ a b c d e f g h\n             │ i j k l m n o p\n             │         q r s t\n"
         );
         let words = table(&["a", "b"], &[&["abcdefghijklmnop", "abcdefghijkl"]]);
-        assert!(shown(&words, 23).contains("abcdefghij │ abcdefghij\nklmnop     │         kl\n"));
+        assert!(shown(&words, 30).contains("abcdefghijklmno │ abcdefghijkl\np               │\n"));
+        assert_eq!(floors(vec![10, 28, 6, 5], 31), [10, 7, 6, 5]);
+        assert_eq!(floors(vec![50, 50, 50], 31), [10, 10, 10]);
+        assert_eq!(floors(vec![3, 4], 7), [3, 4]);
     }
 }

@@ -28,23 +28,23 @@ pub fn wrapped(line: &Line, width: usize) -> Vec<Line> {
     wrap.lines
 }
 
-/// The columns below which [`wrapped`] breaks a word.
-pub(crate) fn longest_word(line: &Line) -> usize {
-    let (mut longest, mut word) = (0, 0);
+/// So many columns of wide letters stay together where there is room: one below the other they are hard to read.
+const WIDE_TOGETHER: usize = 6;
+
+/// The columns below which [`wrapped`] breaks a word, or leaves wide letters alone.
+pub(crate) fn narrowest(line: &Line) -> usize {
+    let (mut narrowest, mut word, mut wide) = (0, 0, 0);
     for Span { text, .. } in line.spans() {
         for (cluster, columns) in clusters(text, usize::MAX) {
-            word = match (cluster, columns) {
-                (" ", _) => 0,
-                (_, 2..) => {
-                    longest = longest.max(columns);
-                    0
-                }
-                _ => word + columns,
+            (word, wide) = match (cluster, columns) {
+                (" ", _) => (0, 0),
+                (_, 2..) => (0, wide + columns),
+                _ => (word + columns, 0),
             };
-            longest = longest.max(word);
+            narrowest = narrowest.max(word).max(wide.min(WIDE_TOGETHER));
         }
     }
-    longest
+    narrowest
 }
 
 /// Lines no wider than `width`, broken wherever they are full: nothing in them goes, and `mark` stands before what is
@@ -144,12 +144,19 @@ mod tests {
 
     #[test]
     fn no_word_is_broken_where_the_longest_has_room() {
-        for (text, longest) in [("one three two", 5), ("a 日本b", 2), ("", 0), ("a  日", 2), ("日bcd", 3)]
-        {
-            assert_eq!(longest_word(&Line::plain(text)), longest, "{text:?}");
+        for (text, columns) in [
+            ("one three two", 5),
+            ("a 日b", 2),
+            ("", 0),
+            ("a  日", 2),
+            ("日bcd", 3),
+            ("日本語です", 6),
+            ("日本 語", 4),
+        ] {
+            assert_eq!(narrowest(&Line::plain(text)), columns, "{text:?}");
         }
         let line = Line::plain("see ").with(Tone::Strong, "bo").with(Tone::Plain, "ld!");
-        assert_eq!(longest_word(&line), 5);
+        assert_eq!(narrowest(&line), 5);
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod attention;
 mod stopping;
 
 pub(crate) use attention::{Attention, attend};
-pub(crate) use stopping::at_stopping;
+pub(crate) use stopping::{at_stopping, at_stopping_reads};
 
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.

@@ -18,7 +18,7 @@ use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
 use crate::adapters::contents::Kept;
 use crate::adapters::sampler::Models;
-use crate::adapters::signals::{self, Attention, at_leaving, at_stopping};
+use crate::adapters::signals::{self, Attention, at_leaving, at_stopping, at_stopping_reads};
 use crate::adapters::spent::Spent;
 use crate::adapters::tape::Tape;
 use crate::args::{ReplArgs, Talk};
@@ -226,6 +226,7 @@ impl<'a> Beginning<'a> {
             clean: Arc::new(move |text| redactor.clean(text)),
         };
         let editor = Editor::start(setup).map_err(internal)?;
+        at_stopping_reads(editor.aside());
         let modes = editor.modes();
         at_leaving(move || {
             restore_terminal();

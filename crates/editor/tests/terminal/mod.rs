@@ -186,6 +186,15 @@ impl Terminal {
         kill_process_group(pid, Signal::CONT).unwrap();
     }
 
+    /// Types while the program does not run: it finds all of it at once.
+    #[track_caller]
+    pub(crate) fn types_at_once(&mut self, keys: &str) {
+        kill_process_group(Pid::from_child(&self.child), Signal::STOP).unwrap();
+        self.stops();
+        self.types(keys);
+        self.goes_on();
+    }
+
     #[track_caller]
     pub(crate) fn resizes(&mut self, columns: u16) {
         let before = self.terminal.asked();

@@ -69,6 +69,36 @@ fn a_turn_that_is_stopped_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_prompt_that_is_stopped_has_its_draft_when_it_goes_on() {
+    let provider = Provider::chat([yes()]);
+    let env = provider.env(TestEnv::new());
+    let mut person = Person::at_a_careless_shell(&env);
+    person.until("a shell", |person| is_at(person, "shell>"));
+    let before = person.modes().local_modes;
+    person.types(&format!("$converse -m {} --no-tools\n", provider.model()));
+    person.until("a prompt", |person| person.screen().contains("/help") && is_at(person, "❯"));
+    person.types("are you");
+    person.sees("❯ are you");
+    for round in 1..=2 {
+        person.sends(Signal::TSTP);
+        person.until("a stop", |person| person.screen().contains("Stopped") && is_at(person, "shell>"));
+        assert!(is_cooked(&person) && !person.is_asked_for_a_line(), "{}", person.screen());
+        assert_eq!(person.modes().local_modes, before, "{round}");
+        person.types("clear; fg\n");
+        person.until("the draft", |person| is_at(person, "❯ are you"));
+    }
+    person.types(" there?\r");
+    person.sees("Yes.");
+    assert!(provider.requests()[0].to_string().contains("are you there?"));
+    person.until("a prompt", |person| is_at(person, "❯"));
+    person.presses(Key::Ctrl('d'));
+    person.until("the shell", |person| is_at(person, "shell>"));
+    person.types("exit\n");
+    assert_eq!(person.ends().code, 0);
+    is_whole(&env);
+}
+
+#[test]
 fn without_a_shell_that_could_let_it_go_on_nothing_stops() {
     let provider = Provider::chat([stalls(), yes()]);
     let env = provider.env(TestEnv::new());

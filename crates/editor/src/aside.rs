@@ -1,0 +1,120 @@
+//! Stepping aside: whoever stops the program while a line is read wants the terminal as it was found meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Asks the reader of lines to step aside, from any thread.
+#[derive(Debug, Clone, Default)]
+pub struct Aside {
+    /// Breaks off what is read.
+    stop: Arc<AtomicBool>,
+    place: Arc<Mutex<Place>>,
+}
+
+/// While it lives nothing is read; then the line goes on with what was typed.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "its end is what is heard")] Sender<()>);
+
+#[derive(Debug, Default)]
+struct Place {
+    reads: bool,
+    asked: Option<Asked>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    left: Sender<()>,
+    until: Receiver<()>,
+}
+
+impl Aside {
+    pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
+        Self { stop, place: Arc::default() }
+    }
+
+    /// The reader has gone, or did not within that time (it comes back all the same when the value is dropped). `None`:
+    /// nothing is read.
+    pub fn ask(&self, within: Duration) -> Option<Held> {
+        let (left, has_left) = channel();
+        let (held, until) = channel();
+        {
+            let mut place = self.place();
+            if !place.reads {
+                return None;
+            }
+            place.asked = Some(Asked { left, until });
+        }
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = has_left.recv_timeout(within);
+        Some(Held(held))
+    }
+
+    /// From here on there is somebody to be asked.
+    pub(crate) fn begins(&self) {
+        self.place().reads = true;
+    }
+
+    /// Nothing is read any more. If it was asked to step aside, this waits until it may come back.
+    pub(crate) fn leaves(&self) {
+        let asked = {
+            let mut place = self.place();
+            place.reads = false;
+            place.asked.take()
+        };
+        let Some(Asked { left, until }) = asked else { return };
+        let _ = left.send(());
+        // Only ever ends by an error: the other end is gone.
+        let _: Result<(), _> = until.recv();
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn nobody_is_asked_where_nothing_is_read() {
+        let aside = Aside::default();
+        assert!(aside.ask(PATIENCE).is_none() && !aside.stop.load(Ordering::SeqCst));
+        aside.begins();
+        aside.leaves();
+        assert!(aside.ask(PATIENCE).is_none());
+    }
+
+    #[test]
+    fn who_reads_has_gone_and_comes_back_when_it_may() {
+        let aside = Aside::default();
+        aside.begins();
+        let reader = aside.clone();
+        let (back, is_back) = channel();
+        let thread = std::thread::spawn(move || {
+            while !reader.stop.swap(false, Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            reader.leaves();
+            back.send(()).unwrap();
+        });
+        let held = aside.ask(PATIENCE).unwrap();
+        assert!(aside.ask(PATIENCE).is_none(), "it is away");
+        assert!(is_back.try_recv().is_err());
+        drop(held);
+        assert_eq!(is_back.recv_timeout(PATIENCE), Ok(()));
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn who_does_not_go_is_not_waited_for_and_does_not_wait_later() {
+        let aside = Aside::default();
+        aside.begins();
+        drop(aside.ask(Duration::ZERO).unwrap());
+        aside.leaves();
+    }
+}
