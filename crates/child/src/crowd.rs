@@ -26,7 +26,7 @@ pub enum Counting {
     ByParents,
     /// It does not (no `CONFIG_PROC_CHILDREN`): all processes of the machine are looked at.
     ByGroup,
-    /// There is no `/proc` to look at.
+    /// There is no `/proc` to look at, or it shows another PID namespace than ours.
     Not,
 }
 
@@ -35,7 +35,16 @@ impl Counting {
     pub fn lack(self) -> Option<&'static str> {
         let lacks = self == Self::Not;
         lacks.then_some(
-            "processes cannot be counted here, as /proc is not there, so their number has no limit",
+            "processes cannot be counted here, as /proc is not there or shows those of another PID namespace, so \
+             their number has no limit",
+        )
+    }
+
+    /// What else is not done then, in words.
+    pub fn blindness(self) -> Option<&'static str> {
+        (self == Self::Not).then_some(
+            "what tools leave behind outside of their process groups is not seen and so not ended, as /proc is not there \
+             or shows processes of another PID namespace",
         )
     }
 }

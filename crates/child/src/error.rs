@@ -8,6 +8,8 @@ use rustix::io::Errno;
 
 use crate::spawn::Spawn;
 
+const VOID: &str = "/dev/null";
+
 /// A child that was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot start {}: {reason}", program.display())]
@@ -28,6 +30,9 @@ pub struct ProgramNotFound {
 
 /// The kernel has one number for many reasons; the files tell them apart.
 pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
+    if let Some(why) = (!spawn.stdin).then(|| no_void(error)).flatten() {
+        return why;
+    }
     match Errno::from_io_error(error) {
         Some(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) if !spawn.cwd.is_dir() => {
             format!("its working directory {} does not exist", spawn.cwd.display())
@@ -43,6 +48,18 @@ pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
         }
         _ => error.to_string().to_lowercase(),
     }
+}
+
+/// A start can fail before the program is looked at: for what it would have instead of an input or an output.
+pub(crate) fn no_void(error: &io::Error) -> Option<String> {
+    unopened(Path::new(VOID), error)
+}
+
+fn unopened(void: &Path, error: &io::Error) -> Option<String> {
+    Errno::from_io_error(error)
+        .filter(|number| [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS].contains(number))?;
+    let error = File::options().read(true).write(true).open(void).err()?;
+    Some(format!("{} is needed and cannot be opened: {error}", void.display()))
 }
 
 fn missing(program: &Path) -> String {
@@ -80,4 +97,23 @@ fn interpreter(program: &Path) -> Option<String> {
     File::open(program).ok()?.take(256).read_to_end(&mut start).ok()?;
     let line = start.split(|byte| *byte == b'\n').next()?;
     line.starts_with(b"#!").then(|| String::from_utf8_lossy(line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_void_is_blamed_only_where_it_is_not_there() {
+        let (void, nowhere) = (Path::new(VOID), Path::new("/nowhere/null"));
+        for (place, number, blamed) in [
+            (void, Errno::NOENT, false),
+            (nowhere, Errno::NOENT, true),
+            (nowhere, Errno::ACCESS, true),
+            (nowhere, Errno::AGAIN, false),
+        ] {
+            let why = unopened(place, &number.into());
+            assert_eq!(why.is_some_and(|why| why.contains("/nowhere/null")), blamed, "{place:?} {number:?}");
+        }
+    }
 }

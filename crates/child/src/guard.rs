@@ -1,7 +1,8 @@
 //! The body of the guardian process: listens, looks around, and at the end of its input does its one job.
 //!
 //! Its words are lines: `=NUMBER` whom it watches, `?NUMBER` a group that is being born and `?` that it was not,
-//! `+NUMBER` a group that lives, `-NUMBER` a group that is gone.
+//! `+NUMBER` a group that lives, `-NUMBER` a group that is gone, `!NUMBER` a child that is none of its business, `.` that
+//! nothing is left to be ended.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,12 +19,13 @@ const TICK: Duration = Duration::from_millis(250);
 const LONGEST: usize = 64;
 
 /// The body of the guardian process: reads its stdin (a pipe or a socket) to the end, then kills every group that is
-/// still registered and, if who started it is dead, all that it saw descend from there; and returns.
+/// still registered and, if who started it is dead, all that it saw descend from there; and returns. Returns at once when
+/// it is told that nothing is left.
 pub fn guard() {
     let input = io::stdin();
     let mut watch = Watch::default();
     let mut lines = Lines::default();
-    loop {
+    while !watch.is_dismissed() {
         let tick = watch.is_needed().then(|| Timespec::try_from(TICK).ok()).flatten();
         let mut inputs = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
         match poll(&mut inputs, tick.as_ref()) {

@@ -14,14 +14,21 @@ use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
 use crate::birth::{Birth, prepare};
+use crate::crowd::counting;
+use crate::error::no_void;
 use crate::kin;
-use crate::ours::{Ours, ours};
+use crate::ours::{Ours, ends_within, ours};
 
 /// How often one is started: what was killed is replaced, what cannot live is given up.
 const STARTS: u8 = 3;
 /// How often a sweep looks again, and how long what it killed has to go.
 const ROUNDS: u8 = 20;
 const ROUND: Duration = Duration::from_millis(5);
+/// How long one that has nothing left to do is waited for; it takes a millisecond.
+const LEAVES_WITHIN: Duration = Duration::from_millis(50);
+/// It is told of no more strangers than these.
+const MOST: usize = 1024;
+const UNGUARDED: &str = "if this program is killed, what its tools have started may go on: the process that would end it cannot be started";
 
 /// The process that ends what outlives us. A clone is the same one. Nothing is started before the first child.
 ///
@@ -38,6 +45,8 @@ struct Post {
     groups: BTreeSet<i32>,
     on_duty: Option<OnDuty>,
     starts: u8,
+    /// Not told yet.
+    lacks: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -50,7 +59,8 @@ struct OnDuty {
 impl Guardian {
     /// `program arguments…` must run [`guard()`](crate::guard()); usually our own binary with a hidden subcommand.
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
-        let post = Post { program, arguments, groups: BTreeSet::new(), on_duty: None, starts: 0 };
+        let post =
+            Post { program, arguments, groups: BTreeSet::new(), on_duty: None, starts: 0, lacks: Vec::new() };
         Self { post: Arc::new(Mutex::new(post)) }
     }
 
@@ -68,6 +78,11 @@ impl Guardian {
             thread::sleep(ROUND);
         }
         tracing::warn!("processes that a tool left behind could not be ended");
+    }
+
+    /// What it cannot do here although a child was started, in words; each once.
+    pub fn lacks(&self) -> Vec<String> {
+        std::mem::take(&mut self.post().lacks)
     }
 
     /// Before a child is started: makes sure that it is heard. Returns where it announces itself.
@@ -113,11 +128,14 @@ impl Post {
     fn start(&mut self, ours: &mut Ours) {
         if self.starts == 0 {
             adopt();
+            self.lacks.extend(counting().blindness().map(str::to_owned));
         }
+        let strangers =
+            ours.begin_to_adopt().ids().take(MOST).map(|id| format!("!{id}\n")).collect::<String>();
         while self.on_duty.is_none() && self.starts < STARTS {
             self.starts += 1;
             let groups = self.groups.iter().map(|group| format!("+{group}\n")).collect::<String>();
-            let words = format!("={}\n{groups}", getpid().as_raw_nonzero());
+            let words = format!("={}\n{strangers}{groups}", getpid().as_raw_nonzero());
             match OnDuty::start(&self.program, &self.arguments, &words) {
                 Ok(on_duty) => {
                     ours.started(on_duty.id);
@@ -125,6 +143,11 @@ impl Post {
                 }
                 Err(error) => {
                     tracing::warn!(%error, program = %self.program.display(), "no guardian for child processes");
+                    if self.starts == STARTS {
+                        let why =
+                            no_void(&error).unwrap_or_else(|| format!("{}: {error}", self.program.display()));
+                        self.lacks.push(format!("{UNGUARDED}: {why}"));
+                    }
                 }
             }
         }
@@ -144,11 +167,14 @@ impl Post {
 }
 
 impl Drop for Post {
-    /// It sees the end of its input and goes by itself.
+    /// Where something may be left, it sees the end of its input and does its work by itself. Else it is buried here: who
+    /// adopts what we leave behind, in a container, may bury nobody.
     fn drop(&mut self) {
-        if let Some(on_duty) = &self.on_duty {
-            ours().abandon(on_duty.id);
-        }
+        let Some(on_duty) = self.on_duty.take() else { return };
+        let nothing_is_left = self.groups.is_empty() && ours().tidy().is_empty();
+        let gone = nothing_is_left && on_duty.goes();
+        let mut ours = ours();
+        if gone { ours.buried(on_duty.id) } else { ours.abandon(on_duty.id) }
     }
 }
 
@@ -166,6 +192,11 @@ impl OnDuty {
         let id = command.spawn()?.id();
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { id, ear })
+    }
+
+    /// Told to go. Has it gone, soon enough to be waited for?
+    fn goes(&self) -> bool {
+        hear(&self.ear, ".\n") && ends_within(self.id, LEAVES_WITHIN)
     }
 
     /// Killed before its input ends: it must not take that for our death.

@@ -4,6 +4,7 @@
 use rustix::process::getpid;
 
 use crate::kin::fields;
+use crate::procfs::stat;
 
 /// Of shells that run shells.
 const DEEPEST: usize = 32;
@@ -37,7 +38,7 @@ fn is_below_a_shell(id: i32, look: impl Fn(i32) -> Option<Job>) -> bool {
 }
 
 fn job(id: i32) -> Option<Job> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let stat = stat(id)?;
     let mut numbers = fields(&stat)?.skip(1).map_while(|field| field.parse().ok());
     Some(Job { parent: numbers.next()?, group: numbers.next()?, session: numbers.next()? })
 }

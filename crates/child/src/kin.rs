@@ -9,6 +9,8 @@ use std::str::SplitAsciiWhitespace;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
+use crate::procfs;
+
 /// More than this many are not looked at: a fork bomb must not take the memory of who ends it.
 const MOST: usize = 4096;
 
@@ -17,6 +19,7 @@ const MOST: usize = 4096;
 pub(crate) struct Process {
     pub(crate) id: i32,
     pub(crate) group: i32,
+    pub(crate) session: i32,
     /// In clock ticks since boot.
     pub(crate) started: u64,
     pub(crate) threads: u32,
@@ -26,17 +29,23 @@ pub(crate) struct Process {
 
 /// Looks at one process. None: there is none of this number.
 pub(crate) fn process(id: i32) -> Option<Process> {
-    parse(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    parse(id, &procfs::stat(id)?)
 }
 
 fn parse(id: i32, stat: &str) -> Option<Process> {
     let mut fields = fields(stat)?;
     let over = matches!(fields.next()?, "Z" | "X");
     let group = fields.nth(1)?.parse().ok()?;
-    let threads: u32 = fields.nth(14)?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    let threads: u32 = fields.nth(13)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
     // What is told is the first thread's state: it may have ended before others.
-    Some(Process { id, group, started, threads, dead: over && threads <= 1 })
+    Some(Process { id, group, session, started, threads, dead: over && threads <= 1 })
+}
+
+/// Is it still there, and not another that has its number now?
+pub(crate) fn lives(known: &Process) -> bool {
+    process(known.id).is_some_and(|now| now.started == known.started && !now.dead)
 }
 
 /// What is told of a process, from its state on.
@@ -47,6 +56,9 @@ pub(crate) fn fields(stat: &str) -> Option<SplitAsciiWhitespace<'_>> {
 
 /// The children of all threads of a process. Empty as well on a kernel that does not tell (no `CONFIG_PROC_CHILDREN`).
 pub(crate) fn children(id: i32) -> Vec<i32> {
+    if !procfs::is_ours() {
+        return Vec::new();
+    }
     let Ok(threads) = fs::read_dir(format!("/proc/{id}/task")) else { return Vec::new() };
     threads
         .flatten()
@@ -57,7 +69,7 @@ pub(crate) fn children(id: i32) -> Vec<i32> {
 
 /// Does this kernel tell? (`CONFIG_PROC_CHILDREN`)
 pub(crate) fn tells_children() -> bool {
-    fs::exists("/proc/thread-self/children").unwrap_or(false)
+    procfs::is_ours() && fs::exists("/proc/thread-self/children").unwrap_or(false)
 }
 
 /// All that live and can be seen: number → process. No more than [`MOST`] of the newest numbers, where whoever grows is.
@@ -117,9 +129,9 @@ mod tests {
         ];
         for (name, state, threads, dead) in cases {
             let stat = format!(
-                "42 ({name}) {state} 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 123456 1000 2"
+                "42 ({name}) {state} 1 77 55 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 123456 1000 2"
             );
-            let expected = Process { id: 42, group: 77, started: 123_456, threads, dead };
+            let expected = Process { id: 42, group: 77, session: 55, started: 123_456, threads, dead };
             assert_eq!(parse(42, &stat), Some(expected), "{name}");
         }
         assert_eq!(parse(42, "42 (sh) S 1"), None);
@@ -132,5 +144,10 @@ mod tests {
         let us = process(id).unwrap();
         assert!(!us.dead && us.started > 0);
         assert_eq!(families([id]).get(&id), Some(&us));
+        assert!(lives(&us));
+        assert!(
+            !lives(&Process { started: us.started + 1, ..us }),
+            "another process that has our number now"
+        );
     }
 }

@@ -16,9 +16,11 @@ mod inherited;
 mod jobs;
 mod kin;
 mod ours;
+mod procfs;
 mod program;
 mod spawn;
 mod stderr;
+mod strangers;
 mod watch;
 
 pub use child::Child;

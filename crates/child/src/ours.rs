@@ -4,12 +4,22 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, waitid, waitpid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, getpid, pidfd_open, waitid, waitpid,
+};
 
 use crate::kin::{self, Process};
+use crate::strangers::Strangers;
 
-static OURS: Mutex<Ours> = Mutex::new(Ours { started: BTreeSet::new(), abandoned: BTreeSet::new() });
+/// How often it is asked whether one has ended, where nothing tells.
+const LOOK: Duration = Duration::from_millis(1);
+
+static OURS: Mutex<Ours> =
+    Mutex::new(Ours { started: BTreeSet::new(), abandoned: BTreeSet::new(), strangers: None });
 
 #[derive(Debug)]
 pub(crate) struct Ours {
@@ -17,6 +27,8 @@ pub(crate) struct Ours {
     started: BTreeSet<i32>,
     /// Of those, the ones that were killed (or end by themselves) and that nobody waits for any more.
     abandoned: BTreeSet<i32>,
+    /// Children that are neither: those we had before. `None`: nothing was adopted yet.
+    strangers: Option<Strangers>,
 }
 
 /// Held while a child is started, so that nobody takes it for an adopted one before it is known.
@@ -53,17 +65,39 @@ impl Ours {
         adopted
     }
 
-    /// Not what is in our own group: that was started by other means than this crate, and is not our business.
-    fn adopted(&self) -> Vec<Process> {
-        let id = getpid().as_raw_nonzero().get();
-        // The system call may tell 0, which is no number of a group.
-        let Some(us) = kin::process(id).map(|process| process.group) else { return Vec::new() };
-        kin::children(id)
-            .into_iter()
-            .filter(|id| !self.started.contains(id))
-            .filter_map(kin::process)
-            .filter(|process| process.group != us && !self.started.contains(&process.group))
-            .collect()
+    /// From now on what our children leave behind is ours. To be called when we have become its parent, and before
+    /// the first child: whoever is there already is a stranger.
+    pub(crate) fn begin_to_adopt(&mut self) -> &Strangers {
+        self.strangers.get_or_insert_with(|| Strangers::of(getpid().as_raw_nonzero().get()))
+    }
+
+    /// Not what is in our own session: that was started by other means than this crate, and is not our business.
+    fn adopted(&mut self) -> Vec<Process> {
+        let Some(strangers) = &mut self.strangers else { return Vec::new() };
+        let children = kin::children(getpid().as_raw_nonzero().get()).into_iter();
+        let children: Vec<Process> =
+            children.filter(|id| !self.started.contains(id)).filter_map(kin::process).collect();
+        strangers.look(&children);
+        let is_adopted = |child: &Process| !strangers.are(child) && !self.started.contains(&child.group);
+        children.into_iter().filter(is_adopted).collect()
+    }
+}
+
+/// Reaps a child of ours that is about to end, and waits no longer than that for it.
+pub(crate) fn ends_within(id: Pid, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    let ends = pidfd_open(id, PidfdFlags::empty());
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match (&ends, Timespec::try_from(left)) {
+            _ if is_reaped(id.as_raw_nonzero().get()) => return true,
+            _ if left.is_zero() => return false,
+            (Ok(ends), Ok(left)) => {
+                let _ = poll(&mut [PollFd::new(ends, PollFlags::IN)], Some(&left));
+            }
+            // Before Linux 5.3.
+            _ => thread::sleep(LOOK),
+        }
     }
 }
 

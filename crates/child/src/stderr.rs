@@ -45,6 +45,11 @@ impl Stderr {
         last_lines(&self.tail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The same as it was written: bytes, and the end of the last line with them.
+    pub fn end(&self) -> Vec<u8> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Waits until all was read, at most `patience`.
     pub(crate) async fn closed(&self, patience: Duration) {
         let mut open = self.open.clone();

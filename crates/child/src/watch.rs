@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
 use crate::kin::{self, Process};
+use crate::strangers::Strangers;
 
 /// A look may take one part in so many of the time.
 const SHARE: u32 = 100;
@@ -22,6 +23,9 @@ const ASKED: u8 = 50;
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     parent: Option<Process>,
+    strangers: Strangers,
+    /// The parent ends in good order and has nothing left.
+    dismissed: bool,
     groups: BTreeSet<i32>,
     /// It announced itself, and nobody has said yet that it was born.
     newborn: Option<i32>,
@@ -39,7 +43,12 @@ impl Watch {
         let number = number.parse().ok().filter(|number: &i32| *number > 1);
         match (sign, number) {
             ("?", _) => self.newborn = number,
-            ("=", Some(parent)) => self.parent = kin::process(parent),
+            ("=", Some(parent)) => {
+                self.parent = kin::process(parent);
+                self.strangers = Strangers::beside(self.parent);
+            }
+            ("!", Some(stranger)) => self.strangers.add(stranger),
+            (".", None) => self.dismissed = true,
             ("+", Some(group)) => {
                 self.newborn = None;
                 self.groups.insert(group);
@@ -47,6 +56,10 @@ impl Watch {
             ("-", Some(group)) => drop(self.groups.remove(&group)),
             _ => {}
         }
+    }
+
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.dismissed
     }
 
     /// Is there anything to look for?
@@ -73,21 +86,24 @@ impl Watch {
     fn look(&mut self) {
         let Some(parent) = self.parent else { return };
         let us = getpid().as_raw_nonzero().get();
-        // What is in the parent's own group was started by other means than this crate.
-        let children = kin::children(parent.id)
-            .into_iter()
-            .filter(|id| *id != us && kin::process(*id).is_some_and(|child| child.group != parent.group));
+        let children = kin::children(parent.id).into_iter().filter(|id| *id != us);
+        let children: Vec<Process> = children.filter_map(kin::process).collect();
+        self.strangers.look(&children);
+        let children = children.iter().filter(|child| !self.strangers.are(child)).map(|child| child.id);
         let roots = children.chain(self.alive()).chain(self.groups.iter().copied()).collect::<Vec<_>>();
         self.seen = kin::families(roots);
     }
 
     /// Those seen before that are still the same.
     fn alive(&self) -> impl Iterator<Item = i32> {
-        self.seen.values().filter(|seen| lives(seen)).map(|seen| seen.id)
+        self.seen.values().filter(|seen| kin::lives(seen)).map(|seen| seen.id)
     }
 
     /// The last look is before the first kill: while the families are whole.
     pub(crate) fn end(mut self) {
+        if self.dismissed {
+            return;
+        }
         self.groups.extend(self.newborn.take());
         self.look();
         self.end_groups();
@@ -113,14 +129,10 @@ impl Watch {
     }
 }
 
-fn lives(process: &Process) -> bool {
-    kin::process(process.id).is_some_and(|now| now.started == process.started && !now.dead)
-}
-
 /// Its files are closed a little before its parent hears of its death.
 fn dies(parent: &Process) -> bool {
     (0..ASKED).any(|_| {
-        let dead = !lives(parent);
+        let dead = !kin::lives(parent);
         if !dead {
             thread::sleep(ROUND);
         }
@@ -158,7 +170,7 @@ mod tests {
         watch.hear("?");
         assert_eq!(watch.newborn, None, "not born");
         watch.hear(&format!("={}", std::process::id()));
-        assert!(watch.parent.is_some_and(|parent| lives(&parent)));
+        assert!(watch.parent.is_some_and(|parent| kin::lives(&parent)));
     }
 
     #[test]
@@ -174,15 +186,5 @@ mod tests {
         assert_eq!(old.wait().unwrap().signal(), Some(9));
         drop(gone.stdin.take());
         assert!(gone.wait().unwrap().success(), "its number may be another's by now");
-    }
-
-    #[test]
-    fn a_number_alone_is_nobody() {
-        let us = kin::process(getpid().as_raw_nonzero().get()).unwrap();
-        assert!(lives(&us));
-        assert!(
-            !lives(&Process { started: us.started + 1, ..us }),
-            "another process that has our number now"
-        );
     }
 }

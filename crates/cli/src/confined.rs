@@ -10,6 +10,7 @@ use converse_config::SandboxMethod;
 use converse_ensemble::{Confiner, Method};
 
 use crate::settings::Files;
+use crate::this_program::this_program;
 use crate::world::World;
 
 /// No command has this name.
@@ -35,17 +36,11 @@ pub(crate) fn confiner(world: &World, warn: impl Fn(String) + Send + Sync + 'sta
     };
     let settings = world.clone();
     Confiner {
-        // Leads to the very file that runs, also when another has taken its name since.
-        program: PathBuf::from("/proc/self/exe"),
+        program: this_program(),
         words: vec![WORD.to_owned()],
         method: LazyLock::new(Box::new(move || method(&settings))),
         private: private(world),
-        temporary: world
-            .var("TMPDIR")
-            .map(Path::new)
-            .filter(|path| path.is_absolute())
-            .unwrap_or(Path::new("/tmp"))
-            .to_owned(),
+        temporary: temporary(world).to_owned(),
         warn: Arc::new(warn),
     }
 }
@@ -65,6 +60,12 @@ pub(crate) fn bwrap(world: &World) -> Option<PathBuf> {
 /// What a bare name means to a command of the project: never a program that the project brings.
 pub(crate) fn program(world: &World, name: &str) -> Option<PathBuf> {
     find_program(name, world.var("PATH"), &world.cwd, world.project()).ok()
+}
+
+/// Where commands in a sandbox have their directories.
+pub(crate) fn temporary(world: &World) -> &Path {
+    let named = world.var("TMPDIR").map(Path::new).filter(|path| path.is_absolute());
+    named.unwrap_or(Path::new("/tmp"))
 }
 
 /// What nothing in a sandbox may read.

@@ -168,15 +168,19 @@ impl From<SinkError> for Failure {
 /// Of a run, which can go on without this session.
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
-        let failure = Self::of_session(error);
-        match failure.kind {
-            Kind::Usage => failure,
-            _ => failure.hint("without `-c` or `--session` a new session begins"),
-        }
+        Self::of_session(error).or_anew()
     }
 }
 
 impl Failure {
+    /// With what a run can do that was told to go on with a session; not for those that are chosen within a run.
+    pub(crate) fn or_anew(self) -> Self {
+        match self.kind {
+            Kind::Usage => self,
+            _ => self.hint("without `-c` or `--session` a new session begins"),
+        }
+    }
+
     /// What went wrong with a session, and what can be done about that one.
     pub(crate) fn of_session(error: SessionError) -> Self {
         let failure = Self::new(Kind::Output, "session", error.to_string());
@@ -192,7 +196,9 @@ impl Failure {
                 Self { kind: Kind::Usage, code: "no-such-message", ..failure }
                     .hint("`converse sessions show` numbers them")
             }
-            SessionError::InUse { .. } => failure.hint("wait for the other run to end; nothing was changed"),
+            SessionError::InUse { session, .. } => failure
+                .hint("wait for the other run to end; nothing was changed")
+                .hint(format!("`converse sessions fork {session}` makes a copy of it that is free")),
             SessionError::Corrupt { path, .. } => {
                 let id = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
                 failure.hint(format!(

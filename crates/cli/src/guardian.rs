@@ -1,17 +1,17 @@
 //! The process that ends what outlives us: this binary, run with a word that stands in no help.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use converse_child::Guardian;
+
+use crate::this_program::this_program;
 
 /// No command has this name.
 const WORD: &str = "guard-children";
 
 /// Nothing is started before the first child.
 pub(crate) fn of_this_run() -> Guardian {
-    // Leads to the very file that runs, also when another has taken its name since.
-    Guardian::new(PathBuf::from("/proc/self/exe"), vec![WORD.to_owned()])
+    Guardian::new(this_program(), vec![WORD.to_owned()])
 }
 
 /// Are these words those of the guardian?

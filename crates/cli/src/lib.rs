@@ -19,11 +19,13 @@ mod guardian;
 mod lockfiles;
 mod manners;
 mod model;
+mod patient;
 mod render;
 mod repl;
 mod routes;
 mod settings;
 mod stdin;
+mod this_program;
 mod trust;
 mod turn;
 mod wiring;
@@ -46,7 +48,8 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let code = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let failure = Failure::new(Kind::Internal, "internal", "the program has a bug and stopped");
-        report(Some(&failure.hint("run it again with -v to see where, and report it")))
+        let failure = failure.hint("run it again with -v to see where, and report it");
+        refused(&World::command_line(), &failure)
     });
     ExitCode::from(code)
 }
@@ -56,19 +59,18 @@ fn run() -> u8 {
     if let Some(code) = fakes::server::asked().or_else(fakes::kernel::asked) {
         return code;
     }
-    let world = match World::snapshot() {
-        Ok(world) if guardian::is_called(&world.words) => {
-            converse_child::guard();
-            return 0;
-        }
-        Ok(world) => match confined::called(&world.words) {
-            Some(code) => return code,
-            None => world,
-        },
-        Err(error) => {
-            let message = format!("the current directory cannot be used: {error}");
-            return report(Some(&Failure::usage("no-directory", message)));
-        }
+    let words = World::command_line();
+    if guardian::is_called(&words) {
+        converse_child::guard();
+        return 0;
+    }
+    if let Some(code) = confined::called(&words) {
+        return code;
+    }
+    world::own_what_is_made();
+    let (world, warning) = match World::snapshot() {
+        Ok(world) => world,
+        Err(failure) => return unusable(&words, &failure),
     };
     adapters::signals::outlive_limits_of_files();
     render::signs::settle(repl::stage::speaks_unicode(&world));
@@ -80,6 +82,7 @@ fn run() -> u8 {
     adapters::log::init(cli.verbose, manners.redactor.clone());
     #[cfg(feature = "test-fakes")]
     fakes::watched(&world, cli.verbose, &manners.redactor);
+    manners.warn_all(warning.map(str::to_owned));
     if matches!(cli.command, Command::Ask(_) | Command::Repl(_)) {
         manners.telemetry.announce(&manners);
     }
@@ -125,9 +128,21 @@ fn usage(error: &clap::Error, words: &[OsString]) -> u8 {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let message = lines.next().unwrap_or("this is no command").trim_start_matches("error: ").to_owned();
     let hints = lines.map(|line| line.trim_start_matches("tip: ").to_owned()).collect();
-    let failure = Failure { hints, ..Failure::usage("usage", message) };
-    commands::ask::refuse(wanted_format(words), &failure);
-    report(Some(&failure))
+    refused(words, &Failure { hints, ..Failure::usage("usage", message) })
+}
+
+/// The world is not one to run in. Help and version ask nothing of it.
+fn unusable(words: &[OsString], failure: &Failure) -> u8 {
+    match args::parsed(words) {
+        Ok(_) => refused(words, failure),
+        Err(error) => usage(&error, words),
+    }
+}
+
+/// Nothing was run to its end: told on stderr, and on stdout to those who read JSON.
+fn refused(words: &[OsString], failure: &Failure) -> u8 {
+    commands::ask::refuse(wanted_format(words), failure);
+    report(Some(failure))
 }
 
 /// What stdout was to carry, as far as it can be told from a command line that was not understood.
@@ -165,10 +180,18 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure>
 
 /// One thread: cheaper everywhere that was measured; what is heavy has threads of its own.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Kind::Internal, "runtime", error.to_string()))
+    let build = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // It panics where the files that it hears signals by are not to be had, and for nothing else.
+    let built =
+        catch_unwind(build).unwrap_or_else(|_| Err(std::io::Error::other("too few files may be open")));
+    built.map_err(|error| denied("runtime", &error))
+}
+
+/// What no run can be without (a thread, an open file) is not to be had.
+pub(crate) fn denied(code: &'static str, error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Output, code, format!("the system does not give what a run needs: {error}")).hint(
+        "`ulimit -n` is how many files may be open, `ulimit -u` how many processes and threads there may be",
+    )
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
+use crate::patient::Patient;
 use crate::world::Input;
 
 const MAX_BYTES: usize = 10 * 1024 * 1024;
@@ -106,7 +107,7 @@ fn nothing_asked() -> Failure {
 
 /// Reads to the end on a thread of its own, so that waiting has limits. `patience` is for the first byte only.
 fn read(patience: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> {
-    let pieces = pieces();
+    let pieces = pieces()?;
     let mut bytes = Vec::new();
     loop {
         match pieces.recv_timeout(LOOK) {
@@ -131,10 +132,10 @@ fn read(patience: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> 
     }
 }
 
-fn pieces() -> Receiver<std::io::Result<Vec<u8>>> {
+fn pieces() -> Result<Receiver<std::io::Result<Vec<u8>>>, Failure> {
     let (sender, receiver) = sync_channel(4);
-    std::thread::spawn(move || {
-        let mut stdin = std::io::stdin().lock();
+    let begun = std::thread::Builder::new().spawn(move || {
+        let mut stdin = Patient(std::io::stdin().lock());
         let mut buffer = [0; 64 * 1024];
         loop {
             let piece = match stdin.read(&mut buffer) {
@@ -147,7 +148,7 @@ fn pieces() -> Receiver<std::io::Result<Vec<u8>>> {
             }
         }
     });
-    receiver
+    begun.map(|_| receiver).map_err(|error| crate::denied("stdin", &error))
 }
 
 #[cfg(test)]

@@ -84,7 +84,8 @@ impl Said {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    fn tell(&self, manners: &Manners) {
+    fn tell(&self, guardian: &Guardian, manners: &Manners) {
+        guardian.lacks().into_iter().for_each(|lack| self.add(lack));
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         manners.warn_all(lines.into_iter().map(|line| format!("warning: {line}")));
     }
@@ -122,7 +123,7 @@ impl Connected {
 
     /// Tells the user what has come up since: for runs that go on for long.
     pub(crate) fn tell_news(&self, manners: &Manners) {
-        self.said.tell(manners);
+        self.said.tell(&self.guardian, manners);
         self.wards.tell(&self.roster.offer(), manners);
     }
 
@@ -131,7 +132,7 @@ impl Connected {
         self.wards.tell(&self.roster.offer(), manners);
         self.roster.disconnect().await;
         self.guardian.sweep();
-        self.said.tell(manners);
+        self.said.tell(&self.guardian, manners);
     }
 }
 
@@ -188,7 +189,7 @@ impl Wiring<'_> {
         };
         let wards = Wards::of(plans, self.lockfiles);
         let connected = Connected { roster, failures, servers, guardian, said, wards };
-        connected.said.tell(self.manners);
+        connected.said.tell(&connected.guardian, self.manners);
         connected.wards.tell(&connected.roster.offer(), self.manners);
         if let Some(failure) = required_failure(plans, &connected.failures) {
             connected.disconnect(self.manners).await;

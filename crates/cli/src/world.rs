@@ -5,17 +5,24 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use converse_provider::rows;
 use jiff::Timestamp;
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+use crate::failure::{Failure, Kind};
 
 /// A snapshot; nothing below `main` asks the system again, except for the time.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     /// The command line, the program's name first.
     pub(crate) words: Vec<OsString>,
-    /// Variables whose names and values are UTF-8. Others cannot be named in configuration.
+    /// Variables whose names and values are UTF-8. Others cannot be named in configuration; of those that are heeded there
+    /// are none.
     pub(crate) env: BTreeMap<String, String>,
     /// Canonical where that is possible.
     pub(crate) cwd: PathBuf,
@@ -36,20 +43,27 @@ pub(crate) enum Input {
 }
 
 impl World {
+    /// The command line alone, which is there whatever the rest of the world is like.
+    pub(crate) fn command_line() -> Vec<OsString> {
+        std::env::args_os().collect()
+    }
+
+    /// Also what the user is to be warned of.
     #[allow(clippy::disallowed_methods, reason = "this is the one place that may")]
-    pub(crate) fn snapshot() -> std::io::Result<Self> {
-        let env = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        let cwd = std::env::current_dir()?;
-        Ok(Self {
-            words: std::env::args_os().collect(),
+    pub(crate) fn snapshot() -> Result<(Self, Option<&'static str>), Failure> {
+        let (env, warning) = variables(std::env::vars_os())?;
+        let cwd = std::env::current_dir().map_err(|error| {
+            Failure::usage("no-directory", format!("the current directory cannot be used: {error}"))
+        })?;
+        let world = Self {
+            words: Self::command_line(),
             env,
             cwd: cwd.canonicalize().unwrap_or(cwd),
             stdin: input(),
             stdout_tty: std::io::stdout().is_terminal(),
             stderr_tty: std::io::stderr().is_terminal(),
-        })
+        };
+        Ok((world, warning))
     }
 
     /// A variable that is set and not empty.
@@ -118,6 +132,55 @@ impl World {
     }
 }
 
+/// What we make is ours to use: a mask that takes the owner's own rights would make directories that nobody can enter.
+/// What it takes from others it keeps.
+pub(crate) fn own_what_is_made() {
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask.difference(Mode::RWXU));
+}
+
+const ODD_PATH: &str = "warning: entries of PATH that are not UTF-8 are passed over";
+
+/// A variable that decides what is allowed, who is asked or where something is, and cannot be read, is not as good as one
+/// that is not set: rules would be missing, without a word. Of PATH what can be read is used.
+fn variables(
+    all: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<(BTreeMap<String, String>, Option<&'static str>), Failure> {
+    let (mut env, mut warning) = (BTreeMap::new(), None);
+    for (name, value) in all {
+        let Ok(name) = name.into_string() else { continue };
+        match value.into_string() {
+            Ok(value) => drop(env.insert(name, value)),
+            Err(value) if name == "PATH" => {
+                let entries = value.as_bytes().split(|byte| *byte == b':');
+                let readable: Vec<_> = entries.filter_map(|entry| str::from_utf8(entry).ok()).collect();
+                env.insert(name, readable.join(":"));
+                warning = Some(ODD_PATH);
+            }
+            Err(_) if is_heeded(&name) => {
+                let message = format!("the variable `{name}` is not UTF-8, so it cannot be heeded");
+                return Err(Failure::new(Kind::Configuration, "not-utf8", message)
+                    .hint(format!("set it anew, or go without it: `env -u {name} converse …`")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok((env, warning))
+}
+
+/// Those that are about looks (`TERM`, `LANG`, `NO_COLOR` …) and those that descriptors name are not among them.
+fn is_heeded(name: &str) -> bool {
+    const PLACES: [&str; 6] =
+        ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR"];
+    const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
+    let of_a_provider =
+        || rows().iter().any(|row| row.base_url_env.contains(&name) || row.key_env.contains(&name));
+    PLACES.contains(&name)
+        || PROXIES.contains(&name.to_ascii_uppercase().as_str())
+        || ["CONVERSE_", "OTEL_"].iter().any(|ours| name.starts_with(ours))
+        || of_a_provider()
+}
+
 /// The standard library seeds its hash maps from the system's random source; a hash of nothing is a piece of that.
 fn seed() -> u32 {
     use std::hash::{BuildHasher as _, Hasher as _};
@@ -173,6 +236,25 @@ mod tests {
             [false, false, false, true, true]
         );
         assert!(world(&[]).project().is_none());
+    }
+
+    #[test]
+    fn what_is_heeded_is_read_or_refused() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let odd = |name: &str, value: &[u8]| {
+            let odd = (OsString::from(name), OsString::from_vec(value.to_vec()));
+            variables([odd, ("SHELL".into(), "/bin/sh".into())].into_iter())
+        };
+        for name in ["HOME", "XDG_CONFIG_HOME", "CONVERSE_MODEL", "OPENAI_API_KEY", "https_proxy"] {
+            let failure = odd(name, b"/x\xff").unwrap_err();
+            assert_eq!((failure.kind, failure.code), (Kind::Configuration, "not-utf8"));
+            assert!(failure.message.contains(&format!("`{name}`")), "{}", failure.message);
+            assert_eq!(odd(name, "/ü".as_bytes()).unwrap().0[name], "/ü");
+        }
+        let (env, warning) = odd("LESS", b"\xff").unwrap();
+        assert_eq!((env.keys().map(String::as_str).collect::<Vec<_>>(), warning), (vec!["SHELL"], None));
+        let (env, warning) = odd("PATH", b"/home/jos\xe9/bin:/bin::/usr/bin").unwrap();
+        assert_eq!((env["PATH"].as_str(), warning), ("/bin::/usr/bin", Some(ODD_PATH)));
     }
 
     #[test]

@@ -60,6 +60,9 @@ codes! {
     BadValue "bad-value"
         "A value has the right type and still means nothing here"
         "write one of the values that the message or the reference names",
+    BuiltinArgument "builtin-argument"
+        "A built-in is bound without an argument that it cannot do without, so each call of it fails"
+        "add it to the `properties`, and to `required`; the reference of descriptors lists what each built-in takes",
     CachedEffects "cached-effects"
         "Results are kept of a tool that changes something and is not idempotent: a call that is answered from the cache does nothing"
         "remove `cache`, or say what is true of the tool: `effects = \"read\"`, or `idempotent = true`",
@@ -169,6 +172,9 @@ codes! {
     TooMany "too-many"
         "There are more files or entries than are read"
         "split it, or remove what is not needed",
+    ToolAbsent "tool-absent"
+        "`include`, `exclude` or `[tools.NAME]` speaks of a tool that the server does not have, so it does nothing (`check --connect`)"
+        "`converse ensembles show` lists the tools of an ensemble; write the name that the tool has now, or remove it",
     ToolLeftOut "tool-left-out"
         "A server offers a tool that cannot be used as it is (`check --connect`)"
         "its maker must mend it; the server's other tools are used",

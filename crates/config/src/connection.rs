@@ -20,6 +20,10 @@ use crate::{address, header, program};
 pub(crate) const TRANSPORTS: [(&str, Transport); 2] =
     [("stdio", Transport::Stdio), ("http", Transport::Http)];
 
+/// Keys that only one of them has.
+const OF_STDIO: [&str; 3] = ["command", "environment", "cwd"];
+const OF_HTTP: [&str; 4] = ["url", "headers", "auth", "oauth"];
+
 pub(crate) const PROTOCOLS: [(&str, Protocol); 3] =
     [("auto", Protocol::Auto), ("modern", Protocol::Modern), ("legacy", Protocol::Legacy)];
 
@@ -65,19 +69,35 @@ impl ConnectionDescriptor {
         }
         let mut auth = None;
         let way = match table.choice("transport", &TRANSPORTS).map(|transport| transport.value) {
-            Some(Transport::Stdio) => stdio(&table),
+            Some(Transport::Stdio) => {
+                of_other(&table, &OF_HTTP, "http");
+                stdio(&table)
+            }
             Some(Transport::Http) => {
+                of_other(&table, &OF_STDIO, "stdio");
                 auth = OauthDescriptor::read(&table);
                 http(&table)
             }
             // Which of these belong to it cannot be said; what belongs to neither can.
             None => {
-                table.knows(&["command", "environment", "cwd", "url", "headers", "auth", "oauth"]);
+                table.knows(&OF_STDIO);
+                table.knows(&OF_HTTP);
                 None
             }
         };
         table.finish();
         way.map(|way| Self { span, way, connect_timeout, protocol, auth, grants })
+    }
+}
+
+/// Keys that are there and are those of the transport that this one does not have.
+fn of_other(table: &Table<'_, '_>, keys: &[&'static str], transport: &str) {
+    for key in keys {
+        let Some(span) = table.key_span(key) else { continue };
+        table.knows(&[key]);
+        let message = format!("`{key}` is a key of `transport = \"{transport}\"`, which this is not");
+        let hint = format!("remove it, or write `transport = \"{transport}\"`");
+        table.problems.push(Diagnostic::error(Code::UnknownKey, span, message).hint(hint));
     }
 }
 
@@ -87,7 +107,11 @@ fn stdio(table: &Table<'_, '_>) -> Option<WayDescriptor> {
     }
     let environment = program::environment(table);
     let cwd = program::cwd(table);
+    let before = table.problems.count();
     let command = table.strings("command")?;
+    if table.problems.count() > before {
+        return None;
+    }
     if command.value.first().is_none_or(|program| program.value.trim().is_empty()) {
         table.problems.error(Code::BadValue, command.span, "`command` must name a program");
         return None;
@@ -130,8 +154,8 @@ fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolsDescriptor {
     pub span: Span,
-    pub include: Vec<String>,
-    pub exclude: Vec<String>,
+    pub include: Vec<Spanned<String>>,
+    pub exclude: Vec<Spanned<String>>,
     pub tools: Vec<ToolDescriptor>,
 }
 
@@ -160,7 +184,7 @@ impl ToolsDescriptor {
     }
 }
 
-fn patterns(table: &Table<'_, '_>, key: &'static str) -> Vec<String> {
+fn patterns(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
     let patterns = table.strings(key).map(|patterns| patterns.value).unwrap_or_default();
     let good = |pattern: &Spanned<String>| match Glob::new(&pattern.value) {
         Ok(_) => true,
@@ -171,5 +195,5 @@ fn patterns(table: &Table<'_, '_>, key: &'static str) -> Vec<String> {
             false
         }
     };
-    patterns.into_iter().filter(good).map(|pattern| pattern.value).collect()
+    patterns.into_iter().filter(good).collect()
 }

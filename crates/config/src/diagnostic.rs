@@ -220,9 +220,17 @@ impl Excerpt {
             before.insert(0, '…');
         }
         let before = spaces_for_tabs(&before);
-        let marked = spaces_for_tabs(&marked.chars().take(SHOWN).collect::<String>());
+        let marked = spaces_for_tabs(&shortened(marked));
         let line = format!("{before}{marked}{}", spaces_for_tabs(&bounded(after, SHOWN)));
         Self { line, before: before.chars().count(), marked: marked.chars().count().max(1) }
+    }
+}
+
+/// Nothing is left out without a sign of it.
+fn shortened(marked: &str) -> String {
+    match marked.char_indices().nth(SHOWN) {
+        None => marked.to_owned(),
+        Some(_) => marked.chars().take(SHOWN - 1).chain(['…']).collect(),
     }
 }
 
@@ -287,6 +295,19 @@ mod tests {
         assert_eq!(carets.find('^'), line.find("# here"));
         let long = format!("{} = here # {}", "k".repeat(5000), "c".repeat(5000));
         assert!(picture(&long, "here").lines().all(|line| line.chars().count() < 220));
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_picture_has_a_sign() {
+        for (marked, shown) in [
+            ("m".repeat(SHOWN), "m".repeat(SHOWN)),
+            ("m".repeat(SHOWN + 1), "m".repeat(SHOWN - 1) + "…"),
+            ("я".repeat(400), "я".repeat(SHOWN - 1) + "…"),
+        ] {
+            let drawn = picture(&format!("a = [\"{marked}\"] }}"), &marked);
+            assert!(drawn.contains(&format!("\n1 | a = [\"{shown}\"] }}\n")), "{drawn}");
+            assert!(drawn.contains(&format!(" {}\n", "^".repeat(SHOWN))), "{drawn}");
+        }
     }
 
     #[test]

@@ -48,6 +48,22 @@ fn with_invoker(rest: &str) -> String {
     ))
 }
 
+#[test]
+fn a_key_of_the_other_transport_is_not_said_to_be_none() {
+    for (transport, key, other) in [("stdio", "url", "http"), ("http", "environment", "stdio")] {
+        let text = with_head(&format!("[connection]\ntransport = \"{transport}\"\n{key} = \"x\"\n"));
+        let loaded = load(&[], &[("e.toml", &text)]);
+        let findings = loaded.diagnostics.iter().map(|found| found.finding(&loaded.sources));
+        let found = findings.filter(|found| found.line == Some(6)).collect::<Vec<_>>();
+        let message = format!("`{key}` is a key of `transport = \"{other}\"`, which this is not");
+        assert_eq!(found.iter().map(|found| &found.message).collect::<Vec<_>>(), [&message]);
+        assert_eq!(
+            found[0].hint.as_deref(),
+            Some(&*format!("remove it, or write `transport = \"{other}\"`"))
+        );
+    }
+}
+
 const GOOD_INVOKER: &str = "[invoker]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n";
 
 #[test]
@@ -159,6 +175,10 @@ fn each_mistake_has_its_code_and_place() {
         (with_invoker("[invokers.arguments]\nproperties.a.type = \"string\"\n"), "bad-schema 8:11"),
         (with_invoker("[invokers.arguments]\ntype = \"array\"\n"), "bad-schema 9:8"),
         (schema("properties.a.type = \"strin\"\n"), "bad-schema 10:21"),
+        (
+            schema("properties.a.type = \"strin\"\nproperties.b.minLength = \"x\"\n"),
+            "bad-schema 10:21 bad-schema 11:26",
+        ),
         (schema("properties.a.pattern = \"(\"\n"), "bad-schema 10:24"),
         (schema("properties.a.\"$ref\" = \"http://x/y\"\n"), "bad-schema 10:23"),
         (schema("properties.a = { type = \"integer\", default = \"x\" }\n"), "bad-schema 10:46"),
@@ -180,6 +200,8 @@ fn each_mistake_has_its_code_and_place() {
         (stdio("environment = { A = \"x ${B} ${C:-d}\" }\n"), "unset-variable 7:21"),
         (stdio("environment = { A = \"${A${B}}\" }\n"), "bad-template 7:21"),
         (stdio("url = \"https://x\"\n"), "unknown-key 7:1"),
+        (http("command = [5]\n"), "unknown-key 7:1"),
+        (connection("transport = \"stdio\"\ncommand = [5]\n"), "wrong-type 6:12"),
         (stdio("cwd = \"${HOME}/a\"\n"), "bad-value 7:7"),
         (stdio("cwd = \"\"\n"), "bad-value 7:7"),
         (stdio("environment = { A = \"\\u0000\" }\n"), "bad-value 7:21"),

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use converse_config::{BuiltinSpec, Effects, Environment, Given, Root, Scope, load, resolve};
 
 const BUILTINS: [BuiltinSpec<'static>; 2] = [
-    BuiltinSpec { name: "calculator", effects: Effects::None },
-    BuiltinSpec { name: "read_file", effects: Effects::Read },
+    BuiltinSpec { name: "reckoner", effects: Effects::None },
+    BuiltinSpec { name: "peek_file", effects: Effects::Read },
 ];
 
 /// A file and its text, with the findings in it as `line:column code severity hint-begins-with`.
 const FILES: [(&str, &str, &[&str]); 13] = [
     (
         "a-syntax.toml",
-        "[ensemble]\nname = \"a\"\ndescription = = \"d\"\n[[invokers]]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"calculator\"\n",
+        "[ensemble]\nname = \"a\"\ndescription = = \"d\"\n[[invokers]]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"reckoner\"\n",
         &["3:15 syntax error this line is not TOML"],
     ),
     (
@@ -65,9 +65,9 @@ const FILES: [(&str, &str, &[&str]); 13] = [
     ),
     (
         "i/broken.toml",
-        "[invoker]\nname = \"broken\"\ndescription = \"d\"\nbuiltin = \"calculater\"\n[arguments]\ntype = \"object\"\nproperties.x = { type = \"numbr\" }\nrequired = [\"x\", \"y\"]\n",
+        "[invoker]\nname = \"broken\"\ndescription = \"d\"\nbuiltin = \"reckonar\"\n[arguments]\ntype = \"object\"\nproperties.x = { type = \"numbr\" }\nrequired = [\"x\", \"y\"]\n",
         &[
-            "4:11 unknown-builtin error did you mean `calculator`?",
+            "4:11 unknown-builtin error did you mean `reckoner`?",
             "7:25 bad-schema error mend it",
             "8:18 required-unknown warning add it to `properties`",
         ],
@@ -107,7 +107,7 @@ impl Drop for TempDir {
 #[test]
 fn a_directory_of_mistakes_is_told_in_one_run() {
     let dir = TempDir::new();
-    let good = "[invoker]\nname = \"good\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n";
+    let good = "[invoker]\nname = \"good\"\ndescription = \"d\"\nbuiltin = \"peek_file\"\n";
     dir.write("i/good.toml", good);
     dir.write(
         "z-right.toml",

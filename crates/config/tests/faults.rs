@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use converse_config::{BuiltinSpec, Effects, Environment, Given, MAX_FILE_BYTES, Root, Scope, load, resolve};
 
-const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "read_file", effects: Effects::Read }];
+const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "peek_file", effects: Effects::Read }];
 
 struct TempDir(PathBuf);
 
@@ -67,7 +67,7 @@ impl Drop for TempDir {
     }
 }
 
-const INVOKER: &str = "[invoker]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n";
+const INVOKER: &str = "[invoker]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"peek_file\"\n";
 
 fn ensemble(name: &str, source: &str) -> String {
     format!("[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n[[invokers]]\nsource = \"{source}\"\n")

@@ -10,7 +10,7 @@ use converse_config::{
 };
 use serde_json::json;
 
-const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "read_file", effects: Effects::Read }];
+const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "peek_file", effects: Effects::Read }];
 
 fn run(scope: Scope, trusted: bool, text: &str) -> (Option<EnsemblePlan>, Vec<Finding>) {
     let mut sources = SourceMap::new();
@@ -158,7 +158,7 @@ fn a_request_is_planned() {
 #[test]
 fn an_ensemble_may_mix_all_kinds() {
     let text = with(
-        "builtin = \"read_file\"\n\
+        "builtin = \"peek_file\"\n\
          [[invokers]]\nname = \"j\"\ndescription = \"d\"\ncommand = { argv = [\"date\"] }\n\
          [[invokers]]\nname = \"k\"\ndescription = \"d\"\nhttp = { url = \"https://a\" }\n",
     );
@@ -186,7 +186,7 @@ fn mistakes_in_commands_and_requests_are_pointed_at() {
         (with(""), "missing-key 4:1"),
         (with("command = 3\n"), "wrong-type 7:11"),
         (with("command = { argv = [\"x\"] }\nhttp = { url = \"https://a\" }\n"), "mixed-invoker 8:1"),
-        (with("builtin = \"read_file\"\ncommand = { argv = [\"x\"] }\n"), "mixed-invoker 8:1"),
+        (with("builtin = \"peek_file\"\ncommand = { argv = [\"x\"] }\n"), "mixed-invoker 8:1"),
         // commands
         (with("[invokers.command]\n"), "missing-key 7:11"),
         (command("[]"), "bad-value 7:20"),
@@ -405,7 +405,7 @@ fn secrets_beside_references_are_not_shown() {
 
 #[test]
 fn of_a_stranger_they_are_inert() {
-    let builtin = "[[invokers]]\nname = \"b\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n";
+    let builtin = "[[invokers]]\nname = \"b\"\ndescription = \"d\"\nbuiltin = \"peek_file\"\n";
     for kind in ["command = { argv = [\"rm\"] }\n", "http = { url = \"https://a\" }\n"] {
         let text = with(kind).replacen("[[invokers]]", &format!("{builtin}[[invokers]]"), 1);
         let (plan, findings) = run(Scope::Project, false, &text);
@@ -420,7 +420,7 @@ fn of_a_stranger_they_are_inert() {
             assert!(plan.unwrap().trusted);
         }
     }
-    let (plan, findings) = run(Scope::Project, false, &with("builtin = \"read_file\"\n"));
+    let (plan, findings) = run(Scope::Project, false, &with("builtin = \"peek_file\"\n"));
     assert!(findings.is_empty() && !plan.unwrap().reaches_out());
 }
 

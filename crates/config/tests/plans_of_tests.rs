@@ -11,7 +11,7 @@ use converse_config::{
 };
 use serde_json::{Map, Value, json};
 
-const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "read_file", effects: Effects::Read }];
+const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "peek_file", effects: Effects::Read }];
 
 fn given(environment: &Environment) -> Given<'_> {
     Given {
@@ -123,7 +123,7 @@ fn tests_beside_a_source_and_in_its_file_add_up() {
     };
     let invoker = |tests: usize| {
         let tests = "[[tests]]\nname = \"within\"\n".repeat(tests);
-        format!("[invoker]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n{tests}")
+        format!("[invoker]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"peek_file\"\n{tests}")
     };
     let resolved = |beside: usize, within: usize| {
         let (ensemble, invoker) = (ensemble(beside), invoker(within));
@@ -167,7 +167,7 @@ fn a_test_that_contradicts_the_schema_is_told_and_no_other() {
              additionalProperties = false\n[[invokers.tests]]\n{test}"
         )
     };
-    let (command, builtin) = ("command.argv = [\"x\", \"{a}{n}\"]", "builtin = \"read_file\"");
+    let (command, builtin) = ("command.argv = [\"x\", \"{a}{n}\"]", "builtin = \"peek_file\"");
     for (invoker, test, found) in [
         (command, "arguments.a = \"x\"", false),
         (command, "arguments = { a = \"x\", n = 2 }\nexpect.outcome = \"failed\"", false),
@@ -275,7 +275,7 @@ fn openings_of_no_sandbox_are_told() {
 
 #[test]
 fn a_default_that_is_of_use_to_some_is_no_mistake() {
-    let builtin = "[[invokers]]\nname = \"b\"\ndescription = \"d\"\nbuiltin = \"read_file\"\n";
+    let builtin = "[[invokers]]\nname = \"b\"\ndescription = \"d\"\nbuiltin = \"peek_file\"\n";
     let defaults = "[defaults]\nsandbox = \"require\"\ncache = \"1m\"\n";
     let mixed = plan(&command(&format!("effects = \"read\"\n{builtin}{defaults}")));
     let levels: Vec<_> = mixed.invokers.iter().map(|invoker| invoker.policy.sandbox).collect();

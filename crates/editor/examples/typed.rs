@@ -68,6 +68,7 @@ fn setup() -> (Setup, PathBuf) {
         withheld: |_| false,
         scratch: std::env::temp_dir(),
         can_stop: || true,
+        asks: Arc::new(|| {}),
         complete: Arc::new(Commands),
         safe,
         clean: Arc::new(str::to_owned),

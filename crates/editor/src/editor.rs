@@ -70,7 +70,7 @@ impl Editor {
             modes: modes.clone(),
             line: None,
         });
-        let plain = Plain { safe: setup.safe, ahead: Vec::new() };
+        let plain = Plain { safe: setup.safe, asks: Arc::clone(&setup.asks), ahead: Vec::new() };
         let reader =
             Reader { rich, plain, stop: Arc::clone(&stop), aside: aside.clone(), can_stop: setup.can_stop };
         let (requests, asked) = channel();

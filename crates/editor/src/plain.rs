@@ -4,10 +4,13 @@
 //! are drawn: clear what is there, or tell that there was nothing.
 
 use std::io::{self, IsTerminal as _, stdin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 
 use crate::Read;
 use crate::entry::{is_continued, is_open, joined, unfenced};
@@ -23,6 +26,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) struct Plain {
     pub(crate) safe: Safe,
+    pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
     /// Read and not used: a pipe gives what it has.
     pub(crate) ahead: Vec<u8>,
 }
@@ -78,6 +82,7 @@ impl Plain {
 
     fn asks(&self, prompt: &Prompt) {
         let name = prompt.shortened(self.safe, (columns() / 3).saturating_sub(2)).replace('…', "~");
+        (self.asks)();
         says(&format!("{name}> "));
     }
 
@@ -131,14 +136,26 @@ impl CookedWithCtrlC {
     fn enter() -> Self {
         let saved = stdin().is_terminal().then(|| tcgetattr(stdin()).ok()).flatten();
         if let Some(saved) = &saved {
-            let mut modes = saved.clone();
-            // 0: no key.
-            modes.special_codes[SpecialCodeIndex::VINTR] = 0;
-            modes.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
-            let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &cooked(saved));
         }
         Self(saved)
     }
+}
+
+/// Another program may have left it raw, where Enter ends no line and Ctrl-D ends nothing. Who edits lines already may have
+/// turned off the echo on purpose, as those do who show what is typed themselves.
+fn cooked(saved: &Termios) -> Termios {
+    let mut modes = saved.clone();
+    if !modes.local_modes.contains(LocalModes::ICANON) {
+        modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ECHOK;
+        modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+    }
+    modes.input_modes -= InputModes::INLCR | InputModes::IGNCR;
+    modes.input_modes |= InputModes::ICRNL;
+    // 0: no key.
+    modes.special_codes[SpecialCodeIndex::VINTR] = 0;
+    modes.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
+    modes
 }
 
 impl Drop for CookedWithCtrlC {
@@ -146,5 +163,32 @@ impl Drop for CookedWithCtrlC {
         if let Some(saved) = &self.0 {
             let _ = tcsetattr(stdin(), OptionalActions::Now, saved);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a terminal has them from the start.
+    fn modes() -> Termios {
+        tcgetattr(std::fs::File::open("/dev/ptmx").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_terminal_that_was_left_raw_edits_lines() {
+        let mut raw = modes();
+        raw.make_raw();
+        let cooked = cooked(&raw);
+        assert!(cooked.local_modes.contains(LocalModes::ICANON | LocalModes::ECHO));
+        assert!(cooked.input_modes.contains(InputModes::ICRNL));
+        assert!(cooked.output_modes.contains(OutputModes::OPOST));
+    }
+
+    #[test]
+    fn who_echoes_for_himself_goes_on_to() {
+        let mut silent = modes();
+        silent.local_modes -= LocalModes::ECHO;
+        assert!(!cooked(&silent).local_modes.contains(LocalModes::ECHO));
     }
 }

@@ -42,6 +42,7 @@ pub(crate) struct Shown {
     pub(crate) ascii: bool,
     pub(crate) safe: Safe,
     pub(crate) typing: Arc<Typing>,
+    pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
 }
 
 pub(crate) const SIGN: &str = "❯ ";
@@ -49,6 +50,7 @@ pub(crate) const SIGN_ASCII: &str = "> ";
 
 impl reedline::Prompt for Shown {
     fn render_prompt_left(&self) -> Cow<'_, str> {
+        (self.asks)();
         // Sign and spaces are of the third too.
         let most = (terminal::columns() / 3).saturating_sub(3);
         let mut name = self.prompt.shortened(self.safe, most);

@@ -55,7 +55,8 @@ impl Rich {
 
     fn read_with(&self, line: &mut Reedline, prompt: &Prompt, before: &str) -> io::Result<Outcome> {
         let (ascii, safe) = (self.setup.ascii, self.setup.safe);
-        let prompt = Shown { prompt: prompt.clone(), ascii, safe, typing: Arc::clone(&self.typing) };
+        let (typing, asks) = (Arc::clone(&self.typing), Arc::clone(&self.setup.asks));
+        let prompt = Shown { prompt: prompt.clone(), ascii, safe, typing, asks };
         self.begins(line, before);
         let mut after_keys = false;
         loop {

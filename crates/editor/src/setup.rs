@@ -36,6 +36,8 @@ pub struct Setup {
     pub scratch: PathBuf,
     /// Is there a shell that could let the program go on if Ctrl-Z stopped it?
     pub can_stop: fn() -> bool,
+    /// Told whenever whoever sits there sees that a line is asked for; often.
+    pub asks: Arc<dyn Fn() + Send + Sync>,
     pub complete: Arc<dyn Complete>,
     /// For everything that is pasted, recalled, suggested or comes back from an editor.
     pub safe: Safe,

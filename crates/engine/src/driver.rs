@@ -4,6 +4,7 @@ mod calling;
 mod condensing;
 mod deciding;
 mod degrading;
+mod edited;
 mod summarising;
 
 use std::collections::HashMap;
@@ -48,6 +49,8 @@ struct Driver<'a> {
     /// Which of the engine's routes is asked; see [`crate::Route`].
     route: usize,
     approved: HashMap<InvocationId, Approved>,
+    /// What the model is told of those that the user has changed.
+    edited: HashMap<InvocationId, String>,
     /// Of tools that have a limit of their own.
     calls: HashMap<String, u32>,
     /// What the checked answer stands for.
@@ -73,6 +76,7 @@ impl<'a> Driver<'a> {
             cancel,
             route: 0,
             approved: HashMap::new(),
+            edited: HashMap::new(),
             calls: HashMap::new(),
             answer: None,
             seals: Seals::default(),
@@ -135,13 +139,17 @@ impl Driver<'_> {
     }
 
     async fn invoke(&mut self, invocations: &[Invocation]) -> Result<(), EngineError> {
-        let Self { conversation, engine, ports, cancel, approved, .. } = self;
-        let approved = std::mem::take(approved);
+        let Self { conversation, engine, ports, cancel, approved, edited, .. } = self;
+        let (approved, mut edited) = (std::mem::take(approved), std::mem::take(edited));
         let batch = Batch { roster: engine.roster, ports: *ports, halt: Halt::below(cancel) };
         let halt = batch.halt.clone();
         let mut stopped = None;
         let on_finished = |invocation: &Invocation, finished: Finished| {
             let Finished { result, elapsed } = finished;
+            let result = match edited.remove(&result.id) {
+                Some(note) => edited::noted(result, note),
+                None => result,
+            };
             ports.emit(&Event::Finished { invocation, result: &result, elapsed })?;
             let stops = approved.get(&result.id).filter(|approved| approved.stops_on_failure());
             if let Some(stops) = stops.filter(|_| !result.outcome.is_success()) {

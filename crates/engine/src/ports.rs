@@ -6,7 +6,7 @@ use converse_ensemble::Pending;
 use converse_provider::AuthScheme;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Event;
 
@@ -49,6 +49,11 @@ pub trait Approver: Send + Sync {
 
     /// False when nobody can be asked: what waits for an answer is then refused without a question.
     fn can_ask(&self) -> bool;
+
+    /// What models are told of arguments that were edited: without what is not for them.
+    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        arguments.clone()
+    }
 }
 
 /// Says whether the last words of a turn are what was asked for.

@@ -395,6 +395,32 @@ fn outcomes(run: &Run) -> Vec<Outcome> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_model_hears_of_what_the_user_has_changed_and_its_words_stay() {
+    let edited = |value: Value| {
+        let Value::Object(arguments) = json!({ "path": value }) else { panic!("no object") };
+        Decision::AllowEdited { arguments }
+    };
+    let setup = setup(vec![calls(&["quick", "quick"]), says("Bye.")]);
+    let yes = Decision::Allow { rule: "user".to_owned() };
+    let policy = Policy { permission: Some(Permission::Ask), ..computing() };
+    let run = Setup { policy, decisions: vec![edited(json!("b")), yes], ..setup }.run().await;
+    let canisters = run.transcript.as_slice().iter();
+    let texts = canisters.clone().filter_map(|canister| match canister {
+        Canister::Result(result) => {
+            Some(result.content.iter().filter_map(Content::as_text).collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    let note = r#"[the user changed the arguments of this call: it was made with {"path":"b"}]"#;
+    assert_eq!(texts.collect::<Vec<_>>(), [vec![note, "done"], vec!["done"]]);
+    let asked = canisters.filter_map(|canister| match canister {
+        Canister::Invocation(invocation) => Some(invocation.arguments.object.len()),
+        _ => None,
+    });
+    assert_eq!(asked.collect::<Vec<_>>(), [0, 0], "as the model wrote them");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_turn_in_its_order() {
     let run = setup(vec![calls(&["slow", "quick"]), says("Bye.")]).run().await;
     assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0, unsandboxed: 0 });

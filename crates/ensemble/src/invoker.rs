@@ -1,6 +1,7 @@
 //! The port for tool authors: a struct, one method. Everything around it (schema, permission, timeout, bound, panic)
 //! is the pipeline's work, not theirs.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,8 +40,29 @@ pub struct Context {
 /// What a tool may say to its host while it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Word {
-    Progress { done: f64, total: Option<f64>, message: Option<String> },
-    Log { message: String },
+    Progress {
+        done: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        message: String,
+    },
+    /// A line that a program has written by now: for people to see while it runs, and for nobody else. Its answer is
+    /// what it says to the model.
+    Output {
+        line: String,
+    },
+}
+
+impl Word {
+    fn text_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Progress { message, .. } => message.as_mut(),
+            Self::Log { message } => Some(message),
+            Self::Output { line } => Some(line),
+        }
+    }
 }
 
 /// The way to the host. Words are dropped when nobody listens or too many wait: a tool never blocks on talking.
@@ -49,6 +71,17 @@ pub struct Host {
     words: Option<(usize, mpsc::Sender<(usize, Word)>)>,
     caller: usize,
     verbatim: bool,
+    clean: Option<Clean>,
+}
+
+/// Takes out of a line what nobody shall see.
+#[derive(Clone)]
+struct Clean(Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl fmt::Debug for Clean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clean")
+    }
 }
 
 impl Host {
@@ -77,8 +110,22 @@ impl Host {
         self.verbatim
     }
 
-    pub fn say(&self, word: Word) {
+    /// What is said passes `clean` on its way.
+    #[must_use]
+    pub fn cleaned(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self { clean: Some(Clean(Arc::new(clean))), ..self }
+    }
+
+    /// Does anybody listen?
+    pub fn is_heard(&self) -> bool {
+        self.words.is_some()
+    }
+
+    pub fn say(&self, mut word: Word) {
         if let Some((index, words)) = &self.words {
+            if let (Some(Clean(clean)), Some(text)) = (&self.clean, word.text_mut()) {
+                *text = clean(text);
+            }
             // A full channel drops the word: progress is not worth waiting for.
             let _ = words.try_send((*index, word));
         }

@@ -7,6 +7,7 @@
 //!
 //! What this crate refuses to know: models, providers, terminals, the environment, the clock (tools are handed one).
 
+mod aside;
 mod bounding;
 mod builtin;
 mod cached;
@@ -41,7 +42,7 @@ mod testing;
 
 pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public};
 pub use cached::{Cached, Results};
-pub use command::KILLED;
+pub use command::{KILLED, no_refuge};
 pub use confiner::{Confiner, Method};
 pub use declared::{DeclaredConnection, declared_definition, declared_ensemble};
 pub use definition::Definition;

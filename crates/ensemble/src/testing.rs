@@ -185,6 +185,16 @@ pub(crate) async fn connect(plan: &EnsemblePlan, surroundings: Surroundings) -> 
 
 /// Judges and runs `t.x`, as the loop does.
 pub(crate) async fn call(roster: &Roster, arguments: Value, cancel: &CancellationToken) -> InvocationResult {
+    call_heard(roster, arguments, cancel, Host::default()).await
+}
+
+/// The same, for somebody who listens.
+pub(crate) async fn call_heard(
+    roster: &Roster,
+    arguments: Value,
+    cancel: &CancellationToken,
+    host: Host,
+) -> InvocationResult {
     let turn = TurnId(1);
     let invocation = Invocation {
         turn,
@@ -197,7 +207,7 @@ pub(crate) async fn call(roster: &Roster, arguments: Value, cancel: &Cancellatio
     match roster.judge(&invocation) {
         Verdict::Allowed(approved) => {
             let turn = roster.turn(&approved, &Halt::below(cancel)).await.unwrap();
-            roster.invoke(&approved, turn, Host::default(), cancel).await
+            roster.invoke(&approved, turn, host, cancel).await
         }
         Verdict::Answered(denied) => denied.result,
         Verdict::Ask(pending) => panic!("{pending:?}"),

@@ -65,12 +65,26 @@ impl Draft {
         }
     }
 
-    /// Everything that may refer to variables.
+    /// Of one over stdio.
+    pub(crate) fn words(&self) -> &[Written] {
+        match &self.reach {
+            DraftReach::Stdio { command, .. } => command,
+            DraftReach::Http { .. } => &[],
+        }
+    }
+
+    /// Does it give its program a variable of this name?
+    pub(crate) fn defines(&self, variable: &str) -> bool {
+        match &self.reach {
+            DraftReach::Stdio { environment, .. } => environment.iter().any(|(name, _)| name == variable),
+            DraftReach::Http { .. } => false,
+        }
+    }
+
+    /// Everything but its words that may refer to variables.
     pub(crate) fn texts(&self) -> Vec<&Written> {
         let mut texts: Vec<&Written> = match &self.reach {
-            DraftReach::Stdio { command, environment, .. } => {
-                command.iter().chain(environment.iter().map(|(_, value)| value)).collect()
-            }
+            DraftReach::Stdio { environment, .. } => environment.iter().map(|(_, value)| value).collect(),
             DraftReach::Http { url, headers } => {
                 std::iter::once(url).chain(headers.iter().map(|(_, value)| value)).collect()
             }

@@ -6,12 +6,14 @@ use crate::draft::{Draft, DraftOauth, DraftReach, Named, Written};
 use crate::note::{Notes, quoted};
 use crate::secret::{is_search_path, is_secret, is_told, is_valued, scheme, shows};
 use crate::server::{Oauth, Reach, Server};
-use crate::text::{Inputs, Piece, Text, literal, refers, write};
+use crate::text::{Inputs, Piece, Text, filled, literal, refers, write};
 use crate::variables::Variables;
 use crate::{address, arguments};
 
 /// The longest limit that a descriptor can have.
 const MAX_LIMIT: Duration = Duration::from_secs(600);
+/// Bytes that are filled into the words of one command.
+const MAX_FILLED: usize = 64 * 1024;
 /// Bytes of a description.
 const MAX_DESCRIPTION: usize = 4 * 1024;
 
@@ -44,11 +46,14 @@ impl<'a> Finisher<'a> {
     pub(crate) fn server(&mut self) -> Option<Server> {
         let draft = self.draft;
         let reach = match &draft.reach {
-            DraftReach::Stdio { command, environment, cwd } => Reach::Stdio {
-                command: self.command(command),
-                environment: self.environment(environment),
-                cwd: cwd.as_deref().and_then(|cwd| self.cwd(cwd)),
-            },
+            DraftReach::Stdio { command, environment, cwd } => {
+                let given = self.given(environment);
+                Reach::Stdio {
+                    command: self.command(command, &given),
+                    environment: self.environment(given),
+                    cwd: cwd.as_deref().and_then(|cwd| self.cwd(cwd)),
+                }
+            }
             DraftReach::Http { url, headers } => {
                 Reach::Http { url: self.url(url), headers: self.headers(headers) }
             }
@@ -110,32 +115,40 @@ impl<'a> Finisher<'a> {
         format!("env:{name}")
     }
 
-    fn command(&mut self, words: &[Written]) -> Vec<String> {
-        let words = words.iter().map(|word| self.parse(word)).collect();
+    /// Some programs fill what they are given into their own words (`mcp-remote --header Authorization:${AUTH}`), and
+    /// converse would look for it in its own environment.
+    fn command(&mut self, words: &[Written], given: &[(String, Text)]) -> Vec<String> {
+        let mut room = MAX_FILLED;
+        let words = words.iter().map(|word| filled(self.parse(word), given, &mut room)).collect();
         let server = self.name.to_owned();
         let words = arguments::lifted(words, |name, value| self.lift(&format!("{server} {name}"), value));
         words.iter().map(|word| self.written(&format!("{server} argument"), word)).collect()
     }
 
-    fn environment(&mut self, entries: &Named) -> Vec<(String, String)> {
-        let mut environment = Vec::new();
+    /// What its program is given, without secrets.
+    fn given(&mut self, entries: &Named) -> Vec<(String, Text)> {
+        let mut given = Vec::new();
         for (name, written) in entries {
             let text = self.parse(written);
-            let text = if is_secret(name, &text) && !is_search_path(name, &literal(&text)) {
-                self.whole(name, &text)
-            } else {
-                text
-            };
+            let lifted = is_secret(name, &text) && !is_search_path(name, &literal(&text));
+            given.push((name.clone(), if lifted { self.whole(name, &text) } else { text }));
+        }
+        given
+    }
+
+    fn environment(&mut self, given: Vec<(String, Text)>) -> Vec<(String, String)> {
+        let mut environment = Vec::new();
+        for (name, text) in given {
             if literal(&text).contains('\0') {
-                self.note(format!("the variable {} holds a zero byte and is left out", quoted(name)));
+                self.note(format!("the variable {} holds a zero byte and is left out", quoted(&name)));
                 continue;
             }
-            let value = self.written(name, &text);
+            let value = self.written(&name, &text);
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '=' | ':')) {
-                self.note(format!("{} cannot be the name of a variable and is left out", quoted(name)));
+                self.note(format!("{} cannot be the name of a variable and is left out", quoted(&name)));
                 continue;
             }
-            environment.push((name.clone(), value));
+            environment.push((name, value));
         }
         environment
     }

@@ -137,15 +137,21 @@ fn told(server: &Server, notes: &mut Notes) {
     }
 }
 
-/// The variables that the file refers to.
+/// The variables that the file refers to and does not define.
 fn referred(drafts: &Drafts) -> BTreeSet<String> {
-    let pieces = |draft: &Draft| -> Vec<Piece> {
-        let parse = |written: &Written| match written {
+    let names = |draft: &Draft, written: &Written| -> Vec<String> {
+        let text = match written {
             Written::Theirs(text) => draft.dialect.parse(text, &drafts.inputs),
             Written::Ours(text) => text.clone(),
         };
-        draft.texts().into_iter().flat_map(parse).collect()
+        let name = |piece| if let Piece::Variable { name, .. } = piece { Some(name) } else { None };
+        text.into_iter().filter_map(name).collect()
     };
-    let name = |piece| if let Piece::Variable { name, .. } = piece { Some(name) } else { None };
-    drafts.list.iter().flat_map(pieces).filter_map(name).collect()
+    let of_draft = |draft: &Draft| -> Vec<String> {
+        let of_words = draft.words().iter().flat_map(|word| names(draft, word));
+        let mut all: Vec<String> = of_words.filter(|name| !draft.defines(name)).collect();
+        all.extend(draft.texts().into_iter().flat_map(|written| names(draft, written)));
+        all
+    };
+    drafts.list.iter().flat_map(of_draft).collect()
 }

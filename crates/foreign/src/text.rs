@@ -170,6 +170,45 @@ pub(crate) fn write(text: &Text) -> Option<String> {
     sound.then_some(written)
 }
 
+/// With what `given` says of a variable instead of a reference to it, as long as there is `room` in bytes: what is filled in
+/// over and over is soon larger than any file.
+pub(crate) fn filled(text: Text, given: &[(String, Text)], room: &mut usize) -> Text {
+    let mut whole = Text::new();
+    for piece in text {
+        let found = match &piece {
+            Piece::Variable { name, .. } => given.iter().find(|(known, _)| known == name),
+            Piece::Plain(_) | Piece::Strange => None,
+        };
+        // What cannot be written becomes a variable of that very name.
+        let found = found.map(|(_, value)| value).filter(|value| !value.contains(&Piece::Strange));
+        // `X = "${X}"` hands on the very variable that is referred to.
+        let found = found.filter(|value| !is_same(value, &piece));
+        let left = found.and_then(|value| room.checked_sub(literal(value).len()));
+        let pieces = match (found, left) {
+            (Some(value), Some(left)) => {
+                *room = left;
+                value.clone()
+            }
+            _ => vec![piece],
+        };
+        for piece in pieces {
+            match piece {
+                Piece::Plain(text) => plain(&mut whole, &text),
+                piece => whole.push(piece),
+            }
+        }
+    }
+    whole
+}
+
+fn is_same(value: &Text, reference: &Piece) -> bool {
+    let name = |piece: &Piece| match piece {
+        Piece::Variable { name, .. } => Some(name.clone()),
+        Piece::Plain(_) | Piece::Strange => None,
+    };
+    matches!(value.as_slice(), [one] if name(one).is_some() && name(one) == name(reference))
+}
+
 /// What is written down in it, references left out.
 pub(crate) fn literal(text: &Text) -> String {
     let plain = |piece: &Piece| match piece {

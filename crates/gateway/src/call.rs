@@ -62,8 +62,10 @@ impl Gateway {
         })?;
         counted.ended(ran.result.outcome);
         if ran.result.outcome == Outcome::NoSuchTool {
-            // It has gone, or its server has another one now.
-            return Err(ErrorData::invalid_params(words(&ran.result), None));
+            // It has gone, or its server has another one now: whoever runs this is told, and nothing is begun the next time.
+            self.refresh_now().await;
+            let why = self.shelf().why_held(&request.name, self.shared.backing.bare_names);
+            return Err(ErrorData::invalid_params(why.unwrap_or_else(|| words(&ran.result)), None));
         }
         let blobs = self.shared.backing.blobs.as_ref();
         Ok(content::result(&ran.result, ran.verbatim.as_deref(), name.promise.as_ref(), blobs))

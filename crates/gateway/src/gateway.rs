@@ -172,9 +172,17 @@ impl Gateway {
     /// Takes over what has changed upstream; not oftener than once a second.
     pub async fn refresh(&self) {
         let Ok(mut refreshed) = self.shared.refreshed.try_lock() else { return };
-        if refreshed.is_some_and(|last| last.elapsed() < REFRESH) {
-            return;
+        if refreshed.is_none_or(|last| last.elapsed() >= REFRESH) {
+            self.take_over(&mut refreshed).await;
         }
+    }
+
+    /// The same at once, for when a call has met a change: who only calls never asks what there is.
+    pub(crate) async fn refresh_now(&self) {
+        self.take_over(&mut *self.shared.refreshed.lock().await).await;
+    }
+
+    async fn take_over(&self, refreshed: &mut Option<Instant>) {
         let roster = &self.shared.backing.roster;
         let before = roster.offer();
         roster.refresh().await;

@@ -87,9 +87,10 @@ impl Shelf {
         self.names.get(name)
     }
 
-    /// Why a tool of this name is not served, if it is held back.
+    /// Why a tool of this name is not served, if it is held back. What is accepted is read once, as a gateway begins.
     pub(crate) fn why_held(&self, name: &str, bare: bool) -> Option<String> {
-        self.offer.held().find(|tool| served_as(tool, bare) == name)?.why_held(name)
+        let why = self.offer.held().find(|tool| served_as(tool, bare) == name)?.why_held(name)?;
+        Some(format!("{why}, and then restart this server"))
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Shown> {

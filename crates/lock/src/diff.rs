@@ -23,6 +23,9 @@ fn rank(key: &str) -> usize {
     FIRST.iter().position(|first| *first == key).unwrap_or(last)
 }
 
+/// Lists of a schema whose order says nothing.
+const SETS: [&str; 3] = ["enum", "required", "type"];
+
 struct Diff<'a> {
     old: &'a Value,
     new: &'a Value,
@@ -64,12 +67,33 @@ impl Diff<'_> {
         }
     }
 
-    /// What stands in both stays unsaid, wherever it stands. Where entries are no simple values, those at one place are
-    /// compared.
+    /// Where entries are no simple values, those at one place are compared.
     fn arrays(&mut self, path: &Path, old: &[Value], new: &[Value]) {
         if !old.iter().chain(new).all(is_simple) {
             return self.entries(path, old, new);
         }
+        match SETS.iter().any(|set| path.ends_with(set)) {
+            true => self.sets(path, old, new),
+            false => self.stretch(path, old, new, ""),
+        }
+    }
+
+    /// From the first difference to the last: in a command line it counts where a word stands.
+    fn stretch(&mut self, path: &Path, old: &[Value], new: &[Value], what: &str) {
+        let same = |(one, other): &(&Value, &Value)| canonical(one) == canonical(other);
+        let before = old.iter().zip(new).take_while(same).count();
+        let most = old.len().min(new.len()) - before;
+        let after = old.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
+        let between = |list: &[Value]| list.get(before..list.len() - after).unwrap_or_default().to_vec();
+        let (old, new) = (between(old), between(new));
+        if !(old.is_empty() && new.is_empty()) {
+            let (old, new) = (shown(&Value::Array(old)), shown(&Value::Array(new)));
+            self.say(path, format!("{}:{what} from entry {}: {old} → {new}", path.name(), before + 1));
+        }
+    }
+
+    /// What stands in both stays unsaid, wherever it stands.
+    fn sets(&mut self, path: &Path, old: &[Value], new: &[Value]) {
         let only = |some: &[Value], others: &[Value], sign: &str| -> Vec<String> {
             let mut count: HashMap<String, usize> = HashMap::new();
             others.iter().for_each(|other| *count.entry(canonical(other)).or_default() += 1);
@@ -84,11 +108,9 @@ impl Diff<'_> {
         };
         let mut changes = only(new, old, "+");
         changes.extend(only(old, new, "-"));
-        let in_order = old.iter().map(canonical).eq(new.iter().map(canonical));
-        match (changes.is_empty(), in_order) {
-            (false, _) => self.say(path, format!("{}: {}", path.name(), changes.join(", "))),
-            (true, false) => self.say(path, format!("{}: in another order", path.name())),
-            (true, true) => {}
+        match changes.is_empty() {
+            false => self.say(path, format!("{}: {}", path.name(), changes.join(", "))),
+            true => self.stretch(path, old, new, " in another order,"),
         }
     }
 

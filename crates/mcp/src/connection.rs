@@ -109,8 +109,9 @@ impl McpConnection {
         let (link, entries) = self.server.connect().await?;
         let listed = self.noted(entries);
         let (offered, skipped) = (listed.offered, skipped(&listed));
+        let idle = selection.idle(&listed.tools, &self.policies);
         let tools = self.tools(ensemble, &selection, listed);
-        let survey = survey(&link, offered, tools.len(), skipped, begun.elapsed());
+        let survey = Survey { kept: tools.len(), skipped, idle, ..survey(&link, offered, begun.elapsed()) };
         *self.survey.lock().unwrap_or_else(PoisonError::into_inner) = Some(survey);
         Ok(tools)
     }
@@ -145,7 +146,8 @@ impl McpConnection {
             .iter()
             .map(|(name, reason)| format!("tool `{name}` is left out: {reason}"))
             .collect();
-        warnings.extend(selection.idle(&listed.tools, &self.policies));
+        let idle = selection.idle(&listed.tools, &self.policies);
+        warnings.extend(idle.iter().filter(|one| !one.is_precaution()).map(ToString::to_string));
         self.warn(warnings);
         let kept = listed.tools.into_iter().filter(|tool| selection.keeps(&tool.name));
         kept.map(|declared| self.tool(ensemble, declared)).collect()
@@ -251,7 +253,8 @@ fn capabilities(declared: &ServerCapabilities) -> Vec<String> {
     names
 }
 
-fn survey(link: &Link, offered: usize, kept: usize, skipped: Vec<String>, took: Duration) -> Survey {
+/// Without what has become of its tools.
+fn survey(link: &Link, offered: usize, took: Duration) -> Survey {
     let info = link.info();
     let server = info.as_ref().and_then(|info| info.server_info.clone());
     let instructions = info.as_ref().and_then(|info| info.instructions.clone());
@@ -264,8 +267,9 @@ fn survey(link: &Link, offered: usize, kept: usize, skipped: Vec<String>, took: 
         capabilities: info.as_ref().map(|info| capabilities(&info.capabilities)).unwrap_or_default(),
         instructions_sha256: instructions.map(|text| Digest(Sha256::digest(text).into())),
         offered,
-        kept,
-        skipped,
+        kept: 0,
+        skipped: Vec::new(),
+        idle: Vec::new(),
         took,
     }
 }

@@ -65,5 +65,6 @@ pub use offers::OfferError;
 pub use pages::Offered;
 pub use prompts::{Prompt, PromptArgument, PromptMessage, Speaker};
 pub use resources::{Body, Part, Resource, Template};
+pub use selection::Idle;
 pub use surroundings::{Era, Eras, Lists, Surroundings, Warn};
 pub use survey::Survey;

@@ -31,13 +31,41 @@ impl Selection {
     }
 
     /// What the descriptor says and no tool of the server fits.
-    pub(crate) fn idle(&self, found: &[Declared], policies: &BTreeMap<InvokerName, Policy>) -> Vec<String> {
+    pub(crate) fn idle(&self, found: &[Declared], policies: &BTreeMap<InvokerName, Policy>) -> Vec<Idle> {
         let unmatched = |glob: &&GlobMatcher| !found.iter().any(|tool| glob.is_match(tool.name.as_str()));
-        let patterns = self.include.iter().filter(unmatched);
-        let patterns = patterns.map(|glob| format!("no tool matches `{}` of `include`", glob.glob()));
+        let text = |glob: &GlobMatcher| glob.glob().glob().to_owned();
+        let include = self.include.iter().filter(unmatched).map(|glob| Idle::Include(text(glob)));
+        let exclude = self.exclude.iter().filter(unmatched).map(|glob| Idle::Exclude(text(glob)));
         let absent = policies.keys().filter(|name| !found.iter().any(|tool| tool.name == **name));
-        let absent = absent.map(|name| format!("there is no tool for `[tools.{name}]`"));
-        patterns.chain(absent).collect()
+        include.chain(exclude).chain(absent.cloned().map(Idle::Tool)).collect()
+    }
+}
+
+/// What a descriptor says of its server's tools and does nothing, because the server has no such tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Idle {
+    /// A pattern of `include`.
+    Include(String),
+    /// A pattern of `exclude`.
+    Exclude(String),
+    /// `[tools.NAME]`.
+    Tool(InvokerName),
+}
+
+impl Idle {
+    /// A pattern that keeps out what may come one day: not worth a word in each run.
+    pub(crate) fn is_precaution(&self) -> bool {
+        matches!(self, Self::Exclude(pattern) if pattern.contains(['*', '?', '[', '{']))
+    }
+}
+
+impl std::fmt::Display for Idle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Include(pattern) => write!(f, "no tool matches `{pattern}` of `include`"),
+            Self::Exclude(pattern) => write!(f, "no tool matches `{pattern}` of `exclude`"),
+            Self::Tool(name) => write!(f, "there is no tool for `[tools.{name}]`"),
+        }
     }
 }
 
@@ -92,9 +120,16 @@ mod tests {
         };
         let policies =
             BTreeMap::from([(name("get_x"), Policy::default()), (name("gone"), Policy::default())]);
-        assert_eq!(
-            selection(&["get_*", "put_*"], &["nothing"]).idle(&[tool("get_x")], &policies),
-            ["no tool matches `put_*` of `include`", "there is no tool for `[tools.gone]`"]
-        );
+        let idle = selection(&["get_*", "put_*"], &["get_x", "nothing", "drop_*"])
+            .idle(&[tool("get_x")], &policies)
+            .into_iter();
+        let told: Vec<_> = idle.map(|one| (one.to_string(), one.is_precaution())).collect();
+        let wanted = [
+            ("no tool matches `put_*` of `include`", false),
+            ("no tool matches `nothing` of `exclude`", false),
+            ("no tool matches `drop_*` of `exclude`", true),
+            ("there is no tool for `[tools.gone]`", false),
+        ];
+        assert_eq!(told, wanted.map(|(text, precaution)| (text.to_owned(), precaution)));
     }
 }

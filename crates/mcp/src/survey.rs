@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use converse_canister::Digest;
 
-use crate::Era;
+use crate::{Era, Idle};
 
 /// What was found when a server was connected. Texts are the server's own: foreign, bounded, not cleaned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Survey {
     pub kept: usize,
     /// Why others did not: `name: reason`.
     pub skipped: Vec<String>,
+    /// What its descriptor says of tools that it does not have.
+    pub idle: Vec<Idle>,
     /// From starting or reaching it to its list of tools.
     pub took: Duration,
 }

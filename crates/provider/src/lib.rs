@@ -45,6 +45,7 @@ mod schema;
 mod seal;
 mod sse;
 mod text_calls;
+mod thoughts;
 mod wire_ids;
 
 pub use catalog::{Known, known, known_models};
@@ -62,6 +63,7 @@ pub use processor::{Decoder, Delta, Processor, Reply, ReplyOrigin};
 pub use prompt::{AnswerFormat, Controls, Effort, Prompt};
 pub use rows::{ProviderRow, row, row_for_bare_model, rows};
 pub use text_calls::{TextCall, text_calls};
+pub use thoughts::replays_reasoning;
 
 use prompted::Prompted;
 

@@ -8,6 +8,9 @@ pub enum SandboxError {
     /// The kernel lacks it, or who started us forbids it.
     #[error("{0}")]
     Lacking(&'static str),
+    /// Nobody knows what there is.
+    #[error("what this machine has of it cannot be tried: no thread can be started ({0})")]
+    Untried(std::io::Error),
     #[error("Landlock: {0}")]
     Landlock(String),
     #[error("seccomp: {0}")]

@@ -4,6 +4,7 @@ use std::thread;
 
 use rustix::thread::no_new_privs;
 
+use crate::error::SandboxError;
 use crate::{calls, files, privileges};
 
 /// The version of Landlock that `require` needs: the first that keeps files from being cut to nothing (Linux 6.2).
@@ -46,15 +47,20 @@ impl Survey {
     }
 }
 
-/// Tries it all, in a thread that ends: what is said to be there and does not work is not there.
-pub fn survey() -> Survey {
-    let tried = thread::Builder::new().name("survey".to_owned()).spawn(|| {
+/// Tries it all, in a thread that ends: what is said to be there and does not work is not there. An error: no thread is
+/// to be had, and nothing is known.
+pub fn survey() -> Result<Survey, SandboxError> {
+    survey_by(thread::Builder::new().name("survey".to_owned()))
+}
+
+fn survey_by(thread: thread::Builder) -> Result<Survey, SandboxError> {
+    let tried = thread.spawn(|| {
         let renounced = privileges::renounce().is_ok();
         let landlock = files::shut_all().unwrap_or(0);
         let seccomp = calls::refuse(false).is_ok();
         Survey { landlock, seccomp, no_new_privs: renounced && no_new_privs().unwrap_or(false) }
     });
-    tried.ok().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    Ok(tried.map_err(SandboxError::Untried)?.join().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -63,10 +69,17 @@ mod tests {
 
     #[test]
     fn looking_changes_nothing() {
-        let first = survey();
+        let first = survey().unwrap();
         assert!(!no_new_privs().unwrap(), "this thread is as free as it was");
         assert!(std::fs::read_dir("/").is_ok());
-        assert_eq!(survey(), first);
+        assert_eq!(survey().unwrap(), first);
+    }
+
+    #[test]
+    fn what_was_not_tried_is_not_missing() {
+        // A stack larger than the address space: no machine has such a thread.
+        let refused = survey_by(thread::Builder::new().stack_size(1 << 60)).unwrap_err();
+        assert!(refused.to_string().contains("no thread can be started"), "{refused}");
     }
 
     #[test]

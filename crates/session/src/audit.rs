@@ -160,7 +160,10 @@ impl AuditLog {
         match lock_within(self.lines.storage(), self.patience) {
             Ok(true) => Ok(()),
             Ok(false) => Err(AuditError::Busy { path: self.path.clone() }),
-            Err(source) => Err(failed(&self.path, source)),
+            Err(error) => {
+                let message = format!("it cannot be locked: {error}; keep it on a file system with locks");
+                Err(failed(&self.path, io::Error::new(error.kind(), message)))
+            }
         }
     }
 

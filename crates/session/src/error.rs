@@ -11,8 +11,8 @@ pub enum SessionError {
     #[error("`{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// Another process writes it.
-    #[error("session is in use by {}", holder.as_ref().map_or_else(|| "another process".to_owned(), Holder::to_string))]
-    InUse { holder: Option<Holder> },
+    #[error("session {session} is in use by {}", holder.as_ref().map_or_else(|| "another process".to_owned(), Holder::to_string))]
+    InUse { session: String, holder: Option<Holder> },
     /// Without locks two writers would ruin it.
     #[error("`{}` cannot be locked, so it is not written: {source}; keep sessions on a file system with locks", path.display())]
     NoLocks { path: PathBuf, source: io::Error },

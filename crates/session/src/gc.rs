@@ -18,7 +18,7 @@ use crate::{FORMAT, SessionError, Store, Summary, index, journal};
 pub struct Clearing {
     /// Sessions that were not written to since.
     pub before: Option<Timestamp>,
-    /// Sessions beyond so many, the latest first.
+    /// Sessions beyond so many, the latest first; with `before`, of those only the ones that are old as well.
     pub keep: Option<usize>,
     /// Sessions that hold no message.
     pub empty: bool,
@@ -143,10 +143,14 @@ impl Clearing {
         if summary.problem.is_some() && !hollow {
             return None;
         }
-        if self.before.is_some_and(|before| summary.updated < before) {
-            return Some("old");
+        // Where both are asked for, each of them keeps.
+        let is_old = self.before.map(|before| summary.updated < before);
+        let is_beyond = self.keep.map(|keep| place >= keep);
+        match (is_old, is_beyond) {
+            (Some(true), None | Some(true)) => Some("old"),
+            (None, Some(true)) => Some("beyond those to keep"),
+            _ => None,
         }
-        self.keep.is_some_and(|keep| place >= keep).then_some("beyond those to keep")
     }
 }
 

@@ -42,7 +42,7 @@ impl Lock {
         let began = Instant::now();
         loop {
             let taken = Self::take_at_once(dir);
-            let Err(SessionError::InUse { holder }) = &taken else { return taken };
+            let Err(SessionError::InUse { holder, .. }) = &taken else { return taken };
             if began.elapsed() >= if holder.is_some() { SIGNED } else { UNSIGNED } {
                 return taken;
             }
@@ -69,7 +69,10 @@ impl Lock {
                 lock.clear().map_err(SessionError::io(&lock.path))?;
                 Ok(lock)
             }
-            Err(TryLockError::WouldBlock) => Err(SessionError::InUse { holder: read(&mut file) }),
+            Err(TryLockError::WouldBlock) => {
+                let session = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                Err(SessionError::InUse { session, holder: read(&mut file) })
+            }
             Err(TryLockError::Error(source)) => Err(SessionError::NoLocks { path, source }),
         }
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::tally::Tally;
 use crate::{
     Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, Totals, files,
-    metadata,
+    metadata, store,
 };
 
 /// A new session's id, a UUID of version 7 (RFC 9562): ids sort by their time. The caller brings clock and dice.
@@ -31,6 +31,8 @@ pub struct Session {
     pub metadata: Metadata,
     tally: Tally,
     dir: PathBuf,
+    /// Nobody would miss it.
+    fleeting: bool,
 }
 
 impl Session {
@@ -67,15 +69,25 @@ impl Session {
         // An earlier version named it as it was said.
         metadata.name = metadata.name.map(|name| clean.text(&name));
         let contents = Contents::new(dir);
-        let mut session = Self { id, journal, loaded, contents, metadata, tally, dir: dir.to_owned() };
+        let dir = dir.to_owned();
+        let mut session = Self { id, journal, loaded, contents, metadata, tally, dir, fleeting: false };
         session.name();
         session
+    }
+
+    /// When it is dropped before anything was said in it, it goes. For one that a run has just begun: what keeps that from
+    /// its first word is told elsewhere, and a list of sessions is no place for it.
+    #[must_use]
+    pub fn fleeting(mut self) -> Self {
+        self.fleeting = true;
+        self
     }
 
     /// Appends an entry; `commit` of the journal makes it durable. Returns the number of its line.
     pub fn append(&mut self, body: Body, at: Timestamp) -> Result<u64, SessionError> {
         let entry = Entry { seq: self.journal.next_seq(), at, body };
         self.journal.write(&entry)?;
+        self.fleeting &= !matches!(entry.body, Body::Canister { .. });
         self.tally.count(&entry);
         self.name();
         Ok(entry.seq)
@@ -105,6 +117,10 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // What cannot be removed is an empty session, as a kill leaves one too.
+        if self.fleeting && store::vanish(&self.dir).is_ok() {
+            return;
+        }
         if self.tally.moved() {
             // Best effort: the journal is what counts, and totals that are missing are counted again.
             let _ = self.save_metadata();

@@ -45,11 +45,12 @@ impl Store {
         Self { clean, ..self }
     }
 
-    /// Begins a session, durably. `program`: what writes it, e.g. `converse 0.1.0`.
+    /// Begins a session, durably, or leaves nothing of it. `program`: what writes it, e.g. `converse 0.1.0`.
     pub fn create(&self, id: Uuid, program: &str, now: Timestamp) -> Result<Session, SessionError> {
         let dir = self.path(id);
         self.make(&dir)?;
-        Session::create(&dir, id, Header::new(program, now), &self.clean)
+        let created = Session::create(&dir, id, Header::new(program, now), &self.clean);
+        created.inspect_err(|_| drop(remove(&dir)))
     }
 
     /// Makes a session that is there with everything in it, or not at all: it gets its name last.
@@ -93,11 +94,10 @@ impl Store {
     }
 
     fn make(&self, dir: &Path) -> Result<(), SessionError> {
-        files::private_dir(&self.dir)
-            .and_then(|()| files::new_dir(dir))
-            .and_then(|()| files::private_dir(dir))
-            .and_then(|()| files::sync_dir(&self.dir))
-            .map_err(SessionError::io(dir))
+        let begun = files::private_dir(&self.dir).and_then(|()| files::new_dir(dir));
+        begun.map_err(SessionError::io(dir))?;
+        let made = files::private_dir(dir).and_then(|()| files::sync_dir(&self.dir));
+        made.inspect_err(|_| drop(fs::remove_dir(dir))).map_err(SessionError::io(dir))
     }
 
     /// Takes a session's lock, reads it, mends it, and is ready to go on.
@@ -225,11 +225,7 @@ impl Store {
 
     /// For who holds its lock.
     pub(crate) fn discard(&self, id: Uuid, _lock: &Lock) -> Result<(), SessionError> {
-        let dir = self.path(id);
-        let doomed = self.dir.join(format!("{DELETED}{id}"));
-        fs::rename(&dir, &doomed)
-            .and_then(|()| files::sync_dir(&self.dir))
-            .map_err(SessionError::io(&dir))?;
+        doom(&self.path(id))?;
         for entry in self.entries()? {
             if entry.file_name().to_string_lossy().starts_with(DELETED) {
                 remove(&entry.path())?;
@@ -269,6 +265,19 @@ impl Store {
         };
         read.and_then(Iterator::collect).map_err(SessionError::io(&self.dir))
     }
+}
+
+/// At once it is no session any more; where its directory is now. What is left of that, the next one who deletes takes.
+fn doom(dir: &Path) -> Result<PathBuf, SessionError> {
+    let (all, id) = (dir.parent().unwrap_or(dir), dir.file_name().unwrap_or_default());
+    let doomed = all.join(format!("{DELETED}{}", id.to_string_lossy()));
+    let renamed = fs::rename(dir, &doomed).and_then(|()| files::sync_dir(all));
+    renamed.map(|()| doomed).map_err(SessionError::io(dir))
+}
+
+/// A session that nothing was said in, for who holds its lock.
+pub(crate) fn vanish(dir: &Path) -> Result<(), SessionError> {
+    remove(&doom(dir)?)
 }
 
 /// Anything that is not named as we would name it is none of ours.

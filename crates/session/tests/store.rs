@@ -164,7 +164,8 @@ fn a_second_writer_is_told_who_the_first_is() {
     let (_dir, store) = store();
     let first = store.create(id(1), "p", now()).unwrap();
     let error = store.open(id(1), now()).unwrap_err();
-    let said = format!("session is in use by pid {} since 2026-11-20T10:11:12Z", std::process::id());
+    let said =
+        format!("session {} is in use by pid {} since 2026-11-20T10:11:12Z", id(1), std::process::id());
     assert_eq!(error.to_string(), said);
     assert!(matches!(store.delete(id(1)), Err(SessionError::InUse { .. })));
     assert!(matches!(store.describe(id(1), |_| ()), Err(SessionError::InUse { .. })));
@@ -175,7 +176,8 @@ fn a_second_writer_is_told_who_the_first_is() {
     assert!(lock.try_lock().is_err());
     drop(second);
     lock.try_lock().unwrap();
-    assert_eq!(store.open(id(1), now()).unwrap_err().to_string(), "session is in use by another process");
+    let said = format!("session {} is in use by another process", id(1));
+    assert_eq!(store.open(id(1), now()).unwrap_err().to_string(), said);
 }
 
 /// Killed with the lock, it left its name in the file.
@@ -186,7 +188,7 @@ fn nobody_is_told_of_a_holder_who_is_gone() {
     fs::write(dir.join("lock"), "4194305 2026-11-20T10:11:12Z\n").unwrap();
     let meanwhile = |_: &mut Metadata| {
         let error = store.open(id(1), now()).unwrap_err().to_string();
-        assert_eq!(error, "session is in use by another process");
+        assert_eq!(error, format!("session {} is in use by another process", id(1)));
     };
     store.describe(id(1), meanwhile).unwrap();
     assert_eq!(fs::read(dir.join("lock")).unwrap(), b"");
@@ -291,6 +293,24 @@ fn a_session_is_found_by_id_name_or_beginning() {
     }
     assert!(matches!(store.open(id(9), now()), Err(SessionError::NotFound(_))));
     assert!(matches!(store.create(id(1), "p", now()), Err(SessionError::Io { .. })));
+}
+
+#[test]
+fn one_that_nobody_would_miss_goes_unless_something_was_said() {
+    let (dir, store) = store();
+    let silent = store.create(id(1), "p", now()).unwrap().fleeting();
+    assert_eq!(store.all().unwrap(), [id(1)]);
+    drop(silent);
+    let mut noted = store.create(id(2), "p", now()).unwrap().fleeting();
+    noted.append(Body::Note { text: "a replay".into() }, now()).unwrap();
+    noted.metadata.model = Some("m".into());
+    noted.save_metadata().unwrap();
+    drop(noted);
+    assert_eq!(files(&dir.path().join("data/sessions")).len(), 0);
+    let mut spoken = store.create(id(3), "p", now()).unwrap().fleeting();
+    say(&mut spoken, "hello");
+    drop(spoken);
+    assert_eq!(store.all().unwrap(), [id(3)]);
 }
 
 #[test]

@@ -20,14 +20,15 @@ pub struct Journal<'f> {
     folding: &'f mut Folding,
     /// What was taken over from another session is behind us.
     own: bool,
-    /// When the last line was written that is no part of a reply.
-    before: Option<Timestamp>,
+    /// When the work on the next reply began: with what a model answers, or with what it came to before. `None` where
+    /// nothing waits for a reply, and a person may have been away since.
+    since: Option<Timestamp>,
     reply: Reply,
     open: HashMap<InvocationId, Open>,
     /// What the user said and nobody answered yet, where only some models count.
     unanswered: u64,
     /// A reply without words: it broke off, or is a summary if that stands on the next line.
-    bare: Option<String>,
+    bare: Option<Bare>,
     days: BTreeSet<Date>,
     counted: bool,
 }
@@ -38,6 +39,12 @@ struct Reply {
     began: bool,
     calls: Vec<(InvocationId, String)>,
     stop: Option<Stop>,
+}
+
+#[derive(Debug)]
+struct Bare {
+    model: String,
+    took: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -52,7 +59,7 @@ impl<'f> Journal<'f> {
         Self {
             folding,
             own: false,
-            before: None,
+            since: None,
             reply: Reply::default(),
             open: HashMap::new(),
             unanswered: 0,
@@ -71,7 +78,7 @@ impl<'f> Journal<'f> {
         let Entry { at, body, .. } = entry;
         // A summary stands on the next line; nothing else comes of a reply without words.
         let bare = self.bare.take().filter(|_| !matches!(body, Body::Condensed { .. }));
-        bare.into_iter().for_each(|model| self.folding.model(&model).broken += 1);
+        self.broke_off(bare);
         match body {
             Body::Canister { canister } => self.said(at, canister),
             Body::Started { id } => {
@@ -82,19 +89,29 @@ impl<'f> Journal<'f> {
             Body::Used { usage, cost, model, provider } => {
                 self.used(at, &usage, cost, &full(provider.as_deref(), &model));
             }
+            // In the midst of a turn the next reply follows; one that a person asks for ends there.
+            Body::Condensed { .. } => self.since = self.since.map(|_| at),
             _ => {}
-        }
-        if !self.reply.began {
-            self.before = Some(at);
         }
     }
 
     /// There are no more lines.
     pub fn end(mut self) {
-        self.bare.take().into_iter().for_each(|model| self.folding.model(&model).broken += 1);
+        let bare = self.bare.take();
+        self.broke_off(bare);
+    }
+
+    fn broke_off(&mut self, bare: Option<Bare>) {
+        let Some(Bare { model, took }) = bare else { return };
+        let of = self.folding.model(&model);
+        of.broken += 1;
+        took.into_iter().for_each(|took| of.time.add(took));
     }
 
     fn said(&mut self, at: Timestamp, canister: Canister) {
+        if matches!(canister, Canister::User(_) | Canister::Document(_) | Canister::Result(_)) {
+            self.since = Some(at);
+        }
         match canister {
             Canister::User(_) => {
                 self.reply = Reply::default();
@@ -126,6 +143,9 @@ impl<'f> Journal<'f> {
     fn used(&mut self, at: Timestamp, usage: &Usage, cost: Option<Cost>, model: &str) {
         let stop = self.reply.stop.take();
         let began = self.reply.began;
+        let took = self.since.and_then(|since| milliseconds(since, at));
+        let goes_on = !began || stop == Some(Stop::Paused);
+        self.since = self.since.filter(|_| goes_on).map(|_| at);
         self.asked(Some(model));
         if !self.folding.wants_model(Some(model)) {
             return;
@@ -139,7 +159,6 @@ impl<'f> Journal<'f> {
         }
         let tokens = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
         self.folding.share(date, model, tokens, cost.unwrap_or_default());
-        let took = self.before.and_then(|before| milliseconds(before, at));
         let of = self.folding.model(model);
         of.spent.add(usage, cost);
         match stop {
@@ -148,8 +167,12 @@ impl<'f> Journal<'f> {
             Some(Stop::Refused { .. }) => of.refused += 1,
             _ => {}
         }
-        took.into_iter().for_each(|took| of.time.add(took));
-        self.bare = (!began).then(|| model.to_owned());
+        if began {
+            took.into_iter().for_each(|took| of.time.add(took));
+        } else {
+            // Between two turns nobody knows when a summary was asked for.
+            self.bare = Some(Bare { model: model.to_owned(), took });
+        }
     }
 
     /// The reply is whole: what it asked for waits for an answer.

@@ -40,6 +40,47 @@ fn program_without_guardian_body() {
     live(&Guardian::new("/not/there".into(), Vec::new()));
 }
 
+/// The same, but ends its children and sweeps, and writes that down, before it stays.
+#[test]
+#[ignore = "the body of a program that dies, which the tests start"]
+fn program_that_sweeps_body() {
+    let guardian = guardian();
+    let mut lines = stdin().lock().lines().map(Result::unwrap);
+    let directory = PathBuf::from(lines.next().unwrap());
+    let text = lines.next().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut child = script(&text, &directory).start(&guardian).unwrap();
+        child.wait().await.unwrap();
+        child.end(SOON).await;
+        guardian.sweep();
+        fs::write(directory.join("swept"), "1\n").unwrap();
+        tokio::time::sleep(DEADLINE).await;
+    });
+}
+
+/// Ends in good order twice, with a child and without, and writes down how many children it has then, dead or alive.
+#[test]
+#[ignore = "the body of a program, which the tests start"]
+fn program_that_buries_body() {
+    let mut lines = stdin().lock().lines().map(Result::unwrap);
+    let directory = PathBuf::from(lines.next().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut left = Vec::new();
+    for _ in 0..2 {
+        let guardian = guardian();
+        runtime.block_on(async {
+            let mut child = script("exit 0", &directory).start(&guardian).unwrap();
+            child.wait().await.unwrap();
+            child.end(SOON).await;
+        });
+        assert!(!children(std::process::id()).is_empty(), "the guardian");
+        drop(guardian);
+        left.extend(children(std::process::id()));
+    }
+    fs::write(directory.join("left"), format!("{}\n", left.len())).unwrap();
+}
+
 fn live(guardian: &Guardian) {
     let mut lines = stdin().lock().lines().map(Result::unwrap);
     let directory = PathBuf::from(lines.next().unwrap());
@@ -193,6 +234,64 @@ fn a_guardian_that_was_killed_is_replaced() {
     assert_ne!(program.guardian(), first);
     // The new one knows of the child that is older than itself.
     program.dies(&["idle", "launcher", "launched"]);
+}
+
+/// Becomes the program, but first starts what is of nobody's business there: in a session of its own, and with more to
+/// come; and in a group of its own as jobs of a shell are.
+const BEFORE: &str = "cd \"$1\"; shift
+    setsid sh -c 'echo $$ > before; while ! [ -s tidings ]; do sleep 0.01; done
+        (sh -c \"echo \\$\\$ > begotten; exec sleep 1000\" &); exec sleep 1000' > theirs 2>&1 &
+    perl -e 'setpgrp(0, 0); exec @ARGV' sleep 1000 > theirs 2>&1 & echo $! > job
+    while ! [ -s before ]; do sleep 0.01; done
+    exec \"$@\"";
+
+fn after_others(body_name: &str, text: &str) -> (Program, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", BEFORE, "sh"]).arg(directory.path()).arg(this_program());
+    (Program::start(&mut command, body_name, &[text]), directory)
+}
+
+/// Ended when dropped, so that a test that fails leaves nobody.
+struct Others(Vec<i32>);
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        for id in self.0.iter().filter_map(|id| Pid::from_raw(*id)) {
+            let _ = kill_process(id, Signal::KILL);
+        }
+    }
+}
+
+#[test]
+fn who_was_there_before_us_is_left_alone() {
+    for body_name in ["program_that_sweeps_body", "program_body"] {
+        let (program, theirs) = after_others(body_name, DOUBLE);
+        let directory = program.directory.path().to_owned();
+        let before = ["before", "job"].map(|name| number_in(&theirs.path().join(name)));
+        let mut others = Others(before.to_vec());
+        let orphan = program.number("orphan");
+        // Their child is born while we have one.
+        fs::write(theirs.path().join("tidings"), "1\n").unwrap();
+        others.0.push(number_in(&theirs.path().join("begotten")));
+        if body_name == "program_body" {
+            let guardian = program.guardian();
+            let before = reads(guardian);
+            until("the guardian looked around", DEADLINE, || reads(guardian) > before + 40);
+            program.dies(&["orphan"]);
+            until("the guardian is gone", SOON, || !lives(guardian));
+        } else {
+            number_in(&directory.join("swept"));
+            assert!(!lives(orphan), "{body_name}");
+        }
+        assert!(others.0.iter().all(|id| lives(*id)), "{body_name}: {:?}", others.0);
+    }
+}
+
+#[test]
+fn a_guardian_that_is_not_needed_any_more_is_buried() {
+    let program = Program::start(&mut Command::new(this_program()), "program_that_buries_body", &[]);
+    assert_eq!(program.number("left"), 0);
 }
 
 /// A set of signals of a process, as the kernel shows it.

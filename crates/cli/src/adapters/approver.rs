@@ -21,6 +21,7 @@ use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::render::output::write_stderr;
@@ -117,7 +118,9 @@ impl TerminalApprover {
                 None => text = choices.reminder(),
                 Some(Answer::View) => text = self.question(now, &mut choices, Much::All),
                 Some(Answer::No(comment)) => return deny(comment),
-                Some(Answer::Yes) => return edited.map_or_else(allow, with_edited),
+                Some(Answer::Yes) => {
+                    return edited.map_or_else(allow, |edited| with_edited(edited, asked.pending));
+                }
                 Some(Answer::Further(Reach::Pattern)) => match self.patterned(asked.pending).await {
                     Some(varying) => return self.further(asked.pending, Reach::Pattern, varying),
                     None => text = self.question(asked, &mut choices, Much::First),
@@ -129,6 +132,9 @@ impl TerminalApprover {
                 Some(Answer::Edit) => {
                     edits += 1;
                     match self.edited(now.pending).await {
+                        Ok(other) if other.arguments() == now.pending.arguments() => {
+                            text = self.question(now, &mut choices, Much::First);
+                        }
                         Ok(other) => {
                             // A yes to what the person wrote is for this once.
                             choices.offered = Offered::default();
@@ -188,9 +194,12 @@ fn deny(comment: Option<String>) -> Decision {
     Decision::Deny { rule: "user".to_owned(), comment }
 }
 
-/// The very arguments that were shown.
-fn with_edited(pending: Pending) -> Decision {
-    Decision::AllowEdited { arguments: pending.arguments().clone() }
+/// The very arguments that were shown; those that the model wrote are no others.
+fn with_edited(shown: Pending, asked: &Pending) -> Decision {
+    if shown.arguments() == asked.arguments() {
+        return allow();
+    }
+    Decision::AllowEdited { arguments: shown.arguments().clone() }
 }
 
 /// Asks a question to which nothing but a plain yes is a yes.
@@ -218,5 +227,13 @@ impl Approver for TerminalApprover {
 
     fn can_ask(&self) -> bool {
         self.can_ask
+    }
+
+    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let mut told = Value::Object(arguments.clone());
+        if let Some(memory) = &self.memory {
+            memory.redactor.clean_json(&mut told);
+        }
+        if let Value::Object(told) = told { told } else { Map::new() }
     }
 }

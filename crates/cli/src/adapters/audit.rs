@@ -190,6 +190,8 @@ impl AuditSink<'_> {
     }
 }
 
+const GONE: &str = "its writer has gone, or could not be started";
+
 fn failed(error: &AuditError) -> SinkError {
     SinkError::Audit(error.to_string())
 }

@@ -1,9 +1,11 @@
 //! Small files in the user's cache directory. All of them are hints that save time: they may be lost, and nothing here
 //! fails or is synced to the disk.
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
 
 /// `None`: without a home nothing is kept.
 #[derive(Debug, Clone)]
@@ -53,16 +55,36 @@ impl Cache {
 fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     private(dir)?;
     let temporary = dir.join(format!(".{name}-{}", std::process::id()));
-    fs::write(&temporary, bytes)
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&temporary, dir.join(name)))
         .inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
 /// What servers and tools have said is nobody else's business.
 fn private(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// Whatever the umask is: it takes nothing away that the world may not have.
+    #[test]
+    fn what_is_kept_is_for_nobody_else() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("one/two");
+        Cache(Some(dir.clone())).write("name", b"x");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(&dir), mode(&dir.join("name"))), (0o700, 0o600));
+    }
 }

@@ -54,6 +54,9 @@ impl Invocable for DiscreetTool {
         context: Context,
         arguments: &'a Arguments,
     ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+        let redactor = self.redactor.clone();
+        let host = context.host.clone().cleaned(move |line| redactor.clean_line(line));
+        let context = Context { host, ..context };
         let clean = |answer| match answer {
             Ok(answer) => Ok(self.clean(answer)),
             Err(error) => Err(self.clean_error(error)),

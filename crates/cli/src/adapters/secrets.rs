@@ -70,6 +70,13 @@ impl Redactor {
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
+    /// The same for a line by itself, which may be one of several of a key.
+    pub(crate) fn clean_line(&self, line: &str) -> String {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let lines = secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
+        lines.fold(line.to_owned(), |line, secret| secret.redact(&line))
+    }
+
     /// The one that is in a text, if there is one.
     pub(crate) fn found(&self, text: &str) -> Option<Secret> {
         let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -180,6 +187,18 @@ mod tests {
         let mut value = serde_json::json!({ "answer": ["it is pa\"ss\\word12", 1, null] });
         shared.clean_json(&mut value);
         assert_eq!(value, serde_json::json!({ "answer": ["it is [redacted]", 1, null] }));
+    }
+
+    #[test]
+    fn a_line_may_be_part_of_a_key() {
+        let redactor = Redactor::default();
+        redactor
+            .learn([Secret::new("sk-canary-123"), Secret::new("-----BEGIN KEY-----\nMIIcanary0123456\nx\n")]);
+        for (line, clean) in
+            [("it is sk-canary-123.", "it is [redacted]."), ("MIIcanary0123456", "[redacted]"), ("x", "x")]
+        {
+            assert_eq!(redactor.clean_line(line), clean);
+        }
     }
 
     #[test]

@@ -4,8 +4,12 @@
 //! only thread is stuck in a write to a pipe nobody reads) is left as well, when its time for that is over: whatever
 //! happens, it ends.
 //!
+//! What whoever started us has set to be ignored stays ignored (`nohup`, and a script's `&`, which is not to end of the
+//! Ctrl-C that is for what stands in front of it), but for SIGTERM, which always means us.
+//!
 //! The REPL goes on when a turn is broken off: see [`Attention`].
 
+use std::fs;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,7 +55,8 @@ impl Interrupt {
 
     /// The run must have ended by then, and some time to tidy up.
     pub(crate) fn watch_deadline(&self, deadline: Instant) {
-        std::thread::spawn(move || {
+        // Without a thread the run still ends at its deadline, unless it is stuck.
+        let _ = std::thread::Builder::new().spawn(move || {
             let left = deadline.saturating_duration_since(Instant::now());
             std::thread::sleep(left + TIDYING);
             leave(Kind::Limit.exit_code());
@@ -85,7 +90,7 @@ pub(crate) fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
 
 /// Signals on a thread of their own; when the hearer is done, so is the program, by the number that it gives back.
 fn hear(hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'static) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::new(Kind::Internal, "signals", error.to_string());
+    let failed = |error: std::io::Error| crate::denied("signals", &error);
     let runtime = crate::runtime()?;
     let entered = runtime.enter();
     let signals = Signals::new().map_err(failed)?;
@@ -104,23 +109,30 @@ pub(crate) fn at_leaving(last: impl FnOnce() + Send + 'static) {
 
 #[allow(clippy::disallowed_methods, reason = "there is nothing left to wait for")]
 fn leave(code: u8) -> ! {
-    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(last) = last {
-        // It may wait for a terminal that takes nothing, and nobody waits for it long.
-        let (done, ends) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            last();
-            let _ = done.send(());
-        });
-        let _ = ends.recv_timeout(LAST_WORDS);
+    // It may wait for a terminal that takes nothing, and nobody waits for it long.
+    let (done, ends) = std::sync::mpsc::channel();
+    let begun = std::thread::Builder::new().spawn(move || {
+        last_of_all();
+        let _ = done.send(());
+    });
+    match begun {
+        Ok(_) => drop(ends.recv_timeout(LAST_WORDS)),
+        Err(_) => last_of_all(),
     }
     std::process::exit(i32::from(code))
 }
 
+fn last_of_all() {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(last) = last {
+        last();
+    }
+}
+
 struct Signals {
-    hangup: Signal,
-    interrupt: Signal,
-    quit: Signal,
+    hangup: Option<Signal>,
+    interrupt: Option<Signal>,
+    quit: Option<Signal>,
     terminate: Signal,
     /// Heard by those who draw; by default it stops the program.
     stop: Option<Signal>,
@@ -128,10 +140,12 @@ struct Signals {
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
+        let ignored = ignored();
+        let unless_ignored = |kind| (!ignored.contains(kind)).then(|| signal(kind)).transpose();
         Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
+            hangup: unless_ignored(SignalKind::hangup())?,
+            interrupt: unless_ignored(SignalKind::interrupt())?,
+            quit: unless_ignored(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
             stop: None,
         })
@@ -141,13 +155,55 @@ impl Signals {
     async fn next(&mut self) -> u8 {
         loop {
             tokio::select! {
-                _ = self.hangup.recv() => return 1,
-                _ = self.interrupt.recv() => return 2,
-                _ = self.quit.recv() => return 3,
+                () = of(&mut self.hangup) => return 1,
+                () = of(&mut self.interrupt) => return 2,
+                () = of(&mut self.quit) => return 3,
                 _ = self.terminate.recv() => return 15,
-                () = stopping::next(&mut self.stop) => {}
+                () = of(&mut self.stop) => {}
             }
             stopping::stops().await;
         }
+    }
+}
+
+/// The next one; never where none is heard.
+async fn of(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Signals, as the kernel tells them: the lowest bit is number 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mask(u64);
+
+impl Mask {
+    fn contains(self, kind: SignalKind) -> bool {
+        let bit = u32::try_from(kind.as_raw_value() - 1).ok().and_then(|shift| 1u64.checked_shl(shift));
+        bit.is_some_and(|bit| self.0 & bit != 0)
+    }
+}
+
+/// What is ignored. None where there is no `/proc` to tell: then all are heard.
+fn ignored() -> Mask {
+    masked(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+fn masked(status: &str) -> Mask {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+    Mask(u64::from_str_radix(mask.trim(), 16).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read_off() {
+        let mask = masked("SigBlk:\t0000000000000007\nSigIgn:\t0000000000000005\nSigCgt:\tffffffff\n");
+        let kinds = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()];
+        assert_eq!(kinds.map(|kind| mask.contains(kind)), [true, false, true]);
+        assert_eq!(masked("Name:\tx\n"), Mask(0));
     }
 }

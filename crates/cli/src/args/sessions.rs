@@ -163,7 +163,7 @@ pub(crate) struct GcArgs {
     /// Sessions that were not used for so long, such as 90d, 12w or 48h
     #[arg(long, value_name = "TIME", value_parser = hours)]
     pub(crate) older_than: Option<u64>,
-    /// All sessions but the latest N
+    /// All sessions but the latest N; with --older-than, of these the old ones
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
     /// Sessions without any message

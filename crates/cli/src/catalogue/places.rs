@@ -1,7 +1,8 @@
 //! Findings and their places in the files that were read; some are made only after the reading.
 
 use converse_canister::InvokerName;
-use converse_config::{Diagnostic, EnsemblePlan, Finding, Span};
+use converse_config::{Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, Span, Spanned};
+use converse_mcp::Idle;
 
 use super::Catalogue;
 
@@ -48,15 +49,33 @@ impl Catalogue {
 
     /// Where this part of an invoker's arguments stands, or the invoker.
     pub(crate) fn place_in(&self, plan: &EnsemblePlan, invoker: &InvokerName, pointer: &str) -> Option<Span> {
-        let of_plan = |descriptor: &&converse_config::EnsembleDescriptor| {
-            let source = descriptor.source;
-            self.sources.scope(source) == plan.origin.scope && self.sources.path(source) == plan.origin.file
-        };
-        let mut invokers =
-            self.descriptors.iter().find(of_plan)?.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
+        let mut invokers = self.written(plan)?.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
         let found =
             invokers.find(|found| found.name.as_ref().is_some_and(|name| name.value == invoker.as_str()))?;
         let whole = found.arguments.as_ref().filter(|_| !pointer.is_empty());
         Some(whole.map_or(found.span, |arguments| arguments.place(pointer)))
+    }
+
+    /// Where it says this of the tools of its server.
+    pub(crate) fn place_of_idle(&self, plan: &EnsemblePlan, idle: &Idle) -> Option<Span> {
+        let tools = self.written(plan)?.tools.as_ref()?;
+        let pattern = |patterns: &[Spanned<String>], text: &str| {
+            patterns.iter().find(|pattern| pattern.value == text).map(|pattern| pattern.span)
+        };
+        match idle {
+            Idle::Include(text) => pattern(&tools.include, text),
+            Idle::Exclude(text) => pattern(&tools.exclude, text),
+            Idle::Tool(name) => {
+                let mut names = tools.tools.iter().map(|tool| &tool.name);
+                names.find(|written| written.value == name.as_str()).map(|written| written.span)
+            }
+        }
+    }
+
+    fn written(&self, plan: &EnsemblePlan) -> Option<&EnsembleDescriptor> {
+        self.descriptors.iter().find(|descriptor| {
+            let source = descriptor.source;
+            self.sources.scope(source) == plan.origin.scope && self.sources.path(source) == plan.origin.file
+        })
     }
 }

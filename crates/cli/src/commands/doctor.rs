@@ -38,7 +38,7 @@ pub(crate) fn run(args: &DoctorArgs, manners: &Manners, world: &World) -> Result
         ("settings", of_settings),
         ("model", model::look(world, files.as_ref().ok())),
         ("providers", providers::look(world, files.as_ref().ok(), args.offline)),
-        ("ensembles", ensembles.look(world)),
+        ("ensembles", ensembles.look()),
         ("sandbox", sandbox::look(world, files.as_ref().ok(), ensembles.need_a_sandbox())),
         ("programs", programs::look(world)),
     ]

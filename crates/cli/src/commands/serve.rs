@@ -91,13 +91,14 @@ impl Serving<'_> {
         manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         let served = self.served(&connected, Arc::clone(&audit), contents, way).await;
         // Beside each other: what nobody reads, and what cannot be written, keep no server from its orderly end.
-        let read = async {
-            if let Some(written) = written {
-                written.wait().await;
+        let carried = async {
+            match written {
+                Some(written) => written.wait().await,
+                None => Ok(()),
             }
         };
-        let (flushed, (), ()) = tokio::join!(audit.flush(), read, connected.disconnect(manners));
-        served.and(flushed.map_err(Failure::from))
+        let (flushed, carried, ()) = tokio::join!(audit.flush(), carried, connected.disconnect(manners));
+        served.and(carried).and(flushed.map_err(Failure::from))
     }
 
     async fn served(
@@ -183,5 +184,5 @@ impl Audit for Books {
 
 fn clashed(clash: &Clash) -> Failure {
     Failure::new(Kind::Configuration, "name-clash", clash.to_string())
-        .hint("leave out `--bare-names`, or one of them (`--ensemble NAME`, or `disable` in its descriptor)")
+        .hint("leave out `--bare-names`, or one of them (`--ensemble NAME`, `enabled = false` or `exclude` in its descriptor)")
 }

@@ -14,6 +14,8 @@ mod resume;
 mod search;
 mod show;
 
+pub(crate) use label::name as session_name;
+
 use converse_session::{SessionError, Store, Uuid};
 
 use crate::adapters::approver::says_yes;

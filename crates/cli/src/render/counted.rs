@@ -1,13 +1,36 @@
-//! How many there are of something, in words.
+//! Numbers for people: how many there are of something, in words.
 
-/// `1 tool`, `2 tools`: for nouns of ours, which all take an s.
+/// `1 tool`, `2 tools`: for nouns of ours, which all take an s but one.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    match (count, noun) {
+        (1, noun) => format!("1 {noun}"),
+        (count, "reply") => format!("{} replies", grouped(count as u64)),
+        (count, noun) => format!("{} {noun}s", grouped(count as u64)),
+    }
 }
 
 /// `1 tool is`, `2 tools are`.
 pub(crate) fn they_are(count: usize, noun: &str) -> String {
-    format!("{} {}", counted(count, noun), if count == 1 { "is" } else { "are" })
+    they(count, noun, ["is", "are"])
+}
+
+/// `1 tool runs`, `2 tools run`: `does` is what one does, and what several do.
+pub(crate) fn they(count: usize, noun: &str, does: [&str; 2]) -> String {
+    let [one, several] = does;
+    format!("{} {}", counted(count, noun), if count == 1 { one } else { several })
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -21,8 +44,18 @@ mod tests {
             (1, "1 tool", "1 tool is"),
             (2, "2 tools", "2 tools are"),
             (21, "21 tools", "21 tools are"),
+            (4321, "4,321 tools", "4,321 tools are"),
         ] {
             assert_eq!((counted(count, "tool").as_str(), they_are(count, "tool").as_str()), (words, are));
         }
+        assert_eq!(
+            [1, 2].map(|count| they(count, "reply", ["goes", "go"])),
+            ["1 reply goes", "2 replies go"]
+        );
+    }
+
+    #[test]
+    fn digits_stand_in_threes() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

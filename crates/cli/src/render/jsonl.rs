@@ -211,6 +211,8 @@ impl Sink for JsonlRenderer {
                     Word::Log { message } => {
                         Record::InvocationProgress { id, done: None, total: None, message: Some(message) }
                     }
+                    // For people who look on; the result has what counts of it.
+                    Word::Output { .. } => return Ok(()),
                 })
             }
             Event::Warned(message) | Event::Noted(message) => self.write(Record::Warning { message }),

@@ -23,7 +23,7 @@ pub(crate) mod transcript;
 
 use std::sync::{Mutex, MutexGuard};
 
-use converse_canister::{Content, InvocationResult};
+use converse_canister::{Content, InvocationResult, Outcome};
 use converse_config::Effects;
 use converse_engine::{Sink, SinkError};
 
@@ -60,6 +60,22 @@ pub(crate) fn in_words(effects: Effects) -> &'static str {
     }
 }
 
+/// A tool as people write it, of the name that models are shown: `ensemble.invoker` of `ensemble__invoker`.
+pub(crate) fn tool_name(shown: &str) -> String {
+    shown.replacen("__", ".", 1)
+}
+
+/// The word for how a call ended, and why, to stand behind it: a reason that says the word itself says it once.
+pub(crate) fn ended_for(outcome: Outcome, reason: &str) -> (String, String) {
+    let word = outcome.label().replace('_', " ");
+    let said = reason.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(&word));
+    match reason.get(word.len()..).filter(|_| said) {
+        Some(rest) if !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') => (word, rest.to_owned()),
+        _ if reason.is_empty() => (word, String::new()),
+        _ => (word + ":", format!(" {reason}")),
+    }
+}
+
 /// A result in words: texts as they are, the rest described.
 pub(crate) fn result_text(result: &InvocationResult) -> String {
     let pieces = result.content.iter().map(|content| match content {
@@ -71,4 +87,27 @@ pub(crate) fn result_text(result: &InvocationResult) -> String {
         Content::Resource { uri, .. } => format!("[{uri}]"),
     });
     pieces.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_call_ended_is_said_once() {
+        for (outcome, reason, told) in [
+            (Outcome::Refused, "refused by the user: not now", "refused by the user: not now"),
+            (Outcome::Refused, "refused: not allowed by the rule x", "refused: not allowed by the rule x"),
+            (Outcome::Invalid, "invalid arguments: no `path`", "invalid arguments: no `path`"),
+            (Outcome::Cancelled, "Cancelled before it began", "cancelled before it began"),
+            (Outcome::Invalid, "invalidated", "invalid: invalidated"),
+            (Outcome::Timeout, "no answer within 30 s", "timeout: no answer within 30 s"),
+            (Outcome::NoSuchTool, "there is no x", "no such tool: there is no x"),
+            (Outcome::Failed, "", "failed"),
+            (Outcome::Failed, "ошибка", "failed: ошибка"),
+        ] {
+            let (word, rest) = ended_for(outcome, reason);
+            assert_eq!(word + &rest, told);
+        }
+    }
 }

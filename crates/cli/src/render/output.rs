@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use converse_engine::SinkError;
 use serde_json::Value;
 
+use crate::patient::Patient;
 use crate::render::safe::is_unsafe;
 
-/// Writes and flushes: whoever reads a pipe sees each piece as it comes.
+/// Without a buffer: whoever reads a pipe sees each piece as it comes.
 pub(crate) fn write_stdout(text: &str) -> Result<(), SinkError> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(classify)
+    Patient(io::stdout().lock()).write_all(text.as_bytes()).map_err(classify)
 }
 
 /// One value over several lines, for lists and the like.
@@ -51,19 +51,20 @@ pub(crate) fn is_line_open() -> bool {
 /// Before something is drawn on stderr.
 pub(crate) fn end_line() {
     if LINE_IS_OPEN.swap(false, Ordering::Relaxed) {
-        let _ = io::stderr().lock().write_all(b"\n");
+        let _ = Patient(io::stderr().lock()).write_all(b"\n");
     }
 }
 
 /// What cannot be said on stderr is not said; there is nowhere left to say so.
 pub(crate) fn write_stderr(text: &str) {
     end_line();
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = Patient(io::stderr().lock()).write_all(text.as_bytes());
 }
 
-fn classify(error: io::Error) -> SinkError {
+/// Whoever has gone with a part unread resets a socket.
+pub(crate) fn classify(error: io::Error) -> SinkError {
     match error.kind() {
-        ErrorKind::BrokenPipe => SinkError::Closed,
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => SinkError::Closed,
         _ => SinkError::Output(error.to_string()),
     }
 }

@@ -20,9 +20,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::adapters::secrets::Redactor;
 use crate::render::output::{end_line, write_stderr};
-use crate::render::result_text;
 use crate::render::safe::safe_line;
 use crate::render::thoughts::Thoughts;
+use crate::render::{ended_for, result_text, tool_name};
 
 use house::Away;
 pub(crate) use house::House;
@@ -171,9 +171,9 @@ impl Progress {
         safe_line(&self.redactor.clean(text.trim()), most)
     }
 
-    /// `ensemble__invoker {arguments}`, short.
+    /// `ensemble.invoker {arguments}`, short.
     fn call(&self, invocation: &Invocation) -> String {
-        let tool = self.brief(&invocation.tool, 64);
+        let tool = self.brief(&tool_name(&invocation.tool), 64);
         format!("{tool} {}", self.brief(&invocation.arguments.raw, ARGUMENTS_SHOWN)).trim_end().to_owned()
     }
 
@@ -243,7 +243,9 @@ impl Progress {
         let Ok(state) = self.state.lock() else { return };
         let Some(bar) = state.running.get(id) else { return };
         let told = match word {
-            Word::Progress { message: Some(message), .. } | Word::Log { message } => self.brief(message, 60),
+            Word::Progress { message: Some(message), .. }
+            | Word::Log { message }
+            | Word::Output { line: message } => self.brief(message, 60),
             Word::Progress { done, total: Some(total), .. } if *total > 0.0 => {
                 format!("{:.0} %", done / total * 100.0)
             }
@@ -274,15 +276,14 @@ impl Progress {
 
     fn tell(&self, invocation: &Invocation, result: &InvocationResult, time: &str) {
         let brief = self.brief(&result_text(result), RESULT_SHOWN);
-        let (mark, colour, outcome) = match result.outcome {
-            Outcome::Success => ("✓", "32", String::new()),
-            outcome => ("✗", "31", format!("{}: ", outcome.label())),
+        let (mark, colour, told) = match result.outcome {
+            Outcome::Success => ("✓", "32", brief),
+            outcome => {
+                let (word, why) = ended_for(outcome, &brief);
+                ("✗", "31", word + &why)
+            }
         };
-        self.line(&format!(
-            "{} {} → {outcome}{brief}{time}",
-            self.painted(mark, colour),
-            self.call(invocation)
-        ));
+        self.line(&format!("{} {} → {told}{time}", self.painted(mark, colour), self.call(invocation)));
     }
 }
 

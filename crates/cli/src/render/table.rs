@@ -20,8 +20,8 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     within(rows, size.map_or(0, |size| usize::from(size.ws_col)))
 }
 
-/// `columns` of the terminal; 0: no limit.
-fn within(rows: &[Vec<String>], columns: usize) -> String {
+/// `columns`: what there is room for; 0: no limit.
+pub(crate) fn within(rows: &[Vec<String>], columns: usize) -> String {
     let limit = |row: &[String], column: usize| match columns {
         0 => usize::MAX,
         _ if column + 1 == row.len() => MOST_LAST,

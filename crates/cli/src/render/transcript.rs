@@ -1,5 +1,6 @@
 //! A kept conversation, to be read: at the terminal, as Markdown, as one page of HTML.
 
+mod edits;
 mod fences;
 mod html;
 mod markdown;
@@ -11,6 +12,8 @@ use std::collections::HashMap;
 use converse_canister::{Canister, Content, InvocationId, InvocationResult, Outcome};
 use converse_session::Document;
 use jiff::Timestamp;
+
+use crate::render::counted::{counted, grouped};
 
 pub(crate) use html::html;
 pub(crate) use markdown::markdown;
@@ -39,9 +42,11 @@ fn title(document: &Document) -> String {
 fn facts(document: &Document) -> Vec<String> {
     let mut facts = Vec::new();
     facts.extend(document.model.clone());
-    facts.push(format!("{} messages", thousands(document.canisters.len() as u64)));
-    let last = document.canisters.last().map_or(document.created, |kept| kept.at);
-    let (from, to) = (minute(document.created), minute(last));
+    facts.push(counted(document.canisters.len(), "message"));
+    let times = || document.canisters.iter().map(|kept| kept.at);
+    // A fork was made after what is in it was said.
+    let from = minute(times().min().map_or(document.created, |first| first.min(document.created)));
+    let to = minute(times().max().unwrap_or(document.created));
     // The day is said once if it is the same.
     let to = match to.split_once(' ') {
         Some((day, time)) if from.starts_with(day) => time.to_owned(),
@@ -51,22 +56,12 @@ fn facts(document: &Document) -> Vec<String> {
     let usage = document.usage;
     if usage.input.is_some() || usage.output.is_some() {
         let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
-        facts.push(format!("{} tokens in, {} out", thousands(input), thousands(output)));
+        facts.push(format!("{} tokens in, {} out", grouped(input), grouped(output)));
     }
     if document.cost.0 > 0 {
         facts.push(dollars(document.cost.0));
     }
     facts
-}
-
-/// `1234567` as `1,234,567`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let grouped = digits.chars().rev().enumerate().flat_map(|(place, digit)| {
-        let comma = (place > 0 && place % 3 == 0).then_some(',');
-        comma.into_iter().chain([digit])
-    });
-    grouped.collect::<String>().chars().rev().collect()
 }
 
 /// Of millionths: to the cent, and of small amounts to the first digits that count.
@@ -102,15 +97,55 @@ fn ended(outcome: Outcome) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
+    use converse_canister::User;
+    use converse_session::Kept;
+
     use super::*;
+
+    fn at(time: &str) -> Timestamp {
+        format!("2026-11-22T{time}:00Z").parse().unwrap()
+    }
+
+    /// What was said at 13:30, a minute each.
+    pub(super) fn of(canisters: Vec<Canister>) -> Document {
+        let kept = |(canister, minute)| Kept { at: at(&format!("13:{minute}")), canister };
+        Document {
+            program: "converse".into(),
+            session: "0197f1a0".into(),
+            created: at("13:30"),
+            name: None,
+            tags: vec![],
+            model: None,
+            usage: Default::default(),
+            cost: Default::default(),
+            condensed: None,
+            canisters: canisters.into_iter().zip(30..).map(kept).collect(),
+            decisions: vec![],
+            contents: Default::default(),
+        }
+    }
 
     #[test]
     fn numbers_are_readable() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(thousands(number), text);
-        }
         for (cost, text) in [(12, "$0.000012"), (12_345, "$0.0123"), (1_234_567, "$1.23")] {
             assert_eq!(dollars(cost), text);
+        }
+    }
+
+    #[test]
+    fn times_run_forward() {
+        let said = || Canister::User(User::text("x"));
+        for (count, created, told) in [
+            (0, "13:30", "0 messages · 2026-11-22 13:30 UTC"),
+            (1, "13:30", "1 message · 2026-11-22 13:30 UTC"),
+            (2, "13:29", "2 messages · 2026-11-22 13:29 – 13:31 UTC"),
+            // A fork is made after what it took over.
+            (1, "13:46", "1 message · 2026-11-22 13:30 UTC"),
+            (3, "13:46", "3 messages · 2026-11-22 13:30 – 13:32 UTC"),
+        ] {
+            let canisters = (0..count).map(|_| said()).collect();
+            let document = Document { created: at(created), ..of(canisters) };
+            assert_eq!(facts(&document).join(" · "), told);
         }
     }
 }

@@ -134,7 +134,7 @@ impl<'a> Beginning<'a> {
             Some(text) => store.resolve(text)?,
             None => store.latest()?,
         };
-        sessions::open(id, self.manners, self.world).map(Some)
+        sessions::open(id, self.manners, self.world).map(Some).map_err(Failure::or_anew)
     }
 
     async fn sitting(&self, begun: Begun) -> Result<Sitting<'a>, Failure> {
@@ -157,7 +157,8 @@ impl<'a> Beginning<'a> {
         at_stopping(Arc::downgrade(&stage) as Weak<dyn House>);
         let connected = stage.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
-        let editor = match self.editor(&stage, &known, files.vi.unwrap_or(false), is_kept) {
+        let editor = match self.editor(attention.clone(), &stage, &known, files.vi.unwrap_or(false), is_kept)
+        {
             Ok(editor) => editor,
             Err(failure) => {
                 connected.disconnect(manners).await;
@@ -204,6 +205,7 @@ impl<'a> Beginning<'a> {
     /// What is not to be kept is remembered while the program runs.
     fn editor(
         &self,
+        attention: Attention,
         stage: &Stage,
         known: &Arc<Mutex<Known>>,
         vi: bool,
@@ -221,6 +223,7 @@ impl<'a> Beginning<'a> {
             withheld: is_of_a_key,
             scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
             can_stop: has_shell,
+            asks: Arc::new(move || attention.asks()),
             complete: Arc::new(Completing::new(Arc::clone(known))),
             safe,
             clean: Arc::new(move |text| redactor.clean(text)),

@@ -1,16 +1,18 @@
 //! What there is to be completed. All but prompts of servers is at hand; those are asked for while a line is typed.
 
+use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use converse_config::SettingsPlan;
 use converse_provider::known_models;
 use converse_session::Summary;
 use tokio::time::timeout;
 
 use super::completing::{KnownPrompt, Named};
 use super::sitting::Sitting;
-use crate::model::{self, UNDERSTUDY};
+use crate::model::{self, Reach, UNDERSTUDY};
 use crate::turn::sessions;
 use crate::world::World;
 
@@ -42,14 +44,7 @@ impl Sitting<'_> {
         let today = model::today();
         let usable =
             model::all(&self.files, self.world).into_iter().filter(|reach| reach.missing_key().is_none());
-        let models = usable.flat_map(|reach| {
-            let provider = reach.endpoint.provider.to_string();
-            let default = reach.default_model.clone().map(|name| format!("{provider}/{name}"));
-            let listed = known_models(&provider, &today).map(|one| format!("{provider}/{}", one.name));
-            let mut names: Vec<String> = listed.chain(default).collect();
-            names.dedup();
-            names
-        });
+        let models = usable.flat_map(|reach| models_of(&reach, &self.files, &today));
         let models = models.chain([UNDERSTUDY.to_owned()]).map(|id| Named::new(id, "")).collect();
         let ensembles = self.catalogue.plans.iter();
         let ensembles =
@@ -98,6 +93,17 @@ impl Sitting<'_> {
     }
 }
 
+/// Those of a provider that the program's table or the user's settings name, each once.
+fn models_of(reach: &Reach, files: &SettingsPlan, today: &str) -> Vec<String> {
+    let provider = &reach.endpoint.provider;
+    let listed = known_models(provider.as_str(), today).map(|one| one.name.to_owned());
+    let prefix = format!("{provider}/");
+    let own = files.models.keys().filter_map(|id| id.strip_prefix(&prefix)).map(str::to_owned);
+    let mut seen = HashSet::new();
+    let names = listed.chain(reach.default_model.clone()).chain(own);
+    names.filter(|name| seen.insert(name.clone())).map(|name| format!("{prefix}{name}")).collect()
+}
+
 fn last_sessions(world: &World) -> Vec<Named> {
     let listed = sessions::store(world).and_then(|store| store.list().ok()).unwrap_or_default();
     let named = |one: Summary| {
@@ -105,4 +111,41 @@ fn last_sessions(world: &World) -> Vec<Named> {
         Named::new(name, one.updated.strftime("%Y-%m-%d %H:%M").to_string())
     };
     listed.into_iter().filter(|one| one.canisters > 0).take(SESSIONS).map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use converse_canister::ProviderName;
+
+    use super::*;
+    use crate::world::Input;
+
+    #[test]
+    fn models_of_the_users_settings_are_completed_too() {
+        let world = World {
+            words: vec![],
+            env: BTreeMap::default(),
+            cwd: "/".into(),
+            stdin: Input::Terminal,
+            stdout_tty: true,
+            stderr_tty: true,
+        };
+        let mut files = SettingsPlan::default();
+        files.providers.insert(ProviderName::new("stub").unwrap(), Default::default());
+        for id in ["stub/m2", "stub/m1", "other/m3", "openai/gpt-mine", "openai/gpt-5"] {
+            files.models.insert(id.to_owned(), Default::default());
+        }
+        let all = model::all(&files, &world);
+        let of = |name: &str| {
+            let reach = all.iter().find(|reach| reach.endpoint.provider.as_str() == name).unwrap();
+            models_of(reach, &files, "2026-11-22")
+        };
+        assert_eq!(of("stub"), ["stub/m1", "stub/m2"]);
+        let openai = of("openai");
+        for id in ["openai/gpt-mine", "openai/gpt-5"] {
+            assert_eq!(openai.iter().filter(|one| *one == id).count(), 1, "{id} in {openai:?}");
+        }
+    }
 }

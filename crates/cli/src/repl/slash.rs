@@ -37,14 +37,14 @@ pub(crate) enum Slash {
     Undo(u32),
     Retry,
     Edit,
-    /// From after this message, counted from 1; none: from here.
+    /// Up to this message, counted from 1; none: all of them.
     Fork(Option<u32>),
     Save(Option<String>),
     /// Those that hold these words.
     Sessions(Option<String>),
     Attach(Vec<String>),
     Editor,
-    /// The answer so many turns back; 1 is the last one.
+    /// So many answers from the end; 1 is the last one.
     Copy(u32),
     Reasoning(Option<bool>),
     Clear,

@@ -10,6 +10,7 @@ mod calls;
 mod echo;
 mod frame;
 mod house;
+mod said;
 mod scene;
 mod spending;
 mod style;
@@ -32,7 +33,6 @@ use crate::failure::{Failure, Kind as FailureKind};
 use crate::manners::Manners;
 use crate::world::{Input, World};
 
-pub(crate) use call::Call;
 use echo::Unechoed;
 pub(crate) use echo::restore_terminal;
 use frame::Frame;
@@ -40,7 +40,6 @@ use scene::{Kind, Scene};
 use style::Style;
 pub(crate) use style::{answers, speaks_unicode};
 use surface::{Surface, Terminal};
-pub(super) use words::grouped;
 
 /// Thirty pictures a second are as many as anybody sees.
 const PICTURE: Duration = Duration::from_millis(33);
@@ -103,7 +102,7 @@ impl Stage {
         // Where nobody reads any more there is nobody to tell.
         let _ = self.show(&mut state);
         state.in_turn = false;
-        state.echo = None;
+        self.free_echo(&mut state);
     }
 
     /// Runs it, and what moves moves meanwhile. For everything that takes time, inside a turn or not.
@@ -185,24 +184,6 @@ impl Stage {
         self.reasoning.load(Ordering::Relaxed)
     }
 
-    /// The invocations of the last turn, in the order they were asked for.
-    pub(crate) fn calls(&self) -> Vec<Call> {
-        self.lock().scene.calls.all().to_vec()
-    }
-
-    /// One line for each of them.
-    pub(crate) fn calls_in_short(&self) -> Vec<Line> {
-        let (state, frame) = (self.lock(), self.frame());
-        state.scene.calls.all().iter().flat_map(|call| call.ended(&frame)).collect()
-    }
-
-    /// One of them in full, arguments and result.
-    pub(crate) fn call_in_full(&self, number: usize) -> Option<Vec<Line>> {
-        let (state, frame) = (self.lock(), self.frame());
-        let call = state.scene.calls.all().iter().find(|call| call.number == number);
-        call.map(|call| call.in_full(&frame))
-    }
-
     /// Lines one below the other, nothing that moves.
     pub(crate) fn is_plain(&self) -> bool {
         !self.style.rich
@@ -262,6 +243,15 @@ impl Stage {
     fn hold_echo(&self, state: &mut State) {
         if self.keyboard && self.style.rich && state.in_turn && state.echo.is_none() {
             state.echo = Unechoed::begin();
+            if state.echo.is_some() {
+                let _ = self.surface.write(echo::BRACKET_PASTES);
+            }
+        }
+    }
+
+    fn free_echo(&self, state: &mut State) {
+        if state.echo.take().is_some() {
+            let _ = self.surface.write(echo::PASTES_AS_KEYS);
         }
     }
 
@@ -284,11 +274,13 @@ impl Sink for Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let bytes = self.lock().scene.live.leave();
+        let mut state = self.lock();
+        let bytes = state.scene.live.leave();
         if !bytes.is_empty() {
             let _ = self.surface.write(&bytes);
             echo::note_cursor(false);
         }
+        self.free_echo(&mut state);
     }
 }
 

@@ -6,9 +6,8 @@ use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
 
-use crate::render::counted::counted;
+use crate::render::counted::{counted, grouped};
 use crate::render::json::dollars;
-use crate::repl::stage::grouped;
 
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<Sums>);
@@ -72,7 +71,11 @@ impl Tally {
             Cost(0) => String::new(),
             paid => format!(", {:.6} of them for tools", dollars(paid)),
         };
-        let rest = if unknown { "; some prices are not known" } else { "" };
+        let rest = match unknown {
+            true if cost.plus(paid) == Cost(0) => return "cost unknown".to_owned(),
+            true => "; some prices are not known",
+            false => "",
+        };
         format!("{:.6} USD{tools}{rest}", dollars(cost.plus(paid)))
     }
 
@@ -110,6 +113,7 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_said() {
         let tally = Tally::default();
+        assert_eq!(tally.cost(), "0.000000 USD", "nothing was asked");
         let used =
             |usage, cost| Event::Used { usage, cost, model: "m", provider: "p", cut: false, instead: None };
         let usage = |input, output| Usage { input: Some(input), output: Some(output), ..Usage::default() };
@@ -119,7 +123,10 @@ mod tests {
         assert_eq!(tally.cost(), "0.001500 USD; some prices are not known");
         assert!(tally.tokens().starts_with("15 tokens in, 3 out  (4 from a cache)\n"), "{}", tally.tokens());
         tally.clear();
+        tally.emit(&used(usage(1, 1), None)).unwrap();
+        assert_eq!(tally.cost(), "cost unknown", "and not nothing");
+        tally.clear();
         assert!(tally.tokens().starts_with("– tokens in, – out\n"), "{}", tally.tokens());
-        assert!(tally.tokens().ends_with("in this run: 2 model calls, 0 invocations"), "{}", tally.tokens());
+        assert!(tally.tokens().ends_with("in this run: 3 model calls, 0 invocations"), "{}", tally.tokens());
     }
 }

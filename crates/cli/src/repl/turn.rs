@@ -1,7 +1,8 @@
 //! One turn at the terminal: what is said, the answer, what became of it. The REPL goes on after all but a failed save.
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use converse_canister::Canister;
 use converse_engine::{Ending, EngineError, Ports, Sink, converse};
@@ -10,6 +11,7 @@ use futures_util::FutureExt as _;
 
 use super::ends_all;
 use super::sitting::Sitting;
+use super::stage::Stage;
 use crate::adapters::approver::{Memory, TerminalApprover};
 use crate::adapters::audit::AuditSink;
 use crate::adapters::sampler::Around;
@@ -23,6 +25,29 @@ use crate::world::World;
 
 /// Characters of what waits.
 const ATTACHED: usize = 400;
+
+/// What ends sooner after it was broken off needs no words.
+const NOTICED: Duration = Duration::from_millis(300);
+
+/// Does the work, and says so where it takes long to end after it was broken off: else one presses the key again, which
+/// leaves the program.
+async fn told_of_stopping<T>(stage: &Stage, interrupt: &Interrupt, work: impl Future<Output = T>) -> T {
+    let told = Cell::new(None);
+    let tells = async {
+        interrupt.token.cancelled().await;
+        tokio::time::sleep(NOTICED).await;
+        told.set(Some(stage.wait_for("stopping; Ctrl-C again leaves at once")));
+        std::future::pending().await
+    };
+    let done = tokio::select! {
+        done = work => done,
+        never = tells => never,
+    };
+    if let Some(wait) = told.get() {
+        stage.waited(wait);
+    }
+    done
+}
 
 /// What a turn begins with.
 pub(super) enum Words {
@@ -40,7 +65,8 @@ impl Sitting<'_> {
         let takes_waiting = matches!(words, Words::Said(_));
         stage.breathe();
         stage.begin_turn();
-        let answered = stage.during(self.answered(words, &attended.interrupt).boxed_local()).await;
+        let answered = self.answered(words, &attended.interrupt).boxed_local();
+        let answered = stage.during(told_of_stopping(&stage, &attended.interrupt, answered)).await;
         let is_said = self.story.transcript.as_slice().len() > before;
         let broken = answered.as_ref().is_err_and(|failure| failure.kind == Kind::Signal(2));
         let empty = answered.is_ok() && self.story.says_nothing();

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::failure::Failure;
 use crate::manners::Manners;
 use crate::render::safe::safe_line;
+use crate::render::tool_name;
 use crate::world::World;
 
 /// Characters of a repair that is told.
@@ -31,7 +32,8 @@ pub(crate) fn required(world: &World) -> Result<Store, Failure> {
 
 /// The session, repaired; what was repaired is told.
 pub(crate) fn open(id: Uuid, manners: &Manners, world: &World) -> Result<Session, Failure> {
-    let session = cleaned(required(world)?, manners).open(id, World::now())?;
+    let store = cleaned(required(world)?, manners);
+    let session = store.open(id, World::now()).map_err(Failure::of_session)?;
     let canisters = session.loaded.transcript.as_slice();
     let repairs = session.loaded.repairs.iter().map(|repair| told(repair, canisters));
     manners.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));
@@ -46,7 +48,7 @@ fn told(repair: &Repair, canisters: &[Canister]) -> String {
         _ => None,
     });
     match tool {
-        Some(tool) => format!("`{}`, {repair}", tool.replacen("__", ".", 1)),
+        Some(tool) => format!("`{}`, {repair}", tool_name(tool)),
         None => repair.to_string(),
     }
 }
@@ -60,7 +62,7 @@ pub(crate) fn create(now: Timestamp, manners: &Manners, world: &World) -> Option
     let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
     let created = cleaned(store, manners).create(new_id(now, &World::random_bytes()), program, now);
     let warn = |error: &_| manners.warn(&format!("warning: this session is not kept: {error}"));
-    created.inspect_err(warn).ok()
+    created.inspect_err(warn).ok().map(Session::fleeting)
 }
 
 #[cfg(test)]

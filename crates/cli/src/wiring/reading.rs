@@ -52,6 +52,6 @@ impl Readers {
     pub(crate) async fn disconnect(self, manners: &Manners) {
         join_all(self.servers.iter().map(|(_, server)| server.disconnect())).await;
         self.guardian.sweep();
-        self.said.tell(manners);
+        self.said.tell(&self.guardian, manners);
     }
 }

@@ -52,6 +52,10 @@ fn edited_arguments_are_shown_again_and_are_what_runs() {
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
     provider.is_content();
+    let told = provider.requests()[1].to_string();
+    let (asked, note) = (told.find("secret.txt"), told.find("the user changed the arguments of this call"));
+    assert!(asked.is_some() && asked < note, "its own words stay as they were: {told}");
+    assert!(told.get(note.unwrap()..).is_some_and(|note| note.contains("notes.txt")), "{told}");
     assert_eq!((in_full(&env, "notes.txt").as_deref(), in_full(&env, "secret.txt")), (Some("x"), None));
     assert_eq!(in_full(&env, "mode").as_deref(), Some("600\n"));
     let left = std::fs::read_dir(env.path("home/.local/state/converse")).unwrap();
@@ -73,7 +77,7 @@ fn without_an_editor_a_line_is_asked_for_and_judged() {
         ("[1]", "must be a JSON object"),
         ("{\"path\": 1}", "invalid arguments"),
         ("{\"path\": \"forbidden\", \"content\": \"y\"}", "not allowed by the rule"),
-        ("", "nothing was written"),
+        ("", KEYS),
     ] {
         terminal.types("e\n");
         terminal.shows("one line of JSON");

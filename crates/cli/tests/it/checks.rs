@@ -20,7 +20,7 @@ fn project() -> TestEnv {
              additionalProperties = false\n[invokers.arguments.properties]\ntags = {{ type = \"array\" }}\n\n\
              [[invokers]]\nname = \"add\"\ndescription = \"Adds\"\nbuiltin = \"calculator\"\n\
              [invokers.arguments]\ntype = \"object\"\n[invokers.arguments.properties.\"a b\"]\n\
-             type = \"string\"\n"
+             type = \"string\"\n[invokers.arguments.properties.expression]\ntype = \"string\"\n"
         ),
     );
     env

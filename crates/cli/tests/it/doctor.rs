@@ -53,6 +53,14 @@ fn the_doctor_says_what_is_effective() {
 }
 
 #[test]
+fn a_sandbox_needs_a_place_for_temporary_files() {
+    let env = TestEnv::new().var("TMPDIR", "/nope");
+    let told = env.run(&["doctor", "--offline"]).exits(0).stdout;
+    let line = told.lines().find(|line| line.contains("sandbox = \"require\"")).unwrap();
+    assert!(line.contains("would refuse") && line.contains("/nope") && line.contains("TMPDIR"), "{line}");
+}
+
+#[test]
 fn a_directory_that_is_not_ours_alone_is_broken() {
     use std::os::unix::fs::PermissionsExt as _;
 

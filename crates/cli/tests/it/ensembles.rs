@@ -175,7 +175,9 @@ fn an_unset_variable_is_an_error_only_if_it_is_asked_for() {
 #[test]
 fn ten_mistakes_are_ten_findings_of_one_run() {
     let tool = "[[invokers]]\nname = \"x\"\ndescription = \"d\"\n";
-    let calculator = format!("{tool}builtin = \"calculator\"\n");
+    let expression =
+        "arguments = { type = \"object\", properties = { expression = { type = \"string\" } } }\n";
+    let calculator = format!("{tool}builtin = \"calculator\"\n{expression}");
     let head = |name: &str| format!("[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n");
     let path = "arguments = { type = \"object\", properties = { path = { type = \"string\" } } }\n";
     let bad = "arguments = { type = \"object\", properties = { n = { type = \"strin\" } } }\n";

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -51,6 +52,7 @@ impl Ran {
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
+        hear_signals();
         let dir = canary::place();
         for name in ["home", "work"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -134,6 +136,20 @@ impl TestEnv {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         wait(command.spawn().unwrap())
     }
+}
+
+/// What was set to be ignored for us (the gate stands behind a script's `&`) would be so for all that is tried here, and
+/// what is heard is not: the handler does nothing and goes when another program begins.
+fn hear_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+        let ignored = u64::from_str_radix(mask.trim(), 16).unwrap_or_default();
+        for signal in (1..=3).filter(|number| ignored & (1 << (number - 1)) != 0) {
+            signal_hook::flag::register(signal, Arc::default()).unwrap();
+        }
+    });
 }
 
 pub(crate) fn wait(child: Child) -> Ran {

@@ -179,6 +179,9 @@ fn an_ensemble_that_is_new_is_added_and_one_that_is_gone_is_not_forgotten_silent
     assert_eq!(locked.findings(), []);
     std::fs::remove_file(locked.env.path("servers/more.toml")).unwrap();
     assert!(locked.findings()[0].1.contains("no descriptor declares it"), "{:?}", locked.findings());
+    let servers = locked.env.path("servers").display().to_string();
+    let hint = locked.check().json()[0]["hint"].to_string();
+    assert!(hint.contains(&format!("`converse ensembles lock --ensembles {servers} --accept`")), "{hint}");
     let shown = locked.lock(&[]).exits(3);
     assert!(shown.stdout.contains("- ensemble more"), "{}", shown.stdout);
     locked.lock(&["--accept"]).exits(0);
@@ -226,7 +229,11 @@ fn commands_and_built_ins_are_locked_too() {
     env.run(&["ensembles", "check", "--locked"]).exits(0);
     env.write("home/.config/converse/ensembles/own.toml", &descriptor("[\"echo\", \"b\"]"));
     let check = env.run(&["ensembles", "check", "--locked"]).exits(3);
-    assert!(check.stdout.contains("`own.say`: kind.command.argv: + \"b\", - \"a\""), "{}", check.stdout);
+    assert!(
+        check.stdout.contains("`own.say`: kind.command.argv: from entry 2: [\"a\"] → [\"b\"]"),
+        "{}",
+        check.stdout
+    );
     env.run(&["ensembles", "call", "own.say"]).exits(3);
 }
 

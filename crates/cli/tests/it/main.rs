@@ -76,6 +76,7 @@ mod signals;
 mod stage;
 mod stats;
 mod structured;
+mod surroundings;
 mod telemetry;
 mod terminal;
 mod testing;

@@ -367,7 +367,7 @@ fn what_can_be_asked_of_the_program_is_answered_by_it() {
     let shown = screen.shows("in this run: ");
     assert!(shown.contains("all together: about") && shown.contains("essentials.calculator"), "{shown}");
     screen.says("/cost");
-    screen.shows("USD");
+    screen.shows("cost unknown");
     screen.says("/deny essentials.*");
     screen.shows("do not run");
     screen.says("/tools");

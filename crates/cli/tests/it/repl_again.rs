@@ -1,8 +1,8 @@
 //! The REPL after something went wrong, and the same conversation in the next run: nothing is hidden, nothing is stuck.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::body::text;
+use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::http::Answer;
 use crate::provider::{Line, Provider};
@@ -98,11 +98,50 @@ fn what_it_took_is_as_unknown_in_the_next_run() {
     screen.says("/tools");
     screen.shows(&format!("about {tools} tokens in each request"));
     screen.says("/cost");
-    screen.shows("some prices are not known");
+    screen.shows("cost unknown");
     leaves(screen);
     let mut screen = Screen::run(&env, &["-c"]);
     screen.says("/cost");
-    screen.shows("some prices are not known");
+    screen.shows("cost unknown");
+    leaves(screen);
+}
+
+#[test]
+fn what_was_invoked_is_shown_in_the_next_run_too() {
+    let sum = calls([("essentials__calculator", json!({ "expression": "6*7" }))]);
+    let provider = Provider::chat([text("First.").into(), Line::from(sum), text("It is 42.").into()]);
+    let env = provider.env(TestEnv::new());
+    let mut screen = talk(&provider, &env, &["-e", "essentials"]);
+    screen.says("one");
+    screen.shows("First.");
+    screen.says("what is it?");
+    screen.shows("It is 42.");
+    leaves(screen);
+    let mut screen = Screen::run(&env, &["-c", "-e", "essentials"]);
+    screen.shows("you said: what is it?");
+    screen.says("/show");
+    screen.shows("[1] essentials.calculator success");
+    screen.says("/undo");
+    screen.shows("taken back: what is it?");
+    screen.says("/show");
+    screen.shows("nothing was invoked in the last turn");
+    leaves(screen);
+}
+
+#[test]
+fn a_name_is_one_that_a_session_can_have() {
+    let provider = Provider::chat([text("First.")]);
+    let env = provider.env(TestEnv::new());
+    let mut screen = talk(&provider, &env, &["--no-tools", "--ephemeral"]);
+    screen.says("one");
+    screen.shows("First.");
+    screen.says("/save last");
+    screen.shows("`last` is what the latest session is called");
+    screen.says(&format!("/save {}", "x".repeat(121)));
+    screen.shows("a name has at most 120 characters");
+    assert!(!env.path("home/.local/share/converse/sessions").exists(), "nothing is kept under a bad name");
+    screen.says("/save taxes");
+    screen.shows("kept as `taxes`");
     leaves(screen);
 }
 

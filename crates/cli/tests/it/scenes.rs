@@ -4,6 +4,7 @@
 mod again;
 mod asked;
 mod breaking;
+mod halted;
 mod handed;
 mod looks;
 mod person;

@@ -348,6 +348,7 @@ fn two_servers_may_have_tools_of_one_name() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     assert!(ran.stderr.contains("error[name-clash]"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`one.") && ran.stderr.contains("`two."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`enabled = false` or `exclude`"), "{}", ran.stderr);
 
     let mut gate = Gate::begun(&env, &["--bare-names", "--ensemble", "one"]);
     assert!(gate.names(1).contains(&"echo".to_owned()));

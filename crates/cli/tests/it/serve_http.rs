@@ -167,6 +167,11 @@ fn nobody_is_served_by_mistake() {
     }
     let weak = TestEnv::new().var("CONVERSE_SERVE_TOKEN", "weak").run(here).exits(2);
     assert!(weak.stderr.contains("CONVERSE_SERVE_TOKEN") && !weak.stderr.contains("weak"), "{}", weak.stderr);
+    // Nor is a file blamed for it that is as it should be.
+    let both = TestEnv::new().var("CONVERSE_SERVE_TOKEN", "weak");
+    let sound = token_file(&both, &format!("{TOKEN}\n"));
+    let weak = both.run(&[here, &["--token-file", &sound]].concat()).exits(2);
+    assert!(weak.stderr.contains("error[bad-token]: CONVERSE_SERVE_TOKEN: "), "{}", weak.stderr);
 }
 
 #[test]

@@ -332,6 +332,29 @@ fn a_check_that_connects_tells_what_it_met() {
     assert!(findings[0]["file"].as_str().unwrap().ends_with("gone.toml") && findings[0]["line"] == 1);
 }
 
+/// After an upgrade that renames a tool, a `deny` of its old name does nothing any more.
+#[test]
+fn what_is_said_of_tools_that_the_server_does_not_have_is_found_at_its_line() {
+    let env = TestEnv::new();
+    let tools = "[tools]\ninclude = [\"echo\", \"no*\"]\nexclude = [\"nothere\", \"drop_*\"]\n\
+                 [tools.nosuch]\npermission = \"deny\"\n";
+    let file = FakeServer::new("fake", &[]).and(tools).write(&env);
+    let text = std::fs::read_to_string(file).unwrap();
+    let line = |part: &str| json!(text.lines().position(|line| line.contains(part)).unwrap() + 1);
+    let dir = env.path("servers").display().to_string();
+    let found = env.run(&["-q", "ensembles", "check", "--connect", "--json", &dir]).exits(0).json();
+    let brief = |one: &Value| (one["line"].clone(), one["message"].as_str().unwrap_or_default().to_owned());
+    let wanted = [
+        ("include", "`fake`: no tool matches `no*` of `include`"),
+        ("exclude", "`fake`: no tool matches `nothere` of `exclude`"),
+        ("exclude", "`fake`: no tool matches `drop_*` of `exclude`"),
+        ("[tools.nosuch]", "`fake`: there is no tool for `[tools.nosuch]`"),
+    ];
+    let wanted: Vec<_> = wanted.iter().map(|(part, message)| (line(part), (*message).to_owned())).collect();
+    assert_eq!(found.as_array().unwrap().iter().map(brief).collect::<Vec<_>>(), wanted);
+    assert!(found.as_array().unwrap().iter().all(|one| one["code"] == "tool-absent"), "{found:#}");
+}
+
 #[test]
 fn an_ensemble_is_shown_with_the_tools_that_its_server_has() {
     let env = TestEnv::new();

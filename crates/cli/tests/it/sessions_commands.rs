@@ -92,7 +92,14 @@ fn a_conversation_is_shown_short_and_in_full() {
     let env = provider.env(TestEnv::new());
     talk(&env, &provider);
     let short = sessions(&env, &["show", "last"]).exits(0).stdout;
-    for part in ["[1] you", "6*7 \"quoted\" <b>?", "→ essentials__calculator", "model", "Fine."] {
+    for part in [
+        "[1] you",
+        "6*7 \"quoted\" <b>?",
+        "→ essentials__calculator",
+        "✗ invalid · essentials__calculator",
+        "model",
+        "Fine.",
+    ] {
         assert!(short.contains(part), "{part}: {short}");
     }
     assert!(!short.contains(&"x".repeat(200)) && !short.contains('\u{1b}'), "{short}");
@@ -309,7 +316,7 @@ fn one_that_is_in_use_is_left_alone_and_read_all_the_same() {
     let lock = fs::File::options().write(true).open(dir(&env, &id).join("lock")).unwrap();
     lock.lock().unwrap();
     for words in [&["delete", &id, "--yes"][..], &["rename", &id, "x"], &["tag", &id, "x"]] {
-        said(&env, words, 9, "session is in use");
+        said(&env, words, 9, &format!("session {id} is in use"));
     }
     for words in
         [&["show", &id][..], &["list"], &["search", "42"], &["export", &id], &["fork", &id], &["check", &id]]

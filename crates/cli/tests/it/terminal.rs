@@ -113,7 +113,8 @@ fn a_no_is_told_to_the_model_with_its_reason() {
     let mut terminal = asked(&provider);
     terminal.shows("n WHY = no");
     terminal.types("n not in this directory\n");
-    terminal.shows("I will not.");
+    let screen = terminal.shows("I will not.").to_owned();
+    assert!(screen.contains("→ refused by the user: not in this directory"), "{screen:?}");
     assert_eq!(terminal.ends(), 0, "a refusal by the user is an answer");
     provider.is_content();
     let told = provider.requests()[1]["messages"].to_string();
@@ -142,7 +143,7 @@ fn invocations_have_their_line_and_the_answer_its_own() {
     let mut terminal = asked(&provider);
     let screen = terminal.shows("It is 42.").to_owned();
     assert!(
-        screen.contains("essentials__calculator") && screen.contains("6*7") && screen.contains('✓'),
+        screen.contains("essentials.calculator") && screen.contains("6*7") && screen.contains('✓'),
         "{screen:?}"
     );
     assert_eq!(terminal.ends(), 0);

@@ -107,6 +107,7 @@ fn what_the_repl_holds_it_holds_until_it_ends() {
     // A second one says so too, and does not take a new one instead.
     let mut second = Screen::run(&env, &["-c"]);
     second.shows("in use by pid");
+    second.shows("converse sessions fork ");
     assert_eq!(second.ends(), 9);
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);

@@ -38,8 +38,10 @@ impl Resolver<'_> {
                     self.defaults_fit(arguments, &sound)?;
                     compiled = Some(sound);
                 }
-                Err(error) => {
-                    self.error(Code::BadSchema, arguments.place(&error.pointer), error.message);
+                Err(_) => {
+                    for error in ArgumentsSchema::problems(schema) {
+                        self.error(Code::BadSchema, arguments.place(&error.pointer), error.message);
+                    }
                     return None;
                 }
             }

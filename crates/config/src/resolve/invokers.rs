@@ -47,6 +47,9 @@ impl<'a> Resolver<'a> {
                 .ok()
         });
         let (kind, builtin) = self.kind(invoker)?;
+        if let Some(builtin) = builtin.filter(|_| arguments.is_some()) {
+            self.needed(invoker, builtin.name);
+        }
         let policy = self.policy(entry, invoker, builtin);
         self.sensible(entry, invoker, &kind, &policy);
         let (arguments, schema) = arguments?;

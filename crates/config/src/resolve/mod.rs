@@ -7,6 +7,7 @@
 mod arguments;
 mod command;
 mod invokers;
+mod needed;
 mod pinning;
 mod placeholders;
 mod policies;

@@ -5,10 +5,14 @@ use crate::ensemble::parse_ensemble;
 use crate::plan::{InvokerKind, InvokerPlan, Piece};
 use crate::rule::Permission;
 
-const BUILTINS: [BuiltinSpec<'static>; 3] = [
+const BUILTINS: [BuiltinSpec<'static>; 6] = [
     BuiltinSpec { name: "calculator", effects: Effects::None },
     BuiltinSpec { name: "read_file", effects: Effects::Read },
     BuiltinSpec { name: "write_file", effects: Effects::Write },
+    // Of these nothing is known but what they do.
+    BuiltinSpec { name: "reckoner", effects: Effects::None },
+    BuiltinSpec { name: "peek_file", effects: Effects::Read },
+    BuiltinSpec { name: "poke_file", effects: Effects::Write },
 ];
 
 struct Run {
@@ -90,7 +94,7 @@ result_limit = \"1 KiB\"
 [[invokers]]
 name = \"a\"
 description = \"da\"
-builtin = \"read_file\"
+builtin = \"peek_file\"
 timeout = 0.5
 permission = \"deny\"
 on_failure = \"stop\"
@@ -100,7 +104,7 @@ max_invocations = 5
 [[invokers]]
 name = \"b\"
 description = \"db\"
-builtin = \"calculator\"
+builtin = \"reckoner\"
 effects = \"external\"
 arguments = { type = \"object\", required = [\"x\"], properties.x = { type = \"integer\" } }
 ";
@@ -136,7 +140,7 @@ arguments = { type = \"object\", required = [\"x\"], properties.x = { type = \"i
                 name: converse_canister::InvokerName::new("a").unwrap(),
                 description: "da".into(),
                 arguments: Some(serde_json::json!({ "type": "object", "properties": {} })),
-                kind: InvokerKind::Builtin("read_file".into()),
+                kind: InvokerKind::Builtin("peek_file".into()),
                 policy: a,
                 tests: Vec::new(),
                 origin: origin(13),
@@ -147,7 +151,7 @@ arguments = { type = \"object\", required = [\"x\"], properties.x = { type = \"i
                 arguments: Some(
                     serde_json::json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "integer" } } })
                 ),
-                kind: InvokerKind::Builtin("calculator".into()),
+                kind: InvokerKind::Builtin("reckoner".into()),
                 policy: Policy { effects: Effects::External, ..base },
                 tests: Vec::new(),
                 origin: origin(23),
@@ -191,7 +195,7 @@ fn a_connection_is_planned_and_its_secrets_are_named() {
 #[test]
 fn the_nearest_scope_wins() {
     let all = [Scope::Shipped, Scope::User, Scope::Project, Scope::Explicit];
-    let text = ensemble("e", "calculator", "");
+    let text = ensemble("e", "reckoner", "");
     let files: Vec<_> = all.iter().map(|scope| (*scope, text.as_str())).collect();
     for count in 1..=4 {
         let run = run(&files[..count], true);
@@ -205,8 +209,8 @@ fn the_nearest_scope_wins() {
 
 #[test]
 fn two_of_one_name_in_one_scope_are_an_error_at_the_second() {
-    let text = ensemble("e", "calculator", "");
-    let other = ensemble("f", "calculator", "");
+    let text = ensemble("e", "reckoner", "");
+    let other = ensemble("f", "reckoner", "");
     let run = run(&[(Scope::User, &text), (Scope::User, &text), (Scope::User, &other)], true);
     assert_eq!(run.findings, ["duplicate-ensemble f1:2"]);
     assert_eq!(run.names(), ["e User", "f User"]);
@@ -216,9 +220,9 @@ fn two_of_one_name_in_one_scope_are_an_error_at_the_second() {
 
 #[test]
 fn a_broken_ensemble_is_left_out_and_still_hides() {
-    let good = ensemble("e", "write_file", "");
-    let bad = ensemble("e", "write_file", "permission = \"dney\"\n");
-    let other = ensemble("f", "calculator", "");
+    let good = ensemble("e", "poke_file", "");
+    let bad = ensemble("e", "poke_file", "permission = \"dney\"\n");
+    let other = ensemble("f", "reckoner", "");
     let trusted = run(&[(Scope::Shipped, &good), (Scope::Project, &bad), (Scope::User, &other)], true);
     assert_eq!(
         (trusted.names(), trusted.broken()),
@@ -233,7 +237,7 @@ fn a_broken_ensemble_is_left_out_and_still_hides() {
 
 #[test]
 fn an_untrusted_ensemble_replaces_nothing() {
-    let text = ensemble("e", "calculator", "");
+    let text = ensemble("e", "reckoner", "");
     for (scope, place) in [(Scope::Shipped, "f1:2"), (Scope::User, "f1:2"), (Scope::Explicit, "f1:2")] {
         let run = run(&[(scope, &text), (Scope::Project, &text)], false);
         assert_eq!(run.names(), [format!("e {scope:?}")]);
@@ -248,7 +252,7 @@ fn an_untrusted_ensemble_replaces_nothing() {
 #[test]
 fn an_untrusted_ensemble_allows_nothing() {
     let permission = |run: &Run| run.plan("e").invokers[0].policy.permission;
-    let allow = ensemble("e", "write_file", "permission = \"allow\"\n[defaults]\npermission = \"allow\"\n");
+    let allow = ensemble("e", "poke_file", "permission = \"allow\"\n[defaults]\npermission = \"allow\"\n");
     let untrusted = run(&[(Scope::Project, &allow)], false);
     assert_eq!(permission(&untrusted), Some(Permission::Ask));
     assert_eq!(untrusted.plan("e").defaults.permission, Some(Permission::Ask));
@@ -257,12 +261,12 @@ fn an_untrusted_ensemble_allows_nothing() {
     assert_eq!((permission(&trusted), trusted.findings.len()), (Some(Permission::Allow), 0));
     assert_eq!(permission(&run(&[(Scope::User, &allow)], false)), Some(Permission::Allow));
 
-    let deny = ensemble("e", "write_file", "permission = \"deny\"\n[configuration]\nroot = \"/\"\n");
+    let deny = ensemble("e", "poke_file", "permission = \"deny\"\n[configuration]\nroot = \"/\"\n");
     assert_eq!(permission(&run(&[(Scope::Project, &deny)], false)), Some(Permission::Deny));
-    let plain = ensemble("e", "calculator", "");
+    let plain = ensemble("e", "reckoner", "");
     assert_eq!(permission(&run(&[(Scope::Project, &plain)], false)), None);
     // A reader pointed elsewhere would otherwise be allowed by default.
-    let elsewhere = ensemble("e", "read_file", "[configuration]\nroot = \"/home\"\n");
+    let elsewhere = ensemble("e", "peek_file", "[configuration]\nroot = \"/home\"\n");
     let untrusted = run(&[(Scope::Project, &elsewhere)], false);
     assert_eq!(permission(&untrusted), Some(Permission::Ask));
     assert_eq!(untrusted.findings, ["untrusted-configuration f0:8"]);
@@ -290,7 +294,7 @@ fn an_unset_variable_is_an_error_where_all_are_required() {
 #[test]
 fn untrusted_ensembles_say_so_much_and_no_more() {
     let said = |name: &str, rest: &str, bytes: usize| {
-        let invoker = "\n[[invokers]]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"calculator\"\n";
+        let invoker = "\n[[invokers]]\nname = \"i\"\ndescription = \"d\"\nbuiltin = \"reckoner\"\n";
         let schema =
             format!("arguments = {{ type = \"object\", description = \"{}\" }}\n", "s".repeat(bytes));
         format!("[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n{rest}{invoker}{schema}")
@@ -298,7 +302,7 @@ fn untrusted_ensembles_say_so_much_and_no_more() {
     let (a, b, c) = (said("a", "", 30_000), said("b", "", 30_000), said("c", "", 30_000));
     let (d, off) = (said("d", "", 5_000), said("0ff", "enabled = false\n", 30_000));
     // Nothing of it is ever sent.
-    let inert = said("0inert", "", 40_000).replace("builtin = \"calculator\"", "command.argv = [\"x\"]");
+    let inert = said("0inert", "", 40_000).replace("builtin = \"reckoner\"", "command.argv = [\"x\"]");
     let texts = [&off, &a, &b, &c, &d, &inert];
     let files = |scope| texts.map(|text| (scope, text.as_str()));
     let untrusted = run(&files(Scope::Project), false);
@@ -316,7 +320,7 @@ fn untrusted_ensembles_say_so_much_and_no_more() {
 fn a_schema_that_is_too_large_is_offered_to_nobody() {
     let long = "s".repeat(64 * 1024);
     let arguments = format!("arguments = {{ type = \"object\", description = \"{long}\" }}\n");
-    let text = ensemble("e", "calculator", &arguments);
+    let text = ensemble("e", "reckoner", &arguments);
     let mut sources = SourceMap::new();
     let id = sources.add("f", Scope::User, &text);
     let descriptors = [parse_ensemble(&sources, id).value];
@@ -337,10 +341,10 @@ fn a_schema_that_is_too_large_is_offered_to_nobody() {
 #[test]
 fn tools_shown_by_one_name_clash() {
     let prefixed = |name: &str, prefix: &str| {
-        ensemble(name, "calculator", "")
+        ensemble(name, "reckoner", "")
             .replace("[ensemble]\n", &format!("[ensemble]\nprefix = \"{prefix}\"\n"))
     };
-    let (a, b, c) = (prefixed("a", ""), prefixed("b", ""), ensemble("c", "calculator", ""));
+    let (a, b, c) = (prefixed("a", ""), prefixed("b", ""), ensemble("c", "reckoner", ""));
     let clash = run(&[(Scope::User, &a), (Scope::User, &b), (Scope::User, &c)], true);
     assert_eq!((clash.findings, clash.resolved.plans.len()), (vec!["name-clash f1:2".to_owned()], 2));
     // The untrusted one yields, whatever the order.
@@ -360,7 +364,7 @@ fn tools_shown_by_one_name_clash() {
 #[test]
 fn schemas_are_compiled_only_when_asked() {
     let text =
-        ensemble("e", "calculator", "arguments = { type = \"object\", properties.a.type = \"nothing\" }\n");
+        ensemble("e", "reckoner", "arguments = { type = \"object\", properties.a.type = \"nothing\" }\n");
     let mut sources = SourceMap::new();
     let id = sources.add("f", Scope::User, &text);
     let descriptors = [parse_ensemble(&sources, id).value];
@@ -374,5 +378,30 @@ fn schemas_are_compiled_only_when_asked() {
             require_env: false,
         };
         assert_eq!(resolve(&sources, &descriptors, &given).broken.len(), broken);
+    }
+}
+
+#[test]
+fn a_built_in_is_told_what_it_cannot_do_without() {
+    let bound = |builtin: &str, rest: &str| {
+        let text = format!(
+            "[ensemble]\nname = \"e\"\ndescription = \"d\"\n[[invokers]]\nname = \"i\"\ndescription = \"d\"\n\
+             builtin = \"{builtin}\"\n{rest}"
+        );
+        run(&[(Scope::User, &text)], false).findings
+    };
+    let arguments = |rest: &str| format!("[invokers.arguments]\ntype = \"object\"\n{rest}\n");
+    for (builtin, rest, wanted) in [
+        ("read_file", arguments("properties.path.type = \"string\""), &[][..]),
+        ("read_file", arguments("properties.pth.type = \"string\""), &["builtin-argument f0:10"]),
+        (
+            "read_file",
+            arguments("required = [\"pth\"]"),
+            &["required-unknown f0:10", "builtin-argument f0:8"],
+        ),
+        ("write_file", String::new(), &["builtin-argument f0:7", "builtin-argument f0:7"]),
+        ("calculator", arguments("properties.expression = {}"), &[]),
+    ] {
+        assert_eq!(bound(builtin, &rest), wanted, "{builtin} {rest}");
     }
 }

@@ -7,6 +7,7 @@ use converse_canister::InvokerName;
 use super::Resolver;
 use super::trials::Tried;
 use crate::plan::{Policy, ToolFilter};
+use crate::source::Spanned;
 use crate::trial::TestPlan;
 
 type ByTool<T> = BTreeMap<InvokerName, T>;
@@ -33,9 +34,10 @@ impl Resolver<'_> {
     }
 
     pub(super) fn filter(&self) -> ToolFilter {
+        let texts = |patterns: &[Spanned<String>]| patterns.iter().map(|one| one.value.clone()).collect();
         let tools = self.descriptor.tools.as_ref();
         tools
-            .map(|tools| ToolFilter { include: tools.include.clone(), exclude: tools.exclude.clone() })
+            .map(|tools| ToolFilter { include: texts(&tools.include), exclude: texts(&tools.exclude) })
             .unwrap_or_default()
     }
 }

@@ -7,8 +7,11 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
 use crate::escape::{bounded, escape, quoted};
+use crate::near::nearest;
 
 const MAX_BYTES: usize = 300;
+/// What `type` may say. <https://json-schema.org/draft/2020-12/meta/validation> (checked 2026-11)
+const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// One thing wrong with the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,28 @@ pub(super) fn of(error: &ValidationError<'_>) -> SchemaFault {
 
 pub(super) fn words(error: &ValidationError<'_>) -> String {
     bounded(&escape(&plain(error)), MAX_BYTES)
+}
+
+/// Of a schema that is none. What stands there is a word of its author's, and not of a model.
+pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
+    let said = match error.kind() {
+        Kind::AnyOf { .. } if error.instance_path().as_str().ends_with("/type") => of_type(error.instance()),
+        _ => None,
+    };
+    said.map_or_else(|| words(error), |said| bounded(&escape(&said), MAX_BYTES))
+}
+
+/// What is no type of JSON Schema; `None` if all of it is, and it is something else.
+fn of_type(found: &Value) -> Option<String> {
+    let list = found.as_array().map_or(std::slice::from_ref(found), Vec::as_slice);
+    let stranger = list.iter().find(|one| !one.as_str().is_some_and(|name| TYPES.contains(&name)))?;
+    let types = TYPES.map(|name| format!("`{name}`")).join(", ");
+    let Some(name) = stranger.as_str() else {
+        return Some(format!("`type` must be one of {types}, or a list of them"));
+    };
+    let near = nearest(name, TYPES.into_iter());
+    let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Some(format!("{} is no type: {types}{meant}", quoted(name)))
 }
 
 fn plain(error: &ValidationError<'_>) -> String {

@@ -13,7 +13,8 @@ mod graph;
 mod value;
 mod weight;
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::meta::MetaValidator;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 pub use fault::SchemaFault;
@@ -76,6 +77,20 @@ impl ArgumentsSchema {
         Ok(Self { schema, validator, weight })
     }
 
+    /// All that keeps a schema from being one, or at most 8 of it; empty if it is within the limits and one.
+    pub fn problems(schema: &Value) -> Vec<SchemaError> {
+        let Err(first) = Self::compile(schema) else { return Vec::new() };
+        if Self::weigh(schema).is_err() {
+            return vec![first];
+        }
+        let (draft, schema) = (draft(schema), without_base(schema));
+        let judge = of_drafts(draft);
+        let found: Vec<_> =
+            judge.iter_errors(&schema).take(MAX_FAULTS).map(|error| not_valid(&error)).collect();
+        // What only shows as it is compiled, such as a pattern.
+        if found.is_empty() { vec![first] } else { found }
+    }
+
     /// Is it within the limits of [`ArgumentsSchema::compile`]? Cheap: nothing is compiled.
     pub fn weigh(schema: &Value) -> Result<(), SchemaError> {
         Weight::of(schema).map(drop)
@@ -134,12 +149,22 @@ fn without_base(schema: &Value) -> Value {
 fn build(schema: &Value, draft: Draft) -> Result<Validator, SchemaError> {
     let bounded = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE);
     let options = jsonschema::options().with_draft(draft).offline().with_pattern_options(bounded);
-    options.build(schema).map_err(|error| {
-        SchemaError::new(
-            error.instance_path().as_str(),
-            format!("not a valid schema: {}", fault::words(&error)),
-        )
-    })
+    options.build(schema).map_err(|error| not_valid(&error))
+}
+
+fn not_valid(error: &ValidationError<'_>) -> SchemaError {
+    let message = format!("not a valid schema: {}", fault::of_schema(error));
+    SchemaError::new(error.instance_path().as_str(), message)
+}
+
+fn of_drafts(draft: Draft) -> MetaValidator<'static> {
+    match draft {
+        Draft::Draft4 => jsonschema::draft4::meta::validator(),
+        Draft::Draft6 => jsonschema::draft6::meta::validator(),
+        Draft::Draft7 => jsonschema::draft7::meta::validator(),
+        Draft::Draft201909 => jsonschema::draft201909::meta::validator(),
+        _ => jsonschema::draft202012::meta::validator(),
+    }
 }
 
 #[cfg(test)]

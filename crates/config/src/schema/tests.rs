@@ -251,3 +251,40 @@ fn patterns_are_bounded() {
     let large = compiled(&object(json!({ "a": { "pattern": "^a{1000}{1000}{1000}$" } })));
     assert_eq!(check(&large, json!({ "a": "a".repeat(50_000) })).unwrap_err()[0].0, "/a");
 }
+
+#[test]
+fn a_type_that_is_none_is_told_with_those_that_are() {
+    const ALL: &str = "`array`, `boolean`, `integer`, `null`, `number`, `object`, `string`";
+    for (found, said) in [
+        (json!("strin"), format!("`strin` is no type: {ALL}; did you mean `string`?")),
+        (json!(["string", "nul"]), format!("`nul` is no type: {ALL}; did you mean `null`?")),
+        (json!("uuid"), format!("`uuid` is no type: {ALL}")),
+        (json!(5), format!("`type` must be one of {ALL}, or a list of them")),
+    ] {
+        for draft in ["2020-12", "2019-09"] {
+            let schema = json!({
+                "$schema": format!("https://json-schema.org/draft/{draft}/schema"), "type": "object",
+                "properties": { "a": { "type": found } },
+            });
+            let error = ArgumentsSchema::compile(&schema).unwrap_err();
+            assert_eq!(error.message, format!("not a valid schema: {said}"));
+            assert_eq!(error.pointer, "/properties/a/type");
+        }
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let pointers = |schema: Value| -> Vec<String> {
+        ArgumentsSchema::problems(&schema).into_iter().map(|problem| problem.pointer).collect()
+    };
+    let schema = |properties: Value| json!({ "type": "object", "properties": properties });
+    assert_eq!(pointers(schema(json!({ "a": { "type": "string" } }))), [""; 0]);
+    let two = schema(json!({ "a": { "type": "strin" }, "b": { "items": { "minLength": "x" } } }));
+    assert_eq!(pointers(two), ["/properties/a/type", "/properties/b/items/minLength"]);
+    assert_eq!(pointers(schema(json!({ "a": { "pattern": "(" } }))), ["/properties/a/pattern"]);
+    let many: serde_json::Map<String, Value> =
+        (0..100).map(|n| (format!("p{n}"), json!({ "type": 5 }))).collect();
+    assert_eq!(pointers(schema(Value::Object(many))).len(), MAX_FAULTS);
+    assert_eq!(pointers(json!({ "type": "array" })), [""]);
+}

@@ -146,16 +146,18 @@ fn texts(table: &Table<'_, '_>, key: &'static str) -> Option<Vec<Spanned<String>
     if let Some(text) = value.get_ref().as_str() {
         return Some(vec![Spanned { value: text.to_owned(), span }]);
     }
-    if value.get_ref().as_array().is_none() {
+    let Some(written) = value.get_ref().as_array() else {
         table.wrong_type(key, "a string or a list of strings", value.get_ref(), span);
         return None;
-    }
-    let list = table.strings(key)?.value;
-    if list.is_empty() || list.len() > MAX_PARTS {
-        let message = format!("`{key}` has {} entries; it must have 1 to {MAX_PARTS}", list.len());
+    };
+    let message = format!("`{key}` has {} entries; it must have 1 to {MAX_PARTS}", written.len());
+    if written.is_empty() {
+        let diagnostic = Diagnostic::error(Code::BadValue, span, message);
+        table.problems.push(diagnostic.hint("write at least one"));
+    } else if written.len() > MAX_PARTS {
         table.problems.error(Code::TooMany, span, message);
     }
-    Some(list)
+    Some(table.strings(key)?.value)
 }
 
 fn effects(table: &Table<'_, '_>) -> Option<Vec<Effects>> {

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use converse_canister::{Blobs, Canister, Content, Declaration};
-use converse_provider::{Facts, Prompt};
+use converse_canister::{Assistant, Blobs, Canister, Content, Declaration};
+use converse_provider::{Endpoint, Facts, Prompt, replays_reasoning};
 
 use super::view::is_summary;
 use super::weight::{AROUND, BYTES, content_weight, json_bytes};
@@ -81,8 +81,9 @@ impl Scale {
 }
 
 impl Ledger {
-    pub fn of(prompt: &Prompt<'_>) -> Self {
-        let mut sums = Sums { blobs: prompt.blobs, sums: BTreeMap::new() };
+    pub fn of(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Self {
+        let goes_back = |words: &Assistant| replays_reasoning(words, endpoint, prompt.model);
+        let mut sums = Sums { blobs: prompt.blobs, goes_back: &goes_back, sums: BTreeMap::new() };
         for declaration in prompt.tools {
             let name = declaration.name.as_str();
             let (ensemble, tool) = name.split_once("__").unwrap_or(("", name));
@@ -150,13 +151,17 @@ fn declared(declaration: &Declaration) -> u64 {
 
 /// What one canister comes to, in bytes of text: for whoever compares parts of one conversation.
 pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
-    let mut sums = Sums { blobs, sums: BTreeMap::new() };
+    // Of whoever made it: it may go back to it.
+    let goes_back = |words: &Assistant| words.native.is_some();
+    let mut sums = Sums { blobs, goes_back: &goes_back, sums: BTreeMap::new() };
     sums.view(std::slice::from_ref(canister));
     sums.sums.values().map(|(_, bytes)| bytes).sum()
 }
 
 struct Sums<'b> {
     blobs: &'b dyn Blobs,
+    /// Does the request hold what was thought in the reply that begins so?
+    goes_back: &'b dyn Fn(&Assistant) -> bool,
     sums: BTreeMap<Part, (usize, u64)>,
 }
 
@@ -193,7 +198,7 @@ impl Sums<'_> {
                     self.contents(&part, &document.content);
                 }
                 Canister::Assistant(assistant) => {
-                    if assistant.native.is_some() {
+                    if (self.goes_back)(assistant) {
                         replayed = Some(assistant.turn);
                     }
                     let thoughts = |content: &&Content| matches!(content, Content::Reasoning { .. });
@@ -221,8 +226,8 @@ impl Sums<'_> {
 
 #[cfg(test)]
 mod tests {
-    use converse_canister::{NoBlobs, Supervisor, User};
-    use converse_provider::Controls;
+    use converse_canister::{Native, NoBlobs, Stop, Supervisor, TurnId, User};
+    use converse_provider::{Controls, row};
     use serde_json::json;
 
     use super::*;
@@ -230,7 +235,26 @@ mod tests {
 
     fn ledger(view: &[Canister], tools: &[Declaration], window: Option<u64>) -> Ledger {
         let (controls, facts) = (Controls::default(), Facts { window, ..Facts::default() });
-        Ledger::of(&Prompt { model: "m", view, tools, controls: &controls, facts: &facts, blobs: &NoBlobs })
+        let prompt = Prompt { model: "m", view, tools, controls: &controls, facts: &facts, blobs: &NoBlobs };
+        Ledger::of(&prompt, &row("deepseek").unwrap().endpoint(None))
+    }
+
+    #[test]
+    fn only_the_thoughts_that_are_sent_have_a_row() {
+        let endpoint = row("deepseek").unwrap().endpoint(None);
+        for (model, count) in [("m", Some(1)), ("other", None)] {
+            let items = vec![json!({ "reasoning_content": "hm" })];
+            let thought = Canister::Assistant(Assistant {
+                turn: TurnId(1),
+                content: vec![Content::Reasoning { text: "h".repeat(400), seal: None }],
+                native: Some(Native { maker: endpoint.maker(model), items }),
+                stop: Stop::End,
+                response_id: None,
+            });
+            let found = ledger(&[user("u"), thought], &[], None);
+            let row = found.rows.iter().find(|row| row.part == Part::Reasoning);
+            assert_eq!(row.map(|row| row.count), count, "{model}");
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn measured(
         facts: &route.facts,
         blobs: engine.blobs,
     };
-    Ledger::of(&prompt).noted(told.note.as_deref())
+    Ledger::of(&prompt, &route.endpoint).noted(told.note.as_deref())
 }
 
 impl Driver<'_> {

@@ -3,7 +3,7 @@
 use converse_canister::{Arguments, Cost, Decision, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::{Approved, Pending, Verdict};
 
-use super::{Driver, halted};
+use super::{Driver, edited, halted};
 use crate::{EngineError, Event, SinkError};
 
 impl Driver<'_> {
@@ -104,18 +104,19 @@ impl Driver<'_> {
     }
 
     /// Edited arguments are checked like any others; the approval is for them.
-    fn approve_edited(&mut self, edited: &Invocation) -> Result<(), EngineError> {
-        match self.engine.roster.judge(edited) {
-            Verdict::Answered(denied) => self.append_result(denied.result),
-            Verdict::Allowed(approved) => {
-                self.approve(approved);
-                Ok(())
+    fn approve_edited(&mut self, invocation: &Invocation) -> Result<(), EngineError> {
+        let note = |arguments: &Arguments| edited::note(arguments, self.ports.approver);
+        let approved = match self.engine.roster.judge(invocation) {
+            Verdict::Answered(denied) => {
+                let note = note(&invocation.arguments);
+                return self.append_result(edited::noted(denied.result, note));
             }
-            Verdict::Ask(waiting) => {
-                self.approve(waiting.approve());
-                Ok(())
-            }
-        }
+            Verdict::Allowed(approved) => approved,
+            Verdict::Ask(waiting) => waiting.approve(),
+        };
+        self.edited.insert(approved.id().clone(), note(approved.arguments()));
+        self.approve(approved);
+        Ok(())
     }
 
     fn approve(&mut self, approved: Approved) {

@@ -14,6 +14,7 @@ mod removal;
 mod repository;
 mod run;
 mod sandboxed;
+mod telling;
 
 #[cfg(test)]
 mod tests;
@@ -28,10 +29,10 @@ use converse_sandbox::{Limits, is_open_to_all};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use numbers::Numbers;
 pub use outcome::KILLED;
+pub use refuge::no_refuge;
 
 use crate::filled::{Given, missing_variable};
 use crate::surroundings::Surroundings;
@@ -62,10 +63,10 @@ impl Prepared {
         self,
         guardian: &Guardian,
         most: Option<Limits>,
-        cancel: &CancellationToken,
+        context: &Context,
     ) -> Result<Answer, InvokeError> {
         let child = self.spawn.start(guardian).map_err(|error| not_begun(&error))?;
-        run::run(child, self.stdin, most, cancel).await
+        run::run(child, self.stdin, most, context).await
     }
 }
 
@@ -139,7 +140,7 @@ impl Invocable for Command {
         async move {
             let prepared = self.prepare(arguments)?;
             match self.sandbox {
-                SandboxLevel::Off => prepared.run(&self.surroundings.guardian, None, &context.cancel).await,
+                SandboxLevel::Off => prepared.run(&self.surroundings.guardian, None, &context).await,
                 level => sandboxed::run(self, level, prepared, &context).await,
             }
         }

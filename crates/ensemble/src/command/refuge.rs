@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use converse_sandbox::Report;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::removal::remove;
+use crate::aside::aside;
 
 /// Names that are tried: somebody may sit on one.
 const NAMES: u8 = 100;
@@ -22,6 +22,11 @@ const PREFIX: &str = "converse-";
 const REMOVAL: Duration = Duration::from_secs(5);
 /// The same where others wait with it.
 const HASTE: Duration = Duration::from_secs(1);
+
+/// Why no command can have one where temporary files are. `None`: it can.
+pub fn no_refuge(temporary: &Path) -> Option<String> {
+    Refuge::make(temporary).err()
+}
 
 /// Removed when dropped, with all that the program left in it.
 #[derive(Debug)]
@@ -33,7 +38,14 @@ pub(super) struct Refuge {
 }
 
 impl Refuge {
-    pub(super) fn make(temporary: &Path) -> io::Result<Self> {
+    pub(super) fn make(temporary: &Path) -> Result<Self, String> {
+        Self::try_make(temporary).map_err(|error| {
+            let place = temporary.display();
+            format!("it has no directory of its own in {place} (TMPDIR, if that is set, says where): {error}")
+        })
+    }
+
+    fn try_make(temporary: &Path) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let temporary = temporary.canonicalize()?;
         let mut private = DirBuilder::new();
@@ -89,7 +101,10 @@ impl Refuge {
         self.removed = true;
         let (path, until) = (self.path.clone(), Instant::now() + REMOVAL);
         // The work knows its end; the second wait is for a file system that answers nothing.
-        let done = timeout(REMOVAL + HASTE, spawn_blocking(move || remove(&path, until))).await;
+        let done = match aside(move || remove(&path, until)) {
+            Some(work) => timeout(REMOVAL + HASTE, work).await,
+            None => Ok(Ok(remove(&self.path, Instant::now() + HASTE))),
+        };
         let why = match done {
             Ok(Ok(Ok(()))) => return Ok(()),
             Ok(Ok(Err(error))) => error.to_string(),
@@ -156,6 +171,25 @@ mod tests {
         ] {
             assert_eq!(refuge.is_near(&path), near, "{path:?}");
         }
+    }
+
+    #[test]
+    fn it_goes_even_where_no_thread_is_to_be_had() {
+        use futures_util::FutureExt as _;
+        let temp = TempDir::new();
+        let refuge = Refuge::make(temp.path()).unwrap();
+        // Outside of a runtime there is none.
+        assert_eq!(refuge.remove().now_or_never(), Some(Ok(())));
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn it_is_said_where_there_is_no_room() {
+        let temp = TempDir::new();
+        assert_eq!(no_refuge(temp.path()), None);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "it was only tried");
+        let why = no_refuge(&temp.path().join("nope")).unwrap();
+        assert!(why.contains("/nope (TMPDIR") && why.contains("No such file"), "{why}");
     }
 
     #[tokio::test]

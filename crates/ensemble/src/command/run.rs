@@ -1,7 +1,7 @@
 //! Living with a program until it has ended.
 //!
-//! Three things go on at once: it is given its input by a task of its own (one that never reads must not keep us from
-//! reading), its output is read up to a bound, and we look whether it has ended or must end.
+//! Four things go on at once: it is given its input by a task of its own (one that never reads must not keep us from
+//! reading), its output is read up to a bound, its last line is told, and we look whether it has ended or must end.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use converse_sandbox::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::outcome::{End, Ended, answer};
-use crate::{Answer, InvokeError};
+use super::telling::{LastLine, tell};
+use crate::{Answer, Context, InvokeError};
 
 /// The most that is kept of stdout; a program that writes more is ended.
 const MAX_STDOUT: usize = 16 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub(super) async fn run(
     mut child: Child,
     stdin: Option<String>,
     most: Option<Limits>,
-    cancel: &CancellationToken,
+    context: &Context,
 ) -> Result<Answer, InvokeError> {
     let stderr = child.stderr();
     let writer = child
@@ -39,13 +39,16 @@ pub(super) async fn run(
         .take()
         .zip(stdin)
         .map(|(pipe, text)| AbortOnDropHandle::new(tokio::spawn(feed(pipe, text))));
-    let mut stdout = Output { pipe: child.stdout.take(), kept: Vec::new(), flooded: false };
+    let last_line = LastLine::default();
+    let pipe = child.stdout.take();
+    let mut stdout = Output { pipe, kept: Vec::new(), flooded: false, last_line: &last_line };
     let crowd = child.crowd();
     let end = tokio::select! {
         biased;
         end = to_its_end(&mut child, &mut stdout) => Some(end.map(End::Exit)),
-        () = cancel.cancelled() => None,
+        () = context.cancel.cancelled() => None,
         end = crowded(crowd, most) => Some(Ok(end)),
+        never = tell(&context.host, &last_line, &stderr) => match never {},
     };
     drop(writer);
     let Some(end) = end else {
@@ -69,7 +72,7 @@ pub(super) async fn run(
 }
 
 /// Until it has ended and its output is read, or it has written too much.
-async fn to_its_end(child: &mut Child, stdout: &mut Output) -> std::io::Result<ExitStatus> {
+async fn to_its_end(child: &mut Child, stdout: &mut Output<'_>) -> std::io::Result<ExitStatus> {
     let early = tokio::select! {
         () = stdout.read() => None,
         status = child.wait() => Some(status),
@@ -97,13 +100,14 @@ async fn crowded(crowd: Crowd, most: Option<Limits>) -> End {
     }
 }
 
-struct Output {
+struct Output<'l> {
     pipe: Option<ChildStdout>,
     kept: Vec<u8>,
     flooded: bool,
+    last_line: &'l LastLine,
 }
 
-impl Output {
+impl Output<'_> {
     /// To the end or the bound. May be dropped and called again: nothing that was read is lost.
     async fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
@@ -116,7 +120,7 @@ impl Output {
                     self.flooded = true;
                     return;
                 }
-                Ok(_) => {}
+                Ok(_) => self.last_line.hears(&self.kept),
             }
         }
     }

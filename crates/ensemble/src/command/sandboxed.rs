@@ -36,17 +36,17 @@ pub(super) async fn run(
         return Err(InvokeError::Unsandboxed("there is no sandbox here".to_owned()));
     };
     let attempt = Attempt { command, confiner, required: level == SandboxLevel::Require, context };
-    let survey = survey();
+    let survey = survey().map_err(|error| error.to_string());
     let ways = attempt.ways()?;
     let Some((last, others)) = ways.split_last() else { return Err(unsandboxed("there is no way into it")) };
     for way in others {
-        match attempt.by(*way, survey, prepared.clone()).await {
+        match attempt.by(*way, &survey, prepared.clone()).await {
             // Nothing has run, and there is another way.
             Err(InvokeError::Unsandboxed(why)) => attempt.warn(&why),
             ended => return ended,
         }
     }
-    attempt.by(*last, survey, prepared).await
+    attempt.by(*last, &survey, prepared).await
 }
 
 struct Attempt<'a> {
@@ -73,17 +73,21 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    async fn by(&self, way: Way<'_>, survey: Survey, prepared: Prepared) -> Result<Answer, InvokeError> {
+    async fn by(
+        &self,
+        way: Way<'_>,
+        survey: &Result<Survey, String>,
+        prepared: Prepared,
+    ) -> Result<Answer, InvokeError> {
         self.suffices(way, survey)?;
-        let cannot = |error: &dyn std::fmt::Display| unsandboxed(&format!("it cannot be made: {error}"));
-        let refuge = Refuge::make(&self.confiner.temporary).map_err(|error| cannot(&error))?;
-        let confinement = self.confinement(way, &prepared.spawn, &refuge).map_err(|why| cannot(&why))?;
+        let cannot = |why: String| unsandboxed(&format!("it cannot be made: {why}"));
+        let refuge = Refuge::make(&self.confiner.temporary).map_err(cannot)?;
+        let confinement = self.confinement(way, &prepared.spawn, &refuge).map_err(cannot)?;
         let limits = confinement.limits;
-        let spawn = self.shut_in(way, prepared.spawn, &confinement, &refuge);
-        let spawn = spawn.ok_or_else(|| cannot(&"a path is not UTF-8"))?;
+        let spawn = self.shut_in(way, prepared.spawn, &confinement, &refuge).map_err(cannot)?;
         let guardian = &self.command.surroundings.guardian;
         let prepared = Prepared { spawn, stdin: prepared.stdin };
-        let ended = prepared.run(guardian, Some(limits), &self.context.cancel).await;
+        let ended = prepared.run(guardian, Some(limits), self.context).await;
         let report = refuge.told();
         if let Err(why) = refuge.remove().await {
             (self.confiner.warn)(format!("{}: {why}", self.context.invoker));
@@ -91,10 +95,11 @@ impl<'a> Attempt<'a> {
         told(report, ended)
     }
 
-    fn suffices(&self, way: Way<'_>, survey: Survey) -> Result<(), InvokeError> {
-        let mut lacks = match way {
-            Way::Own => survey.lacks(),
-            Way::Bubblewrap(_) => survey.lacks_but_files(),
+    fn suffices(&self, way: Way<'_>, survey: &Result<Survey, String>) -> Result<(), InvokeError> {
+        let mut lacks = match (survey, way) {
+            (Ok(survey), Way::Own) => survey.lacks(),
+            (Ok(survey), Way::Bubblewrap(_)) => survey.lacks_but_files(),
+            (Err(why), _) => vec![why.clone()],
         };
         lacks.extend(counting().lack().map(str::to_owned));
         match lacks.as_slice() {
@@ -131,36 +136,38 @@ impl<'a> Attempt<'a> {
         Ok(Confinement { strictness, reads, writes, network, limits: Limits::default(), report })
     }
 
-    /// The command line that leads there. `None`: a path cannot be said.
+    /// The command line that leads there.
     fn shut_in(
         &self,
         way: Way<'_>,
         spawn: Spawn,
         confinement: &Confinement,
         refuge: &Refuge,
-    ) -> Option<Spawn> {
+    ) -> Result<Spawn, String> {
+        let unsaid = || "a path is not UTF-8".to_owned();
         let Confiner { program, words, .. } = self.confiner;
         let mut arguments = words.clone();
-        arguments.push(serde_json::to_string(confinement).ok()?);
-        arguments.push(spawn.program.to_str()?.to_owned());
+        arguments.push(serde_json::to_string(confinement).map_err(|_| unsaid())?);
+        arguments.push(spawn.program.to_str().ok_or_else(unsaid)?.to_owned());
         arguments.extend(spawn.arguments);
         let mut program = program.clone();
         if let Way::Bubblewrap(bwrap) = way {
             // Inside there is another /proc, in which our name means another process.
-            let own = program.canonicalize().ok()?;
-            let mut outer = bubblewrap(confinement, &own, &spawn.cwd)?;
-            outer.push(own.to_str()?.to_owned());
+            let own = program.canonicalize();
+            let own = own.map_err(|error| format!("{} cannot be found: {error}", program.display()))?;
+            let mut outer = bubblewrap(confinement, &own, &spawn.cwd).ok_or_else(unsaid)?;
+            outer.push(own.to_str().ok_or_else(unsaid)?.to_owned());
             outer.append(&mut arguments);
             (program, arguments) = (bwrap.to_owned(), outer);
         }
         let declared = |name: &str| self.command.plan.environment.iter().any(|(other, _)| other == name);
-        let home = refuge.home().to_str()?.to_owned();
+        let home = refuge.home().to_str().ok_or_else(unsaid)?.to_owned();
         let mut environment = spawn.environment;
         for name in OWN.into_iter().filter(|name| !declared(name)) {
             environment.retain(|(other, _)| other != name);
             environment.push((name.to_owned(), home.clone()));
         }
-        Some(Spawn { program, arguments, environment, ..spawn })
+        Ok(Spawn { program, arguments, environment, ..spawn })
     }
 
     fn warn(&self, why: &str) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{found, noted, server};
-use crate::{Format, Reach};
+use crate::{Format, Reach, read};
 
 fn stdio(server: &crate::Server) -> (Vec<&str>, Vec<(&str, &str)>) {
     let Reach::Stdio { command, environment, .. } = &server.reach else { panic!("{server:?}") };
@@ -274,4 +274,53 @@ fn zed_and_the_plain_list() {
     );
     assert_eq!(stdio(server(&list, "web")).0, ["uvx", "mcp-server-fetch"]);
     assert!(!server(&list, "off").enabled && noted(&list, None, "no `id`"));
+}
+
+/// `mcp-remote` fills its variables into its own words; here they are one.
+#[test]
+fn what_a_server_is_given_stands_in_its_words_too() {
+    let found = found(
+        r#"{ "mcpServers": {
+            "remote": { "command": "npx", "args": ["mcp-remote", "--header", "Authorization:${AUTH_HEADER}", "--port=${PORT}", "${OTHER:-x}", "${HOST}", "${SAME:-z}"],
+                        "env": { "AUTH_HEADER": "Bearer abc0123456789", "PORT": "3000", "OTHER": "${HOME}/y", "SAME": "${SAME}" } },
+            "plain": { "command": "x", "args": ["${PORT}"], "env": { "A_TOKEN": "${AUTH_HEADER}-0123456789abc" } } } }"#,
+        Format::McpServers,
+    );
+    let of = |name: &str| match &server(&found, name).reach {
+        Reach::Stdio { command, environment, .. } => (command.clone(), environment.clone()),
+        Reach::Http { .. } => panic!("{found:#?}"),
+    };
+    let (command, environment) = of("remote");
+    // Somebody else refers to a variable of that name, which is another.
+    let header = "Authorization:${REMOTE_AUTH_HEADER}";
+    assert_eq!(
+        command,
+        ["npx", "mcp-remote", "--header", header, "--port=3000", "${HOME}/y", "env:HOST", "${SAME:-z}"]
+    );
+    let wanted = [
+        ("AUTH_HEADER", "env:REMOTE_AUTH_HEADER"),
+        ("PORT", "3000"),
+        ("OTHER", "${HOME}/y"),
+        ("SAME", "env:SAME"),
+    ];
+    assert_eq!(environment, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(server(&found, "remote").lifted, ["REMOTE_AUTH_HEADER"]);
+    assert_eq!(of("plain").0, ["x", "env:PORT"]);
+
+    let alone = r#"{ "mcpServers": { "remote": { "command": "x", "args": ["--header", "Authorization:${AUTH_HEADER}"],
+                                                 "env": { "AUTH_HEADER": "Bearer abc0123456789" } } } }"#;
+    let found = read(alone, None).unwrap();
+    assert_eq!(found.servers[0].lifted, ["AUTH_HEADER"]);
+    let Reach::Stdio { command, environment, .. } = &found.servers[0].reach else { panic!("{found:#?}") };
+    assert_eq!(command[2], "Authorization:${AUTH_HEADER}");
+    assert_eq!(environment[0].1, "env:AUTH_HEADER");
+}
+
+/// However often it is referred to.
+#[test]
+fn words_do_not_grow_without_end() {
+    let word = "${A}".repeat(4000);
+    let text = serde_json::json!({ "mcpServers": { "a": { "command": "x", "args": vec![word; 16], "env": { "A": "b".repeat(8000) } } } });
+    let found = read(&text.to_string(), None).unwrap();
+    assert!(format!("{found:?}").len() < 1_500_000);
 }

@@ -86,6 +86,8 @@ fn places(s: &str) -> Vec<Value> {
         json!({ "url": "https://a.example/mcp", "oauth": { "scopes": format!("password={s}"), "redirectUri": s } }),
         json!({ "command": "x", "unknown": s, "timeout": s, "disabled": s }),
         json!({ "command": { "apiKey": s } }),
+        json!({ "command": "x", "args": ["--header", "Authorization:${A}"], "env": { "A": format!("Bearer {s}") } }),
+        json!({ "command": "x", "args": ["--token", "${A_KEY}"], "env": { "A_KEY": s } }),
         json!(s),
     ]
 }

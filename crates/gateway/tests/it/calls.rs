@@ -167,3 +167,21 @@ async fn words_on_the_way_reach_who_asked_for_them_before_the_answer() {
         assert!(told.iter().all(|word| word["params"]["logger"] == "one.progress"));
     }
 }
+
+/// A client that only calls never asks what there is.
+#[tokio::test]
+async fn a_tool_that_has_changed_is_begun_once_and_then_known() {
+    let stage = Set { of_two: vec!["held".to_owned()], ..Set::default() }.up().await;
+    *stage.next.lock().unwrap() = Some(vec!["held".to_owned()]);
+    let mut client = stage.client();
+    for id in 1..=2 {
+        client
+            .request(id, "tools/call", json!({ "name": "two__held", "arguments": {}, "_meta": modern() }))
+            .await;
+        let said = client.answer(id).await["error"]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(said.contains("it is not what it was") && said.contains("lock --accept"), "{said}");
+        assert!(said.ends_with("and then restart this server"), "{said}");
+    }
+    let begun = stage.heard.all().iter().filter(|line| line.starts_with("started")).count();
+    assert_eq!(begun, 1, "{:?}", stage.heard.all());
+}

@@ -9,7 +9,7 @@ use converse_canister::{Arguments, Blobs, Canister, Content, Digest};
 use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError,
+    Answer, Artefacts, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, Pins,
     Roster, Tool, Word,
 };
 use converse_gateway::{Audit, Backing, Caller, Clash, Gateway, Pipes, StdioError, serve_stdio};
@@ -38,6 +38,8 @@ pub(crate) enum Does {
     /// As a server of its own wrote it.
     Verbatim,
     Odd,
+    /// Its server has another one by now.
+    Held,
 }
 
 const ALL: [(&str, Does); 10] = [
@@ -104,6 +106,7 @@ impl Acts {
                 let text = json!({ "content": [{ "type": "hologram" }] }).to_string();
                 Answer { verbatim: Some(text.into()), ..Answer::text("in words") }
             }
+            Does::Held => return Err(InvokeError::HeldBack("it is held back".to_owned())),
         })
     }
 }
@@ -130,7 +133,7 @@ impl Hands {
         let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
         let invocable = Arc::new(Acts { does, started: Arc::clone(&self.started) });
         let invoker = name.to_owned().try_into().unwrap();
-        let description = format!("does {name}");
+        let description = if does == Does::Held { format!("did {name}") } else { format!("does {name}") };
         let tool =
             ensemble.tool(&invoker, description.clone(), schema.clone(), Policy::default(), false, invocable);
         if does != Does::Verbatim {
@@ -254,13 +257,23 @@ impl Set {
     pub(crate) async fn try_up(self) -> Result<Stage, Clash> {
         let (next, started) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
         let all = ALL.iter().map(|(name, does)| ((*name).to_owned(), *does)).collect();
-        let other = self.of_two.iter().map(|name| (name.clone(), Does::Echo)).collect();
+        let of_two = |name: &String| (name.clone(), if name == "held" { Does::Held } else { Does::Echo });
+        let other = self.of_two.iter().map(of_two).collect();
         let ensembles = [("one", all), ("two", other)].map(|(name, tools)| {
             let origin = Origin { scope: Scope::User, file: "t.toml".into(), line: 1 };
             let plan = EnsemblePlan::bare(name.to_owned().try_into().unwrap(), origin);
             let next = if name == "two" { Arc::clone(&next) } else { Arc::default() };
-            let hands = Hands { tools, next, started: Arc::clone(&started) };
-            Ensemble::new(&plan, Box::new(hands))
+            let hands =
+                || Hands { tools: Vec::clone(&tools), next: next.clone(), started: Arc::clone(&started) };
+            let ensemble = Ensemble::new(&plan, Box::new(hands()));
+            match tools.iter().any(|(_, does)| *does == Does::Held) {
+                true => {
+                    let accepted = tools.iter().map(|(name, does)| hands().tool(&ensemble, name, *does));
+                    let accepted = accepted.map(|tool| (tool.invoker.clone(), tool.digest())).collect();
+                    ensemble.pinned(Pins::Accepted(accepted))
+                }
+                false => ensemble,
+            }
         });
         let (roster, failures) = Roster::connect(ensembles.into(), self.rules, Arc::new(Shelf)).await;
         assert_eq!(failures, []);

@@ -67,7 +67,9 @@ fn each_change_is_a_line_that_can_be_judged() {
         ),
         (
             |t| schema(t)["properties"]["kind"]["enum"] = json!(["directory", "file"]),
-            &["enum of `kind`: in another order"],
+            &[
+                "enum of `kind`: in another order, from entry 1: [\"file\",\"directory\"] → [\"directory\",\"file\"]",
+            ],
         ),
         (
             |t| schema(t)["properties"]["force"] = json!({ "type": "boolean" }),
@@ -161,4 +163,22 @@ fn an_entry_that_is_there_twice_counts_twice() {
     let told = |old: Value, new: Value| diff(&json!({ "enum": old }), &json!({ "enum": new }));
     assert_eq!(told(json!([1, 1, 2]), json!([2, 1]))[0].line, "enum: - 1");
     assert_eq!(told(json!([1, 2]), json!([2, 1, 1, 1]))[0].line, "enum: + 1, + 1");
+}
+
+/// `wc -- -w` counts the words of the file `-w`.
+#[test]
+fn of_a_command_line_it_is_told_where_a_word_stands() {
+    for (old, new, line) in [
+        (
+            json!(["wc", "-w", "--", "{file}"]),
+            json!(["wc", "--", "-w", "{file}"]),
+            "argv: from entry 2: [\"-w\",\"--\"] → [\"--\",\"-w\"]",
+        ),
+        (json!(["true"]), json!(["id"]), "argv: from entry 1: [\"true\"] → [\"id\"]"),
+        (json!(["a", "b"]), json!(["a", "b", "b"]), "argv: from entry 3: [] → [\"b\"]"),
+        (json!(["a", "x", "a"]), json!(["a"]), "argv: from entry 2: [\"x\",\"a\"] → []"),
+    ] {
+        let changes = diff(&json!({ "argv": old }), &json!({ "argv": new }));
+        assert_eq!(changes.iter().map(|change| change.line.as_str()).collect::<Vec<_>>(), [line]);
+    }
 }

@@ -60,13 +60,13 @@ impl Lockfile {
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // First the version: a newer file has keys that this one does not know.
-        let Versioned { version } = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+        let Versioned { version } = serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
         match version {
             VERSION => {}
             0 => return Err(LockError::Malformed("there is no version 0".to_owned())),
             newer => return Err(LockError::Newer(newer)),
         }
-        let file: File = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+        let file: File = serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
         let mut lockfile = Self::default();
         for (name, pinned) in file.ensembles.0 {
             let pinned = of_ensemble(&name, pinned)?;
@@ -94,8 +94,19 @@ fn of_server(file: ServerFile) -> Server {
     Server { name, version, protocol, instructions }
 }
 
-fn malformed(error: &serde_json::Error) -> LockError {
+fn malformed(text: &str, error: &serde_json::Error) -> LockError {
+    if let Some(line) = text.lines().position(is_mark) {
+        return LockError::Merged(line + 1);
+    }
     let said = error.to_string();
     let cut = said.floor_char_boundary(MAX_MESSAGE);
     LockError::Malformed(said.get(..cut).unwrap_or_default().to_owned())
+}
+
+/// Of what git leaves in a file that was changed on both sides.
+fn is_mark(line: &str) -> bool {
+    let marks = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+    marks
+        .iter()
+        .any(|mark| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }

@@ -151,3 +151,18 @@ fn a_file_without_end_is_refused() {
     let whole = Lockfile { ensembles: [("e".to_owned(), pinned)].into() };
     assert_eq!(whole.text(), Err(LockError::TooLarge { limit: MAX_BYTES }));
 }
+
+#[test]
+fn a_merge_that_is_not_done_is_told_from_other_damage() {
+    let text = lockfile().text().unwrap();
+    let merged = |mark: &str| {
+        Lockfile::parse(&text.replacen("\n  \"version\"", &format!("\n{mark}\n  \"version\""), 1))
+    };
+    let line = text.lines().position(|line| line.contains("\"version\": 1")).unwrap() + 1;
+    for mark in ["<<<<<<< HEAD", "=======", ">>>>>>> theirs", "||||||| 1234567"] {
+        assert_eq!(merged(mark), Err(LockError::Merged(line)), "{mark}");
+    }
+    for other in ["<<<<", "<<<<<<<<", "x"] {
+        assert!(matches!(merged(other), Err(LockError::Malformed(_))), "{other}");
+    }
+}

@@ -55,8 +55,7 @@ impl Flow {
             Event::Code(words) => self.within("<code>", &words, "</code>"),
             Event::InlineHtml(tag) if is_break(&tag) => self.html.push_str("<br>"),
             Event::InlineHtml(tag) => self.within("<span class=\"raw\">", &tag, "</span>"),
-            Event::SoftBreak => self.words("\n"),
-            Event::HardBreak => self.html.push_str("<br>\n"),
+            Event::SoftBreak | Event::HardBreak => self.html.push_str("<br>\n"),
             Event::Rule => self.html.push_str("<hr>\n"),
             Event::TaskListMarker(done) => {
                 let sign = if done { "☑" } else { "☐" };

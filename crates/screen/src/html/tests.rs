@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn each_block_is_a_tag_of_ours() {
     for (source, expected) in [
-        ("a\nb  \nc<br>d", "<p>a\nb<br>\nc<br>d</p>\n"),
+        ("a\nb  \nc<br>d", "<p>a<br>\nb<br>\nc<br>d</p>\n"),
         ("# A\n## B\n### C\n#### D\nE\n=", "<h3>A</h3>\n<h4>B</h4>\n<h5>C</h5>\n<h6>D</h6>\n<h3>E</h3>\n"),
         ("*a* **b** ~~c~~ `d<e`", "<p><em>a</em> <strong>b</strong> <del>c</del> <code>d&lt;e</code></p>\n"),
         ("- a\n  1. b\n", "<ul>\n<li>a<ol>\n<li>b</li>\n</ol>\n</li>\n</ul>\n"),

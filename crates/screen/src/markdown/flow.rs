@@ -80,8 +80,8 @@ impl Flow {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.text(&text),
             Event::Code(text) => self.code(&text),
-            Event::SoftBreak => self.text(" "),
-            Event::HardBreak => self.new_line(),
+            // Of an answer it is meant: who wrote it wraps no lines.
+            Event::SoftBreak | Event::HardBreak => self.new_line(),
             Event::InlineHtml(tag) if is_break(&tag) => self.new_line(),
             Event::InlineHtml(text) | Event::Html(text) => self.push(Tone::Dim, text.trim_end_matches('\n')),
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
@@ -181,6 +181,7 @@ impl Flow {
     }
 
     fn new_line(&mut self) {
+        self.links.iter_mut().for_each(|link| link.said.push(' '));
         self.lines.push(std::mem::take(&mut self.line));
     }
 

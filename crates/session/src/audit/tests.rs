@@ -286,3 +286,19 @@ fn a_lock_that_is_not_given_back_is_an_error() {
     other.unlock().unwrap();
     log.append(&three(), now()).unwrap();
 }
+
+/// As where the file system, or whoever shut us in, has no locks.
+#[test]
+fn a_log_that_cannot_be_locked_says_that_it_is_the_lock() {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let mut log = open(&path);
+    let unlockable = OpenOptions::new().read(true).custom_flags(O_PATH).open(&path).unwrap();
+    log.lines = Lines::new(unlockable, 0, false);
+    let error = log.append(&three(), now()).unwrap_err().to_string();
+    assert!(error.contains("audit.jsonl`: it cannot be locked: "), "{error}");
+}
+
+/// A file that is only named: nothing can be done with it.
+const O_PATH: i32 = 0o10_000_000;

@@ -74,6 +74,9 @@ fn sessions_go_as_asked() {
     assert_eq!(old.into_keys().filter(|id| ids.contains(id)).collect::<Vec<_>>(), ids[..2]);
     let beyond = would(Clearing { keep: Some(3), ..Clearing::default() });
     assert!(beyond.contains_key(&ids[0]) && !beyond.contains_key(&ids[3]), "{beyond:?}");
+    let both = |keep| would(Clearing { before: Some(before), keep: Some(keep), ..Clearing::default() });
+    assert_eq!(both(0), would(Clearing { before: Some(before), ..Clearing::default() }), "each keeps");
+    assert!(both(usize::MAX).is_empty());
     // One that is in use stays.
     let open = store.open(ids[0], Timestamp::now()).unwrap();
     assert!(!would(Clearing { keep: Some(0), ..Clearing::default() }).contains_key(&ids[0]));

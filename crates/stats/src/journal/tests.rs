@@ -182,6 +182,64 @@ fn replies_that_came_to_nothing_are_told_apart() {
     }
 }
 
+#[test]
+fn what_a_person_waits_with_is_no_time_of_a_model() {
+    let condensed = || Body::Condensed {
+        condensed: Condensed { covers: 1, summary: "s".to_owned(), model: "m".to_owned() },
+    };
+    let used = || used("m", None, None);
+    for (told, lines, times) in [
+        ("a reply", vec![(0, user()), (3, words()), (3, used())], vec![3000]),
+        (
+            "a summary that is asked for in between, and the next turn",
+            vec![
+                (0, user()),
+                (3, words()),
+                (3, used()),
+                (28, used()),
+                (28, condensed()),
+                (90, user()),
+                (92, words()),
+                (92, used()),
+            ],
+            vec![3000, 2000],
+        ),
+        (
+            "one that broke off in between",
+            vec![(0, user()), (3, words()), (3, used()), (28, used()), (99, user())],
+            vec![3000],
+        ),
+        ("one after a turn that came to nothing", vec![(0, user()), (60, used()), (60, condensed())], vec![]),
+        (
+            "a summary within a turn, and the reply after it",
+            vec![(0, user()), (4, used()), (4, condensed()), (9, words()), (9, used())],
+            vec![5000],
+        ),
+        (
+            "a second try, and a pause",
+            vec![
+                (0, user()),
+                (4, used()),
+                (9, stopped(Stop::Paused)),
+                (9, used()),
+                (11, words()),
+                (11, used()),
+            ],
+            vec![4000, 5000, 2000],
+        ),
+    ] {
+        let figures = fold(EVERYTHING, vec![(header(), lines)]);
+        let (mut times, time) = (times, &figures.models["m"].time);
+        times.sort_unstable();
+        assert_eq!(time.count(), times.len() as u64, "{told}");
+        assert_eq!(
+            (time.quantile(0.0), time.quantile(1.0)),
+            (times.first().copied(), times.last().copied()),
+            "{told}"
+        );
+    }
+}
+
 /// A turn that nobody wanted answers before it.
 fn two() -> Vec<Line> {
     [(0, user()), (1, words()), (1, used("m", None, None))].into_iter().chain(talk()).collect()

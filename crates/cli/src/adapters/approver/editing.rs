@@ -64,7 +64,8 @@ impl Editing {
         let question = format!("  now: {now}\n  the arguments as one line of JSON (empty = as they are): ");
         let line = progress.suspended(|| read_answer(question)).await.ok_or("nobody answered")?;
         match line.trim() {
-            "" => Err("nothing was written".to_owned()),
+            // Not what was shown, in which some of it is made visible.
+            "" => Ok(Value::Object(pending.arguments().clone()).to_string()),
             line => Ok(line.to_owned()),
         }
     }

@@ -18,7 +18,13 @@ use crate::render::safe::safe_line;
 /// Lines that say nothing that can be kept, after which it is asked as before.
 const MOST_TRIES: usize = 20;
 
-const HOW: &str = "NAME=PATTERN for each text that may vary, or numbers of the proposals; nothing = back: ";
+/// What can be typed; numbers only where there are proposals.
+fn how(proposals: &[(String, Vary)]) -> &'static str {
+    match proposals {
+        [] => "NAME=PATTERN for each text that may vary; nothing = back: ",
+        _ => "NAME=PATTERN for each text that may vary, or numbers of the proposals; nothing = back: ",
+    }
+}
 
 impl TerminalApprover {
     /// How the texts of a call may vary from now on; `None`: back to the question.
@@ -37,7 +43,7 @@ impl TerminalApprover {
             match judged(memory, pending, &proposals, &line) {
                 Err(why) => {
                     let why = memory.redactor.clean(&visible(&why, false));
-                    text = flowing(&format!("not kept: {why}\n{HOW}"));
+                    text = flowing(&format!("not kept: {why}\n{}", how(&proposals)));
                 }
                 Ok(varying) => {
                     let question = self.kept_so(pending, &varying);
@@ -45,7 +51,7 @@ impl TerminalApprover {
                     if Choices::default().parse(&line) == Some(Answer::Yes) {
                         return Some(varying);
                     }
-                    text = flowing(HOW);
+                    text = flowing(how(&proposals));
                 }
             }
         }
@@ -53,14 +59,14 @@ impl TerminalApprover {
     }
 
     fn asking(&self, proposals: &[(String, Vary)]) -> String {
-        let how = "which texts may vary, and how? `*` stops at a slash and at a blank, `**` at a blank only; a `*` as \
+        let rules = "which texts may vary, and how? `*` stops at a slash and at a blank, `**` at a blank only; a `*` as \
                    the last of several words is any further words, and as all there is any text. What is not named \
                    stays as it is.\n";
         let row = |(number, (name, vary)): (usize, &(String, Vary))| {
             Line::plain(&format!("  {number}  {}", pair(name, vary)))
         };
         let rows: Vec<Line> = (1..).zip(proposals).map(row).collect();
-        flowing(how) + &painted(&rows, self.colour()) + &flowing(HOW)
+        flowing(rules) + &painted(&rows, self.colour()) + &flowing(how(proposals))
     }
 
     /// All of it, as it would be kept.
@@ -124,4 +130,19 @@ fn covers(memory: &Memory, pending: &Pending, varying: &Varying) -> bool {
     let rules = memory.rules.only(|_| false);
     rules.add(rule.with_varying(fixed(pending, varying), varying.clone()).bound_to(pending.binding()));
     pending.judged_anew(&rules).permission == Permission::Allow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_asked_for_only_where_there_are_some() {
+        let one = [("path".to_owned(), Vary::new("path", "src/**").unwrap())];
+        for (proposals, speaks) in [(&[][..], false), (&one, true)] {
+            let how = how(proposals);
+            assert_eq!(how.contains("numbers"), speaks);
+            assert!(how.starts_with("NAME=PATTERN") && how.ends_with("nothing = back: "));
+        }
+    }
 }

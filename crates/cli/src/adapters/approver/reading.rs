@@ -2,8 +2,12 @@
 
 use std::io::Write as _;
 
+use futures_util::FutureExt as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal as Number;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 
 /// How long a question that nobody waits for any more may still read, and bytes of a line.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -11,7 +15,37 @@ const MAX_LINE: usize = 64 * 1024;
 
 /// Reads one line on a thread of its own: a run that is cancelled does not wait for it, and a question that is taken back
 /// takes no line from the next one.
+///
+/// A program that was stopped meanwhile asks again when it goes on: the terminal was the shell's, and a yes to what is
+/// not on the screen is none.
 pub(crate) async fn read_answer(question: String) -> Option<String> {
+    let mut goes_on = signal(SignalKind::from_raw(Number::CONT.as_raw())).ok();
+    loop {
+        let answer = ask(question.clone());
+        tokio::select! {
+            biased;
+            () = next(&mut goes_on) => {}
+            line = answer => {
+                // A signal that came before the line may not have been looked at.
+                yield_now().await;
+                if next(&mut goes_on).now_or_never().is_none() {
+                    return line.ok().flatten();
+                }
+            }
+        }
+    }
+}
+
+/// The next one; never where none is heard.
+async fn next(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whoever drops the receiver takes the question back.
+fn ask(question: String) -> oneshot::Receiver<Option<String>> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {
         let mut stderr = std::io::stderr().lock();
@@ -22,7 +56,7 @@ pub(crate) async fn read_answer(question: String) -> Option<String> {
         let line = asked.ok().and_then(|()| line(&sender));
         let _ = sender.send(line);
     });
-    receiver.await.ok().flatten()
+    receiver
 }
 
 /// A terminal gives whole lines. Nothing is read ahead.

@@ -9,7 +9,7 @@ use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use super::TerminalApprover;
@@ -74,5 +74,9 @@ impl Approver for OneOf<'_> {
 
     fn can_ask(&self) -> bool {
         self.all.terminal.can_ask
+    }
+
+    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        self.all.terminal.told(arguments)
     }
 }

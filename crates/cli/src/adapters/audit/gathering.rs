@@ -32,8 +32,8 @@ impl Gathering {
         let (sender, synced) = watch::channel(Synced::default());
         let written = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&written);
-        // Ends when nobody can wake it any more.
-        std::thread::spawn(move || sync(&file, &woken, &counted, &sender));
+        // Ends when nobody can wake it any more. If there is no thread to be had, it cannot be woken, and that is told.
+        let _ = std::thread::Builder::new().spawn(move || sync(&file, &woken, &counted, &sender));
         Self { written, wake, synced }
     }
 
@@ -47,13 +47,13 @@ impl Gathering {
         let upto = self.written.load(Ordering::SeqCst);
         // Full: it was woken and has not begun yet, so it will see our line.
         if let Err(TrySendError::Disconnected(())) = self.wake.try_send(()) {
-            return Err(SinkError::Audit("its writer has gone".to_owned()));
+            return Err(SinkError::Audit(super::GONE.to_owned()));
         }
         let mut synced = self.synced.clone();
         let there = synced.wait_for(|synced| synced.failed.is_some() || synced.lines >= upto).await;
         let failed = match &there {
             Ok(synced) => synced.failed.clone(),
-            Err(_) => Some("its writer has gone".to_owned()),
+            Err(_) => Some(super::GONE.to_owned()),
         };
         failed.map_or(Ok(()), |why| Err(SinkError::Audit(why)))
     }

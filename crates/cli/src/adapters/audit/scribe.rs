@@ -57,7 +57,8 @@ impl Scribe {
     ) -> Self {
         let (sheets, handed) = sync_channel(QUEUE);
         let noted = gathering.clone();
-        std::thread::spawn(move || write(&handed, &noted, &mut append));
+        // If there is no thread to be had, nobody is there to be handed anything, and that is told.
+        let _ = std::thread::Builder::new().spawn(move || write(&handed, &noted, &mut append));
         Self { sheets, gathering }
     }
 
@@ -89,7 +90,7 @@ impl Scribe {
 }
 
 fn gone() -> SinkError {
-    SinkError::Audit("its writer has gone".to_owned())
+    SinkError::Audit(super::GONE.to_owned())
 }
 
 fn write(

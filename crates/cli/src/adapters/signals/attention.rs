@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +27,8 @@ pub(crate) struct Attention {
     current: Arc<Mutex<Option<Current>>>,
     /// A line was asked for or read, or something was over, and no key was passed over since.
     between: Arc<AtomicBool>,
+    /// It was at a terminal, and that no line is seen to be asked for since.
+    unseen: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone)]
@@ -45,9 +48,13 @@ pub(crate) struct Attended {
 /// Attends from now on.
 pub(crate) fn attend() -> Result<Attention, Failure> {
     let attention = Attention::default();
-    let told = attention.clone();
+    let (told, is_key) = (attention.clone(), is_a_key());
     hear(async move |mut signals| {
         signals.stop = stopping::hear();
+        // Ignored by whoever started us; but where somebody sits, it is the key that breaks off a turn.
+        if signals.interrupt.is_none() && is_key {
+            signals.interrupt = signal(SignalKind::interrupt()).ok();
+        }
         told.hears(signals).await
     })?;
     Ok(attention)
@@ -70,6 +77,12 @@ impl Attention {
     /// the program. The one after it is, should nothing begin.
     pub(crate) fn passes_on(&self) {
         self.between.store(true, Ordering::SeqCst);
+        self.unseen.store(is_a_key(), Ordering::SeqCst);
+    }
+
+    /// A line is seen to be asked for: until it is read Ctrl-C is no signal, and who sends one means the program.
+    pub(crate) fn asks(&self) {
+        self.unseen.store(false, Ordering::SeqCst);
     }
 
     /// Until the program must be left; by which signal.
@@ -104,10 +117,11 @@ impl Attention {
         Some(current.over)
     }
 
-    /// Was Ctrl-C pressed between two things that it could be for? Not while a line is read: then it is no signal, and who sends one
-    /// means the program.
+    /// Was Ctrl-C pressed between two things that it could be for? A line may have begun since, and then it is no signal any
+    /// more.
     fn came_late(&self) -> bool {
-        self.current().is_none() && is_a_key() && self.between.swap(false, Ordering::SeqCst)
+        let can_be_a_key = || is_a_key() || self.unseen.load(Ordering::SeqCst);
+        self.current().is_none() && can_be_a_key() && self.between.swap(false, Ordering::SeqCst)
     }
 
     fn ends(&self, number: u8) {
@@ -159,5 +173,25 @@ mod tests {
         assert_eq!((next.interrupt.number(), attention.end.number()), (Some(15), Some(15)));
         assert!(next.interrupt.token.is_cancelled());
         assert_eq!(attention.to_turn().interrupt.number(), Some(15), "nothing begins any more");
+    }
+
+    #[test]
+    fn a_key_between_two_things_is_passed_over_once() {
+        let attention = Attention::default();
+        assert!(!attention.came_late(), "nothing was over");
+        // As at a terminal.
+        let passes_on = || {
+            attention.between.store(true, Ordering::SeqCst);
+            attention.unseen.store(true, Ordering::SeqCst);
+        };
+        let turn = attention.to_turn();
+        passes_on();
+        assert!(!attention.came_late(), "it is for the turn");
+        drop(turn);
+        passes_on();
+        assert!(attention.came_late() && !attention.came_late());
+        passes_on();
+        attention.asks();
+        assert!(!attention.came_late(), "no key is a signal at a prompt");
     }
 }

@@ -36,14 +36,6 @@ pub(super) fn hear() -> Option<Signal> {
     signal(SignalKind::from_raw(Number::TSTP.as_raw())).ok()
 }
 
-/// The next one; never where none is heard.
-pub(super) async fn next(signals: &mut Option<Signal>) {
-    match signals {
-        Some(signals) => drop(signals.recv().await),
-        None => std::future::pending().await,
-    }
-}
-
 /// Stops the program; is over when that goes on.
 pub(super) async fn stops() {
     if !has_shell() {
@@ -67,13 +59,15 @@ fn aside() -> Option<Sender<()>> {
     let draws = DRAWS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
     let (left, has_left) = channel();
     let (held, until) = channel();
-    std::thread::spawn(move || {
+    let thread = std::thread::Builder::new();
+    let begun = thread.spawn(move || {
         draws.leave();
         let _ = left.send(());
         // Only ever ends by an error: the other end is gone.
         let _: Result<(), _> = until.recv();
         draws.come_back(false);
     });
+    begun.ok()?;
     let _ = has_left.recv_timeout(LEAVES_WITHIN);
     Some(held)
 }

@@ -84,7 +84,7 @@ impl Sessions<'_> {
 
     /// The session, open and repaired.
     pub(super) fn open(&self, id: Uuid) -> Result<Session, Failure> {
-        sessions::open(id, self.manners, self.world)
+        sessions::open(id, self.manners, self.world).map_err(Failure::or_anew)
     }
 
     /// Where each candidate's conversation is kept: new sessions, of one tag if they are compared, or none: a run that

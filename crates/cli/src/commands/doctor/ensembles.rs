@@ -1,9 +1,10 @@
 //! The ensembles that a run would find, and how they stand.
 
-use converse_config::{EnsemblePlan, InvokerKind, SandboxLevel};
+use converse_config::{Code, EnsemblePlan, InvokerKind, SandboxLevel, Scope};
 
 use super::finding::Finding;
 use crate::catalogue::Catalogue;
+use crate::lockfiles::{Locked, State};
 use crate::world::World;
 
 pub(super) struct Ensembles(Catalogue);
@@ -22,7 +23,7 @@ impl Ensembles {
         commands.count()
     }
 
-    pub(super) fn look(&self, world: &World) -> Vec<Finding> {
+    pub(super) fn look(&self) -> Vec<Finding> {
         let plans = &self.0.plans;
         let count = |chosen: fn(&&EnsemblePlan) -> bool| plans.iter().filter(chosen).count();
         let (on, inert) = (count(|plan| plan.enabled), count(|plan| plan.reaches_out() && !plan.trusted));
@@ -42,14 +43,27 @@ impl Ensembles {
                 )
             }
         });
-        let user = world.config_dir().map(|dir| dir.join("ensembles.lock"));
-        for (name, lock) in
-            [("lockfile of the project", Some(world.cwd.join("ensembles.lock"))), ("your lockfile", user)]
-        {
-            let Some(lock) = lock else { continue };
-            let there = if lock.exists() { "" } else { " (not there: tools may change unseen)" };
-            findings.push(Finding::fine(name, format!("{}{there}", lock.display())));
-        }
+        findings.extend(self.0.lockfiles().iter().filter_map(of_lockfile));
         findings
     }
+}
+
+fn of_lockfile(locked: &Locked) -> Option<Finding> {
+    let name = match locked.scope {
+        Scope::Project => "lockfile of the project",
+        Scope::User => "your lockfile",
+        Scope::Shipped | Scope::Explicit => return None,
+    };
+    let path = locked.path.display();
+    Some(match &locked.state {
+        State::Sound(_) => Finding::fine(name, path.to_string()),
+        State::Absent => Finding::fine(name, format!("{path} (not there: tools may change unseen)")),
+        State::Damaged(why) => {
+            let held = "all tools of its ensembles are held back";
+            Finding::broken(
+                name,
+                format!("{path} is damaged, so {held}: {why}; {}", Code::LockDamaged.hint()),
+            )
+        }
+    })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use converse_child::{Counting, Spawn, counting};
 use converse_config::{SandboxMethod, SettingsPlan};
+use converse_ensemble::no_refuge;
 use converse_sandbox::{LEAST_LANDLOCK, Survey, survey};
 use tokio::time::timeout;
 
@@ -28,18 +29,19 @@ const LANDLOCK: [(u32, &str); 5] = [
 
 /// `needed`: commands that do not run without it.
 pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -> Vec<Finding> {
-    let survey = survey();
+    let survey = survey().map_err(|error| error.to_string());
     let method = files.and_then(|files| files.sandbox).unwrap_or_default();
     let found = confined::bwrap(world);
     let bwrap = found.as_deref().map(|bwrap| (bwrap, works(bwrap)));
     let mut lacks = match (method, bwrap) {
-        (SandboxMethod::Own, _) => survey.lacks(),
-        (SandboxMethod::Bubblewrap, Some((_, true))) => survey.lacks_but_files(),
+        (SandboxMethod::Own, _) => lacks_of(&survey, Survey::lacks),
+        (SandboxMethod::Bubblewrap, Some((_, true))) => lacks_of(&survey, Survey::lacks_but_files),
         (SandboxMethod::Bubblewrap, Some((_, false))) => vec!["bubblewrap does not work here".to_owned()],
         (SandboxMethod::Bubblewrap, None) => vec!["there is no `bwrap` in PATH".to_owned()],
     };
     let counting = counting();
     lacks.extend(counting.lack().map(str::to_owned));
+    lacks.extend(no_refuge(confined::temporary(world)));
     let bubblewrap = match bwrap {
         Some((path, true)) => Finding::fine("bubblewrap", format!("{} works", path.display())),
         Some((path, false)) => Finding::note(
@@ -52,8 +54,14 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -
         SandboxMethod::Own => "own (Landlock and seccomp)",
         SandboxMethod::Bubblewrap => "bubblewrap, by your settings",
     };
-    let mut findings = parts(survey);
-    findings.extend([limits(counting), bubblewrap, Finding::fine("method", method), require(&lacks, needed)]);
+    let mut findings = survey.map_or_else(|why| vec![Finding::note("parts", why)], parts);
+    findings.extend([
+        limits(counting),
+        left_behind(counting),
+        bubblewrap,
+        Finding::fine("method", method),
+        require(&lacks, needed),
+    ]);
     findings
 }
 
@@ -84,6 +92,17 @@ fn limits(counting: Counting) -> Finding {
         ),
         (_, None) => Finding::fine(NAME, "in force"),
     }
+}
+
+fn lacks_of(survey: &Result<Survey, String>, lacks: impl Fn(&Survey) -> Vec<String>) -> Vec<String> {
+    survey.as_ref().map_or_else(|why| vec![why.clone()], lacks)
+}
+
+/// Not of the sandbox alone, but for the same reason.
+fn left_behind(counting: Counting) -> Finding {
+    const NAME: &str = "what tools leave behind";
+    let lack = counting.blindness();
+    lack.map_or_else(|| Finding::fine(NAME, "ends with the run"), |lack| Finding::note(NAME, lack))
 }
 
 fn require(lacks: &[String], needed: usize) -> Finding {
@@ -140,6 +159,7 @@ mod tests {
         ] {
             let finding = limits(counting);
             assert!(finding.state == state && finding.detail.contains(said), "{counting:?}");
+            assert_eq!(left_behind(counting).state, state, "{counting:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use converse_config::EnsemblePlan;
+use converse_config::{Code, EnsemblePlan};
 use converse_mcp::Manifest;
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use crate::adapters::lists::ListFiles;
 use crate::args::Places;
 use crate::catalogue::Catalogue;
 use crate::failure::Failure;
+use crate::lockfiles::{Locked, State};
 use crate::manners::Manners;
 use crate::render::counted::counted;
 use crate::render::output::{write_json, write_stdout};
@@ -43,6 +44,7 @@ impl List<'_> {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let catalogue = Catalogue::find(self.world, &self.places.ensembles);
         self.manners.warn_all(catalogue.lines());
+        self.manners.warn_all(catalogue.lockfiles().iter().filter_map(damaged));
         match (self.as_json, self.tools) {
             (true, _) => {
                 let rows = catalogue.plans.iter().map(|plan| self.row(plan)).collect();
@@ -106,6 +108,15 @@ impl List<'_> {
         });
         Known { tools, age }
     }
+}
+
+/// What is listed is held back then, all of it.
+fn damaged(locked: &Locked) -> Option<String> {
+    let State::Damaged(why) = &locked.state else { return None };
+    let (file, code) = (&locked.shown, Code::LockDamaged);
+    Some(format!(
+        "{file}: warning[{code}]: it is damaged, so all tools of its ensembles are held back: {why}"
+    ))
 }
 
 fn cells(plan: &EnsemblePlan) -> Vec<String> {

@@ -1,12 +1,15 @@
 //! Standard input and output on threads of their own: what blocks there keeps neither a call nor the end of the program.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _, stdin, stdout};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use converse_gateway::Pipes;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
+use crate::patient::Patient;
+use crate::render::output::classify;
 
 const CHUNK: usize = 64 * 1024;
 /// Chunks and lines that may wait.
@@ -15,11 +18,18 @@ const QUEUE: usize = 16;
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Resolves when the last line is written.
-pub(super) struct Written(oneshot::Receiver<()>);
+pub(super) struct Written {
+    over: oneshot::Receiver<()>,
+    fault: Fault,
+}
+
+/// Why one of the two ended before its time, the first one of them.
+type Fault = Arc<OnceLock<Failure>>;
 
 impl Written {
-    pub(super) async fn wait(self) {
-        let _ = tokio::time::timeout(LAST_LINES, self.0).await;
+    pub(super) async fn wait(self) -> Result<(), Failure> {
+        let _ = tokio::time::timeout(LAST_LINES, self.over).await;
+        self.fault.get().cloned().map_or(Ok(()), Err)
     }
 }
 
@@ -27,22 +37,24 @@ pub(super) fn begin() -> Result<(Pipes, Written), Failure> {
     let (chunks, input) = mpsc::channel(QUEUE);
     let (output, lines) = mpsc::channel(QUEUE);
     let (told, written) = oneshot::channel();
-    started("stdin", move || read(&chunks))?;
+    let fault = Fault::default();
+    let (unread, unwritten) = (Arc::clone(&fault), Arc::clone(&fault));
+    started("stdin", move || read(&chunks, &unread))?;
     started("stdout", move || {
-        write(lines);
+        write(lines, &unwritten);
         let _ = told.send(());
     })?;
-    Ok((Pipes { input, output }, Written(written)))
+    Ok((Pipes { input, output }, Written { over: written, fault }))
 }
 
 fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::new(Kind::Internal, "threads", error.to_string());
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop).map_err(failed)
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(work).map(drop).map_err(|error| crate::denied("threads", &error))
 }
 
 /// Until the input ends or nobody wants it.
-fn read(chunks: &mpsc::Sender<Vec<u8>>) {
-    let mut stdin = std::io::stdin().lock();
+fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
+    let mut stdin = Patient(stdin().lock());
     let mut chunk = vec![0; CHUNK];
     loop {
         match stdin.read(&mut chunk) {
@@ -53,17 +65,23 @@ fn read(chunks: &mpsc::Sender<Vec<u8>>) {
                     return;
                 }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // A client that has gone with something unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
+            Err(error) => {
+                let _ = fault.set(Failure::usage("stdin", format!("stdin cannot be read: {error}")));
+                return;
+            }
         }
     }
 }
 
 /// Until there is nothing more to write or nobody reads it.
-fn write(mut lines: mpsc::Receiver<Vec<u8>>) {
-    let mut stdout = std::io::stdout().lock();
+fn write(mut lines: mpsc::Receiver<Vec<u8>>, fault: &Fault) {
+    let mut stdout = Patient(stdout().lock());
     while let Some(line) = lines.blocking_recv() {
-        if stdout.write_all(&line).and_then(|()| stdout.flush()).is_err() {
+        if let Err(error) = stdout.write_all(&line) {
+            let _ = fault.set(classify(error).into());
             return;
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_gateway::Tokens;
+use converse_gateway::{TokenError, Tokens};
 use rustix::fs::OFlags;
 
 use crate::failure::Failure;
@@ -49,6 +49,11 @@ impl TokenList {
         if file.is_none() && single.is_empty() {
             return Ok(None);
         }
+        let of_variable = |error: TokenError| Failure::usage("bad-token", format!("{VARIABLE}: {error}"));
+        if !single.is_empty() {
+            // By itself, so that nobody looks for it in the file.
+            Tokens::read(&single).map_err(of_variable)?;
+        }
         let (text, seen) = match file {
             Some(path) => read(path)
                 .map(|(text, seen)| (text, Some(seen)))
@@ -57,7 +62,7 @@ impl TokenList {
         };
         let tokens = Tokens::read(&joined(&text, &single)).map_err(|error| match file {
             Some(path) => unusable(path, &error.to_string()),
-            None => Failure::usage("bad-token", format!("{VARIABLE}: {error}")),
+            None => of_variable(error),
         })?;
         Ok(Some(Self { tokens: Arc::new(tokens), file: file.map(Path::to_path_buf), single, seen }))
     }

@@ -11,6 +11,7 @@ use super::label::{self, MOST_TAGS, is_ours};
 use super::{PROGRAM, Shelf, failed};
 use crate::args::SessionsImportArgs;
 use crate::failure::{Failure, Kind};
+use crate::patient::Patient;
 use crate::render::counted::counted;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
@@ -41,7 +42,7 @@ impl Shelf<'_> {
     fn bytes(&self, file: &Path) -> std::io::Result<Vec<u8>> {
         let (most, mut bytes) = (MAX_IMPORT_BYTES as u64 + 1, Vec::new());
         if file == Path::new("-") {
-            std::io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+            Patient(std::io::stdin().lock()).take(most).read_to_end(&mut bytes)?;
             return Ok(bytes);
         }
         let path = self.world.cwd.join(file);

@@ -71,7 +71,7 @@ impl Shelf<'_> {
 }
 
 /// None for an empty one. `last` means another thing wherever a session is named.
-pub(super) fn name(given: &str) -> Result<Option<String>, Failure> {
+pub(crate) fn name(given: &str) -> Result<Option<String>, Failure> {
     let name = given.trim();
     let bad = |why: String| Err(Failure::usage("bad-name", why));
     if name.is_empty() {

@@ -12,6 +12,7 @@ use converse_canister::{Canister, Content, Digest, Invocation, InvocationResult,
 use converse_screen::html;
 use converse_session::{Document, Kept};
 
+use super::edits::Edits;
 use super::page::page;
 use super::{ended, facts, minute, results, title};
 
@@ -20,7 +21,7 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 
 /// The whole page.
 pub(crate) fn html(document: &Document) -> String {
-    let results = results(document);
+    let (results, edits) = (results(document), Edits::of(document));
     let mut talk = String::new();
     let mut before = None;
     for (kept, number) in document.canisters.iter().zip(1..) {
@@ -30,7 +31,8 @@ pub(crate) fn html(document: &Document) -> String {
             _ => None,
         };
         let who = speaker(&kept.canister);
-        let message = Message { document, kept, number, result, goes_on: before == Some(who) }.html();
+        let made = edits.made(&kept.canister);
+        let message = Message { document, kept, number, made, result, goes_on: before == Some(who) }.html();
         // A reply that says nothing but calls is headed by the first of them.
         if !message.is_empty() {
             talk.push_str(&message);
@@ -66,6 +68,8 @@ struct Message<'a> {
     document: &'a Document,
     kept: &'a Kept,
     number: usize,
+    /// A call that the user has changed, as it was made.
+    made: Option<Invocation>,
     /// Of a call.
     result: Option<&'a InvocationResult>,
     /// The one before was of the same speaker.
@@ -138,14 +142,9 @@ impl Message<'_> {
         }
     }
 
-    fn call(&self, invocation: &Invocation) -> String {
-        let arguments = match &invocation.arguments.malformed {
-            None => {
-                let value = serde_json::Value::from(invocation.arguments.object.clone());
-                html::code("json", &format!("{value:#}"))
-            }
-            Some(_) => html::code("", &invocation.arguments.raw),
-        };
+    fn call(&self, asked: &Invocation) -> String {
+        let invocation = self.made.as_ref().unwrap_or(asked);
+        let edited = if self.made.is_some() { ", edited by the user" } else { "" };
         let class = match self.result {
             Some(result) if result.outcome.is_success() => "call good",
             _ => "call bad",
@@ -155,7 +154,10 @@ impl Message<'_> {
         let (tool, short) = (line(&invocation.tool), html::line(&invocation.arguments.raw, 120));
         let _ =
             write!(html, "<code>{tool}</code> <span class=\"short\">{short}</span> <i>{word}</i></summary>");
-        let _ = write!(html, "<h3>Arguments</h3>{arguments}");
+        let _ = write!(html, "<h3>Arguments{edited}</h3>{}", arguments(invocation));
+        if self.made.is_some() {
+            let _ = write!(html, "<h3>The model asked for</h3>{}", arguments(asked));
+        }
         if let Some(result) = self.result {
             // What a tool says is no Markdown.
             let content = self.content(&result.content, |text| html::code("", text));
@@ -165,6 +167,16 @@ impl Message<'_> {
             }
         }
         html + "</details>"
+    }
+}
+
+fn arguments(invocation: &Invocation) -> String {
+    match &invocation.arguments.malformed {
+        None => {
+            let value = serde_json::Value::from(invocation.arguments.object.clone());
+            html::code("json", &format!("{value:#}"))
+        }
+        Some(_) => html::code("", &invocation.arguments.raw),
     }
 }
 

@@ -6,6 +6,7 @@
 use converse_canister::{Canister, Content, Invocation, InvocationResult};
 use converse_session::{Document, Kept};
 
+use super::edits::Edits;
 use super::fences::{closed, fenced};
 use super::{ended, facts, minute, results, title};
 use crate::render::safe::safe_line;
@@ -16,13 +17,16 @@ pub(crate) fn markdown(document: &Document) -> String {
     if !document.tags.is_empty() {
         parts.push(line(&document.tags.join(", ")));
     }
-    let results = results(document);
+    let (results, edits) = (results(document), Edits::of(document));
     for (kept, number) in document.canisters.iter().zip(1..) {
         let result = match &kept.canister {
             Canister::Invocation(invocation) => results.get(&invocation.id).map(|(_, result)| *result),
             _ => None,
         };
-        parts.extend(message(kept, number, result));
+        parts.extend(match (edits.made(&kept.canister), &kept.canister) {
+            (Some(made), Canister::Invocation(asked)) => Some(call(&made, Some(asked), result, number)),
+            _ => message(kept, number, result),
+        });
     }
     parts.join("\n\n") + "\n"
 }
@@ -48,22 +52,35 @@ fn message(kept: &Kept, number: usize, result: Option<&InvocationResult>) -> Opt
             let said = !words.trim().is_empty();
             said.then(|| format!("{}\n\n{}", heading("Model"), closed(&words)))
         }
-        Canister::Invocation(invocation) => Some(call(invocation, result, number)),
+        Canister::Invocation(invocation) => Some(call(invocation, None, result, number)),
         // It stands with its call.
         Canister::Result(_) => None,
     }
 }
 
-fn call(invocation: &Invocation, result: Option<&InvocationResult>, number: usize) -> String {
+/// `asked`: what the model wrote, where the user has changed it.
+fn call(
+    invocation: &Invocation,
+    asked: Option<&Invocation>,
+    result: Option<&InvocationResult>,
+    number: usize,
+) -> String {
     let tool = line(&invocation.tool).replace('`', "'");
+    let edited = asked.map_or(String::new(), |asked| {
+        format!("\n\nEdited by the user; the model asked for:\n\n{}", arguments(asked))
+    });
+    let (sign, word) = result.map_or(("?", "no result".to_owned()), |result| ended(result.outcome));
+    let heading = format!("### {number} · `{tool}` {sign} {word}");
+    let result = result.map(|result| fenced("", &crate::render::result_text(result))).unwrap_or_default();
+    format!("{heading}\n\n{}{edited}\n\n{result}", arguments(invocation)).trim_end().to_owned()
+}
+
+fn arguments(invocation: &Invocation) -> String {
     let arguments = match &invocation.arguments.malformed {
         None => format!("{:#}", serde_json::Value::from(invocation.arguments.object.clone())),
         Some(_) => invocation.arguments.raw.to_string(),
     };
-    let (sign, word) = result.map_or(("?", "no result".to_owned()), |result| ended(result.outcome));
-    let heading = format!("### {number} · `{tool}` {sign} {word}");
-    let result = result.map(|result| fenced("", &crate::render::result_text(result))).unwrap_or_default();
-    format!("{heading}\n\n{}\n\n{result}", fenced("json", &arguments)).trim_end().to_owned()
+    fenced("json", &arguments)
 }
 
 fn words(content: &[Content]) -> String {

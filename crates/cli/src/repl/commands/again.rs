@@ -29,12 +29,8 @@ impl Sitting<'_> {
     pub(super) async fn retry(&mut self) -> Result<(), Failure> {
         let turn = self.taken_back()?;
         let said = said(turn);
-        self.shows_again(&words(&said));
+        self.stage.echo(&words(&said));
         self.turn(Words::Again(said)).await
-    }
-
-    fn shows_again(&self, words: &str) {
-        self.stage.note(&format!("❯ {}", safe_line(words, SHOWN)));
     }
 
     /// The last words in the user's editor, then as if they had been said so; nothing written, nothing done.
@@ -46,13 +42,14 @@ impl Sitting<'_> {
         let before = words(&said);
         let Some(text) = self.composed(&before).await? else { return Ok(()) };
         self.taken_back()?;
-        self.shows_again(&text);
+        self.stage.echo(&text);
         self.turn(Words::Again(reworded(said, &text))).await
     }
 
     fn taken_back(&mut self) -> Result<Vec<Canister>, Failure> {
         let did = self.effects(self.story.last_turn());
         let turn = self.story.undo()?.ok_or_else(nothing)?;
+        self.recalls();
         if !did.is_empty() {
             let did: Vec<&str> = did.iter().map(String::as_str).collect();
             self.stage.note(&format!("what these tools did is not undone: {}", did.join(", ")));

@@ -3,7 +3,6 @@
 
 use crate::args::Talk;
 use crate::failure::Failure;
-use crate::render::table::table;
 use crate::repl::sitting::Sitting;
 
 impl Sitting<'_> {
@@ -70,6 +69,6 @@ impl Sitting<'_> {
             let tools = tools.map(|tools| tools.to_string()).unwrap_or_default();
             rows.push(vec![name.to_owned(), tools, state, plan.description.clone()]);
         }
-        table(&rows).trim_end().to_owned()
+        self.stage.table(&rows).trim_end().to_owned()
     }
 }

@@ -53,7 +53,10 @@ impl Sitting<'_> {
     /// The next message, written in the user's editor.
     pub(super) async fn compose(&mut self) -> Result<(), Failure> {
         match self.composed("").await? {
-            Some(text) => self.says(&text).await,
+            Some(text) => {
+                self.stage.echo(&text);
+                self.says(&text).await
+            }
             None => Ok(()),
         }
     }

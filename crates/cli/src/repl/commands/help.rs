@@ -1,6 +1,5 @@
 //! `/help`: what can be typed.
 
-use crate::render::table::table;
 use crate::repl::sitting::Sitting;
 use crate::repl::slash::{ROWS, Row};
 
@@ -18,6 +17,6 @@ impl Sitting<'_> {
         }
         let rows: Vec<Vec<String>> =
             ROWS.iter().map(|row| vec![format!("/{}", row.usage()), row.help.to_owned()]).collect();
-        self.stage.say(&format!("{}\n{KEYS}", table(&rows)));
+        self.stage.say(&format!("{}\n{KEYS}", self.stage.table(&rows)));
     }
 }

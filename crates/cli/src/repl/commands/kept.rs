@@ -3,10 +3,10 @@
 use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Within, cuts, new_id};
 
 use crate::adapters::approver::asks;
+use crate::commands::sessions::session_name;
 use crate::failure::Failure;
 use crate::render::counted::counted;
 use crate::render::safe::safe_line;
-use crate::render::table::table;
 use crate::repl::require_key;
 use crate::repl::sitting::Sitting;
 use crate::repl::story::Story;
@@ -37,7 +37,7 @@ impl Sitting<'_> {
             });
             return Ok(());
         }
-        self.stage.say(listed(&found).trim_end());
+        self.stage.say(self.stage.table(&listed(&found)).trim_end());
         let Some(picked) = self.asked("which one? (its number; Enter: none) ").await? else { return Ok(()) };
         let number: usize = picked.trim().parse().unwrap_or(0);
         let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else {
@@ -91,12 +91,16 @@ impl Sitting<'_> {
         let program = concat!("converse ", env!("CARGO_PKG_VERSION")).to_owned();
         let upto = message.map(|number| number as usize);
         let store = sessions::cleaned(sessions::required(self.world)?, self.manners);
-        store.fork(source, Fork { id, program, upto, metadata }, now)?;
+        store.fork(source, Fork { id, program, upto, metadata }, now).map_err(Failure::of_session)?;
         let session = sessions::open(id, self.manners, self.world)?;
         let ran = std::mem::take(&mut self.story.ran);
         self.story = Story::of(session, &self.settings, self.manners, self.world);
         (self.story.ran, self.story.went_on) = (ran, true);
         self.story.settle(&self.contents);
+        // All of it ends as it did, and the stage knows more of that.
+        if message.is_some() {
+            self.recalls();
+        }
         self.stage.note(&format!("this is {} now; {} stays as it was", short(id), short(source)));
         Ok(())
     }
@@ -125,13 +129,14 @@ impl Sitting<'_> {
     }
 
     /// By this name from now on; kept, if it was not.
-    pub(super) fn save(&mut self, name: Option<&str>) -> Result<(), Failure> {
+    pub(super) fn save(&mut self, given: Option<&str>) -> Result<(), Failure> {
+        let name = given.map_or(Ok(None), session_name)?;
         self.story.keep(&self.contents)?;
         let Some(journal) = &self.story.journal else { return Ok(()) };
         journal.note_model(&self.settings.model.id);
         if let Some(name) = name {
             journal.with(|session| {
-                session.metadata.name = Some(name.to_owned());
+                (session.metadata.name, session.metadata.nameless) = (Some(name), false);
                 session.save_metadata()
             })??;
         }
@@ -148,11 +153,18 @@ impl Sitting<'_> {
         self.contents.unsettle();
         self.waiting = Default::default();
         self.tally.clear();
+        self.recalls();
         self.stage.note("a new conversation");
+    }
+
+    /// `/show` is of the last turn of what goes on.
+    pub(in crate::repl) fn recalls(&self) {
+        self.stage.recall(self.story.last_turn());
     }
 
     /// What it is that goes on: its name, and the last exchange in short.
     pub(in crate::repl) fn resumed(&self) {
+        self.recalls();
         let Some(id) = self.story.id else { return };
         let count = self.story.transcript.as_slice().len();
         let name = self.story.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
@@ -177,17 +189,17 @@ impl Sitting<'_> {
 }
 
 fn candidates(store: &Store, words: &str) -> Result<Vec<Summary>, Failure> {
-    let all: Vec<Summary> =
-        store.list()?.into_iter().filter(|one| one.problem.is_none() && one.canisters > 0).collect();
+    let all = store.list().map_err(Failure::of_session)?.into_iter();
+    let all: Vec<Summary> = all.filter(|one| one.problem.is_none() && one.canisters > 0).collect();
     let Some(query) = Query::new(words.split_whitespace(), Within::All) else { return Ok(all) };
-    let hits = store.search(&query, MOST_HITS)?.hits;
+    let hits = store.search(&query, MOST_HITS).map_err(Failure::of_session)?.hits;
     let folded = words.to_lowercase();
     let is_named =
         |one: &Summary| one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded));
     Ok(all.into_iter().filter(|one| is_named(one) || hits.iter().any(|hit| hit.session == one.id)).collect())
 }
 
-fn listed(found: &[Summary]) -> String {
+fn listed(found: &[Summary]) -> Vec<Vec<String>> {
     let row = |(place, one): (usize, &Summary)| {
         let name = one.metadata.name.clone().unwrap_or_else(|| one.words.clone());
         let model = one.metadata.model.clone().unwrap_or_default();
@@ -195,7 +207,7 @@ fn listed(found: &[Summary]) -> String {
         vec![(place + 1).to_string(), when, one.canisters.to_string(), model, safe_line(&name, NAME)]
     };
     let heading = ["", "last (UTC)", "messages", "model", "name"].map(str::to_owned).to_vec();
-    table(&[heading].into_iter().chain(found.iter().enumerate().map(row)).collect::<Vec<_>>())
+    [heading].into_iter().chain(found.iter().enumerate().map(row)).collect()
 }
 
 /// Enough of it to tell it from others.

@@ -4,6 +4,7 @@ use converse_canister::{Canister, Maker};
 
 use crate::args::Talk;
 use crate::failure::Failure;
+use crate::render::counted::{grouped, they};
 use crate::repl::require_key;
 use crate::repl::sitting::Sitting;
 
@@ -22,8 +23,8 @@ impl Sitting<'_> {
         match self.strangers() {
             0 => {}
             count => self.stage.note(&format!(
-                "{count} replies of other models go to it as words and calls; what those models keep sealed \
-                 (their reasoning) is not shown to it"
+                "{} to it as words and calls; what those models keep sealed (their reasoning) is not shown to it",
+                they(count, "reply", ["of another model goes", "of other models go"]),
             )),
         }
         Ok(())
@@ -31,8 +32,11 @@ impl Sitting<'_> {
 
     fn model_line(&self) -> String {
         let model = &self.settings.model;
-        let window =
-            model.facts.window.map(|tokens| format!(" · window of {tokens} tokens")).unwrap_or_default();
+        let window = model
+            .facts
+            .window
+            .map(|tokens| format!(" · window of {} tokens", grouped(tokens)))
+            .unwrap_or_default();
         let fallbacks: Vec<&str> =
             self.settings.fallbacks.models.iter().map(|model| model.id.as_str()).collect();
         let instead = match fallbacks.is_empty() {

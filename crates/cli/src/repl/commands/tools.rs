@@ -7,10 +7,9 @@ use converse_ensemble::Tool;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::render::counted::counted;
+use crate::render::counted::{counted, grouped, they};
 use crate::render::in_words;
 use crate::render::safe::safe_line;
-use crate::render::table::table;
 use crate::repl::sitting::Sitting;
 
 /// Characters of a description in a line.
@@ -40,9 +39,13 @@ impl Sitting<'_> {
             vec![tool.qualified.clone(), String::new(), "no".to_owned(), String::new(), why.to_owned()]
         });
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).chain(held).collect();
-        self.stage.say(table(&rows).trim_end());
+        self.stage.say(self.stage.table(&rows).trim_end());
         let tokens: u64 = tools.iter().filter_map(|tool| declared(tool, &filled)).sum();
-        self.stage.note(&format!("{}, about {tokens} tokens in each request", counted(tools.len(), "tool")));
+        self.stage.note(&format!(
+            "{}, about {} tokens in each request",
+            counted(tools.len(), "tool"),
+            grouped(tokens)
+        ));
     }
 
     fn row(&self, tool: &Tool) -> Vec<String> {
@@ -85,18 +88,17 @@ impl Sitting<'_> {
             self.stage.say(&self.permitted(permission));
             return Ok(());
         };
-        let (source, does) = match permission {
-            Permission::Allow => ("/allow", "run without a question, unless a rule asks or denies"),
-            Permission::Ask => ("/ask", "are asked about"),
-            Permission::Deny => ("/deny", "do not run"),
+        let source = match permission {
+            Permission::Allow => "/allow",
+            Permission::Ask => "/ask",
+            Permission::Deny => "/deny",
         };
         let rule = Rule::new(pattern, permission, source)
             .map_err(|error| Failure::usage("bad-pattern", format!("{source}: {error}")))?;
         let offer = self.connected.roster.offer();
         let count = offer.tools().filter(|tool| rule.matches(&tool.qualified)).count();
         self.connected.roster.rules().add(rule.for_this_run());
-        self.stage
-            .note(&format!("`{pattern}`: {} {does}, as long as this program runs", counted(count, "tool")));
+        self.stage.note(&format!("`{pattern}`: {}, as long as this program runs", meant(count, permission)));
         Ok(())
     }
 
@@ -107,9 +109,24 @@ impl Sitting<'_> {
         let rows: Vec<Vec<String>> = rules.map(row).collect();
         match rows.is_empty() {
             true => "there is no such rule; `/tools` shows what each tool may".to_owned(),
-            false => table(&rows).trim_end().to_owned(),
+            false => self.stage.table(&rows).trim_end().to_owned(),
         }
     }
+}
+
+/// What a new rule does to so many tools.
+fn meant(count: usize, permission: Permission) -> String {
+    let does = match permission {
+        // It may be said before the tools are there: `/ensembles` connects more.
+        _ if count == 0 => return "no tool is called so now; it holds for those that come".to_owned(),
+        Permission::Allow => {
+            let but = "without a question, unless a rule asks or denies";
+            return format!("{} {but}", they(count, "tool", ["runs", "run"]));
+        }
+        Permission::Ask => ["is asked about", "are asked about"],
+        Permission::Deny => ["does not run", "do not run"],
+    };
+    they(count, "tool", does)
 }
 
 /// What a rule is bound to, and for how long it holds, where that is not what everybody expects of one.
@@ -168,6 +185,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_new_rule_says_what_it_does() {
+        for (count, permission, told) in [
+            (0, Permission::Deny, "no tool is called so now; it holds for those that come"),
+            (1, Permission::Deny, "1 tool does not run"),
+            (2, Permission::Deny, "2 tools do not run"),
+            (1, Permission::Allow, "1 tool runs without a question, unless a rule asks or denies"),
+            (2, Permission::Ask, "2 tools are asked about"),
+        ] {
+            assert_eq!(meant(count, permission), told);
+        }
+    }
 
     #[test]
     fn a_rule_says_what_it_is_bound_to_and_for_how_long() {

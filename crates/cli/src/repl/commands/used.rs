@@ -8,9 +8,9 @@ use futures_util::FutureExt as _;
 
 use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
-use crate::render::table::table;
+use crate::render::counted::grouped;
+use crate::render::tool_name;
 use crate::repl::sitting::Sitting;
-use crate::repl::stage::grouped;
 use crate::turn::ending;
 use crate::world::World;
 
@@ -18,7 +18,7 @@ impl Sitting<'_> {
     /// What fills the next request, and what all of them took.
     pub(super) fn usage(&mut self) {
         let filled = self.filled();
-        self.stage.say(&shown(&filled));
+        self.stage.say(&shown(&filled, |rows| self.stage.table(rows)));
         self.stage.say(&self.tally.tokens());
     }
 
@@ -40,7 +40,9 @@ impl Sitting<'_> {
         let stage = Arc::clone(&self.stage);
         stage.begin_turn();
         let done = stage.during(self.condensed(&attended.interrupt).boxed_local()).await;
-        self.after_turn(done)
+        let after = self.after_turn(done);
+        self.recalls();
+        after
     }
 
     async fn condensed(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -71,7 +73,7 @@ impl Sitting<'_> {
     }
 }
 
-fn shown(ledger: &Ledger) -> String {
+fn shown(ledger: &Ledger, table: impl Fn(&[Vec<String>]) -> String) -> String {
     let total = ledger.total();
     let share = |tokens: u64| format!("{:.0} %", tokens as f64 * 100.0 / total.max(1) as f64);
     let mut rows = vec![["next request", "", "tokens~", "", ""].map(str::to_owned).to_vec()];
@@ -99,7 +101,7 @@ fn words(part: &Part) -> (&'static str, String) {
         Part::Attachment => ("attachments", String::new()),
         Part::Assistant => ("answers", String::new()),
         Part::Reasoning => ("reasoning", String::new()),
-        Part::Invocation { tool } => ("calls", tool.replacen("__", ".", 1)),
-        Part::Result { tool } => ("results", tool.replacen("__", ".", 1)),
+        Part::Invocation { tool } => ("calls", tool_name(tool)),
+        Part::Result { tool } => ("results", tool_name(tool)),
     }
 }

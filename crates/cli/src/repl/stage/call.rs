@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::frame::Frame;
 use super::words::{so_far, took};
-use crate::render::result_text;
+use crate::render::counted::counted;
 use crate::render::size::bytes;
+use crate::render::{ended_for, result_text};
 
 const ARGUMENTS_SHOWN: usize = 200;
 const WORD_SHOWN: usize = 120;
@@ -19,6 +20,8 @@ const REASON_SHOWN: usize = 300;
 const RESULT_SHOWN: usize = 60;
 /// Of its reason, where the line is narrow.
 const REASON_ROWS: usize = 4;
+/// Before the rows that a line goes on in.
+const INDENT: &str = "  ";
 /// Arguments that cannot have so many columns go before the rest of their line does.
 const FEWEST: usize = 8;
 
@@ -65,7 +68,7 @@ impl Call {
 
     pub(super) fn hear(&mut self, word: &Word, frame: &Frame<'_>) {
         let message = match word {
-            Word::Log { message } => Some(message),
+            Word::Log { message } | Word::Output { line: message } => Some(message),
             Word::Progress { done, total, message } => {
                 let share = total.filter(|total| *total > 0.0).map(|total| done / total * 100.0);
                 self.percent = share.map(|share| share.clamp(0.0, 100.0) as u32);
@@ -119,18 +122,22 @@ impl Call {
         };
         let (head, tail, columns) = (self.head(mark, tone, frame), self.tail(frame), frame.look.width);
         let arguments = self.spaced();
-        let left = columns.saturating_sub(head.width() + tail.width());
-        let fits = !frame.style.rich || width(&arguments) <= left;
+        let room = columns.checked_sub(head.width() + 1 + tail.width());
+        let left = room.unwrap_or_default();
+        let fits = !frame.style.rich || room.is_some_and(|room| width(&arguments) <= room);
         if fits || left > FEWEST {
             let arguments = if fits { arguments } else { frame.cut(&arguments, left) };
-            let mut line = head.with(Tone::Plain, &arguments);
+            let mut line = head.with(Tone::Plain, &format!("{arguments} "));
             line.append(tail);
             return vec![line];
         }
         let first = head.with(Tone::Plain, &arguments).clipped(columns.max(1));
-        let mut second = Line::plain(" ");
-        second.append(tail);
-        let rest = wrapped(&second, columns).into_iter().take(if success { 1 } else { REASON_ROWS });
+        let rows = wrapped(&tail, columns.saturating_sub(INDENT.len()).max(1));
+        let rest = rows.into_iter().take(if success { 1 } else { REASON_ROWS }).map(|row| {
+            let mut line = Line::plain(INDENT);
+            line.append(row);
+            line
+        });
         std::iter::once(first).chain(rest).collect()
     }
 
@@ -162,34 +169,41 @@ impl Call {
         if self.arguments.is_empty() { String::new() } else { format!(" {}", self.arguments) }
     }
 
-    /// ` 3.1 s → 12 lines, 640 B`.
+    /// `3.1 s → 12 lines, 640 B`.
     fn tail(&self, frame: &Frame<'_>) -> Line {
-        let time = self.elapsed.map(|time| format!(" {}", took(time))).unwrap_or_default();
+        let time = self.elapsed.map(|time| format!("{} ", took(time))).unwrap_or_default();
         let line = Line::toned(Tone::Dim, &time);
-        let Some(result) = &self.result else { return line.with(Tone::Error, " no result") };
-        let text = result_text(result);
+        let Some(result) = &self.result else { return line.with(Tone::Error, "no result") };
         if result.outcome.is_success() {
-            return line.with(Tone::Dim, &format!(" {} {}", frame.signs().into, summary(&text, frame)));
+            return line.with(Tone::Dim, &format!("{} {}", frame.signs().into, summary(result, frame)));
         }
-        let label = result.outcome.label().replace('_', " ");
+        let text = result_text(result);
         let reason = frame.brief(text.lines().next().unwrap_or_default(), REASON_SHOWN);
-        line.with(Tone::Error, &format!(" {label}: ")).with(Tone::Plain, &reason)
+        let (word, why) = ended_for(result.outcome, &reason);
+        line.with(Tone::Error, &word).with(Tone::Plain, &why)
     }
 }
 
-fn summary(text: &str, frame: &Frame<'_>) -> String {
+fn summary(result: &InvocationResult, frame: &Frame<'_>) -> String {
+    let text = result_text(result);
     let text = text.trim_end();
-    match text.lines().count() {
+    let told = match text.lines().count() {
         0 => "nothing".to_owned(),
         1 if text.len() <= RESULT_SHOWN => frame.brief(text, RESULT_SHOWN),
         1 => bytes(text.len()),
-        lines => format!("{lines} lines, {}", bytes(text.len())),
+        lines => format!("{}, {}", counted(lines, "line"), bytes(text.len())),
+    };
+    match &result.truncated {
+        None => told,
+        Some(whole) => {
+            format!("{told}, cut from {}", bytes(usize::try_from(whole.bytes).unwrap_or(usize::MAX)))
+        }
     }
 }
 
 /// `ensemble.invoker`: models are shown `ensemble__invoker`.
 pub(super) fn tool_name(tool: &str, frame: &Frame<'_>) -> String {
-    frame.brief(&tool.replacen("__", ".", 1), 64)
+    frame.brief(&crate::render::tool_name(tool), 64)
 }
 
 /// `city="Oslo" days=3`.

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use converse_canister::{Invocation, InvocationId, InvocationResult, Outcome};
+use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::Word;
 use converse_screen::{Line, Tone};
 
+use super::Stage;
 use super::call::{Call, tool_name};
 use super::frame::Frame;
 use super::words::so_far;
@@ -32,6 +33,19 @@ struct Draft {
 impl Calls {
     pub(super) fn all(&self) -> &[Call] {
         &self.all
+    }
+
+    /// Those of a turn that is over, as the transcript has them.
+    pub(super) fn of(turn: &[Canister], frame: &Frame<'_>) -> Self {
+        let mut calls = Self::default();
+        for canister in turn {
+            match canister {
+                Canister::Invocation(invocation) => calls.ask(invocation, frame),
+                Canister::Result(result) => drop(calls.end(result, None, frame)),
+                _ => {}
+            }
+        }
+        calls
     }
 
     pub(super) fn drafted(&mut self, tool: &str, frame: &Frame<'_>) {
@@ -119,6 +133,32 @@ impl Calls {
     /// The last one of this id that has no result yet: ids are a turn's own.
     fn open(&mut self, id: &InvocationId) -> Option<&mut Call> {
         self.all.iter_mut().rev().find(|call| call.result.is_none() && call.invocation.id == *id)
+    }
+}
+
+impl Stage {
+    /// The invocations of the last turn, in the order they were asked for.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.lock().scene.calls.all().to_vec()
+    }
+
+    /// From here on the last turn is this one, of a conversation that was taken up or taken back.
+    pub(crate) fn recall(&self, turn: &[Canister]) {
+        let mut state = self.lock();
+        state.scene.calls = Calls::of(turn, &self.frame());
+    }
+
+    /// One line for each of them.
+    pub(crate) fn calls_in_short(&self) -> Vec<Line> {
+        let (state, frame) = (self.lock(), self.frame());
+        state.scene.calls.all().iter().flat_map(|call| call.ended(&frame)).collect()
+    }
+
+    /// One of them in full, arguments and result.
+    pub(crate) fn call_in_full(&self, number: usize) -> Option<Vec<Line>> {
+        let (state, frame) = (self.lock(), self.frame());
+        let call = state.scene.calls.all().iter().find(|call| call.number == number);
+        call.map(|call| call.in_full(&frame))
     }
 }
 

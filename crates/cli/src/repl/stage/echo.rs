@@ -9,6 +9,10 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
+/// What is pasted meanwhile comes between marks: it is one thing then for whoever reads it later.
+pub(super) const BRACKET_PASTES: &str = "\x1b[?2004h";
+pub(super) const PASTES_AS_KEYS: &str = "\x1b[?2004l";
+
 /// As the terminal was before; whoever ends the process finds it here, whatever thread they are.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 /// A region is up, and the cursor is hidden.
@@ -51,19 +55,29 @@ pub(super) fn note_cursor(hidden: bool) {
 
 /// Leaves the terminal as it was found; for whoever ends the process without unwinding. Waits for nothing.
 pub(crate) fn restore_terminal() {
-    restore_modes();
+    let held = restore_modes();
     if HIDDEN.swap(false, Ordering::SeqCst) {
-        let out = stdout();
-        let mut waits = [PollFd::new(&out, PollFlags::OUT)];
-        // Not through the lock: who holds it may be stuck.
-        if poll(&mut waits, Some(&NO_WAIT)) == Ok(1) {
-            let _ = rustix::io::write(&out, b"\x1b[?25h\r\x1b[J");
-        }
+        writes_at_once("\x1b[?25h\r\x1b[J");
+    }
+    if held {
+        writes_at_once(PASTES_AS_KEYS);
     }
 }
 
-fn restore_modes() {
-    if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+/// Or not at all. Not through the lock: who holds it may be stuck.
+fn writes_at_once(text: &str) {
+    let out = stdout();
+    let mut waits = [PollFd::new(&out, PollFlags::OUT)];
+    if poll(&mut waits, Some(&NO_WAIT)) == Ok(1) {
+        let _ = rustix::io::write(&out, text.as_bytes());
     }
+}
+
+/// Were there any to restore?
+fn restore_modes() -> bool {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = &before {
+        let _ = tcsetattr(stdin(), OptionalActions::Now, before);
+    }
+    before.is_some()
 }

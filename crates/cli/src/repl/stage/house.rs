@@ -13,10 +13,14 @@ impl Stage {
         if !bytes.is_empty() {
             let _ = self.surface.write(&bytes);
         }
+        // Whoever asks begins with an empty line: they get the one that is there.
+        if state.in_turn && std::mem::take(&mut state.scene.blank) {
+            let _ = self.surface.write("\x1b[A");
+        }
         state.scene.end_line();
         let _ = self.show_plain(state);
         echo::note_cursor(false);
-        state.echo = None;
+        self.free_echo(state);
     }
 
     fn show_plain(&self, state: &mut State) -> Result<(), converse_engine::SinkError> {

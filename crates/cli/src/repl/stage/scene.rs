@@ -11,7 +11,8 @@ use super::frame::Frame;
 use super::spending::Spending;
 use super::thinking::Thinking;
 use super::wait::Wait;
-use super::words::{grouped, took};
+use super::words::took;
+use crate::render::counted::grouped;
 
 const WARNING_SHOWN: usize = 2000;
 
@@ -37,6 +38,8 @@ pub(super) struct Scene {
     /// The same where nothing moves: text as it is written.
     plain: String,
     mid_line: bool,
+    /// What is final ends in an empty line.
+    pub(super) blank: bool,
     last: Option<Kind>,
     reply: u32,
     answer: Answer,
@@ -221,6 +224,7 @@ impl Scene {
         self.last = Some(kind);
         let columns = frame.look.width;
         if frame.style.rich {
+            self.blank = lines.last().is_some_and(Line::is_empty);
             self.above.extend(gap.then(Line::new));
             self.above.extend(lines.iter().flat_map(|line| wrapped(line, columns)));
             return;

@@ -6,7 +6,8 @@ use converse_canister::{Cost, Usage};
 use converse_screen::{Line, Tone};
 
 use super::frame::Frame;
-use super::words::{grouped, money, took};
+use super::words::{money, took};
+use crate::render::counted::grouped;
 
 #[derive(Debug, Default)]
 pub(super) struct Spending {

@@ -39,7 +39,7 @@ impl Style {
         if self.unicode {
             return text.to_owned();
         }
-        let signs = [("·", "-"), ("…", "..."), ("–", "-"), ("→", "->"), ("≥", ">=")];
+        let signs = [("·", "-"), ("…", "..."), ("–", "-"), ("→", "->"), ("≥", ">="), ("❯", ">")];
         signs.iter().fold(text.to_owned(), |text, (sign, letters)| text.replace(sign, letters))
     }
 

@@ -4,13 +4,14 @@ mod answers;
 mod hostile;
 mod invocations;
 mod others;
+mod said;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use converse_canister::{
-    Arguments, Assistant, Canister, Content, Invocation, InvocationId, InvocationResult, Outcome, Stop,
-    TurnId,
+    Arguments, Artefact, Assistant, Canister, Content, Invocation, InvocationId, InvocationResult, Outcome,
+    Stop, TurnId,
 };
 use converse_engine::{Event, Sink as _, SinkError};
 use converse_ensemble::Word;

@@ -5,7 +5,8 @@ use std::time::Instant;
 use converse_screen::{Line, Tone};
 
 use super::frame::Frame;
-use super::words::{grouped, so_far, took};
+use super::words::{so_far, took};
+use crate::render::counted::grouped;
 use crate::render::thoughts::Thoughts;
 
 /// Of English; others have fewer. It is called an estimate.

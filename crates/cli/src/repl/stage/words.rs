@@ -5,6 +5,8 @@ use std::time::Duration;
 use converse_canister::Cost;
 use converse_screen::width;
 
+use crate::render::counted::grouped;
+
 /// A word is passed on by now, whole or not.
 const LONGEST_WORD: usize = 4096;
 
@@ -54,19 +56,6 @@ pub(super) fn so_far(time: Duration) -> String {
     }
 }
 
-/// `1,234,567`.
-pub(in crate::repl) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// `$1.25`, `$0.0042`; small amounts to the micro-dollar.
 pub(super) fn money(Cost(micros): Cost) -> String {
     let (dollars, rest) = (micros / 1_000_000, micros % 1_000_000);
@@ -97,7 +86,6 @@ mod tests {
         let times = [340, 3_140, 59_990, 125_000].map(|ms| took(Duration::from_millis(ms)));
         assert_eq!(times, ["340 ms", "3.1 s", "60.0 s", "2 min 5 s"]);
         assert_eq!([0, 59, 61].map(|s| so_far(Duration::from_secs(s))), ["0 s", "59 s", "1 min 1 s"]);
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         let costs = [1, 4200, 250_000, 1_259_000, 1_000_000_000].map(|micros| money(Cost(micros)));
         assert_eq!(costs, ["$0.000001", "$0.0042", "$0.25", "$1.25", "$1,000.00"]);
     }

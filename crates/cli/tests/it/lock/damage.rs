@@ -127,3 +127,37 @@ fn a_key_that_a_server_repeats_is_not_written_down() {
     assert!(ran.stderr.contains("holds what a secret variable is set to"), "{}", ran.stderr);
     assert!(!locked.env.path(LOCK).exists());
 }
+
+/// Whoever asks why a tool is not there asks these first.
+#[test]
+fn those_who_only_look_are_told_of_damage() {
+    let env = TestEnv::new();
+    let own = "[ensemble]\nname = \"own\"\ndescription = \"d\"\n[[invokers]]\nname = \"x\"\ndescription = \"d\"\n\
+               command = { argv = [\"true\"] }\n";
+    env.write("home/.config/converse/ensembles/own.toml", own);
+    env.run(&["ensembles", "lock"]).exits(0);
+    let row = |code: i32| {
+        let sections = env.run(&["doctor", "--offline", "--json"]).exits(code).json()["sections"].clone();
+        let rows = sections
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|section| section["findings"].as_array().unwrap().clone());
+        rows.into_iter().find(|row| row["name"] == "your lockfile").unwrap()
+    };
+    assert_eq!(row(0)["state"], "ok");
+    assert!(!env.run(&["ensembles", "list"]).exits(0).stderr.contains("lock"));
+    let path = env.path("home/.config/converse/ensembles.lock");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("<<<<<<< HEAD\n{text}")).unwrap();
+    let row = row(3);
+    let detail = row["detail"].as_str().unwrap();
+    assert!(
+        row["state"] == "broken" && detail.contains("held back: line 1 is the mark of a merge"),
+        "{detail}"
+    );
+    let listed = env.run(&["ensembles", "list"]).exits(0).stderr;
+    assert!(listed.contains("warning[lock-damaged]: it is damaged, so all tools"), "{listed}");
+    std::fs::remove_file(&path).unwrap();
+    assert!(env.run(&["doctor", "--offline"]).exits(0).stdout.contains("not there: tools may change unseen"));
+}

@@ -24,7 +24,11 @@ fn what_may_be_done_with_a_server_is_locked_and_holds_nothing_back() {
             "connection.environment added: {\"TOKEN\":\"env:HOME\"}",
         ),
         ("a prefix", |server| server.ensemble("prefix = \"srv\""), "prefix added: \"srv\""),
-        ("a command", |server| server.in_a_shell("exec \"$0\" \"$@\""), "connection.command: + \"/bin/sh\""),
+        (
+            "a command",
+            |server| server.in_a_shell("exec \"$0\" \"$@\""),
+            "connection.command: from entry 1: [] → [\"/bin/sh\",\"-c\",",
+        ),
     ];
     for (what, say, line) in sayings {
         let locked = Locked::first(&json!([steady()]));

@@ -65,7 +65,11 @@ fn mutations() -> Vec<Mutation> {
             "annotations.readOnlyHint: true → false",
         ),
         ("_meta", |t| t["_meta"]["vendor/level"] = json!(2), "_meta.vendor/level: 1 → 2"),
-        ("a field that nobody knows", |t| t["x-unheard-of"]["a"] = json!([1, 3]), "x-unheard-of.a: + 3, - 2"),
+        (
+            "a field that nobody knows",
+            |t| t["x-unheard-of"]["a"] = json!([1, 3]),
+            "x-unheard-of.a: from entry 2: [2] → [3]",
+        ),
     ]
 }
 

@@ -153,7 +153,7 @@ impl Person {
         self.terminal.screen().cell(u16::try_from(row).ok()?, u16::try_from(column).ok()?)
     }
 
-    pub(super) fn is_asked_for_a_line(&self) -> bool {
+    pub(super) fn brackets_pastes(&self) -> bool {
         self.terminal.screen().bracketed_paste()
     }
 
@@ -176,7 +176,7 @@ impl Person {
     /// As a terminal hands a clipboard over: bracketed, if that was asked for.
     pub(super) fn pastes(&mut self, text: &str) {
         let text = text.replace('\n', "\r");
-        match self.terminal.screen().bracketed_paste() {
+        match self.brackets_pastes() {
             true => self.types(&format!("\x1b[200~{text}\x1b[201~")),
             false => self.types(&text),
         }
@@ -266,7 +266,7 @@ impl Person {
             self.listens();
         }
         assert!(!self.hides_cursor(), "the cursor is hidden: {:?}", self.raw());
-        assert!(!self.terminal.screen().bracketed_paste(), "pastes are bracketed: {:?}", self.raw());
+        assert!(!self.brackets_pastes(), "pastes are bracketed: {:?}", self.raw());
         let modes = |name: &str| std::fs::read_to_string(self.home.join(name)).unwrap_or_default();
         if !modes("before").is_empty() {
             assert_eq!(modes("before"), modes("after"), "modes of the terminal");

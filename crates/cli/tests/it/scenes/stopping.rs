@@ -82,7 +82,7 @@ fn a_prompt_that_is_stopped_has_its_draft_when_it_goes_on() {
     for round in 1..=2 {
         person.sends(Signal::TSTP);
         person.until("a stop", |person| person.screen().contains("Stopped") && is_at(person, "shell>"));
-        assert!(is_cooked(&person) && !person.is_asked_for_a_line(), "{}", person.screen());
+        assert!(is_cooked(&person) && !person.brackets_pastes(), "{}", person.screen());
         assert_eq!(person.modes().local_modes, before, "{round}");
         person.types("clear; fg\n");
         person.until("the draft", |person| is_at(person, "❯ are you"));

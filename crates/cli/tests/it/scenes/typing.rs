@@ -2,9 +2,11 @@
 
 use super::person::{Key, Kind, Person};
 use super::talking;
-use crate::body::text;
+use super::tools::WAITING;
+use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
+use serde_json::json;
 
 fn answers(count: usize) -> Provider {
     Provider::chat((0..count).map(|_| Line::from(text("I see."))))
@@ -125,6 +127,29 @@ fn several_lines_are_one_message() {
     person.sees("I see.");
     person.says("/quit");
     assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn what_is_pasted_in_a_turn_is_one_message_after_it() {
+    let waits = calls([("wait__for", json!({ "name": "one" }))]);
+    let provider = Provider::chat([waits.into(), text("It is there.").into(), Line::from(text("I see."))]);
+    let env = provider.env(TestEnv::new());
+    env.write("tools/wait.toml", WAITING);
+    let tools = env.path("tools").display().to_string();
+    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &tools, "-e", "wait"]);
+    person.says("wait for it");
+    person.until("a running line", |person| person.hides_cursor() && person.screen().contains("wait.for"));
+    person.pastes("alpha\n  beta\ngamma");
+    env.write("work/go-one", "");
+    person.sees("It is there.");
+    person.sees("gamma");
+    assert_eq!(provider.requests().len(), 2);
+    person.presses(Key::Enter);
+    person.sees("I see.");
+    assert_eq!(last_said(&provider), "alpha\n  beta\ngamma");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    provider.is_content();
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn mistakes_are_pointed_at_and_leave_no_half_a_rule() {
         ("arguments = 5", "wrong-type 4:13"),
         ("arguments = '{\"a\":1}'", "wrong-type 4:13"),
         ("effects = \"wirte\"", "bad-value 4:11"),
-        ("effects = []", "too-many 4:11"),
+        ("effects = []", "bad-value 4:11"),
         ("interactive = \"no\"", "wrong-type 4:15"),
         ("reasons = \"x\"", "unknown-key 4:1"),
         ("definition = \"x\"", "unknown-key 4:1"),
@@ -83,6 +83,7 @@ fn mistakes_are_pointed_at_and_leave_no_half_a_rule() {
         ("match = [\"io.x\", \"nonsense\"]", "rule-example 4:18"),
         ("not_match = \"io.x\"", "rule-example 4:13"),
         ("match = 5", "wrong-type 4:9"),
+        ("match = [{ file = \"/tmp\" }]", "wrong-type 4:10"),
     ] {
         let (rules, findings) = read(Scope::User, &format!("{head}{rest}\n"));
         assert_eq!(findings, [expected], "{rest}");
@@ -94,7 +95,7 @@ fn mistakes_are_pointed_at_and_leave_no_half_a_rule() {
         ("[[rules]]\ntools = \"io\"\ndecision = \"refuse\"\n", "bad-value 3:12"),
         ("[[rules]]\ntools = \"io.[\"\ndecision = \"deny\"\n", "bad-pattern 2:9"),
         ("[[rules]]\ntools = [\"io\", \"\"]\ndecision = \"deny\"\n", "bad-pattern 2:16"),
-        ("[[rules]]\ntools = []\ndecision = \"deny\"\n", "too-many 2:9"),
+        ("[[rules]]\ntools = []\ndecision = \"deny\"\n", "bad-value 2:9"),
         ("[rules]\ntools = \"io\"\ndecision = \"deny\"\n", "wrong-type 1:1"),
         ("rules = [3]\n", "wrong-type 1:10"),
     ] {

@@ -23,6 +23,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{BuildError, Settings};
+use crate::aside::aside_or_unreachable;
 use crate::{Answer, Context, Invocable, InvokeError};
 use edit::Editing;
 use jail::Jail;
@@ -98,7 +99,7 @@ where
             // It has a signal of its own: the caller's is the caller's to give.
             let given_up = context.cancel.child_token();
             let _told = given_up.clone().drop_guard();
-            let done = tokio::task::spawn_blocking(move || job(&given_up)).await;
+            let done = aside_or_unreachable(move || job(&given_up))?.await;
             match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
                 Ok(answer) => Ok(answer),
                 Err(Trouble::Told(text)) => Ok(Answer::error(text)),

@@ -59,6 +59,7 @@ impl Writing {
             return Err(format!("`{path}` would become larger than {MAX_FILE_BYTES} bytes").into());
         }
         spot.replace(&whole)?;
-        Ok(Answer::text(format!("{verb} {count} bytes to {path}")))
+        let bytes = if count == 1 { "byte" } else { "bytes" };
+        Ok(Answer::text(format!("{verb} {count} {bytes} to {path}")))
     }
 }

@@ -10,6 +10,7 @@ use super::allowed::Allowed;
 use super::journey::{Stopped, travel};
 use super::page::{Extract, Format, MAX_PAGE, page};
 use super::target::Target;
+use crate::aside::aside_or_unreachable;
 use crate::builtin::arguments::{count, required_text, text};
 use crate::builtin::{BuildError, Settings};
 use crate::reach::Reach;
@@ -38,7 +39,7 @@ impl Fetching {
             Err(Stopped::TooFar) => return Ok(Answer::error("it is redirected too often")),
         };
         // A large page takes a while to read.
-        let done = tokio::task::spawn_blocking(move || page(&found, wanted)).await;
+        let done = aside_or_unreachable(move || page(&found, wanted))?.await;
         let done = done.map_err(|_| InvokeError::Failed("reading the page crashed".to_owned()))?;
         Ok(done.map_or_else(Answer::error, Answer::text))
     }

@@ -11,8 +11,8 @@ use converse_config::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::Roster;
-use crate::testing::{Scripted, TempDir, call, connect, plan, surroundings, template, text};
+use crate::testing::{Scripted, TempDir, call, call_heard, connect, plan, surroundings, template, text};
+use crate::{Host, Roster, Word};
 
 fn command(argv: &[&str]) -> CommandPlan {
     let argv = argv.iter().map(|text| ArgvPart::One(template(text))).collect();
@@ -313,6 +313,38 @@ async fn what_is_said_while_it_ends_is_heard() {
     let late = "while grep -q ') [^Z]' /proc/$$/stat; do :; done; sleep 0.2; echo late";
     let result = result(script(&format!("({late}) 2>/dev/null & echo early")), json!({})).await;
     assert_eq!(text(&result), "early\nlate");
+}
+
+#[tokio::test]
+async fn its_last_line_is_told_while_it_runs() {
+    let directory = TempDir::new();
+    let waits = |name: &str| format!("until [ -e {name} ]; do sleep 0.02; done");
+    let body = format!(
+        "echo key; printf half; {}; echo; echo aside >&2; {}; echo last",
+        waits("seen-out"),
+        waits("seen-err")
+    );
+    let roster = roster(script(&body), patient(), directory.path()).await;
+    let (sender, mut words) = tokio::sync::mpsc::channel(8);
+    let host = Host::new(3, sender).cleaned(|line| line.replace("key", "[redacted]"));
+    let cancel = CancellationToken::new();
+    let hears = async {
+        let mut heard = Vec::new();
+        while let Some((3, Word::Output { line })) = words.recv().await {
+            match line.as_str() {
+                "[redacted]" => std::fs::write(directory.path().join("seen-out"), "").unwrap(),
+                "aside" => std::fs::write(directory.path().join("seen-err"), "").unwrap(),
+                _ => {}
+            }
+            heard.push(line);
+        }
+        heard
+    };
+    let (result, mut heard) = tokio::join!(call_heard(&roster, json!({}), &cancel, host), hears);
+    assert_eq!(text(&result), "key\nhalf\nlast", "the answer is no line more, and cleaned by others");
+    assert_eq!(heard.remove(0), "[redacted]");
+    assert!(heard.contains(&"aside".to_owned()), "{heard:?}");
+    assert!(!heard.contains(&"key".to_owned()), "{heard:?}");
 }
 
 #[tokio::test]

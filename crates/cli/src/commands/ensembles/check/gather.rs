@@ -36,7 +36,7 @@ pub(super) fn gather(check: &Check<'_>, catalogue: &Catalogue) -> Result<Gathere
     let met = if wanted { Met::of(check, catalogue)? } else { Met::default() };
     let mut told: Vec<Told> =
         catalogue.diagnostics().iter().map(|found| Told::of(catalogue, found)).collect();
-    told.extend(met.findings.iter().cloned().map(Told::from));
+    told.extend(met.told);
     told.extend(providers::of_declared(&check.args.provider, catalogue));
     told.extend(providers::of_discovered(&check.args.provider, &met.discovered).map(Told::from));
     told.extend(of_settings(check, catalogue));

@@ -1,10 +1,11 @@
 //! What connecting the servers brings to light. They are all ended again before anything is judged.
 
 use converse_canister::{Declaration, InvokerName};
-use converse_config::{Code, EnsemblePlan, Finding, Severity};
+use converse_config::{Code, Diagnostic, EnsemblePlan, Severity, escape};
+use converse_mcp::Idle;
 
 use super::Check;
-use super::gather::of_ensemble;
+use super::gather::{Told, of_ensemble};
 use crate::catalogue::Catalogue;
 use crate::commands::ensembles::{lock, looked, survey};
 use crate::failure::Failure;
@@ -12,7 +13,7 @@ use crate::wiring::Connected;
 
 #[derive(Default)]
 pub(super) struct Met<'a> {
-    pub(super) findings: Vec<Finding>,
+    pub(super) told: Vec<Told>,
     /// Of each server in a line.
     pub(super) lines: Vec<String>,
     pub(super) discovered: Vec<Discovered<'a>>,
@@ -34,30 +35,29 @@ impl<'a> Met<'a> {
         let of_locked = locked.iter().flat_map(|lockfiles| lock::lockable(catalogue, lockfiles));
         plans.extend(of_locked.filter(|plan| !is_server(plan)));
         looked::look(&plans, check.manners, check.world, |connected| {
-            let mut met = Self::in_them(&plans, connected);
+            let mut met = Self::in_them(&plans, connected, catalogue);
             if let Some(lockfiles) = &locked {
                 let found = lock::Found::of(connected, &plans);
-                met.findings.extend(lock::findings(catalogue, lockfiles, &found, check.manners));
+                let drifts = lock::findings(catalogue, lockfiles, &found, check.manners);
+                met.told.extend(drifts.into_iter().map(Told::from));
             }
             met
         })
     }
 
-    fn in_them(plans: &[&'a EnsemblePlan], connected: &Connected) -> Self {
+    fn in_them(plans: &[&'a EnsemblePlan], connected: &Connected, catalogue: &Catalogue) -> Self {
         let mut met = Self::default();
         for plan in plans {
             let of_plan = connected.failures.iter().filter(|failure| failure.ensemble == plan.name.as_str());
-            met.findings.extend(
-                of_plan
-                    .map(|failure| of_ensemble(plan, Code::ConnectFailed, Severity::Error, &failure.reason)),
-            );
+            let unconnected = |reason: &str| of_ensemble(plan, Code::ConnectFailed, Severity::Error, reason);
+            met.told.extend(of_plan.map(|failure| Told::from(unconnected(&failure.reason))));
         }
         for (name, survey) in connected.surveys() {
-            let plan = plans.iter().find(|plan| plan.name == *name);
-            let left_out = survey.skipped.iter().zip(plan.into_iter().cycle());
-            met.findings.extend(
-                left_out.map(|(why, plan)| of_ensemble(plan, Code::ToolLeftOut, Severity::Warning, why)),
-            );
+            if let Some(plan) = plans.iter().find(|plan| plan.name == *name) {
+                let left_out = |why: &String| of_ensemble(plan, Code::ToolLeftOut, Severity::Warning, why);
+                met.told.extend(survey.skipped.iter().map(|why| Told::from(left_out(why))));
+                met.told.extend(survey.idle.iter().map(|idle| absent(catalogue, plan, idle)));
+            }
             met.lines.push(format!("{name}: {}", survey::line(&survey)));
         }
         for tool in connected.roster.offer().tools() {
@@ -71,5 +71,17 @@ impl<'a> Met<'a> {
             }
         }
         met
+    }
+}
+
+/// At its line: a tool that was renamed is no longer what the descriptor denies or leaves out.
+fn absent(catalogue: &Catalogue, plan: &EnsemblePlan, idle: &Idle) -> Told {
+    let code = Code::ToolAbsent;
+    match catalogue.place_of_idle(plan, idle) {
+        Some(place) => {
+            let message = escape(&format!("`{}`: {idle}", plan.name));
+            Told::of(catalogue, &Diagnostic::warning(code, place, message))
+        }
+        None => Told::from(of_ensemble(plan, code, Severity::Warning, &idle.to_string())),
     }
 }

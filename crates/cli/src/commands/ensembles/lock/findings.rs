@@ -22,11 +22,9 @@ pub(in crate::commands::ensembles) fn findings(
     let mut all = Vec::new();
     for locked in lockfiles.iter() {
         let here: Vec<&EnsemblePlan> = plans.iter().filter(|plan| locked.covers(plan)).copied().collect();
-        let found = of_lockfile(locked, &here, found, is_some_there);
-        all.extend(
-            found.into_iter().map(|finding| Finding { hint: said_here(locked, finding.hint), ..finding }),
-        );
-        all.extend(stale(locked, catalogue));
+        let found = of_lockfile(locked, &here, found, is_some_there).into_iter();
+        let found = found.chain(stale(locked, catalogue));
+        all.extend(found.map(|finding| Finding { hint: said_here(locked, finding.hint), ..finding }));
     }
     for finding in &mut all {
         manners.redactor.clean_text(&mut finding.message);

@@ -72,10 +72,22 @@ fn details(drift: &Drift, proposal: &Proposal<'_>) -> Vec<Change> {
         (Kind::Changed(changes), _) => changes.clone(),
         (Kind::Added, Some(tool)) => {
             let pinned = proposal.next.ensembles.get(&drift.ensemble).and_then(|one| one.tools.get(tool));
-            let nothing = json!({ "name": tool, "inputSchema": { "properties": {} } });
-            pinned.map(|tool| diff(&nothing, tool.definition())).unwrap_or_default()
+            pinned
+                .map(|pinned| diff(&nothing(tool, pinned.definition()), pinned.definition()))
+                .unwrap_or_default()
         }
         _ => Vec::new(),
+    }
+}
+
+/// A tool that says nothing but its name, with what holds parameters, so that each is told as one; no more than the tool
+/// itself has, or it would seem to have lost something.
+fn nothing(tool: &str, definition: &Value) -> Value {
+    let has = |pointer| definition.pointer(pointer).is_some_and(Value::is_object);
+    match (has("/inputSchema"), has("/inputSchema/properties")) {
+        (_, true) => json!({ "name": tool, "inputSchema": { "properties": {} } }),
+        (true, false) => json!({ "name": tool, "inputSchema": {} }),
+        (false, false) => json!({ "name": tool }),
     }
 }
 
@@ -133,5 +145,24 @@ impl Proposal<'_> {
             "kind": kind,
             "changes": details(drift, self).into_iter().map(change).collect::<Vec<_>>(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_tool_has_lost_nothing() {
+        for definition in [
+            json!({ "name": "a" }),
+            json!({ "name": "a", "inputSchema": { "type": "object" } }),
+            json!({ "name": "a", "inputSchema": { "type": "object", "properties": {} } }),
+            json!({ "name": "a", "inputSchema": { "properties": { "x": {} } } }),
+        ] {
+            let lines: Vec<String> =
+                diff(&nothing("a", &definition), &definition).into_iter().map(|change| change.line).collect();
+            assert!(lines.iter().all(|line| line.contains(" added")), "{lines:?}");
+        }
     }
 }

@@ -93,7 +93,61 @@ fn what_is_not_run_has_its_line_too() {
     let refused =
         InvocationResult::new(calls[1].id.clone(), Outcome::Refused, "refused by the user: not now");
     play.hears(&Event::Appended(&Canister::Result(refused)));
-    play.shows(&["✗ [2] git.log count=20 refused: refused by the user: not now"]);
+    play.shows(&["✗ [2] git.log count=20 refused by the user: not now"]);
+}
+
+#[test]
+fn a_long_reason_goes_on_below_its_line_and_not_at_its_edge() {
+    for arguments in ["{}", r#"{"path":"notes of today.txt"}"#] {
+        let play = Play::new(60, RICH);
+        let one = call(0, "io__write_file", arguments);
+        play.asked_for(std::slice::from_ref(&one));
+        let why = "refused: not allowed by the rule `deny io.write_file` of /home/anna/project/.converse.toml; nothing was run";
+        play.finished(&one, Outcome::Refused, why, 5);
+        let rows = play.rows();
+        assert!(rows[0].starts_with("✗ [1] io.write_file") && rows.len() > 2, "{rows:?}");
+        assert!(rows[1..].iter().all(|row| row.starts_with("  ") && row.chars().count() < 60), "{rows:?}");
+        let told: Vec<&str> = rows[1..].iter().map(|row| row.trim()).collect();
+        assert_eq!(told.join(" "), format!("5 ms {why}"));
+    }
+}
+
+#[test]
+fn a_result_that_was_cut_says_of_how_much() {
+    let play = Play::new(100, RICH);
+    let one = call(0, "io__read_file", "{}");
+    play.asked_for(std::slice::from_ref(&one));
+    let artefact = Artefact { bytes: 165 << 10, kept: 6, digest: None };
+    let text = InvocationResult::new(one.id.clone(), Outcome::Success, "a\nb\nc\n");
+    let result = InvocationResult { truncated: Some(artefact), ..text };
+    play.hears(&Event::Appended(&Canister::Result(result)));
+    play.shows(&["✓ [1] io.read_file → 3 lines, 5 B, cut from 165.0 KiB"]);
+}
+
+#[test]
+fn a_turn_of_before_has_its_invocations() {
+    let play = Play::new(100, RICH);
+    let calls = three();
+    let result = |call: &Invocation| {
+        Canister::Result(InvocationResult::new(call.id.clone(), Outcome::Success, call.tool.as_str()))
+    };
+    let mut turn: Vec<Canister> = calls.iter().cloned().map(Canister::Invocation).collect();
+    turn.extend(calls.iter().rev().map(result));
+    play.stage.recall(&turn);
+    let text =
+        |lines: Vec<converse_screen::Line>| lines.iter().map(converse_screen::Line::text).collect::<Vec<_>>();
+    assert_eq!(text(play.stage.call_in_full(2).unwrap())[0], "[2] git.log success");
+    assert_eq!(
+        text(play.stage.calls_in_short()),
+        [
+            "✓ [1] weather.forecast city=\"Oslo\" days=3 → weather__forecast",
+            "✓ [2] git.log count=20 → git__log",
+            "✓ [3] web.search query=\"fjords near Bergen\" → web__search",
+        ]
+    );
+    play.stage.recall(&[]);
+    assert!(play.stage.calls().is_empty());
+    play.shows(&[]);
 }
 
 #[test]

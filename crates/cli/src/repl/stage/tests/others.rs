@@ -48,6 +48,25 @@ async fn nothing_moves_while_somebody_is_asked() {
 }
 
 #[tokio::test]
+async fn a_question_has_one_empty_line_above_it() {
+    for (is_told, above) in [(false, "❯ one\n\nallow it? y"), (true, "❯ one\n\na note\n\nallow it? y")] {
+        let play = Play::new(60, RICH);
+        types(&play.shown, "❯ one\r\n");
+        play.stage.breathe();
+        if is_told {
+            play.stage.note("a note");
+        }
+        play.asks();
+        let (stage, progress, shown) = hosted(play);
+        progress.suspended(async || types(&shown, "\r\nallow it? y\r\n")).await;
+        assert_eq!(screen(&shown).trim_end_matches("\n⠋ asking mock/one 0 s"), above);
+        stage.end_turn(None);
+        progress.suspended(async || types(&shown, "which? 1\r\n")).await;
+        assert!(screen(&shown).starts_with(above) && screen(&shown).contains("which? 1"));
+    }
+}
+
+#[tokio::test]
 async fn a_question_that_is_broken_off_stays_whole() {
     let (stage, progress, shown) = hosted(Play::new(60, RICH));
     let never = progress.suspended(async || {

@@ -18,13 +18,13 @@ fn files_are_made_replaced_and_appended_to() {
     for text in ["1", "2"] {
         let mut arguments = write("log", text);
         arguments["append"] = json!(true);
-        assert_eq!(ground.said("write_file", arguments), "appended 1 bytes to log");
+        assert_eq!(ground.said("write_file", arguments), "appended 1 byte to log");
     }
     assert_eq!(ground.at("log"), "12");
     assert_eq!(ground.said("write_file", write("dirlink/x", "via")), "wrote 3 bytes to dirlink/x");
     assert_eq!(ground.at("dir/x"), "via");
     let absolute = ground.jail().join("dir/y").display().to_string();
-    assert_eq!(ground.said("write_file", write(&absolute, "y")), format!("wrote 1 bytes to {absolute}"));
+    assert_eq!(ground.said("write_file", write(&absolute, "y")), format!("wrote 1 byte to {absolute}"));
     let mut arguments = write("cyrillic", "Да");
     arguments["encoding"] = json!("windows-1251");
     assert_eq!(ground.said("write_file", arguments.clone()), "wrote 2 bytes to cyrillic");
@@ -49,7 +49,7 @@ fn directories_are_made_when_asked_for_only() {
     );
     assert!(!ground.jail().join("new").exists());
     arguments["path"] = json!("new/./deep/x.txt");
-    assert_eq!(ground.said("write_file", arguments.clone()), "wrote 1 bytes to new/./deep/x.txt");
+    assert_eq!(ground.said("write_file", arguments.clone()), "wrote 1 byte to new/./deep/x.txt");
     assert_eq!(ground.at("new/deep/x.txt"), "x");
     for path in ["a.txt/x", "dangling/x", "loop/x"] {
         arguments["path"] = json!(path);

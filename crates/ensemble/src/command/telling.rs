@@ -1,0 +1,92 @@
+//! What a program writes while it runs: its last whole line, told to the host for people to see, now and then.
+//!
+//! A line that is not whole is not told: of half a key nobody can tell that it is one.
+
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use converse_child::Stderr;
+use tokio::time::sleep;
+
+use crate::invoker::{Host, Word};
+
+/// Between two looks: nobody reads faster.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// Bytes at the end of what was written in which a line is looked for; a longer one is not told.
+const LOOK: usize = 2 * 1024;
+
+/// The last whole line of stdout by now.
+#[derive(Debug, Default)]
+pub(super) struct LastLine(Mutex<Option<String>>);
+
+impl LastLine {
+    /// `written` is all that has come.
+    pub(super) fn hears(&self, written: &[u8]) {
+        if let Some(line) = last_line(written) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        }
+    }
+
+    fn now(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Tells each line that is new. Never ends.
+pub(super) async fn tell(host: &Host, stdout: &LastLine, stderr: &Stderr) -> Infallible {
+    if !host.is_heard() {
+        return std::future::pending().await;
+    }
+    let mut told = [None, None];
+    loop {
+        sleep(BETWEEN).await;
+        let now = [last_line(&stderr.end()), stdout.now()];
+        for (told, now) in told.iter_mut().zip(now) {
+            if let Some(line) = now.as_ref().filter(|_| *told != now) {
+                host.say(Word::Output { line: line.clone() });
+                *told = now;
+            }
+        }
+    }
+}
+
+/// The last line that is whole and not blank. Whoever draws progress ends it with a carriage return.
+fn last_line(written: &[u8]) -> Option<String> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let from = written.len().saturating_sub(LOOK);
+    let end = written.get(from..)?;
+    let whole = end.get(..end.iter().rposition(is_end)?)?;
+    let mut lines = whole.split(is_end);
+    if from > 0 {
+        // Its beginning may be missing.
+        lines.next();
+    }
+    let line = lines.rfind(|line| !line.trim_ascii().is_empty())?;
+    Some(String::from_utf8_lossy(line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_whole_and_says_something() {
+        let long = "x".repeat(LOOK);
+        for (written, line) in [
+            ("", None),
+            ("half", None),
+            ("one\n", Some("one")),
+            ("one\ntwo", Some("one")),
+            ("one\ntwo\n\n \n", Some("two")),
+            (" 10 %\r 20 %\r 3", Some(" 20 %")),
+            ("one\r\n", Some("one")),
+            (&format!("{long}\n"), None),
+            (&format!("one\n{long}\n"), None),
+            (&format!("{long}\ntwo\n"), Some("two")),
+        ] {
+            assert_eq!(last_line(written.as_bytes()).as_deref(), line, "{written:?}");
+        }
+        assert_eq!(last_line(b"a\xff\n").as_deref(), Some("a\u{fffd}"));
+    }
+}
