@@ -1,17 +1,19 @@
 //! Lines from the terminal.
 
 use std::io::Write as _;
+use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::task::yield_now;
+use tokio::time::timeout;
 
 /// How long a question that nobody waits for any more may still read, and bytes of a line.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const MAX_LINE: usize = 64 * 1024;
+/// A signal that came before a line may be heard so long after it: another thread takes it.
+const ON_ITS_WAY: Duration = Duration::from_millis(60);
 
 /// Reads one line on a thread of its own: a run that is cancelled does not wait for it, and a question that is taken back
 /// takes no line from the next one.
@@ -26,9 +28,7 @@ pub(crate) async fn read_answer(question: String) -> Option<String> {
             biased;
             () = next(&mut goes_on) => {}
             line = answer => {
-                // A signal that came before the line may not have been looked at.
-                yield_now().await;
-                if next(&mut goes_on).now_or_never().is_none() {
+                if timeout(ON_ITS_WAY, next(&mut goes_on)).await.is_err() {
                     return line.ok().flatten();
                 }
             }
