@@ -155,11 +155,11 @@ impl Signals {
     async fn next(&mut self) -> u8 {
         loop {
             tokio::select! {
-                () = of(&mut self.hangup) => return 1,
-                () = of(&mut self.interrupt) => return 2,
-                () = of(&mut self.quit) => return 3,
+                () = next_of(&mut self.hangup) => return 1,
+                () = next_of(&mut self.interrupt) => return 2,
+                () = next_of(&mut self.quit) => return 3,
                 _ = self.terminate.recv() => return 15,
-                () = of(&mut self.stop) => {}
+                () = next_of(&mut self.stop) => {}
             }
             stopping::stops().await;
         }
@@ -167,7 +167,7 @@ impl Signals {
 }
 
 /// The next one; never where none is heard.
-async fn of(signals: &mut Option<Signal>) {
+pub(crate) async fn next_of(signals: &mut Option<Signal>) {
     match signals {
         Some(signals) => drop(signals.recv().await),
         None => std::future::pending().await,

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal as Number;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+
+use crate::adapters::signals::next_of;
 
 /// How long a question that nobody waits for any more may still read, and bytes of a line.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -26,21 +28,13 @@ pub(crate) async fn read_answer(question: String) -> Option<String> {
         let answer = ask(question.clone());
         tokio::select! {
             biased;
-            () = next(&mut goes_on) => {}
+            () = next_of(&mut goes_on) => {}
             line = answer => {
-                if timeout(ON_ITS_WAY, next(&mut goes_on)).await.is_err() {
+                if timeout(ON_ITS_WAY, next_of(&mut goes_on)).await.is_err() {
                     return line.ok().flatten();
                 }
             }
         }
-    }
-}
-
-/// The next one; never where none is heard.
-async fn next(signals: &mut Option<Signal>) {
-    match signals {
-        Some(signals) => drop(signals.recv().await),
-        None => std::future::pending().await,
     }
 }
 

@@ -36,9 +36,7 @@ fn a_question_that_is_stopped_is_asked_again() {
     let env = provider.env(TestEnv::new());
     let there = |name: &str| env.path("work").join(name).exists();
     let mut person = Person::at_a_careless_shell(&env);
-    person.until("a shell", |person| is_at(person, "shell>"));
-    person.types(&format!("$converse -m {} -e io\n", provider.model()));
-    person.until("a prompt", |person| person.screen().contains("/help") && is_at(person, "❯"));
+    person.starts(&format!("-m {} -e io", provider.model()));
     person.types("write them\r");
     for _ in 0..2 {
         is_asked_again(&mut person, "allow io.write_file?", "for the rest of this run:");
@@ -50,11 +48,7 @@ fn a_question_that_is_stopped_is_asked_again() {
     person.types("2\n");
     person.sees("Written.");
     assert!(!there("b") && there("c"));
-    person.until("a prompt", |person| is_at(person, "❯"));
-    person.presses(Key::Ctrl('d'));
-    person.until("the shell", |person| is_at(person, "shell>"));
-    person.types("exit\n");
-    assert_eq!(person.ends().code, 0);
+    person.leaves_both();
     is_whole(&env);
     provider.is_content();
 }

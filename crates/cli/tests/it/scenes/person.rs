@@ -241,6 +241,31 @@ impl Person {
         children.split_whitespace().find_map(|pid| pid.parse().ok())
     }
 
+    /// Starts the program at a shell, with these words behind its name, and waits for its prompt.
+    #[track_caller]
+    pub(super) fn starts(&mut self, words: &str) {
+        self.until("a shell", |person| person.screen().ends_with("shell>"));
+        self.types(&format!("$converse {words}\n"));
+        self.is_back();
+        self.sees("/help");
+    }
+
+    /// Waits for a prompt of the program at the end of the screen.
+    #[track_caller]
+    pub(super) fn is_back(&mut self) {
+        self.until("a prompt", |person| person.screen().ends_with('❯'));
+    }
+
+    /// Leaves the program, and then the shell.
+    #[track_caller]
+    pub(super) fn leaves_both(mut self) {
+        self.is_back();
+        self.presses(Key::Ctrl('d'));
+        self.until("the shell", |person| person.screen().ends_with("shell>"));
+        self.types("exit\n");
+        assert_eq!(self.ends().code, 0);
+    }
+
     /// Hangs up: nobody is at the terminal any more.
     pub(super) fn goes(self) -> Vec<PathBuf> {
         let Self { terminal, home, mut shell, .. } = self;

@@ -36,8 +36,7 @@ fn a_turn_that_is_stopped_goes_on_where_it_was() {
     let mut person = Person::at_a_careless_shell(&env);
     person.until("a shell", |person| is_at(person, "shell>"));
     let before = person.modes().local_modes;
-    person.types(&format!("$converse -m {} --ensembles {tools} -e wait\n", provider.model()));
-    person.until("a prompt", |person| person.screen().contains("/help") && is_at(person, "❯"));
+    person.starts(&format!("-m {} --ensembles {tools} -e wait", provider.model()));
     person.types("wait for it\r");
     person.until("a running line", runs);
     assert!(person.hides_cursor() && !is_cooked(&person));
@@ -59,11 +58,7 @@ fn a_turn_that_is_stopped_goes_on_where_it_was() {
     assert!(screen.contains('✓') && !runs(&person), "{screen}");
     person.types("are you there?\r");
     person.sees("Yes.");
-    person.until("a prompt", |person| is_at(person, "❯"));
-    person.presses(Key::Ctrl('d'));
-    person.until("the shell", |person| is_at(person, "shell>"));
-    person.types("exit\n");
-    assert_eq!(person.ends().code, 0);
+    person.leaves_both();
     is_whole(&env);
     provider.is_content();
 }
@@ -75,8 +70,7 @@ fn a_prompt_that_is_stopped_has_its_draft_when_it_goes_on() {
     let mut person = Person::at_a_careless_shell(&env);
     person.until("a shell", |person| is_at(person, "shell>"));
     let before = person.modes().local_modes;
-    person.types(&format!("$converse -m {} --no-tools\n", provider.model()));
-    person.until("a prompt", |person| person.screen().contains("/help") && is_at(person, "❯"));
+    person.starts(&format!("-m {} --no-tools", provider.model()));
     person.types("are you");
     person.sees("❯ are you");
     for round in 1..=2 {
@@ -90,11 +84,7 @@ fn a_prompt_that_is_stopped_has_its_draft_when_it_goes_on() {
     person.types(" there?\r");
     person.sees("Yes.");
     assert!(provider.requests()[0].to_string().contains("are you there?"));
-    person.until("a prompt", |person| is_at(person, "❯"));
-    person.presses(Key::Ctrl('d'));
-    person.until("the shell", |person| is_at(person, "shell>"));
-    person.types("exit\n");
-    assert_eq!(person.ends().code, 0);
+    person.leaves_both();
     is_whole(&env);
 }
 
