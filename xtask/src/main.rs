@@ -41,6 +41,7 @@ chores:
   canary [--suite PATH] [--only TEST] [--keep]  run the tests of the program with keys and look for them; 1 if one is found
   conformance [--binary PATH] [--only WORD]…    run the protocol's conformance suite; WORD: client, server, a revision,
                                                 a scenario. 1 if something that is required does not pass
+  count [COMMIT]                                count lines, files, crates and packages; a Markdown table
   crash [--binary PATH] [--seconds N] [--points N] [--scenario NAME] [--seed N]
                                                 kill the program at every write; 1 if something is lost
   codegen                                       write the generated pages of docs/reference
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         ["screenshots", options @ ..] => screenshots::run(options),
         ["crash", options @ ..] => crash::run(options),
         ["replicas", options @ ..] => replicas::run(options),
+        ["count", options @ ..] => script("count.py", options),
         ["order"] => order::run().map(|()| ExitCode::SUCCESS),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
         _ => {
@@ -84,4 +86,11 @@ fn main() -> ExitCode {
         eprintln!("error: {error}");
         ExitCode::from(2)
     })
+}
+
+/// Runs a Python script of this directory with the options of the command, and ends as it does.
+fn script(path: &str, options: &[&str]) -> Result<ExitCode> {
+    let script = built::root().join("xtask").join(path);
+    let code = std::process::Command::new("python3").arg(script).args(options).status()?.code();
+    Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }
