@@ -1,4 +1,4 @@
-//! The examples of the README and the reference pages are right: each says in its first line which file it is, and is read as that.
+//! Checks the TOML examples of the README, the guides and the reference pages: the first line of each names its file, and it parses as that file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 mod schemas;
@@ -11,6 +11,7 @@ use converse_config::{
 
 const SETTINGS: &str = include_str!("../../../docs/reference/settings.md");
 const README: &str = include_str!("../../../README.md");
+const TOOLS: &str = include_str!("../../../docs/guides/tools.md");
 const SERVERS: &str = include_str!("../../../docs/guides/mcp.md");
 const TESTING: &str = include_str!("../../../docs/guides/testing-tools.md");
 const DESCRIPTORS: &str = include_str!("../../../docs/reference/descriptors.md");
@@ -29,7 +30,7 @@ type Example = (&'static str, &'static str);
 /// Every block of TOML of these pages.
 fn examples() -> Vec<Example> {
     let mut examples = Vec::new();
-    for page in [README, SETTINGS, SERVERS, TESTING, DESCRIPTORS] {
+    for page in [README, SETTINGS, TOOLS, SERVERS, TESTING, DESCRIPTORS] {
         let blocks: Vec<_> = page.split("```toml\n").skip(1).collect();
         let fences = page.lines().filter(|line| line.contains("```") && line.contains("toml"));
         assert_eq!(blocks.len(), fences.count(), "a fence is written in another way");
