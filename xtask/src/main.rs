@@ -44,6 +44,7 @@ chores:
   count [COMMIT]                                count lines, files, crates and packages; a Markdown table
   crash [--binary PATH] [--seconds N] [--points N] [--scenario NAME] [--seed N]
                                                 kill the program at every write; 1 if something is lost
+  check [BASE]                                  format, lints and unit tests of the crates that changed since main
   codegen                                       write the generated pages of docs/reference
   fuzz [--runs N] [--only TARGET]… [--keep]     drive the decoders with libFuzzer
   interop [--binary PATH] [--only NAME]…        drive MCP servers of others; 1 if something is not as it should be
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         ["screenshots", options @ ..] => screenshots::run(options),
         ["crash", options @ ..] => crash::run(options),
         ["replicas", options @ ..] => replicas::run(options),
+        ["check", options @ ..] => script("check.py", options),
         ["count", options @ ..] => script("count.py", options),
         ["order"] => order::run().map(|()| ExitCode::SUCCESS),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
