@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use converse_text::invisible::is_treacherous;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
@@ -57,19 +58,12 @@ impl fmt::Display for Remote {
 
 /// Somebody's own words in a record: the first `most` characters, between quotes that end where they seem to.
 pub(crate) fn quoted(words: &str, most: usize) -> String {
-    let mut kept = words.chars().filter(|c| !acts(*c)).map(|c| if c == '"' { '\'' } else { c });
+    let mut kept = words.chars().filter(|c| !is_treacherous(*c)).map(|c| if c == '"' { '\'' } else { c });
     let mut text: String = kept.by_ref().take(most).collect();
     if kept.next().is_some() {
         text.push('…');
     }
     format!("\"{text}\"")
-}
-
-/// Control and format characters: they would change how the record around them looks.
-fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

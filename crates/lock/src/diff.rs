@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use converse_canister::canonical;
+use converse_text::escape::exact;
 use serde_json::{Map, Value};
 
 use crate::Change;
-use crate::escaped::{contrast, escaped, quoted};
+use crate::escaped::{contrast, quoted};
 use crate::path::Path;
 
 /// What has changed, all of it: what a model reads first, what hardly anybody reads last. The order of keys is no change.
@@ -129,7 +130,7 @@ impl Diff<'_> {
     /// Names of parameters as names, all else as JSON.
     fn named(&self, path: &Path, value: &Value) -> String {
         match value {
-            Value::String(name) if path.ends_with("required") => format!("`{}`", escaped(name)),
+            Value::String(name) if path.ends_with("required") => format!("`{}`", exact(name)),
             value => shown(value),
         }
     }
@@ -138,7 +139,7 @@ impl Diff<'_> {
         let Some(parameter) = path.parameter() else {
             return format!("{} added: {}", path.name(), shown(value));
         };
-        let kind = value["type"].as_str().map_or_else(|| "any".to_owned(), escaped);
+        let kind = value["type"].as_str().map_or_else(|| "any".to_owned(), exact);
         let need = if path.is_required(self.new) { "required" } else { "optional" };
         let says_more = value.as_object().is_none_or(|schema| schema.keys().any(|key| key != "type"));
         let more = if says_more { format!(": {}", shown(value)) } else { String::new() };
@@ -168,7 +169,7 @@ fn is_simple(value: &Value) -> bool {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        value => escaped(&canonical(value)),
+        value => exact(&canonical(value)),
     }
 }
 

@@ -1,8 +1,7 @@
 //! A place in a definition, and what people call it.
 
+use converse_text::escape::exact;
 use serde_json::Value;
-
-use crate::escaped::escaped;
 
 /// Keys from the root; entries of arrays by their number.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +47,7 @@ impl Path {
     /// `description`, `annotations.readOnlyHint`, ``parameter `path` ``, ``default of `limit` ``, `required`.
     pub(crate) fn name(&self) -> String {
         let Named { parameter, rest } = self.named();
-        let rest = escaped(&rest.join("."));
+        let rest = exact(&rest.join("."));
         match parameter {
             None => rest,
             Some(parameter) if rest.is_empty() => format!("parameter `{parameter}`"),
@@ -66,7 +65,7 @@ impl Path {
         loop {
             match (below, &mut parameter) {
                 ([properties, name, rest @ ..], parameter) if properties == "properties" => {
-                    let name = escaped(name);
+                    let name = exact(name);
                     *parameter = Some(match parameter.take() {
                         Some(outer) => format!("{outer}.{name}"),
                         None => name,

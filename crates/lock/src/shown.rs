@@ -3,8 +3,9 @@
 
 use std::fmt;
 
+use converse_text::escape::exact;
+
 use crate::Change;
-use crate::escaped::escaped;
 
 /// Of one key of a definition.
 const MAX_CHANGES: usize = 200;
@@ -76,7 +77,7 @@ impl fmt::Display for Cut {
         let changes = (self.changes > 0).then(|| counted(self.changes, "change"));
         let characters = (self.characters > 0).then(|| counted(self.characters, "character"));
         let both: Vec<String> = changes.into_iter().chain(characters).collect();
-        write!(f, "not shown of `{}`: {}", escaped(&self.key), both.join(" and "))
+        write!(f, "not shown of `{}`: {}", exact(&self.key), both.join(" and "))
     }
 }
 

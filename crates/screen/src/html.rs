@@ -1,16 +1,16 @@
 //! The same texts for a page: as HTML that can do nothing.
 //!
 //! It is safe by how it is made: tags and classes are words of this program alone, each text of others is written with
-//! its signs escaped (after [`safe`](fn@crate::safe) has shown what hides or turns round letters), and the only
+//! its signs escaped (after [`safe`](fn@converse_text::safe) has shown what hides or turns round letters), and the only
 //! attributes that others have a say in are the address of a link, of a known scheme and in plain ASCII, and the number
 //! that a list begins with. HTML within Markdown is text. Nothing is loaded: pictures are their words and their address.
 
 mod flow;
 
+use converse_text::{safe, safe_line};
 use pulldown_cmark::{Options, Parser};
 
 use crate::highlight::{Highlighter, named};
-use crate::safe::{safe, safe_line};
 use crate::tone::Tone;
 
 /// Bytes of Markdown that are read as such; longer texts stay as they were written.

@@ -8,18 +8,14 @@ mod link;
 mod live;
 mod look;
 mod markdown;
-mod safe;
 mod table;
 mod tone;
-mod width;
 mod wrap;
 
 pub use line::Line;
 pub use live::{Live, Size};
 pub use look::Look;
 pub use markdown::{Stream, markdown};
-pub use safe::{is_unsafe, safe, safe_line};
 pub use table::{Align, Cell, Table};
 pub use tone::{Style, Tone};
-pub use width::width;
 pub use wrap::{broken, wrapped};

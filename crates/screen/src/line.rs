@@ -1,12 +1,12 @@
 //! One line of a screen: pieces of text with what they are. What could act on a terminal cannot be in one: it is shown
-//! as [`safe`](fn@crate::safe) shows it, whoever made the line.
+//! as [`safe`](fn@converse_text::safe) shows it, whoever made the line.
 
 use std::borrow::Cow;
 
-use crate::safe::safe_line;
+use converse_text::{clusters, is_unsafe, safe_line, width};
+
+use crate::Look;
 use crate::tone::{Style, Tone};
-use crate::width::{clusters, width};
-use crate::{Look, is_unsafe};
 
 /// Tabs end at columns that this divides.
 const TAB: usize = 4;

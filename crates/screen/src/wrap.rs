@@ -1,8 +1,9 @@
 //! Lines made to fit: between words, and within them only where there is no other way.
 
+use converse_text::clusters;
+
 use crate::line::{Line, Span};
 use crate::tone::Style;
-use crate::width::clusters;
 
 /// Lines no wider than `width`, broken between words and between wide characters. Spaces at a break go.
 pub fn wrapped(line: &Line, width: usize) -> Vec<Line> {

@@ -15,9 +15,8 @@ mod strict;
 
 use std::collections::HashSet;
 
-use converse_screen::{
-    Line, Live, Look, Size, Stream, Table, Tone, broken, is_unsafe, markdown, safe, safe_line, wrapped,
-};
+use converse_screen::{Line, Live, Look, Size, Stream, Table, Tone, broken, markdown, wrapped};
+use converse_text::{is_unsafe, safe, safe_line};
 use guard::{Manner, foreign};
 use places::PLACES;
 use sequences::{Sequence, sequences};

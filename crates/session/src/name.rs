@@ -1,5 +1,7 @@
 //! A session's name, made of what the user said first.
 
+use converse_text::invisible::is_ignorable;
+
 /// Characters of a name.
 const LENGTH: usize = 60;
 
@@ -20,21 +22,10 @@ pub fn name_from(text: &str) -> String {
 
 /// A piece of a long line is enough: the rest would be cut off.
 fn cleaned(line: &str) -> String {
-    let visible = line.chars().take(LENGTH * 20).filter(|c| !is_unseen(*c));
+    let visible = line.chars().take(LENGTH * 20).filter(|c| !is_ignorable(*c));
     let visible: String =
         visible.map(|c| if c.is_whitespace() || c.is_control() { ' ' } else { c }).collect();
     visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// Invisible, or made to change how others look: Unicode's `Default_Ignorable_Code_Point` and what turns directions.
-fn is_unseen(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(crate) mod progress;
 pub(crate) mod quoted;
 pub(crate) mod safe {
     //! Text of others made harmless.
-    pub(crate) use converse_screen::{is_unsafe, safe, safe_line};
+    pub(crate) use converse_text::{is_unsafe, safe, safe_line};
 }
 pub(crate) mod signs;
 pub(crate) mod size;

@@ -3,6 +3,7 @@
 //! The schema has been applied before a built-in runs, so these errors are for callers that come without one.
 
 use converse_canister::Arguments;
+use converse_text::invisible::is_treacherous;
 use serde_json::Value;
 
 use crate::InvokeError;
@@ -60,9 +61,7 @@ pub(super) fn shown(text: &str) -> String {
 
 /// One character, escaped if it has no picture of its own.
 pub(super) fn push_visible(out: &mut String, character: char) {
-    let invisible = character.is_control()
-        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    if invisible {
+    if is_treacherous(character) {
         out.extend(character.escape_default());
     } else {
         out.push(character);

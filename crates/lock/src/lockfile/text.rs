@@ -1,12 +1,12 @@
 //! A lockfile as text.
 
 use converse_canister::canonical;
+use converse_text::invisible::is_invisible;
 use serde_json::{Map, Value, json};
 
 use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION};
 use crate::LockError;
 use crate::digest::tokens;
-use crate::escaped::is_invisible;
 
 impl Lockfile {
     /// Keys sorted, two blanks to a level, a line end at the end: equal lockfiles are equal bytes.

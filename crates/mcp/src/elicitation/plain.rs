@@ -1,24 +1,16 @@
 //! Words as a person sees them: what is invisible is gone, and what looks like a letter of the alphabet is one.
 
+use converse_text::invisible::is_ignorable;
+
 /// In small letters. One that has no such double stays.
 pub(super) fn plain(text: &str) -> String {
-    let seen = text.chars().filter(|c| !is_invisible(*c)).map(|c| look_alike(c).unwrap_or(c));
+    let seen = text.chars().filter(|c| !is_ignorable(*c)).map(|c| look_alike(c).unwrap_or(c));
     seen.flat_map(char::to_lowercase).collect()
 }
 
 /// The same without a look at doubles, for words that have none.
 pub(super) fn visible(text: &str) -> String {
-    text.chars().filter(|c| !is_invisible(*c)).collect()
-}
-
-/// `Default_Ignorable_Code_Point` (<https://www.unicode.org/reports/tr44/>, checked 2026-11).
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
+    text.chars().filter(|c| !is_ignorable(*c)).collect()
 }
 
 /// Of the other alphabets those that nobody can tell apart

@@ -1,6 +1,8 @@
 //! Which block a line belongs to: CommonMark's own procedure
 //! (<https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy>, checked 2026-11), giving out what is final.
 
+use converse_text::safe;
+
 use super::Out;
 use super::code::Code;
 use super::containers::{Container, Item, Margin, takes_quote};
@@ -9,7 +11,6 @@ use super::flow::{self, Block};
 use super::leaf::{Leaf, Paragraph};
 use super::references::References;
 use super::starts::{self, Marker, Until};
-use crate::safe::safe;
 use crate::{Line, Look, Tone};
 
 /// Deeper ones are text.

@@ -115,7 +115,7 @@ impl Margin {
             };
             depth -= 1;
             let mark = item.mark(depth, look);
-            let blank = Line::plain(&" ".repeat(crate::width(&mark)));
+            let blank = Line::plain(&" ".repeat(converse_text::width(&mark)));
             match item.shown {
                 true => parts.push((blank.clone(), blank)),
                 false if blank.width() > room && parts.is_empty() => {

@@ -86,7 +86,7 @@ fn nothing_that_is_decoded_acts() {
     let hostile = "&#27;[2J &#x202e;x &#x9b;1m [t](https://a.bc/&#27;\\\\&#7;) `\x1b]0;t\x07` ![&#8203;](<a&#27;b>)\n\n```a\x1b[1m\n\x1b[2J\n```\n|&#27;|b|\n|-|-|\n|\x1b|\r|\n";
     for line in markdown(hostile, &COLOUR) {
         assert!(
-            !line.text().chars().any(|c| c == '\n' || c == '\t' || crate::is_unsafe(c)),
+            !line.text().chars().any(|c| c == '\n' || c == '\t' || converse_text::is_unsafe(c)),
             "{:?}",
             line.text()
         );
@@ -245,7 +245,7 @@ proptest! {
         let look = Look { width, colour, links: true, unicode };
         for line in markdown(&text, &look) {
             prop_assert!(line.width() <= width, "{:?}", line.text());
-            prop_assert!(!line.text().chars().any(|c| c == '\n' || c == '\t' || crate::is_unsafe(c)));
+            prop_assert!(!line.text().chars().any(|c| c == '\n' || c == '\t' || converse_text::is_unsafe(c)));
         }
     }
 

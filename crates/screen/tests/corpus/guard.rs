@@ -1,6 +1,6 @@
 //! What may reach a terminal: printable text, line ends, and the few sequences that the program itself writes.
 
-use converse_screen::is_unsafe;
+use converse_text::is_unsafe;
 
 /// Whose words a terminal is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

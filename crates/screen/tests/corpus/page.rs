@@ -242,7 +242,7 @@ proptest! {
         let html = html::code(language, &text);
         let code = html.split_once("<pre>").unwrap().1;
         let told = strict::words(code.trim_end_matches("</div>\n").trim_end_matches("</pre>")).unwrap();
-        let shown = converse_screen::safe(&text);
+        let shown = converse_text::safe(&text);
         prop_assert_eq!(told, shown.trim_end_matches('\n'));
     }
 }

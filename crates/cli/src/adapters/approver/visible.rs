@@ -1,6 +1,6 @@
 //! Text of which nothing is hidden: what a person is to judge may not hold what they cannot see.
 
-use converse_screen::is_unsafe;
+use converse_text::invisible::is_invisible;
 
 /// Spaces in a row that are told by their number.
 const RUN: usize = 4;
@@ -14,7 +14,11 @@ pub(super) fn visible(line: &str, indented: bool) -> String {
     let (end, mut chars) = (line.trim_end_matches([' ', '\t']).len(), line.char_indices().peekable());
     while let Some((at, c)) = chars.next() {
         if c != ' ' && c != '\t' {
-            out.push_str(&if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() });
+            out.push_str(&if is_invisible(c) || c.is_whitespace() {
+                c.escape_unicode().to_string()
+            } else {
+                c.to_string()
+            });
             continue;
         }
         let mut count = 1;
@@ -31,16 +35,6 @@ pub(super) fn visible(line: &str, indented: bool) -> String {
         out.push_str(&blanks);
     }
     out
-}
-
-/// Beyond what acts on a terminal: what has no width, or looks like a space.
-fn is_hidden(c: char) -> bool {
-    match c {
-        c if is_unsafe(c) || c.is_whitespace() => true,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
-        '\u{200b}'..='\u{200f}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{1d173}'..='\u{1d17a}' => true,
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Rows that are no wider than the terminal: one that is broken is no row.
 
-use converse_screen::width;
+use converse_text::width;
 
 use crate::render::table::table;
 

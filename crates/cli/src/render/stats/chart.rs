@@ -1,7 +1,7 @@
 //! A table with a bar behind each row, as wide as there is room: names are cut, then columns left out, the least needed
 //! first; what is left is for the bars.
 
-use converse_screen::width;
+use converse_text::width;
 
 /// Between columns.
 const GAP: usize = 2;

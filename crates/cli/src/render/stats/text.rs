@@ -82,7 +82,7 @@ fn summary(figures: &Figures, period: &Period, look: &Look) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for fact in facts {
         if !line.is_empty()
-            && converse_screen::width(&line) + dot.len() + converse_screen::width(&fact) > look.columns
+            && converse_text::width(&line) + dot.len() + converse_text::width(&fact) > look.columns
         {
             lines.push_str(&(std::mem::take(&mut line) + "\n"));
         }

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Invocation, InvocationResult};
 use converse_ensemble::Word;
-use converse_screen::{Line, Tone, width, wrapped};
+use converse_screen::{Line, Tone, wrapped};
+use converse_text::width;
 use serde_json::Value;
 
 use super::frame::Frame;

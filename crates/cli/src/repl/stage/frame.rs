@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use converse_screen::{Look, safe, safe_line, width};
+use converse_screen::Look;
+use converse_text::{safe, safe_line, width};
 
 use super::style::{Signs, Style};
 use crate::adapters::secrets::Redactor;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use converse_canister::Cost;
-use converse_screen::width;
+use converse_text::width;
 
 use crate::render::counted::grouped;
 

@@ -1,6 +1,6 @@
 //! Characters that no `*` of an answer passes.
 
-use crate::escape::is_treacherous;
+use converse_text::invisible::is_treacherous;
 
 /// What a shell acts upon, or takes for the end of a command.
 const ACTING: [char; 9] = [';', '|', '&', '$', '`', '<', '>', '(', ')'];

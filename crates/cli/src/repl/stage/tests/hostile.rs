@@ -2,7 +2,7 @@
 
 use converse_canister::{Condensed, Usage};
 use converse_engine::Restart;
-use converse_screen::is_unsafe;
+use converse_text::is_unsafe;
 
 use super::*;
 use crate::failure::{Failure, Kind};

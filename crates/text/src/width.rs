@@ -10,7 +10,7 @@ const JOINER: char = '\u{200d}';
 /// Of a letter; more of them are shown on letters of their own.
 const MOST_MARKS: usize = 16;
 
-/// In columns, at most; control characters count nothing (none are in a [`Line`](crate::Line)).
+/// In columns, at most; control characters count nothing (a line of a screen has none).
 pub fn width(text: &str) -> usize {
     // Most text is ASCII.
     if text.is_ascii() {
@@ -27,7 +27,7 @@ pub fn width(text: &str) -> usize {
 
 /// What is not torn apart, with its columns: a character and the marks on it, pictures that are joined; unless they are
 /// wider than `most`.
-pub(crate) fn clusters(text: &str, most: usize) -> impl Iterator<Item = (&str, usize)> {
+pub fn clusters(text: &str, most: usize) -> impl Iterator<Item = (&str, usize)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (first, left) =

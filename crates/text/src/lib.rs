@@ -1,0 +1,16 @@
+//! Pure functions on text, for all other crates: no IO, no async.
+//!
+//! ```
+//! use converse_text::{safe, width};
+//!
+//! assert_eq!(safe("\x1b[31mred"), "\\x1b[31mred");
+//! assert_eq!(width("日本"), 4);
+//! ```
+
+pub mod escape;
+pub mod invisible;
+mod width;
+
+pub use escape::{safe, safe_line};
+pub use invisible::is_unsafe;
+pub use width::{clusters, width};
