@@ -9,7 +9,7 @@ const SECRET: &str = "ghp_a8Kd02LqZx7Vb3Nm5Tp9Rw1Yc4Ue6Hs0Jf2Gk";
 const PROVIDERS: &str = "--provider=anthropic,openai,gemini";
 
 /// A command with a schema that each provider has something against.
-fn project() -> TestEnv {
+pub(crate) fn project() -> TestEnv {
     let env = TestEnv::new();
     env.write(
         "work/d/finder.toml",

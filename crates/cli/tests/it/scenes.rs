@@ -4,6 +4,7 @@
 mod again;
 mod asked;
 mod breaking;
+mod golden_screens;
 mod halted;
 mod handed;
 mod looks;

@@ -1,8 +1,6 @@
 //! What is on the screen: whole screens, as wide as terminals are; and what is not there where a terminal cannot show it.
 //!
-//! `CONVERSE_WRITE_SCREENS=1` writes the screens anew; look at them before they are committed.
-
-use std::path::Path;
+//! The screens are snapshots: `cargo insta review` shows what changed.
 
 use super::person::{Key, Kind, Person};
 use super::talking;
@@ -44,16 +42,14 @@ pub(super) fn is_screen(name: &str, person: &Person) {
 /// The same, from the last line on that has these words: how much of a line fits before a time differs.
 #[track_caller]
 pub(super) fn is_screen_from(name: &str, person: &Person, words: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/scenes/screens/{name}.txt"));
-    let whole = masked(&person.screen()) + "\n";
+    let whole = masked(&person.screen());
     let from = if words.is_empty() { 0 } else { whole.rfind(words).unwrap() };
-    let screen = &whole[from..];
-    if std::env::var_os("CONVERSE_WRITE_SCREENS").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, screen).unwrap();
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(screen, known, "the screen {name} is another one:\n{screen}");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("screens");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.add_filter(r"converse \d+\.\d+\.\d+", "converse [VERSION]");
+    settings.bind(|| insta::assert_snapshot!(name, &whole[from..]));
 }
 
 #[track_caller]
