@@ -1,5 +1,5 @@
 //! What happens in a new process between fork and exec: the one `unsafe` of the workspace
-//! (`docs/decisions/010-children-die-with-us.md`).
+//! (`docs/decisions/010-child-processes-end-with-converse.md`).
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,7 +1,7 @@
 //! Child processes that get a clean environment and never outlive the program.
 //!
 //! [`Spawn`] says what is started, [`Child`] is what runs, a [`Guardian`] ends what is left when this process cannot:
-//! it is a process of its own that runs [`guard()`]. Linux only, see `docs/decisions/010-children-die-with-us.md`. This
+//! it is a process of its own that runs [`guard()`]. Linux only, see `docs/decisions/010-child-processes-end-with-converse.md`. This
 //! crate knows nothing of protocols, tools or settings.
 
 mod birth;

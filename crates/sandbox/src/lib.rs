@@ -2,7 +2,7 @@
 //!
 //! A [`Confinement`] says what stays open. [`confined()`] is the body of a process of its own (our binary, run with a
 //! hidden word): it shuts itself in and becomes the program, so that nothing of it runs between fork and exec.
-//! [`survey()`] says what this machine has. Linux only, see `docs/decisions/015-the-sandbox-is-our-own-re-exec.md`.
+//! [`survey()`] says what this machine has. Linux only, see `docs/decisions/015-sandbox-re-executes-converse.md`.
 
 mod bubblewrap;
 mod calls;
