@@ -318,7 +318,7 @@ mod tests {
         let text = finding.to_json().to_string();
         assert_eq!(
             text,
-            r#"{"code":"too-large","severity":"warning","message":"m","file":"x.toml","line":null,"column":null,"hint":"split it, or remove what is not needed"}"#
+            r#"{"code":"too-large","severity":"warning","message":"m","file":"x.toml","line":null,"column":null,"hint":"split the content, or remove a part of it"}"#
         );
     }
 }

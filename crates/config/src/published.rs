@@ -1,8 +1,8 @@
-//! The JSON Schemas of ensemble and invoker files, for editors and other people's validators.
+//! JSON Schemas of ensemble and invoker files, for editors and external validators.
 //!
-//! The parser is what counts: it says more, with places and hints. These say as much of it as a schema can, in draft 7
-//! and without what Taplo (behind Even Better TOML) does not read. Words and limits are the parser's own constants, and
-//! a test holds that parser and schemas know the same keys.
+//! The parser is authoritative and reports more, with places and hints. The schemas cover what draft 7 can express,
+//! without features that Taplo (used by Even Better TOML) does not support. Names and limits are the parser's own
+//! constants, and a test checks that the parser and the schemas accept the same keys.
 
 mod connection;
 mod field;
@@ -18,12 +18,12 @@ use field::{ENSEMBLE_NAME, described, flag, table, text};
 /// <https://json-schema.org/draft-07>, checked 2026-11. Taplo 0.9 reads drafts up to it.
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// The schema of `ensembles/*.toml`.
+/// Returns the schema of `ensembles/*.toml`.
 pub fn ensemble_schema() -> Value {
     let properties = json!({
         "ensemble": head(),
-        "defaults": table("For all tools of the ensemble, where nothing nearer to a tool is said", policy::keys(), &[]),
-        "configuration": described("Settings of the ensemble itself, handed to its built-ins", json!({ "type": "object" })),
+        "defaults": table("Policy keys for all tools of the ensemble, unless a tool has its own", policy::keys(), &[]),
+        "configuration": described("Settings of the ensemble, passed to its built-ins", json!({ "type": "object" })),
         "connection": connection::connection(),
         "tools": connection::tools(),
         "invokers": {
@@ -46,13 +46,13 @@ pub fn ensemble_schema() -> Value {
     )
 }
 
-/// The schema of the files that `source` names.
+/// Returns the schema of the files that `source` names.
 pub fn invoker_schema() -> Value {
     let (properties, rest) = invoker::file();
     document("Invoker of converse", "One tool of an ensemble", properties, rest)
 }
 
-/// A schema as it is written to a file.
+/// Returns a schema as indented text with a final newline.
 pub fn schema_text(schema: &Value) -> String {
     format!("{schema:#}\n")
 }
@@ -72,17 +72,17 @@ fn document(title: &str, description: &str, properties: Value, rest: Value) -> V
 
 fn head() -> Value {
     let keys = json!({
-        "name": text("What people write before the dot of `ensemble.tool`", json!({ "pattern": ENSEMBLE_NAME })),
-        "description": field::description("What it is for"),
-        "enabled": flag("If false, used only when it is named by `-e` or a preset", true),
-        "required": flag("The run stops (exit 10) if it cannot be connected", false),
-        "lazy": flag("For a server: started at the first call of one of its tools", false),
+        "name": text("Name of the ensemble, the part before the dot in `ensemble.tool`", json!({ "pattern": ENSEMBLE_NAME })),
+        "description": field::description("Purpose of the ensemble"),
+        "enabled": flag("If false, the ensemble is used only if `-e` or a preset names it", true),
+        "required": flag("If true, the run stops (exit 10) if the ensemble cannot be connected", false),
+        "lazy": flag("For a server: start it at the first call of one of its tools", false),
         "prefix": text(
-            "What models see before the name of a tool instead of the ensemble's name; empty for bare names",
+            "Prefix that models see before the name of a tool, instead of the ensemble's name; empty for bare names",
             json!({ "pattern": format!("^$|{ENSEMBLE_NAME}") }),
         ),
     });
-    table("What it is called, and when it is used", keys, &["name"])
+    table("Name of the ensemble, and when it is used", keys, &["name"])
 }
 
 #[cfg(test)]

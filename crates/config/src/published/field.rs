@@ -1,4 +1,4 @@
-//! The shapes of values that keys have, as pieces of a schema.
+//! Schema parts for the values of keys.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::table::MAX_DESCRIPTION;
 
-/// As `EnsembleName` and `InvokerName` check it.
+/// The patterns that `EnsembleName` and `InvokerName` check.
 pub(super) const ENSEMBLE_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
 pub(super) const INVOKER_NAME: &str = "^[A-Za-z0-9_./-]{1,128}$";
 
-/// The description first, then the shape.
+/// Returns `shape` with `description` as its first key.
 pub(super) fn described(description: &str, shape: Value) -> Value {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(description));
@@ -20,7 +20,7 @@ pub(super) fn described(description: &str, shape: Value) -> Value {
     Value::Object(schema)
 }
 
-/// With more to say of it.
+/// Returns `schema` with the keys of `more` added.
 pub(super) fn and(schema: Value, more: Value) -> Value {
     match (schema, more) {
         (Value::Object(mut schema), Value::Object(more)) => {
@@ -35,7 +35,7 @@ pub(super) fn text(description: &str, rest: Value) -> Value {
     described(description, and(json!({ "type": "string" }), rest))
 }
 
-/// What models choose by.
+/// Returns the schema of a description that models read.
 pub(super) fn description(description: &str) -> Value {
     text(description, json!({ "maxLength": MAX_DESCRIPTION }))
 }
@@ -44,7 +44,7 @@ pub(super) fn flag(description: &str, default: bool) -> Value {
     described(description, json!({ "type": "boolean", "default": default }))
 }
 
-/// The words of a choice are those that the parser compares with.
+/// Returns the schema of a choice among `words`, the words that the parser accepts.
 pub(super) fn choice<T>(description: &str, words: &[(&str, T)], rest: Value) -> Value {
     let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
     described(description, and(json!({ "type": "string", "enum": words }), rest))
@@ -54,7 +54,7 @@ pub(super) fn count(description: &str, least: u32, most: u32) -> Value {
     described(description, json!({ "type": "integer", "minimum": least, "maximum": most }))
 }
 
-/// Seconds, or a text with a unit.
+/// Returns the schema of a duration: seconds, or a text with a unit.
 pub(super) fn duration(description: &str, most: Duration) -> Value {
     let shape = json!({
         "type": ["number", "string"],
@@ -66,7 +66,7 @@ pub(super) fn duration(description: &str, most: Duration) -> Value {
     described(&format!("{description}. Seconds, or a text such as `30s`, `5m`, `500ms`"), shape)
 }
 
-/// Bytes, or a text with a unit.
+/// Returns the schema of a size: bytes, or a text with a unit.
 pub(super) fn size(description: &str, most: usize) -> Value {
     let shape = json!({
         "type": ["integer", "string"],
@@ -86,14 +86,14 @@ pub(super) fn texts(description: &str, rest: Value) -> Value {
     described(description, and(json!({ "type": "array", "items": { "type": "string" } }), rest))
 }
 
-/// Names of one's own choice, each with a text.
+/// Returns the schema of a table with free keys and text values.
 pub(super) fn named_texts(description: &str, example: Value) -> Value {
     let shape =
         json!({ "type": "object", "additionalProperties": { "type": "string" }, "examples": [example] });
     described(description, shape)
 }
 
-/// A table with exactly these keys.
+/// Returns the schema of a table with exactly these keys.
 pub(super) fn table(description: &str, keys: Value, required: &[&str]) -> Value {
     let mut shape = json!({ "type": "object", "additionalProperties": false, "properties": keys });
     if let (Some(shape), false) = (shape.as_object_mut(), required.is_empty()) {
@@ -102,7 +102,7 @@ pub(super) fn table(description: &str, keys: Value, required: &[&str]) -> Value 
     described(description, shape)
 }
 
-/// A JSON Schema written as TOML; what is in it is not looked at here.
+/// Returns the schema of a JSON Schema written as TOML; its content is not checked here.
 pub(super) fn schema(description: &str) -> Value {
     described(description, json!({ "type": "object", "examples": [{ "type": "object" }] }))
 }

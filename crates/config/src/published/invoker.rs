@@ -1,4 +1,4 @@
-//! One invoker: in a file of its own, or as an `[[invokers]]`.
+//! Schemas of one invoker: as a file, or as an `[[invokers]]` entry.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ use crate::command::MAX_OPENINGS;
 use crate::program::MAX_WORDS;
 use crate::request::METHODS;
 
-/// The properties of an invoker file, and what belongs together in it.
+/// Returns the properties of an invoker file, and the constraints between them.
 pub(super) fn file() -> (Value, Value) {
-    let head = table("What it is called, and how it may be used", policy::keys_and(names()), &["name"]);
+    let head = table("Name and policy of the tool", policy::keys_and(names()), &["name"]);
     let is_builtin = json!({ "properties": { "invoker": { "required": ["builtin"] } } });
     let rest = json!({
         "required": ["invoker"],
@@ -22,10 +22,10 @@ pub(super) fn file() -> (Value, Value) {
     (and(json!({ "invoker": head }), bodies()), rest)
 }
 
-/// One `[[invokers]]`: it names a file, or it is all that a file would say.
+/// Returns the schema of one `[[invokers]]` entry: a `source`, or the content of an invoker file.
 pub(super) fn entry() -> Value {
     let source = text(
-        "The file that declares it, relative to this one. Policy keys beside it win over the file's",
+        "File that declares the tool, relative to this file. Policy keys next to it take precedence over the file",
         json!({ "pattern": "^[^/\\\\:][^\\\\:]*$", "maxLength": 1024, "examples": ["notes/invokers/read_note.toml"] }),
     );
     let keys = and(policy::keys_and(and(json!({ "source": source }), names())), bodies());
@@ -34,15 +34,15 @@ pub(super) fn entry() -> Value {
     let dependencies: Value = only_inline.iter().map(|key| ((*key).to_owned(), json!(["name"]))).collect();
     // A file says its name itself.
     let dependencies = and(dependencies, json!({ "name": { "not": { "required": ["source"] } } }));
-    let entry = table("One tool: `source`, or everything that stands in an invoker file", keys, &[]);
+    let entry = table("One tool: a `source`, or the content of an invoker file", keys, &[]);
     and(entry, json!({ "oneOf": forms, "dependencies": dependencies }))
 }
 
 fn names() -> Value {
     json!({
-        "name": text("What people write behind the dot of `ensemble.tool`", json!({ "pattern": INVOKER_NAME })),
-        "description": description("Models choose by it"),
-        "builtin": text("The built-in that it is", json!({ "examples": ["read_file"] })),
+        "name": text("Name of the tool, the part after the dot in `ensemble.tool`", json!({ "pattern": INVOKER_NAME })),
+        "description": description("Description by which models choose the tool"),
+        "builtin": text("Name of the built-in that implements the tool", json!({ "examples": ["read_file"] })),
     })
 }
 
@@ -50,7 +50,7 @@ fn bodies() -> Value {
     json!({
         "command": command(),
         "http": request(),
-        "arguments": schema("What it takes: a JSON Schema of `type = \"object\"`, written as TOML"),
+        "arguments": schema("Arguments of the tool: a JSON Schema of `type = \"object\"`, written as TOML"),
         "tests": trial::tests(),
     })
 }
@@ -70,15 +70,15 @@ fn command() -> Value {
     };
     let keys = json!({
         "argv": described(
-            "Program and arguments, no shell; `{name}` is an argument of the call. A list inside is left out as a whole",
+            "Program and arguments, without a shell; `{name}` is an argument of the call. A list inside is left out as a whole",
             argv,
         ),
         "environment": environment(),
         "cwd": cwd(),
-        "stdin": text("What it reads; `{name}` is an argument of the call", json!({})),
-        "reads": paths("What its sandbox lets it read beside the directory it runs in"),
-        "writes": paths("What its sandbox lets it change"),
-        "network": flag("Does its sandbox let it open connections?", false),
+        "stdin": text("Standard input of the program; `{name}` is an argument of the call", json!({})),
+        "reads": paths("Paths that the sandbox allows to read, in addition to the working directory"),
+        "writes": paths("Paths that the sandbox allows to change"),
+        "network": flag("Allow network connections in the sandbox", false),
     });
     table("A program as a tool", keys, &["argv"])
 }
@@ -86,16 +86,16 @@ fn command() -> Value {
 fn request() -> Value {
     let fields = |description: &str| named_texts(description, json!({ "q": "{q}" }));
     let keys = json!({
-        "method": choice("What is done", &METHODS, json!({ "default": "GET" })),
+        "method": choice("Method of the request", &METHODS, json!({ "default": "GET" })),
         "url": text(
-            "The address; `{name}` behind the host is an argument of the call",
+            "URL; `{name}` after the host is an argument of the call",
             json!({ "examples": ["https://example.com/{id}"] }),
         ),
-        "query": fields("Appended to the address"),
-        "headers": fields("Sent with it"),
-        "form": fields("A body of fields"),
+        "query": fields("Query parameters of the URL"),
+        "headers": fields("Headers of the request"),
+        "form": fields("Form fields, sent as the body"),
         "body": described(
-            "A text, or a table or list that is sent as JSON",
+            "Body: a text, or a table or list that is sent as JSON",
             json!({ "type": ["string", "object", "array"], "examples": [{ "q": "{q}" }] }),
         ),
     });

@@ -1,4 +1,4 @@
-//! The policy keys, as they stand in `[defaults]`, beside `source`, in `[invoker]` and in `[tools.NAME]`.
+//! Schemas of the policy keys: in `[defaults]`, next to `source`, in `[invoker]` and in `[tools.NAME]`.
 
 use serde_json::{Value, json};
 
@@ -8,43 +8,43 @@ use crate::policy::{
     PERMISSIONS, SANDBOX_LEVELS,
 };
 
-/// Every key with its shape.
+/// Returns the schema of every policy key.
 pub(super) fn keys() -> Value {
     json!({
-        "timeout": and(duration("Wall clock of one call, all its tries together", MAX_TIMEOUT), json!({ "default": 30 })),
+        "timeout": and(duration("Wall-clock time of one call, including retries", MAX_TIMEOUT), json!({ "default": 30 })),
         "idle_timeout": and(
-            duration("Of a server's tool: given up after this long without any word of progress", MAX_TIMEOUT),
+            duration("For a tool of a server: longest time without progress", MAX_TIMEOUT),
             json!({ "default": 60 }),
         ),
         "max_retries": and(
-            count("Tries after the first; only if `idempotent`, or if nothing had been sent", 0, MAX_RETRIES),
+            count("Retries after a failure; only if `idempotent`, or if nothing had been sent", 0, MAX_RETRIES),
             json!({ "default": 0 }),
         ),
-        "permission": choice("What happens if no rule speaks of the tool", &PERMISSIONS, json!({})),
-        "effects": choice("What it does to the world", &EFFECTS, json!({})),
-        "idempotent": flag("A second call does no more than one", false),
-        "parallel": flag("If false, it runs alone", true),
-        "result_limit": and(size("Of a result, what reaches the model", MAX_RESULT), json!({ "default": "64 KiB" })),
+        "permission": choice("Decision if no rule matches the tool", &PERMISSIONS, json!({})),
+        "effects": choice("Strongest effect of the tool", &EFFECTS, json!({})),
+        "idempotent": flag("A repeated call has no further effect", false),
+        "parallel": flag("If false, no other tool runs at the same time", true),
+        "result_limit": and(size("Size of the part of a result that the model gets", MAX_RESULT), json!({ "default": "64 KiB" })),
         "on_failure": choice(
-            "The model reads the failure, or the turn ends (exit 7)",
+            "After a failure: `report` it to the model, or `stop` the turn (exit 7)",
             &ON_FAILURE,
             json!({ "default": "report" }),
         ),
-        "max_invocations": count("Calls in one turn; one more is answered without running", 1, MAX_INVOCATIONS),
-        "cache": duration("How long a success answers equal calls without running", MAX_CACHE),
+        "max_invocations": count("Calls in one turn; further calls are answered without running", 1, MAX_INVOCATIONS),
+        "cache": duration("Time for which a successful result answers equal calls without running the tool", MAX_CACHE),
         "sandbox": choice(
-            "Of a command: it runs only in a whole sandbox, in as much as this machine has, or in none",
+            "For a command: `require` a complete sandbox, use the `best-effort` of this machine, or none (`off`)",
             &SANDBOX_LEVELS,
             json!({ "default": "off" }),
         ),
         "cost": described(
-            "USD a call",
+            "Price of a call in US dollars",
             json!({ "type": "number", "minimum": 0, "maximum": MAX_COST, "examples": [0.008] }),
         ),
     })
 }
 
-/// These keys, and others.
+/// Returns the policy keys and the keys of `others`.
 pub(super) fn keys_and(others: Value) -> Value {
     and(others, keys())
 }

@@ -1,4 +1,4 @@
-//! `[[tests]]`.
+//! Schema of `[[tests]]`.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::field::{choice, described, duration, schema, table, text};
 use crate::policy::MAX_TIMEOUT;
 use crate::trial::{MAX_NAME, MAX_TESTS, OUTCOMES};
 
-/// The list of tests of one tool.
+/// Returns the schema of the tests of one tool.
 pub(super) fn tests() -> Value {
     let keys = json!({
-        "name": text("What is tested", json!({ "minLength": 1, "maxLength": MAX_NAME })),
-        "arguments": described("What the tool is called with", json!({ "type": "object", "default": {} })),
+        "name": text("Name of the test", json!({ "minLength": 1, "maxLength": MAX_NAME })),
+        "arguments": described("Arguments of the call", json!({ "type": "object", "default": {} })),
         "expect": expect(),
     });
     let shape = json!({
         "type": "array",
         "maxItems": MAX_TESTS,
-        "items": table("One call, and what must come of it", keys, &[]),
+        "items": table("One call, and its expected result", keys, &[]),
     });
-    described("Calls that `converse ensembles test` tries, without a model", shape)
+    described("Tests that `converse ensembles test` runs, without a model", shape)
 }
 
 fn expect() -> Value {
@@ -28,16 +28,16 @@ fn expect() -> Value {
         "examples": [{ "/items/0/name": "x" }],
     });
     let keys = json!({
-        "outcome": choice("How the call ends", &OUTCOMES, json!({ "default": "success" })),
-        "text": text("The whole text of the result, white space at its ends apart", json!({})),
+        "outcome": choice("Outcome of the call", &OUTCOMES, json!({ "default": "success" })),
+        "text": text("Whole text of the result, apart from white space at both ends", json!({})),
         "contains": described(
-            "What stands somewhere in the text: one part, or several",
+            "One or several texts that the result contains",
             json!({ "type": ["string", "array"], "minLength": 1, "items": { "type": "string", "minLength": 1 } }),
         ),
-        "matches": text("A regular expression that matches somewhere in the text", json!({})),
-        "json": described("JSON pointers into the result, and the values that stand there", pointers),
-        "schema": schema("A JSON Schema that the result fits"),
-        "within": duration("It must have ended by then", MAX_TIMEOUT),
+        "matches": text("Regular expression that matches somewhere in the text", json!({})),
+        "json": described("JSON pointers into the result, and the values at those places", pointers),
+        "schema": schema("JSON Schema that the result fits"),
+        "within": duration("Longest duration of the call", MAX_TIMEOUT),
     });
-    table("What must come of it; all that is said must hold", keys, &[])
+    table("Expectations; all must be met", keys, &[])
 }

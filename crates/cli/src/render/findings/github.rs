@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(
             lines[0],
             "::error file=ensembles/a b%25%2C%3A.toml,line=3,col=7,title=syntax::this is no TOML: `<&\"%25,:`%0A\
-             hint: this line is not TOML; texts stand in quotes, and a key and its value on one line"
+             hint: write `key = value` on one line, and texts in quotes"
         );
         assert!(
             lines[3].starts_with("::warning file=/elsewhere/é.toml,title=too-large::too"),
