@@ -35,7 +35,7 @@ codes! {
         "use `form = { name = \"{argument}\" }`, or write `body` as a table, which is sent as JSON",
     ArgumentInHost "argument-in-host"
         "The scheme or host of a URL depends on an argument of the call"
-        "put the argument after the first `/` behind the host, or into `query`",
+        "put the argument after the first `/` that follows the host, or into `query`",
     ArgumentInProgram "argument-in-program"
         "The program that a command starts depends on an argument of the call"
         "write the name of the program; arguments may be in the elements after it",
