@@ -76,9 +76,9 @@ impl Aside {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use converse_testkit::hang_guard::LIMIT as PATIENCE;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    use super::*;
 
     #[test]
     fn nobody_is_asked_where_nothing_is_read() {

@@ -3,7 +3,7 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use converse_pty::Setup;
+use converse_testkit::pty::Setup;
 use vt100::Screen;
 
 use crate::Result;
@@ -11,14 +11,14 @@ use crate::Result;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct Terminal {
-    terminal: converse_pty::Terminal,
+    terminal: converse_testkit::pty::Terminal,
     child: Child,
 }
 
 impl Terminal {
     pub(super) fn run(command: Command, (columns, rows): (u16, u16)) -> Result<Self> {
         let setup = Setup { columns, rows, ..Setup::default() };
-        let (terminal, child) = converse_pty::Terminal::run(command, setup)?;
+        let (terminal, child) = converse_testkit::pty::Terminal::run(command, setup)?;
         Ok(Self { terminal, child })
     }
 
@@ -40,7 +40,7 @@ impl Terminal {
         self.waits(words, |terminal| terminal.screen().contents().contains(words) && terminal.is_prompted())
     }
 
-    fn waits(&mut self, what: &str, is_so: impl Fn(&converse_pty::Terminal) -> bool) -> Result<()> {
+    fn waits(&mut self, what: &str, is_so: impl Fn(&converse_testkit::pty::Terminal) -> bool) -> Result<()> {
         let began = Instant::now();
         while !is_so(&self.terminal) {
             if began.elapsed() > PATIENCE {

@@ -56,8 +56,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Of tests and chores only: for the others it is a development dependency, which is no arrow.
-    ("converse-pty", &[]),
-    ("xtask", &["converse-config", "converse-pty"]),
+    ("converse-testkit", &[]),
+    ("xtask", &["converse-config", "converse-testkit"]),
 ];
 
 /// Heavy or worldly crates, and the only ones of ours that may use them.
@@ -75,7 +75,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("reedline", &["converse-editor"]),
     ("pulldown-cmark", &["converse-screen"]),
     ("unicode-width", &["converse", "converse-text"]),
-    ("vt100", &["converse-pty", "xtask"]),
+    ("vt100", &["converse-testkit", "xtask"]),
     ("jsonc-parser", &["converse-foreign"]),
     (
         "tokio",
@@ -88,6 +88,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "converse-ensemble",
             "converse-gateway",
             "converse-mcp",
+            "converse-testkit",
         ],
     ),
 ];

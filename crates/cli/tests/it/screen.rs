@@ -1,14 +1,13 @@
 //! A terminal with a screen: what it shows is what a person would see, and it says where its cursor is.
 
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
 
-use converse_pty::{Setup, Tap, Terminal};
+use converse_testkit::hang_guard::Deadline;
+use converse_testkit::pty::{Setup, Tap, Terminal};
 use rustix::termios::Termios;
 
 use crate::env::{TestEnv, canary, wait};
 
-const PATIENCE: Duration = Duration::from_secs(30);
 const ROWS: u16 = 60;
 const COLUMNS: u16 = 100;
 
@@ -95,9 +94,9 @@ impl Screen {
     #[track_caller]
     pub(crate) fn finishes(&mut self) -> i32 {
         use std::os::unix::process::ExitStatusExt as _;
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while self.listens() {
-            assert!(began.elapsed() < PATIENCE, "it does not end: {}", self.text());
+            deadline.check(|| format!("it does not end: {}", self.text()));
         }
         let status = self.child.wait().unwrap();
         status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap()
@@ -136,9 +135,9 @@ impl Screen {
     #[track_caller]
     #[allow(dead_code, reason = "of the kill loop, which shares this file")]
     fn comes(&mut self, is_so: impl Fn(&Self) -> bool) -> bool {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while !is_so(self) {
-            assert!(began.elapsed() < PATIENCE, "it hangs at\n{}", self.text());
+            deadline.check(|| format!("it hangs at\n{}", self.text()));
             if !self.listens() {
                 return is_so(self);
             }
@@ -148,9 +147,9 @@ impl Screen {
 
     #[track_caller]
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> String {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while !is_so(self) {
-            assert!(began.elapsed() < PATIENCE, "no {what:?} in\n{}\n{:?}", self.text(), self.raw());
+            deadline.check(|| format!("no {what:?} in\n{}\n{:?}", self.text(), self.raw()));
             self.listens();
         }
         self.text()

@@ -1,8 +1,9 @@
 //! On a terminal, through a real pseudo-terminal: the question before a tool runs, the lines on stderr, the answer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use converse_pty::{Heard, Line};
+use converse_testkit::hang_guard::Deadline;
+use converse_testkit::pty::{Heard, Line};
 use serde_json::json;
 
 use crate::body::{calls, text};
@@ -34,9 +35,9 @@ impl Terminal {
     /// Everything shown so far, once it holds the words.
     #[track_caller]
     pub(crate) fn shows(&mut self, words: &str) -> &str {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while !self.seen.contains(words) {
-            assert!(began.elapsed() < Duration::from_secs(20), "no {words:?} in {:?}", self.seen);
+            deadline.check(|| format!("no {words:?} in {:?}", self.seen));
             if let Heard::Bytes(bytes) = self.line.hears(Duration::from_millis(50)) {
                 self.seen.push_str(&String::from_utf8_lossy(&bytes));
             }

@@ -3,14 +3,13 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use converse_pty::Setup;
+use converse_testkit::hang_guard::Deadline;
+use converse_testkit::pty::Setup;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 use rustix::termios::LocalModes;
 use vt100::Color;
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the terminal answers the question where its cursor is.
 #[derive(Clone, Copy)]
@@ -24,7 +23,7 @@ pub(crate) enum Manner {
 }
 
 pub(crate) struct Terminal {
-    terminal: converse_pty::Terminal,
+    terminal: converse_testkit::pty::Terminal,
     manner: Manner,
     child: Child,
 }
@@ -45,15 +44,15 @@ impl Terminal {
         let lead = if let Manner::TypesFirst(keys) = manner { keys } else { "" };
         let answers = !matches!(manner, Manner::Silent);
         let setup = Setup { answers, lead, ..Setup::default() };
-        let (terminal, child) = converse_pty::Terminal::run(command, setup).unwrap();
+        let (terminal, child) = converse_testkit::pty::Terminal::run(command, setup).unwrap();
         Self { terminal, manner, child }
     }
 
     #[track_caller]
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while !is_so(self) {
-            assert!(began.elapsed() < PATIENCE, "no {what:?} in\n{}\n{:?}", self.screen(), self.text());
+            deadline.check(|| format!("no {what:?} in\n{}\n{:?}", self.screen(), self.text()));
             self.terminal.listens();
         }
     }
@@ -209,13 +208,13 @@ impl Terminal {
     /// Waits for its end, and takes what it wrote until then.
     #[track_caller]
     pub(crate) fn ends(&mut self) {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         let status = loop {
             self.terminal.listens();
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(began.elapsed() < PATIENCE, "it does not end:\n{}", self.screen());
+            deadline.check(|| format!("it does not end:\n{}", self.screen()));
         };
         assert!(status.success(), "{status}\n{}", self.screen());
         while self.terminal.listens() {}
@@ -229,15 +228,15 @@ pub(crate) fn hung_up() -> ExitStatus {
     // It writes to nobody from here on.
     let mut command = Command::new("true");
     command.env_clear();
-    let (other, mut done) = converse_pty::Terminal::run(command, Setup::default()).unwrap();
+    let (other, mut done) = converse_testkit::pty::Terminal::run(command, Setup::default()).unwrap();
     done.wait().unwrap();
     drop(std::mem::replace(&mut terminal.terminal, other));
-    let began = Instant::now();
+    let deadline = Deadline::begin();
     loop {
         if let Some(status) = terminal.child.try_wait().unwrap() {
             return status;
         }
-        assert!(began.elapsed() < PATIENCE, "it does not end");
+        deadline.check(|| "it does not end");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use converse_pty::{Setup, Terminal};
+use converse_testkit::hang_guard::Deadline;
+use converse_testkit::pty::{Setup, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::Termios;
 use vt100::Cell;
 
 use crate::env::TestEnv;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-/// What was asked to end and does not within this time hangs.
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 80;
 const SHELL: &str =
@@ -221,10 +219,9 @@ impl Person {
 
     #[track_caller]
     pub(super) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while !is_so(self) {
-            let late = began.elapsed() > PATIENCE;
-            assert!(!late, "no {what:?} in\n{}\n{:?}", self.screen(), self.raw());
+            deadline.check(|| format!("no {what:?} in\n{}\n{:?}", self.screen(), self.raw()));
             self.listens();
         }
     }
@@ -278,16 +275,17 @@ impl Person {
     /// Waits for its end. The terminal is as it was before, and nothing that was started still runs.
     #[track_caller]
     pub(super) fn ends(mut self) -> Ended {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         let status = loop {
             if let Some(status) = self.shell.try_wait().unwrap() {
                 break status;
             }
-            assert!(began.elapsed() < ENDS_WITHIN, "it does not end:\n{}\n{:?}", self.screen(), self.raw());
+            deadline.check(|| format!("it does not end:\n{}\n{:?}", self.screen(), self.raw()));
             self.listens();
         };
         // Whoever still holds the terminal is found below.
-        while !self.terminal.is_over() && began.elapsed() < ENDS_WITHIN {
+        let patience = Instant::now() + Duration::from_secs(20);
+        while !self.terminal.is_over() && Instant::now() < patience {
             self.listens();
         }
         assert!(!self.hides_cursor(), "the cursor is hidden: {:?}", self.raw());
@@ -306,12 +304,12 @@ impl Person {
     }
 }
 
-/// Processes that were started with this home and still run, a while after.
+/// Processes that were started with this home and do not end.
 fn left(home: &Path) -> Vec<PathBuf> {
-    let began = Instant::now();
+    let deadline = Deadline::begin();
     loop {
         let left = running(home);
-        if left.is_empty() || began.elapsed() > Duration::from_secs(5) {
+        if left.is_empty() || deadline.is_over() {
             return left;
         }
         std::thread::yield_now();

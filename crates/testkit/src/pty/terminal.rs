@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::termios::Termios;
 use vt100::{Parser, Screen};
 
-use crate::{Heard, Line, Tap};
+use super::{Heard, Line, Tap};
 
 /// Where is your cursor?
 const WHERE: &[u8] = b"\x1b[6n";
@@ -183,9 +183,8 @@ impl std::fmt::Debug for Terminal {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
+    use crate::hang_guard::Deadline;
 
     fn shell(script: &str, setup: Setup) -> (Terminal, Child) {
         let mut command = Command::new("sh");
@@ -194,9 +193,9 @@ mod tests {
     }
 
     fn until(terminal: &mut Terminal, is_so: impl Fn(&Terminal) -> bool) {
-        let began = Instant::now();
+        let deadline = Deadline::begin();
         while !is_so(terminal) {
-            assert!(began.elapsed().as_secs() < 20, "{:?}", terminal.raw());
+            deadline.check(|| terminal.raw());
             terminal.listens();
         }
     }

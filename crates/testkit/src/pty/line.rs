@@ -155,8 +155,7 @@ mod tests {
     use rustix::termios::LocalModes;
 
     use super::*;
-
-    const PATIENCE: Duration = Duration::from_secs(20);
+    use crate::hang_guard::{LIMIT, wait_until};
 
     fn shell(script: &str, tap: Option<Tap>) -> (Line, Child) {
         let mut command = Command::new("sh");
@@ -168,7 +167,7 @@ mod tests {
     fn all(line: &Line, words: &str) -> String {
         let mut all = Vec::new();
         loop {
-            match line.hears(PATIENCE) {
+            match line.hears(LIMIT) {
                 Heard::Bytes(bytes) => all.extend(bytes),
                 Heard::End => break,
                 Heard::Nothing => panic!("{:?}", String::from_utf8_lossy(&all)),
@@ -214,11 +213,7 @@ mod tests {
         let mut other = Command::new("sleep").arg("600").spawn().unwrap();
         drop(line);
         // What reads from it comes to the end.
-        let began = std::time::Instant::now();
-        while child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE, "somebody still holds it");
-            std::thread::yield_now();
-        }
+        wait_until("somebody still holds it", || child.try_wait().unwrap().is_some());
         other.kill().unwrap();
         other.wait().unwrap();
     }
