@@ -196,18 +196,20 @@ pub(crate) fn denied(code: &'static str, error: &std::io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use converse_testkit::hang_guard;
+
     use super::*;
 
     #[test]
     fn a_thread_that_is_stuck_does_not_keep_the_program() {
         let (release, stuck) = std::sync::mpsc::channel::<()>();
-        let began = std::time::Instant::now();
-        let answer = block_on(async {
-            tokio::task::spawn_blocking(move || stuck.recv_timeout(Duration::from_secs(30)));
-            "answer"
+        let answer = hang_guard::run("a run with a thread that is stuck", || {
+            block_on(async {
+                tokio::task::spawn_blocking(move || stuck.recv());
+                "answer"
+            })
         });
         assert_eq!(answer.ok(), Some("answer"));
-        assert!(began.elapsed() < Duration::from_secs(15), "it was waited for");
         drop(release);
     }
 }

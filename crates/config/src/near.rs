@@ -57,13 +57,13 @@ mod tests {
 
     #[test]
     fn many_long_names_cost_little() {
-        let (long, asked) = ("x".repeat(8192), "y".repeat(8192));
-        let began = std::time::Instant::now();
-        assert_eq!(nearest(&asked, std::iter::repeat_n(long.as_str(), 10_000)), None);
-        assert_eq!(nearest(&asked[..256], std::iter::repeat_n(&long[..256], 10_000)), None);
-        let near = format!("{}z", &asked[..255]);
-        let names = std::iter::repeat_n(long.as_str(), 10_000).chain([near.as_str()]);
-        assert_eq!(nearest(&asked[..256], names), Some(near.as_str()));
-        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+        converse_testkit::hang_guard::run("comparing long names", || {
+            let (long, asked) = ("x".repeat(8192), "y".repeat(8192));
+            assert_eq!(nearest(&asked, std::iter::repeat_n(long.as_str(), 10_000)), None);
+            assert_eq!(nearest(&asked[..256], std::iter::repeat_n(&long[..256], 10_000)), None);
+            let near = format!("{}z", &asked[..255]);
+            let names = std::iter::repeat_n(long.as_str(), 10_000).chain([near.as_str()]);
+            assert_eq!(nearest(&asked[..256], names), Some(near.as_str()));
+        });
     }
 }

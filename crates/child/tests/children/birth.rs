@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
 
 use converse_child::{Guardian, INHERITED, Spawn, inherited};
+use converse_testkit::hang_guard::{ends, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 
-use crate::stage::{DEADLINE, guardian, script, start, until};
+use crate::stage::{FOREVER, guardian, script, start};
 
 async fn output_of(spawn: Spawn) -> String {
     let mut child = spawn.start(&guardian()).unwrap();
     let mut output = String::new();
     let mut stdout = child.stdout.take().unwrap();
-    timeout(DEADLINE, stdout.read_to_string(&mut output)).await.unwrap().unwrap();
+    ends("its output", stdout.read_to_string(&mut output)).await.unwrap();
     assert!(child.wait().await.unwrap().success(), "{}", child.last_words());
     output
 }
@@ -62,7 +61,7 @@ async fn no_descriptor_is_inherited() {
     let mut child = start("exec cat", &guardian());
     // Once it answers it has read its libraries.
     child.stdin.as_mut().unwrap().write_all(b"!").await.unwrap();
-    let answer = timeout(DEADLINE, child.stdout.as_mut().unwrap().read_u8()).await.unwrap().unwrap();
+    let answer = ends("its answer", child.stdout.as_mut().unwrap().read_u8()).await.unwrap();
     assert_eq!(answer, b'!');
     let open = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
     let open = open.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>();
@@ -98,7 +97,7 @@ async fn a_flood_on_stderr_costs_nothing() {
     let mut child =
         start("yes 'what is said without end' | head -c 200000000 >&2; echo; echo the end >&2", &guardian());
     let stderr = child.stderr();
-    let status = timeout(3 * DEADLINE, child.wait()).await.expect("it is read").unwrap();
+    let status = ends("reading stderr", child.wait()).await.unwrap();
     assert!(status.success());
     drop(child);
     let words = stderr.last_words();
@@ -157,9 +156,9 @@ async fn the_guardian_hears_who_is_born_and_who_is_not() {
     broken.start(&guardian).unwrap_err();
     let child = sound.start(&guardian).unwrap();
     let id = child.id();
-    child.end(DEADLINE).await;
+    ends("its end", child.end(FOREVER)).await;
     let mut lines = Vec::new();
-    until("all of it is heard", DEADLINE, || {
+    wait_until("all of it is heard", || {
         let heard = fs::read_to_string(&file).unwrap_or_default();
         lines = heard.lines().map(str::to_owned).collect();
         lines.last().is_some_and(|line| line.starts_with('-'))
@@ -179,6 +178,6 @@ fn without_a_runtime_it_is_an_error() {
 
 #[tokio::test]
 async fn wait_does_not_wait_for_who_holds_stderr() {
-    let mut child = start("sleep 1000 & exit 0", &guardian());
-    timeout(Duration::from_secs(5), child.wait()).await.expect("only a moment").unwrap();
+    let mut child = start("sleep 3600 & exit 0", &guardian());
+    ends("waiting for one that another holds the stderr of", child.wait()).await.unwrap();
 }

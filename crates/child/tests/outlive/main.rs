@@ -10,15 +10,16 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use converse_child::{Child, Guardian};
+use converse_testkit::hang_guard::{wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[path = "../stage/mod.rs"]
 mod stage;
 
-use stage::{DEADLINE, body, children, guardian, lives, number_in, script, this_program, until};
+use stage::{FOREVER, body, children, guardian, lives, number_in, script, this_program};
 
-/// What was promised.
-const SOON: Duration = Duration::from_secs(2);
+/// How long a child is given for each step of its end.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 #[test]
 #[ignore = "the body of a guardian process, which the tests start"]
@@ -52,10 +53,10 @@ fn program_that_sweeps_body() {
     runtime.block_on(async {
         let mut child = script(&text, &directory).start(&guardian).unwrap();
         child.wait().await.unwrap();
-        child.end(SOON).await;
+        child.end(PATIENCE).await;
         guardian.sweep();
         fs::write(directory.join("swept"), "1\n").unwrap();
-        tokio::time::sleep(DEADLINE).await;
+        tokio::time::sleep(FOREVER).await;
     });
 }
 
@@ -72,7 +73,7 @@ fn program_that_buries_body() {
         runtime.block_on(async {
             let mut child = script("exit 0", &directory).start(&guardian).unwrap();
             child.wait().await.unwrap();
-            child.end(SOON).await;
+            child.end(PATIENCE).await;
         });
         assert!(!children(std::process::id()).is_empty(), "the guardian");
         drop(guardian);
@@ -97,7 +98,7 @@ fn live(guardian: &Guardian) {
     runtime.block_on(async {
         let status = running[0].wait().await.unwrap();
         fs::write(directory.join("status"), format!("{}\n", status.code().unwrap())).unwrap();
-        tokio::time::sleep(DEADLINE).await;
+        tokio::time::sleep(FOREVER).await;
     });
 }
 
@@ -133,16 +134,13 @@ impl Program {
 
     /// The child that was made to run the guardian's body.
     fn guardian(&self) -> i32 {
-        let mut guardian = None;
-        until("a guardian", DEADLINE, || {
+        wait_for("a guardian", || {
             let is_it = |id: &i32| {
                 let line = fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
                 line.contains("guardian_body") && lives(*id)
             };
-            guardian = children(self.process.id()).into_iter().find(is_it);
-            guardian.is_some()
-        });
-        guardian.unwrap()
+            children(self.process.id()).into_iter().find(is_it)
+        })
     }
 
     /// SIGKILL, and then nobody of `names` may be left.
@@ -153,7 +151,7 @@ impl Program {
         }
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        until(&format!("{numbers:?} are gone"), SOON, || numbers.iter().all(|(_, number)| !lives(*number)));
+        wait_until(&format!("{numbers:?} are gone"), || numbers.iter().all(|(_, number)| !lives(*number)));
     }
 }
 
@@ -201,7 +199,7 @@ fn so_do_those_who_fled_from_their_group() {
     let guardian = program.guardian();
     // More than one look at so few processes takes.
     let before = reads(guardian);
-    until("the guardian looked around", DEADLINE, || reads(guardian) > before + 40);
+    wait_until("the guardian looked around", || reads(guardian) > before + 40);
     program.dies(&names);
 }
 
@@ -220,7 +218,7 @@ fn the_guardian_goes_too_and_cannot_be_asked_to_go_before() {
         signal(guardian, polite);
     }
     program.dies(&["launcher", "launched"]);
-    until("the guardian is gone", SOON, || !lives(guardian));
+    wait_until("the guardian is gone", || !lives(guardian));
 }
 
 #[test]
@@ -228,7 +226,7 @@ fn a_guardian_that_was_killed_is_replaced() {
     let mut program = Program::start(&mut Command::new(this_program()), "program_body", &[LAUNCHER]);
     let first = program.guardian();
     signal(first, Signal::KILL);
-    until("it is gone", SOON, || !lives(first));
+    wait_until("it is gone", || !lives(first));
     program.starts(IDLE);
     program.number("idle");
     assert_ne!(program.guardian(), first);
@@ -277,9 +275,9 @@ fn who_was_there_before_us_is_left_alone() {
         if body_name == "program_body" {
             let guardian = program.guardian();
             let before = reads(guardian);
-            until("the guardian looked around", DEADLINE, || reads(guardian) > before + 40);
+            wait_until("the guardian looked around", || reads(guardian) > before + 40);
             program.dies(&["orphan"]);
-            until("the guardian is gone", SOON, || !lives(guardian));
+            wait_until("the guardian is gone", || !lives(guardian));
         } else {
             number_in(&directory.join("swept"));
             assert!(!lives(orphan), "{body_name}");

@@ -1,16 +1,17 @@
-//! What both test programs need: a guardian, scripts as children, and looking at processes with a deadline.
+//! What both test programs need: a guardian, scripts as children, and looking at processes.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use converse_child::{Child, Guardian, Spawn};
+use converse_testkit::hang_guard::wait_for;
 use rustix::process::{Pid, test_kill_process_group};
 
-/// After this long a test has failed.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+/// Far longer than a test waits for anything.
+pub(crate) const FOREVER: Duration = Duration::from_secs(3600);
 
 /// The guardian's program is this test program, made to run the one ignored test that is the guardian's body.
 pub(crate) fn guardian() -> Guardian {
@@ -40,15 +41,6 @@ pub(crate) fn start(text: &str, guardian: &Guardian) -> Child {
     script(text, Path::new("/")).start(guardian).unwrap()
 }
 
-/// Looks again and again until it holds.
-pub(crate) fn until(what: &str, within: Duration, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + within;
-    while !holds() {
-        assert!(Instant::now() < deadline, "not within {within:?}: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Is there nobody left in the group, not even dead?
 pub(crate) fn is_gone(group: u32) -> bool {
     let group = Pid::from_raw(i32::try_from(group).unwrap()).unwrap();
@@ -65,13 +57,9 @@ pub(crate) fn lives(id: i32) -> bool {
 
 /// The number that a script wrote to a file, once it is there.
 pub(crate) fn number_in(file: &Path) -> i32 {
-    let mut number = None;
-    until(&format!("a number in {}", file.display()), DEADLINE, || {
-        let text = fs::read_to_string(file).unwrap_or_default();
-        number = text.strip_suffix('\n').and_then(|text| text.parse().ok());
-        number.is_some()
-    });
-    number.unwrap()
+    wait_for(&format!("a number in {}", file.display()), || {
+        fs::read_to_string(file).unwrap_or_default().strip_suffix('\n').and_then(|text| text.parse().ok())
+    })
 }
 
 /// Children of a process.

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use converse_testkit::hang_guard::Deadline;
 
 use crate::env::TestEnv;
 use crate::provider::Provider;
 use crate::scenario::Scenario;
-
-/// A tool and its guardian may take so long to notice that the program is gone.
-const ENDING: Duration = Duration::from_secs(5);
 
 /// As it is before the run that is killed.
 pub(crate) fn prepared(scenario: &Scenario, provider: &Provider) -> TestEnv {
@@ -27,13 +26,13 @@ pub(crate) fn copied(base: &TestEnv) -> TestEnv {
 
 /// No process that was started there runs on.
 pub(crate) fn is_deserted(env: &TestEnv) -> Result<(), String> {
-    let (root, began) = (env.path(""), Instant::now());
+    let (root, deadline) = (env.path(""), Deadline::begin());
     loop {
         let left = inhabitants(&root);
         if left.is_empty() {
             return Ok(());
         }
-        if began.elapsed() > ENDING {
+        if deadline.is_over() {
             return Err(format!("processes run on: {left:?}"));
         }
         std::thread::sleep(Duration::from_millis(2));

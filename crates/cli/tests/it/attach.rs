@@ -1,7 +1,5 @@
 //! `-a`: what is handed over reaches every wire as it takes it, stays in the session, and never vanishes silently.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::body::{Dialect, Says, calls, text};
@@ -216,10 +214,8 @@ fn a_silent_server_is_waited_for_until_the_deadline() {
     let provider = Provider::chat(Vec::<Says>::new());
     let env = provider.env(TestEnv::hasty());
     let url = format!("http://127.0.0.1:{}/silent", site());
-    let began = Instant::now();
     let ran = ask(&env, &provider, &["-a", &url, "x", "--deadline", "1"]).exits(7);
     assert!(ran.stderr.contains("while an attachment was fetched"), "{}", ran.stderr);
-    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

@@ -8,12 +8,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Once};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use converse_testkit::hang_guard::Deadline;
 use serde_json::Value;
-
-/// Nothing here may hang; a run that takes longer fails its test.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct TestEnv {
     dir: tempfile::TempDir,
@@ -160,18 +158,16 @@ pub(crate) fn wait(child: Child) -> Ran {
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) ran: Ran,
-    pub(crate) took: Duration,
     /// The most memory it held at a time, in MiB; without its children.
     pub(crate) peak: u64,
 }
 
 pub(crate) fn measure(child: Child) -> Measured {
-    let began = Instant::now();
     // A high-water mark: it grows only, so the last look is enough, and one comes every few milliseconds.
     let mut peak = 0;
     let ran = watch(child, |pid| peak = high_water(pid).unwrap_or(peak));
     assert_ne!(peak, 0, "no memory was measured");
-    Measured { ran, took: began.elapsed(), peak: peak / 1024 }
+    Measured { ran, peak: peak / 1024 }
 }
 
 /// In KiB; none once it has ended.
@@ -184,12 +180,12 @@ fn high_water(pid: u32) -> Option<u64> {
 /// Looks at it until it has ended.
 fn watch(mut child: Child, mut look: impl FnMut(u32)) -> Ran {
     let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
-    let began = Instant::now();
+    let deadline = Deadline::begin();
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if began.elapsed() > PATIENCE {
+        if deadline.is_over() {
             let _ = child.kill();
             panic!("the program hangs");
         }

@@ -8,7 +8,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+
+use converse_testkit::hang_guard::{LIMIT, wait_for};
 
 use crate::env::canary::overhear;
 use crate::env::{Ran, TestEnv, files, wait};
@@ -51,7 +52,7 @@ fn get(url: &str, host: Option<&str>) -> std::io::Result<String> {
     let rest = url.strip_prefix("http://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(authority)?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.set_read_timeout(Some(LIMIT))?;
     let host = host.unwrap_or(authority);
     stream.write_all(format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
@@ -125,14 +126,7 @@ fn the_browser_is_opened_and_only_its_own_answer_is_taken() {
     let env = env.var("PATH", path).var("DISPLAY", ":9").var("SOME_API_KEY", "canary-0123456789");
     let mut child = start(&env, &["ensembles", "login", "web"]);
     let url = shown(&mut child);
-    let begun = Instant::now();
-    let opened = loop {
-        match std::fs::read_to_string(env.path("home/opened")) {
-            Ok(opened) => break opened,
-            Err(_) => assert!(begun.elapsed() < Duration::from_secs(20), "no browser was opened"),
-        }
-        std::thread::yield_now();
-    };
+    let opened = wait_for("a browser is opened", || std::fs::read_to_string(env.path("home/opened")).ok());
     assert_eq!(opened, format!("1\n{url}\n"));
     let given = std::fs::read_to_string(env.path("home/env")).unwrap();
     assert!(given.contains("DISPLAY=:9") && !given.contains("canary"), "{given}");

@@ -185,7 +185,6 @@ fn what_is_too_large_costs_little() {
             measured.ran.stderr
         );
         assert!(measured.peak <= MEMORY, "{named}: {} MiB", measured.peak);
-        assert!(measured.took.as_secs() < 10, "{named}: {:?}", measured.took);
     }
     provider.is_content();
 }

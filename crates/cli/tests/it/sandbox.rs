@@ -3,7 +3,6 @@
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -159,17 +158,15 @@ fn alive(word: &str) -> usize {
 #[test]
 fn a_fork_bomb_is_ended_whole() {
     for (number, bomb) in
-        ["while :; do sleep 100 & done", "f() ( f \"$@\" | f \"$@\" & ); f \"$@\"; sleep 100"]
+        ["while :; do sleep 3600 & done", "f() ( f \"$@\" | f \"$@\" & ); f \"$@\"; sleep 3600"]
             .iter()
             .enumerate()
     {
         let env = place();
         let mark = format!("bomb-{}-{number}", std::process::id());
         env.write("work/bomb.sh", &format!("{bomb}\n"));
-        let began = Instant::now();
         let ran = confined(&env, &format!("exec sh bomb.sh {mark}"), "").exits(10);
         assert!(ran.stderr.contains("more than 256 processes"), "{}", ran.stderr);
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         assert_eq!(alive(&mark), 0, "{bomb}");
     }
 }

@@ -1,11 +1,9 @@
 //! What servers do wrong in a call, row by row: each ends as it must, in bounded time and in bounded memory.
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 
 use crate::body::{Says, calls, text};
-use crate::env::{Ran, TestEnv, measure};
+use crate::env::{Ran, TestEnv, wait};
 use crate::fake_server::{BROKEN, Called, FakeServer, MEMORY, ask, at_once, brief, noted, offered, outcomes};
 use crate::provider::{Line, Provider};
 
@@ -19,20 +17,18 @@ fn a_call_that_hangs_is_given_up_and_the_server_is_told() {
     let env = TestEnv::new();
     let journal = format!("--journal={}", env.path("journal").display());
     let server = FakeServer::new(BROKEN, &["--faulty", &journal]).policy("timeout = 0.5");
-    server.call(&env, "hang", json!({})).within(6.0).is("timeout");
+    server.call(&env, "hang", json!({})).is("timeout");
     assert_eq!(noted(&env, "journal", "notifications/cancelled"), 1);
     assert_eq!(noted(&env, "journal", "tools/call hang"), 1);
 }
 
 #[test]
 fn progress_keeps_a_call_alive_but_not_for_ever() {
-    let called = faulty("hang", json!({}), "timeout = 60\nidle_timeout = 0.5");
-    called.within(6.0).is("timeout");
-    let called = faulty("progress", json!({ "steps": 8, "ms": 200 }), "timeout = 60\nidle_timeout = 0.8");
+    let called = faulty("hang", json!({}), "timeout = 600\nidle_timeout = 0.5");
+    called.is("timeout");
+    let called = faulty("progress", json!({ "steps": 8, "ms": 200 }), "timeout = 600\nidle_timeout = 0.8");
     assert_eq!(called.is("success"), "8 steps done");
-    faulty("progress_forever", json!({ "ms": 5 }), "timeout = 1\nidle_timeout = 0.5")
-        .within(6.0)
-        .is("timeout");
+    faulty("progress_forever", json!({ "ms": 5 }), "timeout = 1\nidle_timeout = 0.5").is("timeout");
 }
 
 /// C4: the answer that comes after it was given up is nobody's.
@@ -75,10 +71,9 @@ fn a_server_that_dies_in_a_call_interrupts_all_that_run() {
             calls([("broken__echo", json!({ "text": "again" }))]).into(),
             text("Done.").into(),
         ];
-        let began = Instant::now();
+        // One that waits for its own time is `timeout`, not `interrupted`.
         let retries = "[tools.die]\nmax_retries = 3\n[tools.hang]\nmax_retries = 3\nidempotent = true";
         let (ran, (_, env)) = conversation(script, &["--faulty"], retries);
-        assert!(began.elapsed().as_secs() < 12, "{how}: the 30 s of the calls were waited for");
         let outcomes = outcomes(&ran);
         let kinds: Vec<&str> = outcomes.iter().map(|(outcome, _)| outcome.as_str()).collect();
         assert_eq!(kinds, ["interrupted", "interrupted", "success"], "{how}: {}", brief(&ran));
@@ -92,7 +87,7 @@ fn a_server_that_dies_in_a_call_interrupts_all_that_run() {
 #[test]
 fn what_a_server_said_at_its_end_is_passed_on() {
     let called = faulty("die", json!({ "how": "exit" }), "");
-    let text = called.within(6.0).is("interrupted");
+    let text = called.is("interrupted");
     assert!(text.contains("met its end"), "{text}");
 }
 
@@ -105,9 +100,8 @@ fn a_server_that_closes_its_stdin_is_given_up() {
         calls([("broken__echo", json!({ "text": "and again" }))]).into(),
         text("Done.").into(),
     ];
-    let began = Instant::now();
-    let (ran, _) = conversation(script, &["--faulty"], "[tools.die]\ntimeout = 1");
-    assert!(began.elapsed().as_secs() < 12, "the 30 s of a call were waited for");
+    let limits = "[tools.die]\ntimeout = 1\n[tools.echo]\ntimeout = 600";
+    let (ran, _) = conversation(script, &["--faulty"], limits);
     let outcomes = outcomes(&ran);
     assert!(["interrupted", "timeout"].contains(&outcomes[0].0.as_str()), "{}", brief(&ran));
     // The first one after it may be the one that finds out; the next one has a server again.
@@ -119,7 +113,7 @@ fn a_server_that_closes_its_stdin_is_given_up() {
 fn a_server_that_dies_before_its_children_is_seen_to_be_dead() {
     let server = FakeServer::new(BROKEN, &["--faulty", "--child"]);
     let called = server.call(&TestEnv::new(), "die", json!({ "how": "exit" }));
-    called.within(8.0).is("interrupted");
+    called.is("interrupted");
 }
 
 #[test]
@@ -152,18 +146,18 @@ fn a_server_that_dies_again_and_again_is_left_alone() {
     assert_eq!(kinds[4..], ["unreachable"; 3], "{}", brief(&ran));
 }
 
-/// C6, M6. The calls have a minute; they must not need it.
+/// C6, M6. The calls have ten minutes; they must not need them.
 #[test]
 fn a_line_beyond_the_limit_ends_the_call_at_once() {
     const MIB: usize = 1024 * 1024;
-    for (tool, arguments, seconds) in [
-        ("long_text", json!({ "bytes": 17 * MIB }), 2.0),
-        ("long_text", json!({ "bytes": 100 * MIB }), 5.0),
-        ("items", json!({ "count": 1_000_000 }), 5.0),
-        ("big_image", json!({ "bytes": 90 * MIB }), 5.0),
+    for (tool, arguments) in [
+        ("long_text", json!({ "bytes": 17 * MIB })),
+        ("long_text", json!({ "bytes": 100 * MIB })),
+        ("items", json!({ "count": 1_000_000 })),
+        ("big_image", json!({ "bytes": 90 * MIB })),
     ] {
-        let called = faulty(tool, arguments, "timeout = 60");
-        let text = called.within(seconds).below(MEMORY).is("interrupted");
+        let called = faulty(tool, arguments, "timeout = 600");
+        let text = called.below(MEMORY).is("interrupted");
         assert!(text.contains("16 MiB"), "{tool}: {text}");
     }
 }
@@ -172,17 +166,17 @@ fn a_line_beyond_the_limit_ends_the_call_at_once() {
 #[test]
 fn a_large_result_is_cut() {
     const MIB: usize = 1024 * 1024;
-    let called = faulty("long_text", json!({ "bytes": 15 * MIB }), "timeout = 60");
-    let text = called.within(10.0).below(MEMORY).is("success");
+    let called = faulty("long_text", json!({ "bytes": 15 * MIB }), "timeout = 600");
+    let text = called.below(MEMORY).is("success");
     assert!(text.len() < 80 * 1024 && text.contains("[truncated: kept"), "{} bytes", text.len());
     for (tool, count) in [("items", 550_000), ("scraps", 1_000_000), ("scraps", 7_000_000)] {
-        let called = faulty(tool, json!({ "count": count }), "timeout = 60");
-        called.within(10.0).below(MEMORY);
+        let called = faulty(tool, json!({ "count": count }), "timeout = 600");
+        called.below(MEMORY);
         let bytes = called.0.ran.stdout.len();
         assert!(bytes < 256 * 1024, "{tool}: {bytes} bytes are shown");
     }
-    let called = faulty("big_image", json!({ "bytes": 12 * MIB }), "timeout = 60");
-    called.within(10.0).below(MEMORY);
+    let called = faulty("big_image", json!({ "bytes": 12 * MIB }), "timeout = 600");
+    called.below(MEMORY);
     assert!(called.0.ran.stdout.len() < 80 * 1024, "an image is not shown as text");
 }
 
@@ -190,7 +184,7 @@ fn a_large_result_is_cut() {
 #[test]
 fn progress_without_end_costs_no_memory() {
     let called = faulty("progress_forever", json!({ "ms": 0 }), "timeout = 2");
-    called.within(7.0).below(MEMORY).is("timeout");
+    called.below(MEMORY).is("timeout");
 }
 
 /// C7, in both eras: one tells unasked, the other only whom asked for it.
@@ -221,7 +215,7 @@ fn a_list_of_tools_that_changes_is_asked_for_again() {
 fn a_tool_that_vanished_is_a_failed_call() {
     let called =
         FakeServer::new(BROKEN, &["--vanish=echo"]).call(&TestEnv::new(), "echo", json!({ "text": "x" }));
-    assert!(called.within(6.0).is("failed").contains("Unknown tool: echo"));
+    assert!(called.is("failed").contains("Unknown tool: echo"));
 }
 
 /// C8.
@@ -229,7 +223,7 @@ fn a_tool_that_vanished_is_a_failed_call() {
 fn odd_results_are_results() {
     let content = |tool: &str| {
         let called = faulty(tool, json!({}), "");
-        called.within(6.0).is("success");
+        called.is("success");
         called.content().to_string()
     };
     let unknown = content("unknown_content");
@@ -245,7 +239,7 @@ fn odd_results_are_results() {
 fn a_flood_on_stderr_stops_nothing() {
     let server = FakeServer::new(BROKEN, &["--flood-stderr"]);
     let called = server.call(&TestEnv::new(), "sleep", json!({ "ms": 1500 }));
-    assert_eq!(called.within(8.0).below(MEMORY).is("success"), "woken");
+    assert_eq!(called.below(MEMORY).is("success"), "woken");
     assert!(called.0.ran.stderr.len() < 8 * 1024, "the user is not flooded");
 }
 
@@ -254,7 +248,7 @@ fn a_flood_on_stderr_stops_nothing() {
 fn a_server_that_does_not_read_is_given_up() {
     let long = "x".repeat(1_000_000);
     let call = || ("broken__echo", json!({ "text": long }).to_string());
-    at_once([(2, 1, 8), (10, 60, 30)], |(megabytes, timeout, seconds)| {
+    at_once([(2, 1), (10, 600)], |(megabytes, timeout)| {
         let much = Says { calls: (0..megabytes).map(|_| call()).collect(), ..Says::default() };
         let provider = Provider::chat(vec![Line::from(much), text("Done.").into()]);
         let env = provider.env(TestEnv::new());
@@ -264,9 +258,7 @@ fn a_server_that_does_not_read_is_given_up() {
         // As one piece: a stream of ten megabytes takes longer than what is tried here.
         let args = ["ask", "go", "-m", provider.model(), "-o", "json", "--no-stream", "--ensembles"];
         let mut command = env.command(args);
-        let measured = measure(command.arg(env.path("servers")).spawn().unwrap());
-        let ran = measured.ran.exits(0);
-        assert!(measured.took.as_secs() < seconds, "{timeout}: it took {:?}", measured.took);
+        let ran = wait(command.arg(env.path("servers")).spawn().unwrap()).exits(0);
         let kinds: Vec<String> = outcomes(&ran).into_iter().map(|(outcome, _)| outcome).collect();
         assert_eq!(kinds.len(), megabytes);
         assert!(kinds.iter().all(|kind| kind == "timeout" || kind == "interrupted"), "{kinds:?}");

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
+use converse_testkit::hang_guard::wait_until;
 use serde_json::{Value, json};
 
 use crate::body::{calls, text};
@@ -40,12 +40,9 @@ pub(crate) fn interrupt_after(
         assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before {wait_for}: {records:?}");
         records.push(serde_json::from_str(&line).unwrap());
     }
-    let began = Instant::now();
     send(signal, &child);
     records.extend(reader.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
-    let ran = wait(child);
-    assert!(began.elapsed().as_secs() < 10, "it took too long to stop");
-    (ran, records)
+    (wait(child), records)
 }
 
 #[test]
@@ -121,19 +118,23 @@ fn a_run_that_is_stuck_in_a_full_pipe_can_be_ended() {
     // One word has come, nobody reads on, and the pipe fills.
     let mut stdout = overhear(child.stdout.take().unwrap());
     stdout.read_exact(&mut [0; 5]).unwrap();
+    let before = wakings(&child);
     send("TERM", &child);
-    send_again_until_it_ends(&mut child);
+    wait_until("the first signal is heard", || wakings(&child) > before);
+    send("INT", &child);
+    // The second signal leaves at once, wherever the program is stuck; left to its time it would end with 143.
+    wait(child).exits(130);
     drop(stdout);
 }
 
-/// The second signal leaves at once, wherever the program is stuck.
-fn send_again_until_it_ends(child: &mut Child) {
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(began.elapsed().as_secs() < 8, "it cannot be ended");
-        send("TERM", child);
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+/// How often the thread that hears signals has gone back to sleep.
+fn wakings(child: &Child) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().flatten();
+    let mut statuses =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok());
+    let status = statuses.find(|status| status.starts_with("Name:\tsignals\n")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.map_or(0, |number| number.trim().parse().unwrap())
 }
 
 /// A search of one long line, by an expression that is made to be slow: a minute of work and more that no signal reaches.
@@ -143,14 +144,12 @@ fn a_search_that_is_slow_keeps_nobody() {
     let provider = Provider::chat([Line::from(slow()), slow().into()]);
     let env = provider.env(TestEnv::new());
     env.write("work/long", &without_a_pattern(6 * 1024 * 1024));
-    let began = Instant::now();
     let args = ["ask", "go", "-m", provider.model(), "-o", "jsonl"];
     let deadline = [&args[..], &["--deadline", "1"]].concat();
     let ran = env.run(&deadline).exits(7);
     assert_eq!(ran.records().last().unwrap()["error"]["message"], "the deadline has passed", "{ran:?}");
     let finished = ran.records().into_iter().find(|record| record["type"] == "invocation.finished").unwrap();
     assert_eq!(finished["outcome"], "cancelled", "{finished}");
-    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     let (ran, _) = interrupt(&env, &args, "invocation.started", "INT");
     assert!(ran.exits(130).stderr.contains("interrupted"));
 }

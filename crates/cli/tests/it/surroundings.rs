@@ -6,14 +6,12 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
+use converse_testkit::hang_guard::Deadline;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::env::{Ran, TestEnv, binary, files, wait};
 use crate::signals::send;
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn unblocked(pipe: impl std::os::fd::AsFd) {
     let flags = fcntl_getfl(&pipe).unwrap();
@@ -29,9 +27,9 @@ fn status(child: &Child, name: &str) -> u64 {
 
 #[track_caller]
 fn until(child: &mut Child, is_so: impl Fn(&Child) -> bool) {
-    let began = Instant::now();
+    let deadline = Deadline::begin();
     while !is_so(child) && child.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < PATIENCE, "it never came to that");
+        deadline.check(|| "it never came to that");
         std::thread::yield_now();
     }
 }

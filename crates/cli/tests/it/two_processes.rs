@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::time::{Duration, Instant};
 
+use converse_testkit::hang_guard::wait_until;
 use serde_json::json;
 
 use crate::body::{calls, text};
@@ -12,16 +12,6 @@ use crate::env::{TestEnv, files, wait};
 use crate::provider::{Line, Provider};
 use crate::screen::Screen;
 use crate::signals::{SLEEPER, send};
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 fn sessions(env: &TestEnv) -> PathBuf {
     env.path("home/.local/share/converse/sessions")
@@ -33,7 +23,7 @@ fn holding(env: &TestEnv, provider: &Provider) -> Child {
     let child = env.command(args).spawn().unwrap();
     let is_started =
         |path: &Path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"started\""));
-    until("no tool was started", || files(&sessions(env)).iter().any(|path| is_started(path)));
+    wait_until("no tool was started", || files(&sessions(env)).iter().any(|path| is_started(path)));
     child
 }
 

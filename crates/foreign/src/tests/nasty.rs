@@ -1,5 +1,6 @@
 //! Files that want to be misread.
 
+use converse_testkit::hang_guard;
 use serde_json::json;
 
 use super::{found, noted, server};
@@ -143,9 +144,7 @@ fn texts_that_mean_nothing_are_not_read() {
         for format in [Format::Gemini, Format::OpenCode] {
             let key = if format == Format::OpenCode { "mcp" } else { "mcpServers" };
             let file = json!({ key: { "a": { "command": "x", "args": many, "env": { "A": many[0] } } } });
-            let began = std::time::Instant::now();
-            let _ = read(&file.to_string(), Some(format));
-            assert!(began.elapsed() < std::time::Duration::from_secs(5), "{piece}: {:?}", began.elapsed());
+            let _ = hang_guard::run(piece, move || read(&file.to_string(), Some(format)));
         }
     }
 }
@@ -157,10 +156,9 @@ fn many_secrets_are_named_in_no_time() {
         (format!("s{of}"), json!({ "command": "x", "args": args }))
     };
     let servers: serde_json::Map<_, _> = (0..30).map(server).collect();
-    let began = std::time::Instant::now();
-    let found = found(&json!({ "mcpServers": servers }).to_string(), Format::McpServers);
+    let file = json!({ "mcpServers": servers }).to_string();
+    let found = hang_guard::run("naming many secrets", move || found(&file, Format::McpServers));
     assert!(found.servers.iter().all(|server| server.lifted.len() == 1024));
-    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
     let args = vec!["a"; 1025];
     let found = super::found(
         &json!({ "mcpServers": { "a": { "command": "x", "args": args } } }).to_string(),

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use converse_testkit::hang_guard::ends;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use crate::stage::{PATIENCE, Request, Set, Stage};
+use crate::stage::{Request, Set, Stage};
 
 #[tokio::test]
 async fn what_was_accepted_is_answered_and_nothing_else_is_accepted() {
@@ -33,17 +34,17 @@ async fn what_was_accepted_is_answered_and_nothing_else_is_accepted() {
     assert!(!stage.ended.is_finished(), "a call still runs");
     stage.tools.0.go.add_permits(1);
     assert_eq!(running.answer().await.said(), "let go");
-    timeout(PATIENCE, stage.ended).await.expect("an end in time").unwrap();
+    ends("draining", stage.ended).await.unwrap();
 }
 
 #[tokio::test]
 async fn who_only_keeps_a_connection_does_not_keep_it_from_ending() {
-    let stage = Stage::new(Set { drain: Duration::from_secs(60), ..Set::default() });
+    let stage = Stage::new(Set { drain: Duration::from_secs(3600), ..Set::default() });
     let mut idle = stage.connect().await;
     idle.send(&Request::call("echo").bytes()).await;
     assert_eq!(idle.answer().await.status, 200);
     stage.stop.cancel();
-    timeout(PATIENCE, stage.ended).await.expect("an end in time").unwrap();
+    ends("draining", stage.ended).await.unwrap();
     assert!(idle.is_closed().await);
 }
 
@@ -55,7 +56,7 @@ async fn what_takes_too_long_is_cut_off() {
     stage.tools.0.began.notified().await;
     let began = Instant::now();
     stage.stop.cancel();
-    timeout(PATIENCE, stage.ended).await.expect("an end in time").unwrap();
+    ends("draining", stage.ended).await.unwrap();
     assert!(began.elapsed() >= Duration::from_millis(500), "it was not waited for");
     assert!(running.is_closed().await);
 }
@@ -82,15 +83,14 @@ async fn a_request_on_its_way_is_not_lost() {
             })
         })
         .collect();
-    tokio::time::timeout(PATIENCE, async {
+    ends("waiting for connections", async {
         while !stage.counters.text().contains("\nconverse_connections_total 1") {
             tokio::task::yield_now().await;
         }
     })
-    .await
-    .unwrap();
+    .await;
     stage.stop.cancel();
-    timeout(PATIENCE, stage.ended).await.expect("an end in time").unwrap();
+    ends("draining", stage.ended).await.unwrap();
     for client in clients {
         assert!(client.await.unwrap() > 0);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_gateway::{Access, Bound, Counters, Front, Hosts, Limits, Remote, listen};
+use converse_testkit::hang_guard::ends;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam,
     ServerCapabilities, ServerConfig,
@@ -16,11 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-
-/// More than anything here takes; what takes longer hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the tools do: `echo` says what it heard of its caller, `wait` waits until it is let go.
 #[derive(Clone, Default)]
@@ -258,13 +255,13 @@ impl Client {
     }
 
     pub(crate) async fn answer(&mut self) -> Answer {
-        timeout(PATIENCE, self.read()).await.expect("an answer in time").expect("an answer")
+        ends("waiting for an answer", self.read()).await.expect("an answer")
     }
 
     /// Does the other side hang up without a word?
     pub(crate) async fn is_closed(&mut self) -> bool {
         let mut byte = [0];
-        matches!(timeout(PATIENCE, self.0.read(&mut byte)).await.expect("an end in time"), Ok(0) | Err(_))
+        matches!(ends("waiting for a hang-up", self.0.read(&mut byte)).await, Ok(0) | Err(_))
     }
 
     async fn read(&mut self) -> Option<Answer> {

@@ -1,8 +1,7 @@
 //! What a call is answered with.
 
-use std::time::Duration;
-
 use converse_config::{Permission, Rule};
+use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
 
 use crate::stage::{Set, allow, modern};
@@ -119,7 +118,7 @@ async fn calls_run_side_by_side_up_to_their_number_and_can_be_taken_back() {
     stage.started(3).await;
     client.say(cancel(2)).await;
     client.say(cancel(3)).await;
-    tokio::time::timeout(Duration::from_secs(10), stage.gateway.idle()).await.unwrap();
+    ends("waiting for idleness", stage.gateway.idle()).await;
     let finished = stage.heard.all().iter().filter(|line| line.starts_with("finished cancelled")).count();
     assert_eq!(finished, 3);
     client.hang_up();

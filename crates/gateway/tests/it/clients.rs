@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use converse_gateway::{Clash, Pipes, serve_stdio};
+use converse_testkit::hang_guard::ends;
 use rmcp::ClientServiceExt as _;
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::ClientLifecycleMode;
@@ -166,6 +167,6 @@ async fn the_library_s_own_client_is_served_in_both_eras() {
         let result = client.call_tool(call).await.unwrap();
         assert_eq!(result.content[0].as_text().unwrap().text, "hello");
         client.cancel().await.unwrap();
-        tokio::time::timeout(Duration::from_secs(10), served).await.unwrap().unwrap().unwrap();
+        ends("the end of a session", served).await.unwrap().unwrap();
     }
 }

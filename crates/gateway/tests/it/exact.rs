@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use converse_gateway::{Access, Bound, Counters, Front, Hosts, Limits, listen};
+use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{PATIENCE, Set, Stage};
+use crate::stage::{Set, Stage};
 
 /// Of `one__echo`: its arguments as they are written, and what is said of them.
 fn inexact() -> [(String, &'static str); 7] {
@@ -61,7 +63,7 @@ impl Poster {
         let address = bound.address();
         let hosts = Hosts::new(address, &[], &[]).unwrap();
         let (access, limits) = (Access::open(), Limits::default());
-        let front = Front { access, hosts, metrics: None, drain: PATIENCE, limits };
+        let front = Front { access, hosts, metrics: None, drain: Duration::from_secs(20), limits };
         let gateway = stage.gateway.clone();
         let (counters, stop) = (Arc::new(Counters::default()), CancellationToken::new());
         tokio::spawn(listen(bound, move || gateway.for_client(), front, counters, stop));
@@ -79,8 +81,7 @@ impl Poster {
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(body).await.unwrap();
         let mut answer = String::new();
-        let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer));
-        read.await.expect("an answer in time").unwrap();
+        ends("waiting for an answer", stream.read_to_string(&mut answer)).await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"));
         (head.split(' ').nth(1).unwrap().parse().unwrap(), value)

@@ -13,15 +13,13 @@ use converse_ensemble::{
     Roster, Tool, Word,
 };
 use converse_gateway::{Audit, Backing, Caller, Clash, Gateway, Pipes, StdioError, serve_stdio};
+use converse_testkit::hang_guard::ends;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-/// Waiting for something that comes is not long; for something that never comes it must end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) const PICTURE: Digest = Digest([7; 32]);
 
@@ -298,7 +296,7 @@ impl Stage {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.expect("it was never started");
+        ends("waiting for its start", waiting).await;
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -362,8 +360,7 @@ impl Client {
     }
 
     pub(crate) async fn next(&mut self) -> Value {
-        let line = tokio::time::timeout(PATIENCE, self.lines.recv()).await.expect("nothing came");
-        let line = line.expect("it ended");
+        let line = ends("waiting for a line", self.lines.recv()).await.expect("it ended");
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         serde_json::from_slice(&line).unwrap()
     }
@@ -406,8 +403,8 @@ impl Client {
                 answers.insert(message["id"].to_string(), message);
             }
         };
-        tokio::time::timeout(PATIENCE, reading).await.expect("it does not end");
-        tokio::time::timeout(PATIENCE, &mut self.served).await.unwrap().unwrap().unwrap();
+        ends("waiting for its end", reading).await;
+        ends("waiting for its end", &mut self.served).await.unwrap().unwrap();
         answers
     }
 }

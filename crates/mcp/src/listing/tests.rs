@@ -1,3 +1,4 @@
+use converse_testkit::hang_guard;
 use serde_json::json;
 
 use super::*;
@@ -68,12 +69,10 @@ fn schema_bombs_are_left_out() {
     }
     let wide = json!({ "type": "object", "description": "x".repeat(70_000) });
     for schema in [bomb, deep, wide] {
-        let begun = std::time::Instant::now();
-        let listed =
-            listed(&json!([{ "name": "bomb", "inputSchema": schema }, { "name": "t", "inputSchema": {} }]));
+        let tools = json!([{ "name": "bomb", "inputSchema": schema }, { "name": "t", "inputSchema": {} }]);
+        let listed = hang_guard::run("weighing a schema", move || listed(&tools));
         assert_eq!(names(&listed), ["t"]);
         assert!(listed.skipped[0].1.starts_with("the schema of its arguments: "), "{:?}", listed.skipped);
-        assert!(begun.elapsed().as_millis() < 500, "{:?}", begun.elapsed());
     }
 }
 

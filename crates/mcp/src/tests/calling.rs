@@ -70,9 +70,7 @@ async fn a_death_during_a_call_leaves_its_outcome_unknown() {
 async fn an_over_long_line_fails_all_calls_at_once() {
     let stage = calls(|_| Act::Say(vec![b'x'; 17 * 1024 * 1024]));
     let (_connection, _ensemble, tools) = stage.connected().await;
-    let begun = std::time::Instant::now();
     let (one, two) = tokio::join!(call(&tools[0], json!({})), call(&tools[1], json!({})));
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     for failed in [one, two] {
         let Err(InvokeError::Interrupted(text)) = failed else { panic!("{failed:?}") };
         assert!(text.ends_with("the server sent a line of more than 16 MiB"), "{text}");

@@ -1,7 +1,6 @@
 //! Resources, prompts and suggestions, of servers of both eras.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use converse_canister::Content;
 use serde_json::{Value, json};
@@ -132,7 +131,6 @@ async fn lists_without_end_cost_the_list() {
     let (connection, _ensemble) = stage.open();
     assert_eq!(failed(connection.resources().await), "it lists its resources for ever: a cursor came twice");
     assert_eq!(failed(connection.prompts().await), "it lists its prompts for ever: a cursor came twice");
-    let begun = std::time::Instant::now();
     let stage = having(legacy, &["resources"], |request| {
         let many: Vec<Value> = (0..100_000).map(|n| json!({ "uri": format!("x:///{n}") })).collect();
         result(request, &json!({ "resources": many }))
@@ -140,7 +138,6 @@ async fn lists_without_end_cost_the_list() {
     let (connection, _ensemble) = stage.open();
     let error = failed(connection.resources().await);
     assert_eq!(error, "it lists its resources for ever: more than 10000 resources");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let stage = having(legacy, &["resources"], |request| result(request, &json!({ "tools": [] })));
     let (connection, _ensemble) = stage.open();
     assert!(failed(connection.templates().await).contains("missing field `resourceTemplates`"));
@@ -169,9 +166,7 @@ async fn a_hundred_megabytes_end_the_connection_and_no_more() {
         _ => result(request, &json!({ "contents": [{ "text": "T" }] })),
     });
     let (connection, _ensemble) = stage.open();
-    let begun = std::time::Instant::now();
     assert!(failed(connection.read("x:///big").await).contains("more than 16 MiB"));
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(connection.read("x:///small").await.unwrap().len(), 1, "it is started again");
     assert_eq!(stage.fake.starts(), 2);
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use converse_config::SecretRef;
 use converse_ensemble::{ConnectError, InvokeError};
+use converse_testkit::hang_guard::ends;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -180,10 +181,8 @@ async fn a_busy_server_is_waited_for_within_reason() {
             modern(request)
         })
         .await;
-        let begun = std::time::Instant::now();
         let connected = at(&site).connect().await;
         assert_eq!(connected.is_ok(), connects, "{method} {times}: {connected:?}");
-        assert!(begun.elapsed().as_secs() < 5, "{method} {times}: {:?}", begun.elapsed());
         if let Err(ConnectError { reason, .. }) = connected {
             assert!(reason.contains("it answered HTTP"), "{reason}");
         }
@@ -234,13 +233,12 @@ async fn streams_that_get_on_are_taken_up_again_when_the_server_says() {
     let web = at(&site);
     web.connect().await.unwrap();
     let many = async {
-        while site.heard().iter().filter(|line| line.starts_with("GET")).count() < 12 {
+        while site.heard().iter().filter(|line| line.starts_with("GET")).count() < 30 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), many)
-        .await
-        .expect("twelve streams take little over a second");
+    // Each a tenth of a second after the last; with pauses that double, up to half a minute, ten minutes and more.
+    ends("streams that are taken up again at once", many).await;
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use converse_canister::{Arguments, Digest};
 use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, Way};
 use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
 use converse_mcp::{Asked, Era, Eras, Lists, McpConnection, Surroundings};
+use converse_testkit::hang_guard::ends;
 
 #[derive(Default)]
 pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
@@ -109,5 +110,6 @@ pub(crate) async fn call_within(tool: &Tool, limit: Duration) -> Result<Answer, 
 }
 
 pub(crate) async fn call(tool: &Tool) -> Result<Answer, InvokeError> {
-    call_within(tool, Duration::from_secs(20)).await
+    // Longer than the guard: what waits for this limit hangs.
+    ends("a call", call_within(tool, Duration::from_secs(3600))).await
 }

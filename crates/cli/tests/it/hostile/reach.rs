@@ -2,7 +2,6 @@
 //! are its own, and out of reach of its tools.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -161,7 +160,6 @@ fn a_link_out_of_it_is_named_and_never_read() {
     let made = std::process::Command::new("mkfifo").arg(env.path("work/tools/pipe")).status().unwrap();
     assert!(made.success());
     command(&env, "argv = [\"true\", \"leak\", \"away/id_rsa\", \"tools\", \"tools/pipe\", \"log\"]");
-    let began = Instant::now();
     let shown = env.run(&["ensembles", "trust"]).exits(3);
     for named in [
         format!("leak -> {}", secret.display()),
@@ -175,7 +173,6 @@ fn a_link_out_of_it_is_named_and_never_read() {
     trust(&env);
     call(&env).exits(0);
     env.run(&["ask", "2+2", "-m", "understudy"]).exits(0);
-    assert!(began.elapsed() < Duration::from_secs(20), "it waited: {:?}", began.elapsed());
     let secrets = |env: &TestEnv| {
         let holds = |file: &std::path::PathBuf| {
             String::from_utf8_lossy(&std::fs::read(file).unwrap()).contains(SECRET)

@@ -1,5 +1,7 @@
 //! P1–P16, P21: what a provider answers instead of a reply.
 
+use std::time::Duration;
+
 use super::bytes::{error, response, streamed};
 use super::row::{ANTHROPIC, CHAT, KEYED, ROW, Row, check};
 use super::server::Act;
@@ -26,7 +28,7 @@ macro_rules! once {
 
 /// A 429 with these headers, then well.
 macro_rules! wait {
-    ($id:literal, $what:literal, $headers:expr, $takes:expr) => {
+    ($id:literal, $what:literal, $headers:expr, $seconds:expr) => {
         Row {
             id: $id,
             what: $what,
@@ -34,7 +36,7 @@ macro_rules! wait {
             acts: |dialect| vec![Act::Send(error(429, $headers, "slower")), back(dialect)],
             visits: 2,
             prints: Some("Back.\n"),
-            takes: Some($takes),
+            waits_for: Duration::from_secs($seconds),
             ..ROW
         }
     };
@@ -95,29 +97,28 @@ fn repeated() -> Vec<Row> {
 
 fn waited() -> Vec<Row> {
     vec![
-        wait!("P10", "Retry-After in seconds", &[("retry-after", "2")], (2000, 3500)),
+        wait!("P10", "Retry-After in seconds", &[("retry-after", "2")], 2),
         wait!(
             "P11",
             "Retry-After as a date",
             &[("date", "Fri, 20 Nov 2026 23:59:58 GMT"), ("retry-after", "Sat, 21 Nov 2026 00:00:00 GMT")],
-            (2000, 3500)
+            2
         ),
         wait!(
             "P12",
             "Retry-After in the past",
             &[("date", "Fri, 20 Nov 2026 23:59:58 GMT"), ("retry-after", "Fri, 20 Nov 2026 00:00:00 GMT")],
-            (0, 1500)
+            0
         ),
-        wait!("P13", "Retry-After garbage", &[("retry-after", "garbage")], (0, 1500)),
-        wait!("P13", "Retry-After negative", &[("retry-after", "-1")], (0, 1500)),
-        wait!("P14", "finer, and it wins", &[("retry-after-ms", "5"), ("retry-after", "86400")], (0, 1500)),
+        wait!("P13", "Retry-After garbage", &[("retry-after", "garbage")], 0),
+        wait!("P13", "Retry-After negative", &[("retry-after", "-1")], 0),
+        wait!("P14", "finer, and it wins", &[("retry-after-ms", "5"), ("retry-after", "86400")], 0),
         Row {
             id: "P14",
             what: "Retry-After a day",
             acts: |_| vec![Act::Send(error(429, &[("retry-after", "86400")], "slower")); 2],
             exit: 5,
             says: &["error[rate-limit]", "retry after 24 h"],
-            takes: Some((0, 1500)),
             ..ROW
         },
         Row {

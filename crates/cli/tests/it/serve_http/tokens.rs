@@ -3,11 +3,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::Instant;
 
+use converse_testkit::hang_guard::{Deadline, LIMIT};
 use serde_json::json;
 
-use super::{Gate, OTHER, PATIENCE, TOKEN, get, log, sum, token_file};
+use super::{Gate, OTHER, TOKEN, get, log, sum, token_file};
 use crate::env::TestEnv;
 
 #[test]
@@ -89,7 +89,7 @@ fn a_stream_ends_with_the_token_it_was_opened_by() {
     .to_string();
     let open = |token: &str| {
         let mut stream = TcpStream::connect(&gate.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         let request = format!(
             "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -109,9 +109,9 @@ fn a_stream_ends_with_the_token_it_was_opened_by() {
     token_file(&env, OTHER);
     assert!(gate.says().ends_with("again\n"));
     // Signs of life come all the time: it is the end that must come in time.
-    let (began, mut line) = (Instant::now(), String::new());
+    let (deadline, mut line) = (Deadline::begin(), String::new());
     while gone.read_line(&mut line).unwrap() > 0 {
-        assert!(began.elapsed() < PATIENCE, "it goes on: {line}");
+        deadline.check(|| format!("it goes on: {line}"));
     }
     stays.get_ref().set_nonblocking(true).unwrap();
     let end = loop {

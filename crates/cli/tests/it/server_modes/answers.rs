@@ -229,7 +229,6 @@ pub(super) fn rows() -> Vec<Row> {
             ids: "C11",
             name: "http: never answers the goodbye",
             misdeed: |asked, _| on(asked, "DELETE", mute),
-            seconds: 5.0,
             ..ROW
         },
     ]

@@ -95,7 +95,6 @@ pub(super) fn rows() -> Vec<Row> {
             misdeed: |_, _| Some(nothing(503).header("retry-after", "86400")),
             ends: Ends::LeftOut("to be left alone for 86400 s"),
             asked: &[("server/discover", 1)],
-            seconds: 4.0,
             ..ROW
         },
         Row {

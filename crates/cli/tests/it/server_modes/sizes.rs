@@ -33,9 +33,8 @@ fn on_call(asked: &Asked, answer: impl FnOnce(&Value) -> Answer) -> Option<Answe
 }
 
 const TOO_LONG: Ends = Ends::Call("interrupted", "16 MiB");
-/// The call itself has a minute, and must not need it.
-const LARGE: Row =
-    Row { ids: "C6 T14", policy: "timeout = 60", seconds: 8.0, asked: &[("tools/call", 1)], ..ROW };
+/// The call itself has ten minutes: one that waits for them hangs.
+const LARGE: Row = Row { ids: "C6 T14", policy: "timeout = 600", asked: &[("tools/call", 1)], ..ROW };
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -85,14 +84,12 @@ pub(super) fn rows() -> Vec<Row> {
             name: "http: a result just short enough is cut",
             misdeed: |asked, _| on_call(asked, |id| json_answer(long(id, 15 * MIB))),
             ends: Ends::Call("success", "[truncated: kept"),
-            seconds: 12.0,
             ..LARGE
         },
         Row {
             name: "http: an event just short enough is cut",
             misdeed: |asked, _| on_call(asked, |id| event(long(id, 15 * MIB))),
             ends: Ends::Call("success", "[truncated: kept"),
-            seconds: 12.0,
             ..LARGE
         },
         Row {
@@ -101,14 +98,12 @@ pub(super) fn rows() -> Vec<Row> {
                 on_call(asked, |id| json_answer(items(id, r#"{"type":"text","text":"x"}"#, 500_000)))
             },
             ends: Ends::Call("success", "x"),
-            seconds: 12.0,
             ..LARGE
         },
         Row {
             name: "http: millions of scraps in an event",
             misdeed: |asked, _| on_call(asked, |id| event(items(id, "0", 7_000_000))),
             ends: Ends::Call("success", ""),
-            seconds: 12.0,
             ..LARGE
         },
         Row {

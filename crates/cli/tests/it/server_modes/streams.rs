@@ -102,7 +102,6 @@ pub(super) fn rows() -> Vec<Row> {
                 let body = format!("{flood}data: {}\n\n", asked.result(text("hello")));
                 on(asked, "tools/call", || events(body))
             },
-            seconds: 15.0,
             ..ROW
         },
         Row {

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use converse_canister::{InvocationResult, Outcome};
 use converse_config::{
     ArgvPart, CommandPlan, EnsemblePlan, InvokerKind, Openings, Policy, SandboxLevel, Scope, SecretRef,
 };
+use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::testing::{Scripted, TempDir, call, call_heard, connect, plan, surroundings, template, text};
+use crate::testing::{self, Scripted, TempDir, call_heard, connect, plan, surroundings, template, text};
 use crate::{Host, Roster, Word};
 
 fn command(argv: &[&str]) -> CommandPlan {
@@ -23,9 +24,9 @@ fn script(script: &str) -> CommandPlan {
     command(&["/bin/sh", "-c", script, "sh", "{x}"])
 }
 
-/// Long enough for a machine under load; a test that comes to it has failed.
+/// A test that waits for this hangs.
 fn patient() -> Policy {
-    Policy { timeout: Duration::from_secs(60), result_limit: 64 << 20, ..Policy::default() }
+    Policy { timeout: Duration::from_secs(3600), result_limit: 64 << 20, ..Policy::default() }
 }
 
 async fn roster(command: CommandPlan, policy: Policy, directory: &Path) -> Roster {
@@ -33,6 +34,10 @@ async fn roster(command: CommandPlan, policy: Policy, directory: &Path) -> Roste
     let (roster, failures) = connect(&plan, surroundings(directory, Arc::new(Scripted::default()))).await;
     assert!(failures.is_empty(), "{failures:?}");
     roster
+}
+
+async fn call(roster: &Roster, arguments: Value, cancel: &CancellationToken) -> InvocationResult {
+    ends("a call", testing::call(roster, arguments, cancel)).await
 }
 
 async fn result(command: CommandPlan, arguments: Value) -> InvocationResult {
@@ -131,14 +136,12 @@ async fn it_is_given_its_input() {
 
 #[tokio::test]
 async fn a_flood_is_cut_and_told() {
-    let began = Instant::now();
     let result = result(script("echo why >&2; exec cat /dev/zero"), json!({})).await;
     let text = text(&result);
     assert_eq!(result.outcome, Outcome::Failed);
     let told = "it was stopped: it wrote more than 16777216 bytes, of which these were kept\nstderr:\nwhy\nstdout:\n\0";
     assert!(text.starts_with(told), "{}", &text[..200]);
     assert_eq!(text.len(), told.len() - 1 + 16_777_216);
-    assert!(began.elapsed() < Duration::from_secs(30), "it was not stopped but waited for");
 }
 
 /// A shell by another name. Not a new file: one that was just written may be open still in a fork of another test.
@@ -220,25 +223,27 @@ async fn what_nobody_trusts_is_not_connected() {
 /// The number that a script wrote to `pid`, once it has.
 async fn number(directory: &Path) -> u32 {
     let file = directory.join("pid");
-    for _ in 0..3_000 {
-        if let Some(number) = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok()) {
-            return number;
+    let begins = async {
+        loop {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            if let Ok(number) = text.trim().parse() {
+                return number;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the script did not begin");
+    };
+    ends("the beginning of the script", begins).await
 }
 
 async fn assert_gone(number: u32) {
     let stat = format!("/proc/{number}/stat");
     let alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
-    for _ in 0..200 {
-        if !alive() {
-            return;
+    let gone = async {
+        while alive() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("process {number} is still there");
+    };
+    ends(&format!("process {number} is still there"), gone).await;
 }
 
 const STUBBORN: &str = "trap '' TERM INT HUP; sleep 1000 & echo $! > pid.new; mv pid.new pid; wait; wait";
@@ -248,13 +253,12 @@ async fn cancelling_ends_the_whole_family_within_the_grace() {
     let directory = TempDir::new();
     let roster = roster(script(STUBBORN), patient(), directory.path()).await;
     let cancel = CancellationToken::new();
-    let (result, (grandchild, cancelled)) = tokio::join!(call(&roster, json!({}), &cancel), async {
+    let (result, grandchild) = tokio::join!(call(&roster, json!({}), &cancel), async {
         let number = number(directory.path()).await;
         cancel.cancel();
-        (number, Instant::now())
+        number
     });
     assert_eq!(result.outcome, Outcome::Cancelled);
-    assert!(cancelled.elapsed() < Duration::from_millis(2_500), "{:?}", cancelled.elapsed());
     assert_gone(grandchild).await;
 }
 
@@ -298,12 +302,10 @@ async fn dropping_the_call_ends_it_at_once() {
 #[tokio::test]
 async fn what_it_leaves_running_is_neither_waited_for_nor_left() {
     let directory = TempDir::new();
-    let body = "sleep 1000 & echo $! > pid; echo done";
+    let body = "sleep 3600 & echo $! > pid; echo done";
     let roster = roster(script(body), patient(), directory.path()).await;
-    let began = Instant::now();
     let result = call(&roster, json!({}), &CancellationToken::new()).await;
     assert_eq!((result.outcome, text(&result)), (Outcome::Success, "done"));
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_gone(number(directory.path()).await).await;
 }
 

@@ -3,6 +3,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use converse_canister::{InvocationId, Outcome, TurnId};
 use converse_session::Happened;
+use converse_testkit::hang_guard::ends;
 use futures_util::future::join_all;
 
 use super::*;
@@ -51,8 +52,7 @@ async fn all_who_wait_for_one_lock_are_told_together_and_others_go_on() {
         () = tokio::task::yield_now() => {}
     }
     answers.send(busy()).unwrap();
-    let settled =
-        tokio::time::timeout(std::time::Duration::from_secs(20), waiting).await.expect("one wait for all");
+    let settled = ends("one wait for all", waiting).await;
     assert!(settled.into_iter().all(is_audit));
     assert_eq!(*asked.lock().unwrap(), ["begins 0"]);
     // Who comes afterwards is written again.
@@ -86,6 +86,5 @@ async fn nobody_waits_for_a_writer_that_has_gone() {
     let slip = Slip::new();
     let _ = scribe.hand(record("a"), false, &slip);
     let _ = scribe.hand(record("b"), true, &slip);
-    let settled = tokio::time::timeout(std::time::Duration::from_secs(20), scribe.settle(&slip)).await;
-    assert!(is_audit(settled.expect("it waits for ever")));
+    assert!(is_audit(ends("waiting for a writer that has gone", scribe.settle(&slip)).await));
 }

@@ -1,5 +1,7 @@
 //! Others on the same terminal: questions, warnings, servers that start.
 
+use converse_testkit::hang_guard::ends;
+
 use super::*;
 use crate::render::progress::{self, Progress};
 
@@ -93,8 +95,7 @@ async fn progress_is_told_on_the_stage_and_drawn_nowhere_else() {
             tokio::task::yield_now().await;
         }
     };
-    let slow = tokio::time::timeout(Duration::from_secs(20), slow);
-    progress.while_connecting("starting weather", slow).await.unwrap();
+    progress.while_connecting("starting weather", ends("showing who starts", slow)).await;
     assert_eq!(screen(&shown), "warning: said once\nwarning: quarantined");
 }
 
@@ -111,8 +112,7 @@ async fn pictures_move_while_it_takes_time() {
         }
         "done"
     };
-    let work = tokio::time::timeout(Duration::from_secs(20), play.stage.during(work));
-    assert_eq!(work.await, Ok("done"));
+    assert_eq!(ends("moving pictures", play.stage.during(work)).await, "done");
 }
 
 #[test]

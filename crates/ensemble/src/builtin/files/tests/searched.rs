@@ -71,7 +71,7 @@ fn nothing_outside_is_read_and_nothing_waits() {
     }
 }
 
-/// In one piece this search takes a minute, and nothing but its own look at the token ends it.
+/// In one piece this search takes many minutes, and nothing but its own look at the token ends it.
 #[test]
 fn a_search_ends_when_nobody_waits_for_it() {
     let ground = Ground::new();
@@ -80,18 +80,17 @@ fn a_search_ends_when_nobody_waits_for_it() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         if state >> 63 == 0 { b'a' } else { b'b' }
     };
-    fs::write(ground.jail().join("long"), (0..512 * 1024).map(|_| next()).collect::<Vec<u8>>()).unwrap();
+    fs::write(ground.jail().join("long"), (0..4 * 1024 * 1024).map(|_| next()).collect::<Vec<u8>>()).unwrap();
     let arguments = json!({ "pattern": "[ab]*a[ab]{900}c" });
     let arguments = converse_canister::Arguments::from_object(arguments.as_object().unwrap().clone());
     let tool = ground.tool("search_files");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let (cancel, began) = (tokio_util::sync::CancellationToken::new(), std::time::Instant::now());
+    let cancel = tokio_util::sync::CancellationToken::new();
     let context = crate::builtin::testing::context(cancel);
     runtime.block_on(async {
         let search = tool.invoke(context, &arguments);
         assert!(tokio::time::timeout(std::time::Duration::from_millis(200), search).await.is_err());
     });
     // Waits for the blocking thread.
-    drop(runtime);
-    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    converse_testkit::hang_guard::run("a search that nobody waits for", move || drop(runtime));
 }
