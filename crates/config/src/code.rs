@@ -139,7 +139,7 @@ codes! {
         "A provider ignores a part of a tool, or does not enforce a limit that it documents (`check --provider`)"
         "repeat this part in the description, or use a form that the provider obeys",
     ProviderRejects "provider-rejects"
-        "A provider rejects every request that contains this tool (`check --provider`)"
+        "A provider rejects every request that contains this tool, so the other tools of the request are lost too (`check --provider`)"
         "change the tool at the marked place, or exclude it with `exclude` in `[tools]`",
     RequiredUnknown "required-unknown"
         "A name in `required` is not among the `properties`"
