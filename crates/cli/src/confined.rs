@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use converse_child::find_program;
 use converse_config::SandboxMethod;
 use converse_ensemble::{Confiner, Method};
+use converse_process::find_program;
 
 use crate::settings::Files;
 use crate::this_program::this_program;
@@ -19,7 +19,7 @@ const WORD: &str = "confined";
 /// Does not return if these words are ours and all goes well: this process is another program then.
 pub(crate) fn called(words: &[OsString]) -> Option<u8> {
     match words {
-        [_, word, rest @ ..] if word == WORD => Some(converse_sandbox::confined(rest)),
+        [_, word, rest @ ..] if word == WORD => Some(converse_process::sandbox::confined(rest)),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use converse_child::Guardian;
+use converse_process::Guardian;
 
 use crate::this_program::this_program;
 

@@ -61,7 +61,7 @@ fn run() -> u8 {
     }
     let words = World::command_line();
     if guardian::is_called(&words) {
-        converse_child::guard();
+        converse_process::guard();
         return 0;
     }
     if let Some(code) = confined::called(&words) {

@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use converse_canister::InvokerName;
+use converse_config::lock::{Lockfile, Pinned};
 use converse_config::{EnsemblePlan, Root, Scope};
 use converse_ensemble::{Pins, lock_flag};
-use converse_lock::{Lockfile, Pinned};
 
 pub(crate) use place::lock_path;
 

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use converse_canister::EnsembleName;
-use converse_child::{Guardian, INHERITED, inherited};
 use converse_config::{ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Rule, Scope, Way};
 use converse_engine::Wire;
 use converse_ensemble::{
@@ -18,6 +17,7 @@ use converse_ensemble::{
     Surroundings, Variable,
 };
 use converse_mcp::{Asked, Consent, McpConnection, Survey, Vault};
+use converse_process::{Guardian, INHERITED, inherited};
 use futures_util::FutureExt as _;
 
 use crate::adapters::client::{ClientPlan, Clients, Redirects};

@@ -25,6 +25,7 @@ mod header;
 mod invoker;
 mod json;
 mod load;
+pub mod lock;
 mod measure;
 mod near;
 mod oauth;

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 /// One value for all commands of a run.
 pub struct Confiner {
-    /// `program words…` must run [`converse_sandbox::confined()`] with the words that follow; usually our own binary with
+    /// `program words…` must run [`converse_process::sandbox::confined()`] with the words that follow; usually our own binary with
     /// a hidden subcommand. Absolute, and not a link that means something else to another process.
     pub program: PathBuf,
     pub words: Vec<String>,

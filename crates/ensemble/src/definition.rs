@@ -41,7 +41,7 @@ impl Definition {
 
     /// The SHA-256 of its canonical form: the order of keys and blanks do not count, all else does.
     pub fn digest(&self) -> Digest {
-        *self.0.digest.get_or_init(|| converse_lock::digest(&self.value()))
+        *self.0.digest.get_or_init(|| converse_config::lock::digest(&self.value()))
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Ensemble {
 
 /// Of the connection of an ensemble and its `[configuration]`, as its descriptor has them.
 pub fn reached(plan: &EnsemblePlan) -> Digest {
-    converse_lock::digest(&plan.whole_connection())
+    converse_config::lock::digest(&plan.whole_connection())
 }
 
 /// The product's own limit of a connection that declares none.

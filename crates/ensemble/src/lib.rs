@@ -35,6 +35,7 @@ mod shared;
 mod surroundings;
 mod tab;
 mod tool;
+pub mod tool_tests;
 mod verdict;
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_child::Guardian;
 use converse_config::Environment;
+use converse_process::Guardian;
 
 use crate::builtin::Clock;
 use crate::confiner::Confiner;

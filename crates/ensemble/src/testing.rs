@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationResult, TurnId};
-use converse_child::Guardian;
 use converse_config::{
     EnsemblePlan, Environment, InvokerKind, InvokerPlan, Origin, Permission, Policy, Rule, Scope, Template,
     TemplatePiece,
 };
+use converse_process::Guardian;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;

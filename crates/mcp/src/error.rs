@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use converse_child::{ProgramNotFound, SpawnError};
 use converse_config::UnsetVariable;
+use converse_process::{ProgramNotFound, SpawnError};
 
 use crate::words;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use converse_child::{Child, Spawn, find_program};
 use converse_config::{SecretRef, UnsetVariable};
+use converse_process::{Child, Spawn, find_program};
 
 use crate::Surroundings;
 use crate::error::Failure;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use converse_canister::{Digest, InvokerName};
-use converse_child::Stderr;
+use converse_process::Stderr;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ServerPeerInfo};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};

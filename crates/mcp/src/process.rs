@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use converse_child::{Child, Stderr};
+use converse_process::{Child, Stderr};
 use tokio::sync::{Mutex, oneshot, watch};
 
 use crate::end::{Cause, End};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_child::Guardian;
 use converse_config::Environment;
 use converse_ensemble::{Artefacts, Reach};
+use converse_process::Guardian;
 
 use crate::{Asked, Consent, Vault};
 

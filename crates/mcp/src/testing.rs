@@ -220,7 +220,7 @@ impl Stage {
             workspace: self.workspace.clone(),
             environment: Environment::default(),
             inherited: vec![],
-            guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
+            guardian: converse_process::Guardian::new(PathBuf::from("/nowhere"), vec![]),
             http: Box::new(|_| Err("no network".to_owned())),
             eras: Arc::clone(&self.eras) as Arc<dyn Eras>,
             lists: Arc::clone(&self.lists) as Arc<dyn Lists>,

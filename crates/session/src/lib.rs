@@ -58,6 +58,7 @@ mod salvage;
 mod scan;
 mod search;
 mod session;
+pub mod stats;
 mod store;
 mod sum;
 mod summary;

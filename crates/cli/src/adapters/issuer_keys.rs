@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_gateway::Keys;
+use converse_server::Keys;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::Request;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_engine::{Sink, SinkError};
-use converse_gateway::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
 use converse_mcp::Asked;
+use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
 
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;

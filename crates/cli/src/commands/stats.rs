@@ -7,8 +7,8 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use converse_session::stats::{Figures, Folding, Pattern, Wanted};
 use converse_session::{SessionError, Store, Uuid};
-use converse_stats::{Figures, Folding, Pattern, Wanted};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 

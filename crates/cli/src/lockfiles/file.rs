@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use converse_lock::{Lockfile, MAX_BYTES};
+use converse_config::lock::{Lockfile, MAX_BYTES};
 
 use super::State;
 use crate::trust::open_regular;

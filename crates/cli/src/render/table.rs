@@ -1,7 +1,7 @@
 //! Rows in columns, as wide as what is in them; the last column takes what is left of the terminal, and goes on below
 //! itself. In a pipe nothing is broken.
 
-use converse_screen::{Line, wrapped};
+use converse_terminal::screen::{Line, wrapped};
 use converse_text::width;
 
 use crate::render::safe::safe_line;

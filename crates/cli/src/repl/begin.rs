@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use converse_child::has_shell;
 use converse_config::SettingsPlan;
-use converse_editor::{Editor, Setup};
+use converse_process::has_shell;
 use converse_session::Session;
+use converse_terminal::editor::{Editor, Setup};
 
 use super::completing::{Completing, Known};
 use super::connecting::Connecting;

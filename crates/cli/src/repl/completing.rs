@@ -5,7 +5,7 @@ mod paths;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use converse_editor::{Complete, Mark, Nature, Suggestion};
+use converse_terminal::editor::{Complete, Mark, Nature, Suggestion};
 
 use super::slash::{ROWS, Row, Takes};
 use paths::Place;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use converse_config::SettingsPlan;
-use converse_editor::{Editor, Prompt, Read};
+use converse_terminal::editor::{Editor, Prompt, Read};
 
 use super::completing::Known;
 use super::knowing::Asked;

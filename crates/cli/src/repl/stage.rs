@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use converse_engine::{Event, Sink, SinkError};
-use converse_screen::{Line, Look, Tone};
+use converse_terminal::screen::{Line, Look, Tone};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::adapters::secrets::Redactor;
@@ -171,7 +171,7 @@ impl Stage {
     pub(crate) fn markdown(&self, text: &str) {
         let text = self.redactor.clean(text);
         match self.style.rich {
-            true => self.print(converse_screen::markdown(&text, &self.look())),
+            true => self.print(converse_terminal::screen::markdown(&text, &self.look())),
             false => self.say(&text),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use converse_child::Guardian;
 use converse_config::EnsemblePlan;
 use converse_ensemble::Connection as _;
 use converse_mcp::McpConnection;
+use converse_process::Guardian;
 use futures_util::future::join_all;
 
 use super::{Said, Servers, Wiring, at_home};

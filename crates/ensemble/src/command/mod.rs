@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use converse_canister::Arguments;
-use converse_child::{Guardian, Spawn, find_program};
 use converse_config::{CommandPlan, SandboxLevel, Scope, UnsetVariable};
-use converse_sandbox::{Limits, is_open_to_all};
+use converse_process::sandbox::{Limits, is_open_to_all};
+use converse_process::{Guardian, Spawn, find_program};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;

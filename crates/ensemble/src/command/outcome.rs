@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-use converse_sandbox::Limits;
+use converse_process::sandbox::Limits;
 
 use crate::Answer;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use converse_sandbox::Report;
+use converse_process::sandbox::Report;
 use tokio::time::timeout;
 
 use super::removal::remove;

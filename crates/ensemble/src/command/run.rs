@@ -6,8 +6,8 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use converse_child::{Child, Crowd};
-use converse_sandbox::Limits;
+use converse_process::sandbox::Limits;
+use converse_process::{Child, Crowd};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use converse_child::{Spawn, counting};
 use converse_config::{SandboxLevel, Scope};
-use converse_sandbox::{Confinement, Limits, Report, Strictness, Survey, bubblewrap, survey};
+use converse_process::sandbox::{Confinement, Limits, Report, Strictness, Survey, bubblewrap, survey};
+use converse_process::{Spawn, counting};
 
 use super::openings::{Open, Places};
 use super::outputs::protected_from;

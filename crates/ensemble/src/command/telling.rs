@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use converse_child::Stderr;
+use converse_process::Stderr;
 use tokio::time::sleep;
 
 use crate::invoker::{Host, Word};

@@ -69,7 +69,7 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
         workspace,
         environment: Environment::new(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))),
         inherited: vec![("PATH".into(), "/usr/bin:/bin".into()), ("LANG".into(), "C".into())],
-        guardian: converse_child::Guardian::new(PathBuf::from("/bin/cat"), vec![]),
+        guardian: converse_process::Guardian::new(PathBuf::from("/bin/cat"), vec![]),
         http: Box::new(client),
         eras: Arc::clone(eras) as Arc<dyn Eras>,
         lists: Arc::new(Nowhere),

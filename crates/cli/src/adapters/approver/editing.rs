@@ -53,7 +53,7 @@ impl Editing {
         let text =
             serde_json::to_string_pretty(pending.arguments()).map_err(|error| error.to_string())? + "\n";
         let (command, state) = (command.to_vec(), state.to_owned());
-        let edit = move || converse_editor::edited(&command, is_of_a_key, &state, &text);
+        let edit = move || converse_terminal::editor::edited(&command, is_of_a_key, &state, &text);
         let edited = progress.suspended(|| tokio::task::spawn_blocking(edit)).await;
         edited.map_err(|error| error.to_string())?
     }

@@ -2,7 +2,7 @@
 
 use converse_config::{Permission, Rule, Vary, Varying};
 use converse_ensemble::Pending;
-use converse_screen::{Line, Tone};
+use converse_terminal::screen::{Line, Tone};
 
 use super::TerminalApprover;
 use super::answers::{Answer, Choices};

@@ -1,7 +1,7 @@
 //! The words of a question: what would run, what it does, and why it is asked.
 
 use converse_ensemble::Pending;
-use converse_screen::{Line, Look, Tone, broken, wrapped};
+use converse_terminal::screen::{Line, Look, Tone, broken, wrapped};
 use serde_json::Value;
 
 use super::shown::{self, Much};

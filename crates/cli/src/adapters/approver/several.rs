@@ -2,7 +2,7 @@
 //! list is shown before a yes to it counts.
 
 use converse_canister::Decision;
-use converse_screen::{Line, Tone};
+use converse_terminal::screen::{Line, Tone};
 
 use super::TerminalApprover;
 use super::answers::{Chosen, SEVERAL, SEVERAL_REMINDER, chosen};

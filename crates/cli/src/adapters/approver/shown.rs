@@ -1,6 +1,6 @@
 //! Arguments for the eyes of a person: all of them, a text of several lines as lines, and what is not shown counted.
 
-use converse_screen::{Line, Tone, broken};
+use converse_terminal::screen::{Line, Tone, broken};
 use serde_json::{Map, Value};
 
 use super::visible::visible;

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use converse_child::INHERITED;
+use converse_process::INHERITED;
 
 use crate::confined;
 use crate::world::World;

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use converse_child::has_shell;
-use converse_editor::Aside;
+use converse_process::has_shell;
+use converse_terminal::editor::Aside;
 use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;

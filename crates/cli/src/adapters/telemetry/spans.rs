@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use converse_canister::{Canister, Cost, InvocationId, Outcome, Stop, Usage};
 use converse_engine::Event;
-use converse_stats::tool_name;
+use converse_session::stats::tool_name;
 
 use super::names;
 use super::parent::Parent;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use converse_child::{Counting, Spawn, counting};
 use converse_config::{SandboxMethod, SettingsPlan};
 use converse_ensemble::no_refuge;
-use converse_sandbox::{LEAST_LANDLOCK, Survey, survey};
+use converse_process::sandbox::{LEAST_LANDLOCK, Survey, survey};
+use converse_process::{Counting, Spawn, counting};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};

@@ -9,7 +9,7 @@ mod proposal;
 mod told;
 
 use converse_config::EnsemblePlan;
-use converse_lock::LockError;
+use converse_config::lock::LockError;
 use serde_json::{Value, json};
 
 use crate::adapters::approver::says_yes;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use converse_canister::{Arguments, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
 use converse_engine::{Alone, Asking};
+use converse_ensemble::tool_tests::synthesise;
 use converse_ensemble::{Halt, Host, Offer, Roster, Tool};
-use converse_trial::synthesise;
 use serde_json::Map;
 
 use crate::adapters::audit::AuditSink;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_gateway::{Access, Bound, Front, FrontError, Gateway, Hosts, Issuer, Limits, PATH, listen};
+use converse_server::{Access, Bound, Front, FrontError, Gateway, Hosts, Issuer, Limits, PATH, listen};
 use rustix::process::{Resource, getrlimit};
 
 use super::Serving;

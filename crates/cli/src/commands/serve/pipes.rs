@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _, stdin, stdout};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use converse_gateway::Pipes;
+use converse_server::Pipes;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::Failure;

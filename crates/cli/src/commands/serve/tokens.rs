@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_gateway::{TokenError, Tokens};
+use converse_server::{TokenError, Tokens};
 use rustix::fs::OFlags;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use converse_stats::{Figures, Model, Tool};
+use converse_session::stats::{Figures, Model, Tool};
 
 use super::number::{fee, percent, price, short, time};
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use converse_canister::Cost;
-use converse_screen::html::line;
-use converse_stats::{Day, Figures, Share, Tool};
+use converse_session::stats::{Day, Figures, Share, Tool};
+use converse_terminal::screen::html::line;
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 

@@ -1,7 +1,7 @@
 //! The object of `--json`: `docs/reference/stats.md`. Keys are only ever added.
 
 use converse_canister::Cost;
-use converse_stats::{Calls, Figures, Sketch, Spent};
+use converse_session::stats::{Calls, Figures, Sketch, Spent};
 use serde_json::{Map, Value, json};
 
 use super::Period;

@@ -1,7 +1,7 @@
 //! Numbers that fit into columns.
 
 use converse_canister::Cost;
-use converse_stats::{Calls, Spent};
+use converse_session::stats::{Calls, Spent};
 
 /// To three digits: `999`, `1.23k`, `12.3k`, `1.23M`.
 pub(super) fn short(number: u64) -> String {

@@ -1,7 +1,7 @@
 //! Tables for a terminal.
 
 use converse_canister::Cost;
-use converse_stats::{Calls, Figures, Spent};
+use converse_session::stats::{Calls, Figures, Spent};
 
 use super::Period;
 use super::cells;

@@ -1,6 +1,6 @@
 //! One page of HTML that needs nothing else and does nothing: no script, no request.
 //!
-//! Every text of others passes [`converse_screen::html`] on its way into the page: words of models are read as Markdown,
+//! Every text of others passes [`converse_terminal::screen::html`] on its way into the page: words of models are read as Markdown,
 //! of which safe tags are made, all others are text. Should something ever slip through, the page's own policy forbids
 //! all but its style and its pictures.
 
@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Canister, Content, Digest, Invocation, InvocationResult, Stop};
-use converse_screen::html;
 use converse_session::{Document, Kept};
+use converse_terminal::screen::html;
 
 use super::edits::Edits;
 use super::page::page;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use converse_canister::{Canister, Content, Invocation, InvocationId, InvocationResult};
-use converse_screen::{Look as Screen, markdown};
 use converse_session::{Document, Kept};
+use converse_terminal::screen::{Look as Screen, markdown};
 
 use super::edits::Edits;
 use super::{ended, facts, minute, title};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::Canister;
-use converse_child::INHERITED;
-use converse_editor::edited;
+use converse_process::INHERITED;
+use converse_terminal::editor::edited;
 
 use crate::attach::Said;
 use crate::failure::Failure;

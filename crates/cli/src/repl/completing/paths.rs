@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use converse_editor::Suggestion;
+use converse_terminal::editor::Suggestion;
 
 const MOST_SHOWN: usize = 200;
 const MOST_READ: usize = 5_000;

@@ -1,6 +1,6 @@
 //! The words of a reply: Markdown where things move, the text as it was written elsewhere.
 
-use converse_screen::{Line, Look, Stream};
+use converse_terminal::screen::{Line, Look, Stream};
 
 use super::frame::Frame;
 use super::words::Words;

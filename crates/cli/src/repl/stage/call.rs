@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Invocation, InvocationResult};
 use converse_ensemble::Word;
-use converse_screen::{Line, Tone, wrapped};
+use converse_terminal::screen::{Line, Tone, wrapped};
 use converse_text::width;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::Word;
-use converse_screen::{Line, Tone};
+use converse_terminal::screen::{Line, Tone};
 
 use super::Stage;
 use super::call::{Call, tool_name};

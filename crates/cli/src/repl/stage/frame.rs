@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use converse_screen::Look;
+use converse_terminal::screen::Look;
 use converse_text::{safe, safe_line, width};
 
 use super::style::{Signs, Style};

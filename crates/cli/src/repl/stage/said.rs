@@ -1,6 +1,6 @@
 //! What others have made, laid out for the stage: words of the user, tables.
 
-use converse_screen::{Line, Tone, wrapped};
+use converse_terminal::screen::{Line, Tone, wrapped};
 
 use super::Stage;
 use super::scene::Kind;

@@ -3,7 +3,7 @@
 use converse_canister::Canister;
 use converse_engine::{Event, Restart};
 use converse_provider::{Delta, has_hidden_thinking};
-use converse_screen::{Line, Live, Tone, wrapped};
+use converse_terminal::screen::{Line, Live, Tone, wrapped};
 
 use super::answer::Answer;
 use super::calls::Calls;

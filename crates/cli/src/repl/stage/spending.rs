@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use converse_canister::{Cost, Usage};
-use converse_screen::{Line, Tone};
+use converse_terminal::screen::{Line, Tone};
 
 use super::frame::Frame;
 use super::words::{money, took};

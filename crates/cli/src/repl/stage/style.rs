@@ -1,6 +1,6 @@
 //! What the terminal can do, and which signs are drawn on it.
 
-use converse_screen::Look;
+use converse_terminal::screen::Look;
 
 use crate::manners::Manners;
 use crate::world::World;

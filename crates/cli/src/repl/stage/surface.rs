@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use converse_engine::SinkError;
-use converse_screen::Size;
+use converse_terminal::screen::Size;
 
 use crate::render::output::write_stdout;
 

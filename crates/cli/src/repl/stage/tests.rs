@@ -16,7 +16,7 @@ use converse_canister::{
 use converse_engine::{Event, Sink as _, SinkError};
 use converse_ensemble::Word;
 use converse_provider::Delta;
-use converse_screen::Size;
+use converse_terminal::screen::Size;
 use vt100::Parser;
 
 use super::style::Style;

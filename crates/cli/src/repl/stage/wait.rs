@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use converse_screen::{Line, Tone};
+use converse_terminal::screen::{Line, Tone};
 
 use super::frame::Frame;
 use super::words::so_far;

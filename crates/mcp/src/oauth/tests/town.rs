@@ -124,7 +124,7 @@ impl Town {
             workspace: PathBuf::from(project),
             environment: Environment::new([("SECRET".to_owned(), "canary-by-hand".to_owned())]),
             inherited: vec![],
-            guardian: converse_child::Guardian::new(PathBuf::from("/nowhere"), vec![]),
+            guardian: converse_process::Guardian::new(PathBuf::from("/nowhere"), vec![]),
             http: Box::new(|_| Err("no network".to_owned())),
             eras: Arc::new(Nothing),
             lists: Arc::new(Nothing),

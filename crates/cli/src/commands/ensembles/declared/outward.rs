@@ -6,11 +6,11 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use converse_child::find_program;
 use converse_config::{
     ArgvPart, CommandPlan, ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Openings, Protocol,
     SecretRef, Template, Way,
 };
+use converse_process::find_program;
 use serde_json::{Value, json};
 
 use super::{Line, plain, quoted};

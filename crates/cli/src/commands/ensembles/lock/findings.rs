@@ -1,7 +1,7 @@
 //! `check --locked`: what is not as the lockfiles say, as findings like all others.
 
+use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Shown, Subject};
 use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
-use converse_lock::{Drift, Kind, Lockfile, Pinned, Shown, Subject};
 
 use super::found::Found;
 use super::lockable;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use converse_config::EnsemblePlan;
+use converse_config::lock::{Pinned, PinnedTool, Server};
 use converse_ensemble::{Tool, declared_ensemble};
-use converse_lock::{Pinned, PinnedTool, Server};
 use converse_mcp::Survey;
 use serde_json::{Value, json};
 

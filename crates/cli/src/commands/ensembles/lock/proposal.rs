@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use converse_config::EnsemblePlan;
-use converse_lock::{Drift, Kind, Lockfile, Pinned, Subject};
+use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Subject};
 
 use super::found::Found;
 use crate::lockfiles::{Locked, State};

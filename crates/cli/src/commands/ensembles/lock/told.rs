@@ -1,6 +1,6 @@
 //! What `lock` says: to people as a diff, to programs as JSON.
 
-use converse_lock::{Change, Drift, Kind, Shown, Subject, diff};
+use converse_config::lock::{Change, Drift, Kind, Shown, Subject, diff};
 use serde_json::{Value, json};
 
 use super::proposal::Proposal;

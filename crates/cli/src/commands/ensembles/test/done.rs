@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use converse_canister::Outcome;
 use converse_config::EnsemblePlan;
-use converse_trial::Miss;
+use converse_ensemble::tool_tests::Miss;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;

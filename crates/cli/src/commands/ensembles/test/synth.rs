@@ -3,8 +3,8 @@
 
 use converse_canister::Outcome;
 use converse_config::{Effects, EnsemblePlan};
+use converse_ensemble::tool_tests::{Miss, Sample, result_text, synthesise};
 use converse_ensemble::{CRASHED, KILLED, Tool};
-use converse_trial::{Miss, Sample, result_text, synthesise};
 
 use super::attempt::{Call, Called, Stage};
 use super::done::{Done, End, Sort};

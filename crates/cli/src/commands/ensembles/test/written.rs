@@ -1,7 +1,7 @@
 //! The tests that stand in a descriptor, in their order: those of one tool may build upon each other.
 
 use converse_config::{EnsemblePlan, TestPlan};
-use converse_trial::verdict;
+use converse_ensemble::tool_tests::verdict;
 
 use super::attempt::{Call, Stage};
 use super::done::{Done, End, Sort};

@@ -2,7 +2,7 @@
 
 use converse_canister::{Cost, Usage};
 use converse_engine::Restart;
-use converse_screen::markdown;
+use converse_terminal::screen::markdown;
 
 use super::*;
 use crate::failure::{Failure, Kind};

@@ -7,7 +7,7 @@ use converse_text::is_unsafe;
 use super::*;
 use crate::failure::{Failure, Kind};
 
-#[path = "../../../../../screen/tests/corpus/sequences.rs"]
+#[path = "../../../../../terminal/tests/corpus/sequences.rs"]
 mod sequences;
 
 /// What acts on terminals, in all its spellings; and each control character, and what is too long.

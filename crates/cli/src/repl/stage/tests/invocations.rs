@@ -134,8 +134,9 @@ fn a_turn_of_before_has_its_invocations() {
     let mut turn: Vec<Canister> = calls.iter().cloned().map(Canister::Invocation).collect();
     turn.extend(calls.iter().rev().map(result));
     play.stage.recall(&turn);
-    let text =
-        |lines: Vec<converse_screen::Line>| lines.iter().map(converse_screen::Line::text).collect::<Vec<_>>();
+    let text = |lines: Vec<converse_terminal::screen::Line>| {
+        lines.iter().map(converse_terminal::screen::Line::text).collect::<Vec<_>>()
+    };
     assert_eq!(text(play.stage.call_in_full(2).unwrap())[0], "[2] git.log success");
     assert_eq!(
         text(play.stage.calls_in_short()),
@@ -190,7 +191,7 @@ fn everything_about_one_is_there_on_demand() {
     play.hears(&Event::Started(std::slice::from_ref(&one)));
     play.finished(&one, Outcome::Failed, "line one\n\x1b[2Jline two", 40);
     let lines = play.stage.call_in_full(1).unwrap();
-    let text: Vec<String> = lines.iter().map(converse_screen::Line::text).collect();
+    let text: Vec<String> = lines.iter().map(converse_terminal::screen::Line::text).collect();
     assert_eq!(
         text[..4],
         [

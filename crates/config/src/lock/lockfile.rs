@@ -1,0 +1,76 @@
+//! The file itself: JSON with sorted keys, so that a diff of two of them reads well.
+//!
+//! ```json
+//! { "ensembles": { "weather": {
+//!     "declared": { "connection": { "command": ["weather-server"], … }, … },
+//!     "server": { "instructions": null, "name": "…", "protocol": "2025-11-25", "version": "1.2.0" },
+//!     "tools": { "forecast": { "definition": { … }, "sha256": "…", "tokens": "~123" } } } },
+//!   "version": 1 }
+//! ```
+
+mod parse;
+mod text;
+
+use std::collections::BTreeMap;
+
+use converse_canister::Digest;
+use serde_json::Value;
+
+use crate::lock::digest::digest;
+
+/// Of a whole file.
+pub const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Of the format. A newer one is refused.
+const VERSION: u64 = 1;
+
+/// What was accepted of all ensembles of one directory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lockfile {
+    pub ensembles: BTreeMap<String, Pinned>,
+}
+
+/// What was accepted of one ensemble.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Pinned {
+    /// What its descriptor says of it beside its tools: how it is reached, what may be done with it. Without secrets.
+    pub declared: Option<Value>,
+    /// `None` for one that is declared whole.
+    pub server: Option<Server>,
+    /// By the names of the invokers.
+    pub tools: BTreeMap<String, PinnedTool>,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    pub version: String,
+    /// The protocol version that was spoken with it.
+    pub protocol: Option<String>,
+    /// The SHA-256 of its instructions, if it has any. No model reads them.
+    pub instructions: Option<Digest>,
+}
+
+/// One tool, and its digest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PinnedTool {
+    sha256: Digest,
+    definition: Value,
+}
+
+impl PinnedTool {
+    pub fn new(definition: Value) -> Self {
+        Self { sha256: digest(&definition), definition }
+    }
+
+    pub fn sha256(&self) -> Digest {
+        self.sha256
+    }
+
+    pub fn definition(&self) -> &Value {
+        &self.definition
+    }
+}
+
+#[cfg(test)]
+mod tests;

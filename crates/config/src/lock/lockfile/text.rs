@@ -1,0 +1,67 @@
+//! A lockfile as text.
+
+use converse_canister::canonical;
+use converse_text::invisible::is_invisible;
+use serde_json::{Map, Value, json};
+
+use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION};
+use crate::lock::LockError;
+use crate::lock::digest::tokens;
+
+impl Lockfile {
+    /// Keys sorted, two blanks to a level, a line end at the end: equal lockfiles are equal bytes.
+    pub fn text(&self) -> Result<String, LockError> {
+        let ensembles: Map<String, Value> =
+            self.ensembles.iter().map(|(name, pinned)| (name.clone(), of_ensemble(pinned))).collect();
+        let whole = sorted(json!({ "version": VERSION, "ensembles": ensembles }));
+        let text = serde_json::to_string_pretty(&whole);
+        let text = visible(&text.map_err(|error| LockError::Malformed(error.to_string()))?) + "\n";
+        if text.len() > MAX_BYTES { Err(LockError::TooLarge { limit: MAX_BYTES }) } else { Ok(text) }
+    }
+}
+
+fn of_ensemble(pinned: &Pinned) -> Value {
+    let tools: Map<String, Value> =
+        pinned.tools.iter().map(|(name, tool)| (name.clone(), of_tool(tool))).collect();
+    json!({ "declared": pinned.declared, "server": pinned.server.as_ref().map(of_server), "tools": tools })
+}
+
+fn of_server(server: &Server) -> Value {
+    json!({
+        "name": server.name,
+        "version": server.version,
+        "protocol": server.protocol,
+        "instructions": server.instructions,
+    })
+}
+
+fn of_tool(tool: &PinnedTool) -> Value {
+    let tokens = tokens(&canonical(&tool.definition));
+    json!({ "sha256": tool.sha256, "tokens": tokens, "definition": tool.definition })
+}
+
+/// What is invisible as an escape of JSON: whoever reads the diff of a lockfile has to see it. It can only stand in texts.
+fn visible(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_invisible(c) {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(entries) => entries.into_iter().map(sorted).collect(),
+        Value::Object(members) => {
+            let mut members: Vec<_> =
+                members.into_iter().map(|(name, value)| (name, sorted(value))).collect();
+            members.sort_by(|(a, _), (b, _)| a.cmp(b));
+            Value::Object(members.into_iter().collect())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,130 @@
+//! As much of a list of changes as somebody can read, with what is left out counted: a change that is hidden behind others
+//! is accepted unseen, so each key of a definition has its own share, and whoever shows the list can say that it is cut.
+
+use std::fmt;
+
+use converse_text::escape::exact;
+
+use crate::lock::Change;
+
+/// Of one key of a definition.
+const MAX_CHANGES: usize = 200;
+/// Of one key of a definition: longer than what reaches a model of a description, before and after.
+const MAX_CHARACTERS: usize = 64 * 1024;
+
+/// What is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    pub changes: Vec<Change>,
+    /// Empty if that is all.
+    pub cut: Vec<Cut>,
+}
+
+/// What is left out below one key of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// As it is written in the definition.
+    pub key: String,
+    pub changes: usize,
+    /// Of changes that are shown in part.
+    pub characters: usize,
+}
+
+impl Shown {
+    /// Changes of one definition, in the order of [`diff`](crate::lock::diff()).
+    pub fn of(changes: Vec<Change>) -> Self {
+        let mut shown = Self::default();
+        let mut key = None;
+        let (mut lines, mut characters) = (0, 0);
+        for mut change in changes {
+            let own = top(&change.pointer);
+            if key.as_ref() != Some(&own) {
+                (lines, characters) = (MAX_CHANGES, MAX_CHARACTERS);
+                key = Some(own.clone());
+            }
+            if lines == 0 || characters == 0 {
+                shown.leave_out(own, 1, 0);
+                continue;
+            }
+            let count = change.line.chars().count();
+            let excess = count.saturating_sub(characters);
+            if excess > 0 {
+                change.line = change.line.chars().take(characters).chain(['…']).collect();
+                shown.leave_out(own, 0, excess);
+            }
+            lines -= 1;
+            characters = characters.saturating_sub(count);
+            shown.changes.push(change);
+        }
+        shown
+    }
+
+    /// Changes of one key stand together.
+    fn leave_out(&mut self, key: String, changes: usize, characters: usize) {
+        match self.cut.last_mut().filter(|cut| cut.key == key) {
+            Some(cut) => {
+                cut.changes += changes;
+                cut.characters += characters;
+            }
+            None => self.cut.push(Cut { key, changes, characters }),
+        }
+    }
+}
+
+/// ``not shown of `_meta`: 800 changes``.
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changes = (self.changes > 0).then(|| counted(self.changes, "change"));
+        let characters = (self.characters > 0).then(|| counted(self.characters, "character"));
+        let both: Vec<String> = changes.into_iter().chain(characters).collect();
+        write!(f, "not shown of `{}`: {}", exact(&self.key), both.join(" and "))
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn top(pointer: &str) -> String {
+    let key = pointer.split('/').nth(1).unwrap_or_default();
+    key.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(pointer: &str, line: &str) -> Change {
+        Change { pointer: pointer.to_owned(), line: line.to_owned() }
+    }
+
+    #[test]
+    fn every_key_has_its_own_share() {
+        let many = |key: &str, count: usize| -> Vec<Change> {
+            (0..count).map(|n| change(&format!("/{key}/{n}"), "x")).collect()
+        };
+        let all = [many("a~1b", MAX_CHANGES + 5), many("real", 1), many("_meta", MAX_CHANGES)].concat();
+        let shown = Shown::of(all);
+        assert_eq!(shown.changes.len(), 2 * MAX_CHANGES + 1);
+        assert!(shown.changes.iter().any(|change| change.pointer == "/real/0"));
+        assert_eq!(shown.cut, [Cut { key: "a/b".into(), changes: 5, characters: 0 }]);
+        assert_eq!(shown.cut[0].to_string(), "not shown of `a/b`: 5 changes");
+    }
+
+    #[test]
+    fn long_texts_share_what_a_key_has() {
+        let (half, whole) = ("é".repeat(MAX_CHARACTERS / 2), "y".repeat(MAX_CHARACTERS));
+        let all = vec![
+            change("/a/1", &half),
+            change("/a/2", &whole),
+            change("/a/3", "hidden"),
+            change("/b", &whole),
+        ];
+        let shown = Shown::of(all);
+        let lengths: Vec<usize> = shown.changes.iter().map(|change| change.line.chars().count()).collect();
+        assert_eq!(lengths, [MAX_CHARACTERS / 2, MAX_CHARACTERS / 2 + 1, MAX_CHARACTERS]);
+        let cut = Cut { key: "a".into(), changes: 1, characters: MAX_CHARACTERS / 2 };
+        assert_eq!(shown.cut, [cut]);
+        assert_eq!(shown.cut[0].to_string(), "not shown of `a`: 1 change and 32768 characters");
+    }
+}

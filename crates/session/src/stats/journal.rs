@@ -1,0 +1,263 @@
+//! One session, line by line.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{Body, Entry, Header};
+use converse_canister::{Canister, Cost, InvocationId, InvocationResult, Outcome, Stop, Usage};
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use crate::stats::figures::{MOST_DAYS, OTHERS, name, place};
+use crate::stats::folding::Folding;
+use crate::stats::tool_name;
+
+/// Calls without an answer that are kept in mind.
+const MOST_OPEN: usize = 10_000;
+
+/// A session that is being read.
+#[derive(Debug)]
+pub struct Journal<'f> {
+    folding: &'f mut Folding,
+    /// What was taken over from another session is behind us.
+    own: bool,
+    /// When the work on the next reply began: with what a model answers, or with what it came to before. `None` where
+    /// nothing waits for a reply, and a person may have been away since.
+    since: Option<Timestamp>,
+    reply: Reply,
+    open: HashMap<InvocationId, Open>,
+    /// What the user said and nobody answered yet, where only some models count.
+    unanswered: u64,
+    /// A reply without words: it broke off, or is a summary if that stands on the next line.
+    bare: Option<Bare>,
+    days: BTreeSet<Date>,
+    counted: bool,
+}
+
+/// The reply whose canisters are being read.
+#[derive(Debug, Default)]
+struct Reply {
+    began: bool,
+    calls: Vec<(InvocationId, String)>,
+    stop: Option<Stop>,
+}
+
+#[derive(Debug)]
+struct Bare {
+    model: String,
+    took: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Open {
+    tool: String,
+    model: Option<String>,
+    started: Option<Timestamp>,
+}
+
+impl<'f> Journal<'f> {
+    pub(crate) fn new(folding: &'f mut Folding) -> Self {
+        Self {
+            folding,
+            own: false,
+            since: None,
+            reply: Reply::default(),
+            open: HashMap::new(),
+            unanswered: 0,
+            bare: None,
+            days: BTreeSet::new(),
+            counted: false,
+        }
+    }
+
+    /// The next line, from the second on.
+    pub fn line(&mut self, header: &Header, entry: Entry) {
+        self.own |= is_own(header, &entry);
+        if !self.own {
+            return;
+        }
+        let Entry { at, body, .. } = entry;
+        // A summary stands on the next line; nothing else comes of a reply without words.
+        let bare = self.bare.take().filter(|_| !matches!(body, Body::Condensed { .. }));
+        self.broke_off(bare);
+        match body {
+            Body::Canister { canister } => self.said(at, canister),
+            Body::Started { id } => {
+                if let Some(open) = self.open.get_mut(&id) {
+                    open.started = Some(at);
+                }
+            }
+            Body::Used { usage, cost, model, provider } => {
+                self.used(at, &usage, cost, &full(provider.as_deref(), &model));
+            }
+            // In the midst of a turn the next reply follows; one that a person asks for ends there.
+            Body::Condensed { .. } => self.since = self.since.map(|_| at),
+            _ => {}
+        }
+    }
+
+    /// There are no more lines.
+    pub fn end(mut self) {
+        let bare = self.bare.take();
+        self.broke_off(bare);
+    }
+
+    fn broke_off(&mut self, bare: Option<Bare>) {
+        let Some(Bare { model, took }) = bare else { return };
+        let of = self.folding.model(&model);
+        of.broken += 1;
+        took.into_iter().for_each(|took| of.time.add(took));
+    }
+
+    fn said(&mut self, at: Timestamp, canister: Canister) {
+        if matches!(canister, Canister::User(_) | Canister::Document(_) | Canister::Result(_)) {
+            self.since = Some(at);
+        }
+        match canister {
+            Canister::User(_) => {
+                self.reply = Reply::default();
+                if self.folding.wanted.model.is_some() {
+                    self.unanswered = 1;
+                } else {
+                    self.turns(at, 1);
+                }
+            }
+            Canister::Assistant(assistant) => {
+                self.reply.began = true;
+                self.reply.stop.get_or_insert(assistant.stop);
+            }
+            Canister::Invocation(invocation) => {
+                self.reply.began = true;
+                if self.reply.calls.len() < MOST_OPEN {
+                    self.reply.calls.push((invocation.id, tool_name(&invocation.tool)));
+                }
+            }
+            Canister::Result(result) => {
+                // Without its `used` line the reply has no model.
+                self.asked(None);
+                self.answered(at, &result);
+            }
+            Canister::Supervisor(_) | Canister::Document(_) => {}
+        }
+    }
+
+    fn used(&mut self, at: Timestamp, usage: &Usage, cost: Option<Cost>, model: &str) {
+        let stop = self.reply.stop.take();
+        let began = self.reply.began;
+        let took = self.since.and_then(|since| milliseconds(since, at));
+        let goes_on = !began || stop == Some(Stop::Paused);
+        self.since = self.since.filter(|_| goes_on).map(|_| at);
+        self.asked(Some(model));
+        if !self.folding.wants_model(Some(model)) {
+            return;
+        }
+        let Some(date) = self.counts(at) else { return };
+        let unanswered = std::mem::take(&mut self.unanswered);
+        self.turns(at, unanswered);
+        self.folding.figures.spent.add(usage, cost);
+        if let Some(day) = self.folding.day(date) {
+            day.spent.add(usage, cost);
+        }
+        let tokens = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
+        self.folding.share(date, model, tokens, cost.unwrap_or_default());
+        let of = self.folding.model(model);
+        of.spent.add(usage, cost);
+        match stop {
+            Some(Stop::Cut) => of.broken += 1,
+            Some(Stop::Truncated) => of.truncated += 1,
+            Some(Stop::Refused { .. }) => of.refused += 1,
+            _ => {}
+        }
+        if began {
+            took.into_iter().for_each(|took| of.time.add(took));
+        } else {
+            // Between two turns nobody knows when a summary was asked for.
+            self.bare = Some(Bare { model: model.to_owned(), took });
+        }
+    }
+
+    /// The reply is whole: what it asked for waits for an answer.
+    fn asked(&mut self, model: Option<&str>) {
+        for (id, tool) in std::mem::take(&mut self.reply).calls {
+            if self.open.len() < MOST_OPEN {
+                let model = model.map(str::to_owned);
+                self.open.insert(id, Open { tool, model, started: None });
+            }
+        }
+    }
+
+    fn answered(&mut self, at: Timestamp, result: &InvocationResult) {
+        let Some(Open { tool, model, started }) = self.open.remove(&result.id) else { return };
+        let model = model.as_deref();
+        if !self.folding.wants_model(model) || !self.folding.wants_tool(&tool) {
+            return;
+        }
+        let Some(date) = self.counts(at) else { return };
+        self.folding.figures.calls.add(result);
+        if let Some(day) = self.folding.day(date) {
+            day.calls.add(result);
+        }
+        let invalid = u64::from(result.outcome == Outcome::Invalid);
+        if let Some(model) = model {
+            self.folding.model(model).calls.add(result);
+            let others = (OTHERS.to_owned(), OTHERS.to_owned());
+            let pair = place(&mut self.folding.figures.pairs, (name(model), name(&tool)), others);
+            pair.calls += 1;
+            pair.invalid += invalid;
+        }
+        let of = place(&mut self.folding.figures.tools, name(&tool), OTHERS.to_owned());
+        of.calls.add(result);
+        // What a repair says of an interrupted one is of another day.
+        let answered = result.outcome != Outcome::Interrupted;
+        let took = started.filter(|_| answered).and_then(|started| milliseconds(started, at));
+        took.into_iter().for_each(|took| of.time.add(took));
+    }
+
+    fn turns(&mut self, at: Timestamp, turns: u64) {
+        let Some(date) = self.counts(at).filter(|_| turns > 0) else { return };
+        self.folding.figures.turns += turns;
+        if let Some(day) = self.folding.day(date) {
+            day.turns += turns;
+        }
+    }
+
+    /// Something of this session counts, if it is of a day that does.
+    fn counts(&mut self, at: Timestamp) -> Option<Date> {
+        let date = self.folding.date(at)?;
+        self.folding.figures.sessions += u64::from(!std::mem::replace(&mut self.counted, true));
+        if self.days.len() < MOST_DAYS
+            && self.days.insert(date)
+            && let Some(day) = self.folding.day(date)
+        {
+            day.sessions += 1;
+        }
+        Some(date)
+    }
+}
+
+/// `provider/model`, or the model alone where nobody said who served it.
+fn full(provider: Option<&str>, model: &str) -> String {
+    match provider {
+        Some(provider) if provider != model => format!("{provider}/{model}"),
+        _ => model.to_owned(),
+    }
+}
+
+/// Is it the session's own, and all that follows? Copies keep their time: those of a fork are older than it. What was
+/// taken in is as old as it was elsewhere, and ends with a note that says so.
+fn is_own(header: &Header, entry: &Entry) -> bool {
+    match (&header.forked, &header.imported) {
+        (_, Some(from)) => {
+            matches!(&entry.body, Body::Note { text } if *text == format!("taken in from {from}"))
+        }
+        (Some(_), None) => entry.at >= header.created,
+        (None, None) => true,
+    }
+}
+
+/// `None` if the clock went back.
+fn milliseconds(from: Timestamp, to: Timestamp) -> Option<u64> {
+    u64::try_from(to.as_millisecond() - from.as_millisecond()).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Keys, and the guard at the only way into the line.
+
+use std::sync::Arc;
+
+use reedline::{
+    EditCommand, EditMode, Emacs, KeyCode, KeyModifiers, Keybindings, PromptEditMode, ReedlineEvent,
+    ReedlineRawEvent, Vi, default_emacs_keybindings, default_vi_insert_keybindings,
+    default_vi_normal_keybindings, default_vi_visual_keybindings,
+};
+
+use crate::editor::entry::Typing;
+use crate::editor::history::shown;
+use crate::editor::menu::MENU;
+use crate::editor::setup::Safe;
+
+/// What the editor is asked to do that reedline does not.
+pub(crate) const EDIT: &str = "edit";
+pub(crate) const SUSPEND: &str = "suspend";
+/// The first half of Ctrl-X Ctrl-E; never leaves this module.
+const CHORD: &str = "chord";
+
+/// Keys of emacs or vi with ours over them; what they put into the line is made harmless.
+pub(crate) struct Guarded {
+    inner: Box<dyn EditMode>,
+    safe: Safe,
+    typing: Arc<Typing>,
+    is_chord: bool,
+}
+
+impl Guarded {
+    pub(crate) fn new(vi: bool, safe: Safe, typing: Arc<Typing>) -> Self {
+        let inner: Box<dyn EditMode> = match vi {
+            true => {
+                let mut visual = with_ours(default_vi_visual_keybindings());
+                // It would switch the mode by an event, which a guard cannot hand on; `d` and `x` do the same.
+                visual.remove_binding(KeyModifiers::NONE, KeyCode::Delete);
+                let insert = with_ours(default_vi_insert_keybindings());
+                Box::new(Vi::new(insert, with_ours(default_vi_normal_keybindings()), visual))
+            }
+            false => Box::new(Emacs::new(with_ours(default_emacs_keybindings()))),
+        };
+        Self { inner, safe, typing, is_chord: false }
+    }
+
+    fn guarded(&self, command: EditCommand) -> EditCommand {
+        let (text, is_pasted) = match &command {
+            EditCommand::InsertString(text) => (text.clone(), true),
+            EditCommand::InsertChar(c) | EditCommand::ReplaceChar(c) => (c.to_string(), false),
+            _ => return command,
+        };
+        let kept = shown(&text, self.safe);
+        self.typing.gains(&kept, is_pasted);
+        if kept == text { command } else { EditCommand::InsertString(kept) }
+    }
+}
+
+impl EditMode for Guarded {
+    fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let was_chord = std::mem::take(&mut self.is_chord);
+        match self.inner.parse_event(event) {
+            ReedlineEvent::Edit(commands) => {
+                ReedlineEvent::Edit(commands.into_iter().map(|command| self.guarded(command)).collect())
+            }
+            event if event == host(CHORD) => {
+                self.is_chord = true;
+                ReedlineEvent::None
+            }
+            event if was_chord && event == line_end() => host(EDIT),
+            ReedlineEvent::CtrlC => {
+                self.typing.breaks_off();
+                ReedlineEvent::CtrlC
+            }
+            event => event,
+        }
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.inner.edit_mode()
+    }
+}
+
+/// `Multiple`, for that is nothing while the history is searched.
+fn host(what: &str) -> ReedlineEvent {
+    ReedlineEvent::Multiple(vec![ReedlineEvent::ExecuteHostCommand(what.to_owned())])
+}
+
+/// What Ctrl-E does by itself.
+fn line_end() -> ReedlineEvent {
+    let end = EditCommand::MoveToLineEnd { select: false };
+    ReedlineEvent::UntilFound(vec![ReedlineEvent::HistoryHintComplete, ReedlineEvent::Edit(vec![end])])
+}
+
+fn with_ours(mut keys: Keybindings) -> Keybindings {
+    let newline = || ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+    let complete =
+        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
+    let control = [
+        ('j', newline()),
+        ('e', line_end()),
+        ('o', host(EDIT)),
+        ('x', host(CHORD)),
+        ('z', host(SUSPEND)),
+        // Ctrl-_, as a terminal sends it.
+        ('7', ReedlineEvent::Edit(vec![EditCommand::Undo])),
+    ];
+    for (key, event) in control {
+        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
+    }
+    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline());
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    keys
+}

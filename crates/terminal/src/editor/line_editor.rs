@@ -1,0 +1,241 @@
+//! The editor as the rest of the program sees it: a thread of its own that reads when asked to.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Signal as Kill;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::editor::Read;
+use crate::editor::aside::Aside;
+use crate::editor::entry::Typing;
+use crate::editor::error::EditorError;
+use crate::editor::history::Kept;
+use crate::editor::plain::Plain;
+use crate::editor::prompt::Prompt;
+use crate::editor::rich::{Outcome, Rich};
+use crate::editor::setup::Setup;
+use crate::editor::terminal::{Modes, hung_up, says};
+
+/// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
+/// does not keep the program.
+const LEAVING: Duration = Duration::from_millis(500);
+
+/// A program that is told to stop has, after this time, or never will.
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
+
+type Answer = Result<Read, EditorError>;
+
+struct Request {
+    prompt: Prompt,
+    before: Option<String>,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// Reads entries. One at a time: two waits at once are answered one after the other.
+pub struct Editor {
+    requests: Option<Sender<Request>>,
+    ended: Receiver<()>,
+    stop: Arc<AtomicBool>,
+    before: Mutex<Option<String>>,
+    modes: Modes,
+    aside: Aside,
+    is_plain: bool,
+    note: Option<String>,
+}
+
+impl Editor {
+    /// Looks at the terminal, which may take a second where it does not answer; nothing is shown yet.
+    pub fn start(setup: Setup) -> Result<Self, EditorError> {
+        let modes = Modes::of_now();
+        let (draws, typed) = if setup.plain { (false, String::new()) } else { modes.answers() };
+        let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
+        let (setup, aside) = (Arc::new(setup), Aside::new(Arc::clone(&stop)));
+        let clean = Arc::clone(&setup.clean);
+        let (history, note) = match draws {
+            true => Kept::open(setup.history.as_deref(), Arc::clone(&typing), setup.safe, clean),
+            false => Kept::open(None, Arc::clone(&typing), setup.safe, clean),
+        };
+        let rich = draws.then(|| Rich {
+            setup: Arc::clone(&setup),
+            typing,
+            history,
+            stop: Arc::clone(&stop),
+            aside: aside.clone(),
+            modes: modes.clone(),
+            line: None,
+        });
+        let plain = Plain { safe: setup.safe, asks: Arc::clone(&setup.asks), ahead: Vec::new() };
+        let reader =
+            Reader { rich, plain, stop: Arc::clone(&stop), aside: aside.clone(), can_stop: setup.can_stop };
+        let (requests, asked) = channel();
+        let (ends, ended) = channel();
+        let work = move || {
+            reader.serve(asked);
+            drop(ends);
+        };
+        std::thread::Builder::new().name("editor".to_owned()).spawn(work).map_err(EditorError::Thread)?;
+        let before = Mutex::new(Some(typed).filter(|typed| !typed.is_empty()));
+        Ok(Self { requests: Some(requests), ended, stop, before, modes, aside, is_plain: !draws, note })
+    }
+
+    /// The next entry. A wait that is dropped ends the reading; what was typed by then is there at the next one.
+    pub async fn read(&self, prompt: &Prompt) -> Answer {
+        let (answer, heard) = oneshot::channel();
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let request = Request { prompt: prompt.clone(), before, answer };
+        let requests = self.requests.as_ref().ok_or(EditorError::Gone)?;
+        requests.send(request).map_err(|_| EditorError::Gone)?;
+        let mut waiting = Waiting { heard, stop: &self.stop };
+        tokio::select! {
+            answer = &mut waiting.heard => answer.map_err(|_| EditorError::Gone)?,
+            // The library would read its end for ever.
+            () = hung_up(), if !self.is_plain => Ok(Read::End),
+        }
+    }
+
+    /// The next entry begins with this text. Read plainly, it is shown above the prompt instead.
+    pub fn prefill(&self, text: &str) {
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+    }
+
+    /// Are lines read as the terminal gives them, without drawing?
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// Why what is typed is not kept in the history's file, if it is not.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// For those who stop the program.
+    pub fn aside(&self) -> Aside {
+        self.aside.clone()
+    }
+
+    /// For those who end the program without dropping this.
+    pub fn modes(&self) -> Modes {
+        self.modes.clone()
+    }
+}
+
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Editor")
+            .field("is_plain", &self.is_plain)
+            .field("note", &self.note)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        self.requests = None;
+        self.stop.store(true, Ordering::SeqCst);
+        // Only ever ends by an error: the thread is over, or the time is.
+        let _ = self.ended.recv_timeout(LEAVING);
+        self.modes.restore();
+    }
+}
+
+/// Somebody who waits for an entry.
+struct Waiting<'a> {
+    heard: oneshot::Receiver<Answer>,
+    stop: &'a AtomicBool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // In this order: the thread takes the sign back only before it looks whether anybody waits.
+        self.heard.close();
+        self.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+/// As Ctrl-Z does elsewhere; over when the shell says that it goes on. The terminal's modes are as they were.
+///
+/// Until then nothing is drawn: another thread may take the signal, and this one stops a moment later, and an answer of
+/// the terminal that comes after that is typed into the shell.
+fn suspend() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut goes_on = signal(SignalKind::from_raw(Kill::CONT.as_raw()))?;
+        rustix::process::kill_current_process_group(Kill::TSTP)?;
+        let _ = tokio::time::timeout(STOPS_WITHIN, goes_on.recv()).await;
+        Ok(())
+    })
+}
+
+/// The thread's side.
+struct Reader {
+    rich: Option<Rich>,
+    plain: Plain,
+    stop: Arc<AtomicBool>,
+    aside: Aside,
+    can_stop: fn() -> bool,
+}
+
+impl Reader {
+    fn serve(mut self, requests: Receiver<Request>) {
+        let mut typed: Option<String> = None;
+        for Request { prompt, before, answer } in requests {
+            typed = self.serves(&prompt, before.or(typed), answer);
+        }
+    }
+
+    /// What was typed and was not wanted.
+    fn serves(
+        &mut self,
+        prompt: &Prompt,
+        mut before: Option<String>,
+        answer: oneshot::Sender<Answer>,
+    ) -> Option<String> {
+        loop {
+            self.stop.store(false, Ordering::SeqCst);
+            if answer.is_closed() {
+                return before;
+            }
+            self.aside.begins();
+            let outcome = self.read(prompt, before.as_deref());
+            self.aside.leaves();
+            before = match outcome {
+                Ok(Outcome::Stopped(text)) => Some(text),
+                Ok(Outcome::Suspended(text)) => {
+                    // Where it cannot be stopped, it goes on.
+                    let _ = (self.can_stop)().then(suspend);
+                    Some(text)
+                }
+                Ok(Outcome::Read(read)) => {
+                    return match answer.send(Ok(read)) {
+                        Err(Ok(Read::Line(text))) => Some(text),
+                        _ => None,
+                    };
+                }
+                Err(error) => {
+                    let _ = answer.send(Err(error.into()));
+                    return None;
+                }
+            };
+        }
+    }
+
+    fn read(&mut self, prompt: &Prompt, before: Option<&str>) -> std::io::Result<Outcome> {
+        let Some(rich) = &mut self.rich else { return self.plain.read(prompt, before, &self.stop) };
+        match catch_unwind(AssertUnwindSafe(|| rich.read(prompt, before))) {
+            Ok(outcome) => outcome,
+            // What draws has a bug; reading goes on without.
+            Err(_) => {
+                rich.modes.restore();
+                self.rich = None;
+                says("\nthe line editor failed; lines are read plainly from now on\n");
+                self.plain.read(prompt, before, &self.stop)
+            }
+        }
+    }
+}

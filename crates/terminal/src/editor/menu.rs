@@ -1,0 +1,158 @@
+//! What Tab offers.
+
+use std::sync::Arc;
+
+use reedline::{
+    Color, ColumnarMenu, Completer, CompletionResult, Editor, Menu, MenuBuilder as _, MenuEvent,
+    MenuSettings, Painter, ReedlineMenu, Span, Suggestion,
+};
+
+use crate::editor::complete::{self, Complete};
+use crate::editor::prompt::{SIGN, SIGN_ASCII};
+use crate::editor::setup::Safe;
+
+pub(crate) const MENU: &str = "completions";
+
+/// A menu is for looking at.
+const MOST: usize = 500;
+
+pub(crate) fn menu(ascii: bool, colour: bool) -> ReedlineMenu {
+    let menu = ColumnarMenu::default().with_name(MENU).with_marker(if ascii { SIGN_ASCII } else { SIGN });
+    let menu = match colour {
+        true => menu
+            .with_text_style(Color::Default.normal())
+            .with_match_text_style(Color::Default.normal())
+            .with_selected_text_style(Color::Cyan.reverse())
+            .with_selected_match_text_style(Color::Cyan.reverse())
+            .with_description_text_style(Color::DarkGray.normal()),
+        false => menu,
+    };
+    ReedlineMenu::EngineCompleter(Box::new(Quiet(menu)))
+}
+
+/// Says nothing where there is nothing to offer; the menu's own words for that are not ours.
+struct Quiet(ColumnarMenu);
+
+impl Menu for Quiet {
+    fn settings(&self) -> &MenuSettings {
+        self.0.settings()
+    }
+
+    fn is_active(&self) -> bool {
+        self.0.is_active()
+    }
+
+    fn set_active(&mut self, active: bool) {
+        self.0.set_active(active);
+    }
+
+    fn clear_input(&mut self) {
+        self.0.clear_input();
+    }
+
+    fn on_activate(&mut self) {
+        self.0.on_activate();
+    }
+
+    fn on_deactivate(&mut self) {
+        self.0.on_deactivate();
+    }
+
+    fn menu_event(&mut self, event: MenuEvent) {
+        self.0.menu_event(event);
+    }
+
+    fn can_quick_complete(&self) -> bool {
+        self.0.can_quick_complete()
+    }
+
+    fn can_partially_complete(
+        &mut self,
+        values_updated: bool,
+        editor: &mut Editor,
+        completer: &mut dyn Completer,
+    ) -> bool {
+        self.0.can_partially_complete(values_updated, editor, completer)
+    }
+
+    fn update_values(&mut self, editor: &mut Editor, completer: &mut dyn Completer) {
+        self.0.update_values(editor, completer);
+    }
+
+    fn reset_position(&mut self) {
+        self.0.reset_position();
+    }
+
+    fn update_working_details(
+        &mut self,
+        editor: &mut Editor,
+        completer: &mut dyn Completer,
+        painter: &Painter,
+    ) {
+        self.0.update_working_details(editor, completer, painter);
+    }
+
+    fn replace_in_buffer(&self, editor: &mut Editor) {
+        self.0.replace_in_buffer(editor);
+    }
+
+    fn menu_required_lines(&self, terminal_columns: u16) -> u16 {
+        self.0.menu_required_lines(terminal_columns)
+    }
+
+    fn menu_string(&self, available_lines: u16, use_ansi_coloring: bool) -> String {
+        match self.0.get_values().is_empty() {
+            true => String::new(),
+            false => self.0.menu_string(available_lines, use_ansi_coloring),
+        }
+    }
+
+    fn min_rows(&self) -> u16 {
+        self.0.min_rows()
+    }
+
+    fn get_values(&self) -> &[Suggestion] {
+        self.0.get_values()
+    }
+
+    fn results_are_provisional(&self) -> bool {
+        self.0.results_are_provisional()
+    }
+
+    fn is_awaiting_first_answer(&self) -> bool {
+        self.0.is_awaiting_first_answer()
+    }
+}
+
+pub(crate) struct Offers {
+    pub(crate) complete: Arc<dyn Complete>,
+    pub(crate) safe: Safe,
+}
+
+impl Offers {
+    /// `None` for what would not be what it looks like, or does not fit the line.
+    fn offer(&self, line: &str, found: complete::Suggestion) -> Option<Suggestion> {
+        let is_plain = !found.value.contains(['\n', '\t']) && (self.safe)(&found.value) == found.value;
+        let fits = line.get(found.from..found.to).is_some();
+        if !is_plain || !fits {
+            return None;
+        }
+        let about = (self.safe)(&found.about).replace(['\n', '\t'], " ");
+        Some(Suggestion {
+            description: Some(about).filter(|about| !about.is_empty()),
+            span: Span::new(found.from, found.to),
+            append_whitespace: found.space,
+            value: found.value,
+            ..Suggestion::default()
+        })
+    }
+}
+
+impl Completer for Offers {
+    fn complete(&mut self, line: &str, at: usize) -> CompletionResult {
+        let found = if line.is_char_boundary(at) { self.complete.complete(line, at) } else { Vec::new() };
+        let offers: Vec<Suggestion> =
+            found.into_iter().filter_map(|found| self.offer(line, found)).take(MOST).collect();
+        CompletionResult::fresh(offers)
+    }
+}

@@ -1,0 +1,124 @@
+//! What stands before the line.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
+
+use crate::editor::entry::Typing;
+use crate::editor::setup::Safe;
+use crate::editor::terminal;
+
+/// The words before the line: who answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompt {
+    name: String,
+}
+
+impl Prompt {
+    /// `name` is shortened to a third of the terminal's width, from its last `/` if that helps.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+
+    /// At most `most` characters of it, on one line.
+    pub(crate) fn shortened(&self, safe: Safe, most: usize) -> String {
+        let name = safe(&self.name).replace(['\n', '\t'], " ");
+        if name.chars().count() <= most {
+            return name;
+        }
+        let last = name.rsplit('/').next().unwrap_or_default();
+        if last.chars().count() <= most {
+            return last.to_owned();
+        }
+        let kept: String = last.chars().take(most.saturating_sub(1)).collect();
+        if most == 0 { String::new() } else { kept + "…" }
+    }
+}
+
+/// A prompt as it is drawn.
+pub(crate) struct Shown {
+    pub(crate) prompt: Prompt,
+    pub(crate) ascii: bool,
+    pub(crate) safe: Safe,
+    pub(crate) typing: Arc<Typing>,
+    pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
+}
+
+pub(crate) const SIGN: &str = "❯ ";
+pub(crate) const SIGN_ASCII: &str = "> ";
+
+impl reedline::Prompt for Shown {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        (self.asks)();
+        // Sign and spaces are of the third too.
+        let most = (terminal::columns() / 3).saturating_sub(3);
+        let mut name = self.prompt.shortened(self.safe, most);
+        if self.ascii {
+            name = name.replace('…', "~");
+        }
+        if !name.is_empty() {
+            name.push(' ');
+        }
+        Cow::Owned(name)
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
+        let is_typing = !matches!(mode, PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual));
+        Cow::Borrowed(match (is_typing, self.ascii) {
+            (true, false) => SIGN,
+            (true, true) => SIGN_ASCII,
+            (false, false) => "❮ ",
+            (false, true) => ": ",
+        })
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed(if self.ascii { ". " } else { "… " })
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        self.typing.searches();
+        let what = match search.status {
+            PromptHistorySearchStatus::Passing => "search",
+            PromptHistorySearchStatus::Failing => "not found",
+        };
+        Cow::Owned(format!("({what}: {}) ", (self.safe)(&search.term)))
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::DarkGray
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::DarkGray
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Cyan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_keeps_to_its_room() {
+        for (name, most, shown) in [
+            ("anthropic/claude", 20, "anthropic/claude"),
+            ("anthropic/claude", 10, "claude"),
+            ("anthropic/claude", 4, "cla…"),
+            ("anthropic/claude", 1, "…"),
+            ("anthropic/claude", 0, ""),
+            ("модель", 6, "модель"),
+            ("a\nb", 6, "a b"),
+        ] {
+            assert_eq!(Prompt::new(name).shortened(|text| text.into(), most), shown, "{name} in {most}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Reading with drawing: reedline, dressed.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
+
+use crate::editor::Read;
+use crate::editor::aside::Aside;
+use crate::editor::entry::Typing;
+use crate::editor::highlight::Colours;
+use crate::editor::hints::Hints;
+use crate::editor::history::{Kept, shown};
+use crate::editor::keys::{EDIT, Guarded, SUSPEND};
+use crate::editor::menu::{Offers, menu};
+use crate::editor::outer;
+use crate::editor::prompt::{Prompt, Shown};
+use crate::editor::setup::Setup;
+use crate::editor::terminal::{Modes, says};
+
+/// What came of a wait for an entry.
+pub(crate) enum Outcome {
+    Read(Read),
+    /// Nobody waits any more; this was typed.
+    Stopped(String),
+    /// Ctrl-Z was pressed; this was typed.
+    Suspended(String),
+}
+
+pub(crate) struct Rich {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) typing: Arc<Typing>,
+    pub(crate) history: Kept,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) aside: Aside,
+    pub(crate) modes: Modes,
+    /// `None` until it is needed, and after it was stopped: then it remembers a place on the screen that others have
+    /// written to since.
+    pub(crate) line: Option<Reedline>,
+}
+
+impl Rich {
+    pub(crate) fn read(&mut self, prompt: &Prompt, before: Option<&str>) -> io::Result<Outcome> {
+        let mut line = self.line.take().unwrap_or_else(|| self.dressed());
+        self.modes.drawing.store(true, Ordering::SeqCst);
+        let outcome = self.read_with(&mut line, prompt, before.unwrap_or_default());
+        self.modes.drawing.store(false, Ordering::SeqCst);
+        match &outcome {
+            Ok(Outcome::Read(_)) => self.line = Some(line),
+            _ => says("\r\n"),
+        }
+        outcome
+    }
+
+    fn read_with(&self, line: &mut Reedline, prompt: &Prompt, before: &str) -> io::Result<Outcome> {
+        let (ascii, safe) = (self.setup.ascii, self.setup.safe);
+        let (typing, asks) = (Arc::clone(&self.typing), Arc::clone(&self.setup.asks));
+        let prompt = Shown { prompt: prompt.clone(), ascii, safe, typing, asks };
+        self.begins(line, before);
+        let mut after_keys = false;
+        loop {
+            match line.read_line(&prompt)? {
+                Signal::Success(text) => {
+                    // Kept as soon as it is typed: whatever happens next, it can be recalled.
+                    let _ = self.history.clone().sync();
+                    return Ok(Outcome::Read(Read::Line(self.typing.meant(&text))));
+                }
+                Signal::CtrlC if self.typing.has_something() => {
+                    after_keys = true;
+                    self.begins(line, "");
+                }
+                Signal::CtrlC => {
+                    let after_keys = after_keys || self.typing.was_used();
+                    return Ok(Outcome::Read(Read::Interrupted { after_keys }));
+                }
+                Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
+                Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.typing.meant(&text))),
+                Signal::HostCommand(what) if what == EDIT => {
+                    // Whoever stops the program then stops the other editor.
+                    self.aside.leaves();
+                    self.edit(line);
+                    self.aside.begins();
+                }
+                Signal::HostCommand(what) if what == SUSPEND => {
+                    let text = line.current_buffer_contents();
+                    return Ok(Outcome::Suspended(self.typing.meant(text)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// With this text, and with what came in one breath with the Ctrl-C that ended the line before it.
+    fn begins(&self, line: &mut Reedline, before: &str) {
+        let text = before.to_owned() + &self.typing.behind();
+        self.typing.begins();
+        if !text.is_empty() {
+            self.fill(line, &text);
+        }
+    }
+
+    fn fill(&self, line: &mut Reedline, text: &str) {
+        let text = shown(text, self.setup.safe);
+        // Backslashes at its line ends are its own.
+        self.typing.gains(&text, true);
+        line.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text)]);
+    }
+
+    fn edit(&self, line: &mut Reedline) {
+        let text = self.typing.meant(line.current_buffer_contents());
+        let command = self.setup.editor.as_deref().unwrap_or_default();
+        match outer::edited(command, self.setup.withheld, &self.setup.scratch, &text) {
+            Ok(edited) => self.fill(line, &edited),
+            Err(why) => says(&format!("\n{}\n", (self.setup.safe)(&why))),
+        }
+    }
+
+    fn dressed(&self) -> Reedline {
+        let Setup { vi, colour, ascii, safe, .. } = *self.setup;
+        let complete = || Arc::clone(&self.setup.complete);
+        let typing = || Arc::clone(&self.typing);
+        Reedline::create()
+            .with_history(Box::new(self.history.clone()))
+            .with_history_exclusion_prefix(Some(" ".to_owned()))
+            .with_edit_mode(Box::new(Guarded::new(vi, safe, typing())))
+            .with_validator(Box::new(Complete(typing())))
+            .with_highlighter(Box::new(Colours { complete: complete(), safe, typing: typing() }))
+            .with_hinter(Box::new(Hints { complete: complete(), safe, now: String::new() }))
+            .with_completer(Box::new(Offers { complete: complete(), safe }))
+            .with_menu(menu(ascii, colour))
+            .with_quick_completions(true)
+            .with_partial_completions(true)
+            .with_ansi_colors(colour)
+            .use_bracketed_paste(true)
+            .with_break_signal(Arc::clone(&self.stop))
+    }
+}
+
+struct Complete(Arc<Typing>);
+
+impl Validator for Complete {
+    fn validate(&self, text: &str) -> ValidationResult {
+        if self.0.goes_on(text) { ValidationResult::Incomplete } else { ValidationResult::Complete }
+    }
+}

@@ -1,0 +1,58 @@
+//! How an editor is to be.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::editor::complete::Complete;
+use crate::editor::outer::Withheld;
+
+/// Makes text harmless for a terminal: newlines and tabs stay, what could act is shown instead.
+pub type Safe = fn(&str) -> Cow<'_, str>;
+
+/// Makes text fit to be kept: what nobody is to find in a file is taken out.
+pub type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// What an editor needs to know of its surroundings.
+#[derive(Clone)]
+pub struct Setup {
+    /// The file of what was typed before, mode 0600; `None`: remembered while the program runs.
+    pub history: Option<PathBuf>,
+    /// The keys of vi instead of those of emacs.
+    pub vi: bool,
+    /// Colours, and hints, which cannot be told from what was typed without them.
+    pub colour: bool,
+    /// Whole lines as the terminal gives them: `TERM=dumb`, a screen reader. Also chosen when stdin, stdout or stderr is
+    /// no terminal, or one that does not say where its cursor is.
+    pub plain: bool,
+    /// The prompt in ASCII.
+    pub ascii: bool,
+    /// The words of `$VISUAL` or `$EDITOR`: opened by Ctrl-O and Ctrl-X Ctrl-E.
+    pub editor: Option<Vec<String>>,
+    /// What of the environment such an editor does not get.
+    pub withheld: Withheld,
+    /// Where the file is that such an editor opens, mode 0600; a directory that only its owner can read.
+    pub scratch: PathBuf,
+    /// Is there a shell that could let the program go on if Ctrl-Z stopped it?
+    pub can_stop: fn() -> bool,
+    /// Told whenever whoever sits there sees that a line is asked for; often.
+    pub asks: Arc<dyn Fn() + Send + Sync>,
+    pub complete: Arc<dyn Complete>,
+    /// For everything that is pasted, recalled, suggested or comes back from an editor.
+    pub safe: Safe,
+    /// For everything that goes into the history.
+    pub clean: Clean,
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("history", &self.history)
+            .field("vi", &self.vi)
+            .field("colour", &self.colour)
+            .field("plain", &self.plain)
+            .field("editor", &self.editor)
+            .finish_non_exhaustive()
+    }
+}

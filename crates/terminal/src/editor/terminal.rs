@@ -1,0 +1,199 @@
+//! The terminal itself: its modes, its width, whether it answers.
+
+use std::io::{IsTerminal as _, Write as _, stderr, stdin, stdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+/// How long a terminal may take to say where its cursor is; ssh across the world takes a third of it.
+const ANSWER: Duration = Duration::from_secs(1);
+/// How often it is looked whether it is still there.
+const LOOKS: Duration = Duration::from_secs(1);
+const MOST_TYPED: usize = 64 * 1024;
+
+/// The modes a terminal had before anything was read. Restored when the last [`crate::editor::Editor`] goes; a program that ends
+/// without unwinding restores them itself.
+#[derive(Debug, Clone)]
+pub struct Modes {
+    saved: Option<Termios>,
+    /// Is something being drawn, so that pastes are bracketed?
+    pub(crate) drawing: Arc<AtomicBool>,
+}
+
+impl Modes {
+    pub(crate) fn of_now() -> Self {
+        let saved = stdin().is_terminal().then(|| tcgetattr(stdin()).ok()).flatten();
+        Self { saved, drawing: Arc::default() }
+    }
+
+    /// As it was. May be called from any thread, any number of times.
+    pub fn restore(&self) {
+        let Some(saved) = &self.saved else { return };
+        let _ = tcsetattr(stdin(), OptionalActions::Now, saved);
+        if self.drawing.swap(false, Ordering::SeqCst) {
+            let mut stdout = stdout().lock();
+            let _ = stdout.write_all(b"\x1b[?2004l\x1b[?25h").and_then(|()| stdout.flush());
+        }
+    }
+
+    /// Can lines be drawn here? Also what was typed while that was found out.
+    pub(crate) fn answers(&self) -> (bool, String) {
+        let Some(saved) = &self.saved else { return (false, String::new()) };
+        if !stdout().is_terminal() || !stderr().is_terminal() {
+            return (false, String::new());
+        }
+        let Some(heard) = raw(saved, asked) else { return (false, String::new()) };
+        match without_report(&heard) {
+            Some(typed) => (true, text_of(&typed)),
+            None => (false, text_of(&heard)),
+        }
+    }
+}
+
+/// With keys as they come, and the saved modes after.
+fn raw<T>(saved: &Termios, read: impl FnOnce() -> T) -> Option<T> {
+    let mut raw = saved.clone();
+    raw.make_raw();
+    tcsetattr(stdin(), OptionalActions::Now, &raw).ok()?;
+    let heard = read();
+    let _ = tcsetattr(stdin(), OptionalActions::Now, saved);
+    Some(heard)
+}
+
+/// Takes what there is; not if there can be nothing any more.
+fn hears(heard: &mut Vec<u8>) -> bool {
+    let mut bytes = [0; 1024];
+    match rustix::io::read(stdin(), &mut bytes) {
+        Ok(count @ 1..) => heard.extend(bytes.iter().take(count)),
+        Err(rustix::io::Errno::INTR) => {}
+        _ => return false,
+    }
+    true
+}
+
+/// Asks where the cursor is and listens until it is told, or long enough.
+fn asked() -> Vec<u8> {
+    let mut heard = Vec::new();
+    let mut out = stdout().lock();
+    if out.write_all(b"\x1b[6n").and_then(|()| out.flush()).is_err() {
+        return heard;
+    }
+    drop(out);
+    let until = Instant::now() + ANSWER;
+    while heard.len() < MOST_TYPED && without_report(&heard).is_none() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || (waits(left) && !hears(&mut heard)) {
+            break;
+        }
+    }
+    heard
+}
+
+/// Resolves when the terminal is gone; a pipe may be, with something left to read. Whoever has it as a controlling terminal gets a signal as well; others do not.
+pub(crate) async fn hung_up() {
+    let is_there = || {
+        let stdin = stdin();
+        let mut looks = [PollFd::new(&stdin, PollFlags::empty())];
+        !matches!(poll(&mut looks, Some(&Timespec::default())), Ok(1..))
+    };
+    while is_there() {
+        tokio::time::sleep(LOOKS).await;
+    }
+}
+
+/// Is there something to read, within that time?
+pub(crate) fn waits(time: Duration) -> bool {
+    let stdin = stdin();
+    let mut waits = [PollFd::new(&stdin, PollFlags::IN)];
+    let time = Timespec::try_from(time).ok();
+    matches!(poll(&mut waits, time.as_ref()), Ok(1..))
+}
+
+/// What was heard without the first `ESC [ row ; column R` in it; `None` if there is none.
+pub(crate) fn without_report(heard: &[u8]) -> Option<Vec<u8>> {
+    let starts = heard.windows(2).enumerate().filter(|(_, pair)| *pair == b"\x1b[");
+    starts.map(|(at, _)| at).find_map(|at| {
+        let (before, rest) = heard.split_at(at);
+        let inner = rest.get(2..)?;
+        let length = inner.iter().position(|byte| !byte.is_ascii_digit() && *byte != b';')?;
+        let is_report = inner.get(length) == Some(&b'R') && inner.get(..length)?.contains(&b';');
+        is_report.then(|| [before, inner.get(length + 1..).unwrap_or_default()].concat())
+    })
+}
+
+/// The words of what was typed: neither arrows nor other keys.
+fn text_of(typed: &[u8]) -> String {
+    let typed = String::from_utf8_lossy(typed).replace('\r', "\n");
+    without_keys(typed.trim_end_matches('\n')).chars().filter(|c| *c == '\n' || !c.is_control()).collect()
+}
+
+/// The text without `ESC [ …` and `ESC O …`: arrow keys in a line that nobody edits, an answer that came late.
+pub(crate) fn without_keys(text: &str) -> String {
+    let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        kept.push_str(before);
+        let Some(inner) = after.strip_prefix(['[', 'O']) else {
+            rest = after;
+            continue;
+        };
+        let end = inner.find(|c: char| !matches!(c, '\x20'..='\x3f')).unwrap_or(inner.len());
+        let mut tail = inner.get(end..).unwrap_or_default().chars();
+        if tail.clone().next().is_some_and(|c| c.is_ascii()) {
+            tail.next();
+        }
+        rest = tail.as_str();
+    }
+    kept + rest
+}
+
+/// The terminal's width; 80 where nobody knows.
+pub(crate) fn columns() -> usize {
+    let size = tcgetwinsize(stderr()).ok().map(|size| usize::from(size.ws_col));
+    size.filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// A line of our own to the person.
+pub(crate) fn says(text: &str) {
+    let mut stderr = stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_found_among_what_is_typed() {
+        for (heard, rest) in [
+            (b"\x1b[1;1R".as_slice(), Some("")),
+            (b"ab\x1b[24;80Rcd", Some("abcd")),
+            (b"\x1b[A\x1b[2;3R", Some("\x1b[A")),
+            (b"\x1b[R", None),
+            (b"\x1b[12;", None),
+            (b"\x1b[12R", None),
+            (b"12;3R", None),
+        ] {
+            let found = without_report(heard).map(|rest| String::from_utf8(rest).unwrap());
+            assert_eq!(found.as_deref(), rest, "{heard:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_no_text() {
+        for (typed, text) in [
+            ("plain", "plain"),
+            ("a\x1b[Ab", "ab"),
+            ("\x1b[24;1Rhello", "hello"),
+            ("\x1bOPx", "x"),
+            ("\x1b[1;5Cx\x1b", "x"),
+            ("\x1b[", ""),
+            ("\x1b[Щx", "Щx"),
+        ] {
+            assert_eq!(without_keys(typed), text, "{typed:?}");
+        }
+        assert_eq!(text_of(b"one\rtwo\x03\r"), "one\ntwo");
+    }
+}
