@@ -10,20 +10,19 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::crowd::Crowd;
-use crate::exit::Exit;
-use crate::group::Group;
+use crate::group::{Exit, Group};
+use crate::process_count::GroupCounter;
 use crate::stderr::Stderr;
 
-/// How long what got SIGKILL has to go.
+/// How long a group has to exit after SIGKILL.
 const DEATH: Duration = Duration::from_secs(1);
-/// How long the last words of who ended are waited for: somebody else may hold its stderr.
+/// How long to wait for the rest of stderr after the exit: another process may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// A running child and its group. Dropped: killed.
+/// A running child and its process group. Dropping it kills the group.
 #[derive(Debug)]
 pub struct Child {
-    /// None if it was not asked for. Dropping it is the first hint to end.
+    /// `None` unless [`Spawn::stdin`](crate::Spawn::stdin) was set. Closing it is the first request to exit.
     pub stdin: Option<ChildStdin>,
     pub stdout: Option<ChildStdout>,
     pub(crate) stderr: Stderr,
@@ -31,11 +30,11 @@ pub struct Child {
     pub(crate) id: u32,
     pub(crate) status: Option<ExitStatus>,
     pub(crate) runtime: Handle,
-    /// Dropped with us: tells the reader of stderr not to wait for more.
+    /// Dropped with the child: the reader of stderr then stops waiting for more.
     pub(crate) _alive: oneshot::Sender<Infallible>,
 }
 
-/// What has to be ended. None in a child that was.
+/// The group to be ended; taken when the child was ended.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) group: Group,
@@ -43,28 +42,28 @@ pub(crate) struct Running {
 }
 
 impl Child {
-    /// Its number, which is its group's as well.
+    /// Returns the process id, which is also the id of its group.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Counts it and all that it started.
-    pub fn crowd(&self) -> Crowd {
-        Crowd { group: self.id }
+    /// Returns a counter of the processes in its group.
+    pub fn counter(&self) -> GroupCounter {
+        GroupCounter { group: self.id }
     }
 
-    /// The last it said on stderr (at most 4 KiB, whole lines, lossy UTF-8, NOT cleaned for a terminal).
+    /// Returns the end of stderr: at most 4 KiB, whole lines, lossy UTF-8, NOT escaped for a terminal.
     pub fn last_words(&self) -> String {
         self.stderr.last_words()
     }
 
-    /// Shared handle to the same, for error messages after the child moved elsewhere.
+    /// Returns a shared handle to the end of stderr, for error messages after the child was moved.
     pub fn stderr(&self) -> Stderr {
         self.stderr.clone()
     }
 
-    /// Waits for its end, and a moment for its last words. May be dropped and called again. Does not close `stdin`,
-    /// says nothing of its group: [`Child::end`] is still to be called.
+    /// Waits for the exit, and a moment for the rest of stderr. Cancel-safe. Does not close `stdin` and does not end the
+    /// group: [`Child::end`] must still be called.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = match (self.status, &mut self.running) {
             (Some(status), _) => status,
@@ -76,7 +75,7 @@ impl Child {
         Ok(status)
     }
 
-    /// Has it ended? Never blocks.
+    /// Returns the exit status if the child has exited. Never blocks.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = self.running.as_ref().and_then(|running| running.group.ended().ok().flatten());
@@ -84,31 +83,31 @@ impl Child {
         self.status
     }
 
-    /// Ends it, politely first: stdin closed, `patience`, SIGTERM to the group, `patience`, SIGKILL to the group; then
-    /// the whole group is gone (grandchildren too, even if the leader ended by itself). Returns at once when it is
-    /// over, after `patience` twice and a second at the latest. Dropped half-way: killed.
+    /// Ends the group: closes stdin, waits `patience`, sends SIGTERM, waits `patience`, sends SIGKILL. Afterwards the whole
+    /// group is gone (grandchildren too, even if the leader exited by itself). Returns as soon as it is, at the latest
+    /// after twice `patience` and a second. Dropping the future kills the group.
     pub async fn end(self, patience: Duration) {
         self.end_after(patience, patience).await;
     }
 
-    /// The same, but SIGTERM comes so long after its stdin was closed.
+    /// Like [`Child::end`], with `goodbye` as the time between closing stdin and SIGTERM.
     pub async fn end_after(mut self, goodbye: Duration, patience: Duration) {
         self.stdin = None;
-        // Nobody reads it any more: who waits to write shall not wait for ever.
+        // Nothing reads stdout any more: a child blocked in a write must get an error.
         self.stdout = None;
         let Some(Running { group, exit }) = &mut self.running else { return };
         for (wait, signal) in [(goodbye, Signal::TERM), (patience, Signal::KILL)] {
-            if group.gone_within(wait, exit).await {
+            if group.is_gone_within(wait, exit).await {
                 return;
             }
             group.signal(signal);
         }
-        if !group.gone_within(DEATH, exit).await {
-            tracing::warn!(group = self.id, "a child process does not go, although it was killed");
+        if !group.is_gone_within(DEATH, exit).await {
+            tracing::warn!(group = self.id, "a child process is still running after SIGKILL");
         }
     }
 
-    /// SIGKILL to the group at once.
+    /// Sends SIGKILL to the group at once.
     pub fn kill(&mut self) {
         if let Some(running) = &self.running {
             running.group.signal(Signal::KILL);
@@ -117,13 +116,13 @@ impl Child {
 }
 
 impl Drop for Child {
-    /// The dead are buried by a task; without a runtime by the next child, or by [`crate::Guardian::sweep`].
+    /// A task reaps the processes; without a runtime, the next spawn or [`crate::Guardian::sweep`] does.
     fn drop(&mut self) {
         self.kill();
         if let Some(Running { mut group, mut exit }) =
             self.running.take().filter(|running| !running.group.gone())
         {
-            self.runtime.spawn(async move { group.gone_within(DEATH, &mut exit).await });
+            self.runtime.spawn(async move { group.is_gone_within(DEATH, &mut exit).await });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong before a child runs, in words that say what to do.
+//! Errors of starting a child, with advice.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,25 +10,25 @@ use crate::spawn::Spawn;
 
 const VOID: &str = "/dev/null";
 
-/// A child that was not started.
+/// A child that could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot start {}: {reason}", program.display())]
 pub struct SpawnError {
     pub program: PathBuf,
-    /// In words, with what to do where that is known.
+    /// The reason and, where known, what to do.
     pub reason: String,
 }
 
-/// A program that was not found, or is none.
+/// A program that was not found or is not executable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no program {name:?}: {reason}")]
 pub struct ProgramNotFound {
     pub name: String,
-    /// In words: where it was looked for, or why the file that was found is none.
+    /// Where it was searched, or why the file is not a program.
     pub reason: String,
 }
 
-/// The kernel has one number for many reasons; the files tell them apart.
+/// Explains an error of the spawn: the kernel uses one number for many reasons, so the files are inspected.
 pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
     if let Some(why) = (!spawn.stdin).then(|| no_void(error)).flatten() {
         return why;
@@ -50,7 +50,7 @@ pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
     }
 }
 
-/// A start can fail before the program is looked at: for what it would have instead of an input or an output.
+/// Explains a spawn that failed because `/dev/null` cannot be opened.
 pub(crate) fn no_void(error: &io::Error) -> Option<String> {
     unopened(Path::new(VOID), error)
 }

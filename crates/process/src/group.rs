@@ -1,4 +1,4 @@
-//! A process group from the birth of its leader until nobody of it is left.
+//! A process group, from the start of its leader until every member is gone.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -10,21 +10,45 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, kill_process_group,
     test_kill_process_group, waitid, waitpgid,
 };
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::exit::Exit;
+use crate::child_table::child_table;
 use crate::guardian::Guardian;
-use crate::ours::ours;
 
-/// How often a group is looked at whose leader has ended: nothing tells when the last of it goes.
+/// Polling interval for a group whose leader has exited: no signal reports the exit of the last member.
 const LOOK: Duration = Duration::from_millis(5);
-/// More dead of one group than this are not buried at one look.
+/// Maximum number of zombies reaped at one poll.
 const MOST: usize = 1024;
+
+/// Polling interval in case SIGCHLD never arrives: the parent of converse may have left it blocked.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Listens for SIGCHLD from its creation on.
+#[derive(Debug)]
+pub(crate) struct Exit {
+    signal: SignalStream,
+}
+
+impl Exit {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { signal: signal(SignalKind::child())? })
+    }
+
+    pub(crate) async fn wait(&mut self, group: &Group) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = group.ended()? {
+                return Ok(status);
+            }
+            let _ = timeout(POLL, self.signal.recv()).await;
+        }
+    }
+}
 
 /// The group of one child.
 ///
-/// The leader is not reaped until the group is being ended: as long as it is a zombie its number, which is also the
-/// group's, cannot become another's, so that a signal never hits a stranger.
+/// The leader is not reaped until the group is being ended: while it is a zombie, its id, which is also the group's, cannot
+/// be reused, so a signal never reaches an unrelated process.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: Pid,
@@ -38,7 +62,7 @@ impl Group {
         Self { id, guardian, reaped: false, gone: false }
     }
 
-    /// Known to be over.
+    /// Returns whether the group is known to be gone.
     pub(crate) fn gone(&self) -> bool {
         self.gone
     }
@@ -54,14 +78,14 @@ impl Group {
         }
     }
 
-    /// How the leader ended, if it did. Leaves it unreaped.
+    /// Returns the exit status of the leader if it exited. Does not reap it.
     pub(crate) fn ended(&self) -> io::Result<Option<ExitStatus>> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(self.id), options)?.map(|status| of(&status)))
     }
 
-    /// Waits at most `patience` until nobody is left.
-    pub(crate) async fn gone_within(&mut self, patience: Duration, exit: &mut Exit) -> bool {
+    /// Waits at most `patience` until the group is gone.
+    pub(crate) async fn is_gone_within(&mut self, patience: Duration, exit: &mut Exit) -> bool {
         let deadline = Instant::now() + patience;
         if !self.reaped && timeout_at(deadline, exit.wait(self)).await.is_err() {
             return false;
@@ -75,7 +99,7 @@ impl Group {
         true
     }
 
-    /// Buries who is dead. Once the leader is, this must be asked often or never again.
+    /// Reaps exited members. Once the leader is reaped, its id may be reused: poll often, or never again.
     fn is_gone(&mut self) -> bool {
         if self.gone {
             return true;
@@ -87,7 +111,7 @@ impl Group {
         if !self.reaped {
             return false;
         }
-        // Whose parent ended before became our child.
+        // Members whose parent exited earlier are children of this process now.
         for _ in 0..MOST {
             if !matches!(waitpgid(self.id, WaitOptions::NOHANG), Ok(Some(_))) {
                 break;
@@ -96,9 +120,9 @@ impl Group {
         if test_kill_process_group(self.id) == Err(Errno::SRCH) {
             self.gone = true;
             self.guardian.forget(self.id);
-            let mut ours = ours();
-            ours.buried(self.id);
-            ours.tidy();
+            let mut table = child_table();
+            table.reaped_child(self.id);
+            table.reap_dead();
         }
         self.gone
     }
@@ -109,13 +133,13 @@ impl Drop for Group {
         if !self.gone {
             self.signal(Signal::KILL);
             if !self.is_gone() {
-                ours().abandon(self.id);
+                child_table().abandon(self.id);
             }
         }
     }
 }
 
-/// In the form of `wait(2)`, which is what std reads.
+/// Converts to the encoding of `wait(2)`, which std reads.
 fn of(status: &WaitIdStatus) -> ExitStatus {
     const DUMPED: i32 = 0x80;
     let signal = status.terminating_signal().unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The body of the guardian process: listens, looks around, and at the end of its input does its one job.
+//! The body of the guardian process: reads reports, tracks descendants, and kills what is left when its input ends.
 //!
-//! Its words are lines: `=NUMBER` whom it watches, `?NUMBER` a group that is being born and `?` that it was not,
-//! `+NUMBER` a group that lives, `-NUMBER` a group that is gone, `!NUMBER` a child that is none of its business, `.` that
-//! nothing is left to be ended.
+//! The protocol has one report per line: `=PID` the parent to watch, `?PID` a group that is being spawned and `?` that the
+//! spawn failed, `+PID` a group that is alive, `-PID` a group that is gone, `!PID` a child that existed before the first
+//! spawn and is ignored, `.` nothing is left to be killed.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,30 +11,30 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::watch::Watch;
+use crate::tracker::Tracker;
 
-/// How often it looks who was born, while there is a group.
+/// Interval between two looks for new processes while a group is alive.
 const TICK: Duration = Duration::from_millis(250);
-/// A line that is longer is none of ours.
+/// Maximum line length in bytes; the rest of a longer line is dropped.
 const LONGEST: usize = 64;
 
-/// The body of the guardian process: reads its stdin (a pipe or a socket) to the end, then kills every group that is
-/// still registered and, if who started it is dead, all that it saw descend from there; and returns. Returns at once when
-/// it is told that nothing is left.
+/// The body of the guardian process. Reads stdin (a pipe or a socket) to its end, then kills every group that is still
+/// registered and, if the parent is dead, every descendant it has seen; then returns. Returns at once on the report that
+/// nothing is left.
 pub fn guard() {
     let input = io::stdin();
-    let mut watch = Watch::default();
+    let mut tracker = Tracker::default();
     let mut lines = Lines::default();
-    while !watch.is_dismissed() {
-        let tick = watch.is_needed().then(|| Timespec::try_from(TICK).ok()).flatten();
+    while !tracker.is_dismissed() {
+        let tick = tracker.is_needed().then(|| Timespec::try_from(TICK).ok()).flatten();
         let mut inputs = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
         match poll(&mut inputs, tick.as_ref()) {
-            Ok(0) => watch.look_if_changed(),
+            Ok(0) => tracker.look_if_changed(),
             Ok(_) => {
                 let mut bytes = [0; 4096];
                 match rustix::io::read(input.as_fd(), &mut bytes) {
                     Ok(count @ 1..) => {
-                        lines.of(bytes.get(..count).unwrap_or_default(), |line| watch.hear(line))
+                        lines.of(bytes.get(..count).unwrap_or_default(), |line| tracker.handle_line(line))
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}
                     Ok(_) | Err(_) => break,
@@ -44,21 +44,21 @@ pub fn guard() {
             Err(_) => break,
         }
     }
-    watch.end();
+    tracker.end();
 }
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines of bounded length.
 #[derive(Debug, Default)]
 struct Lines {
     line: String,
 }
 
 impl Lines {
-    fn of(&mut self, bytes: &[u8], mut hear: impl FnMut(&str)) {
+    fn of(&mut self, bytes: &[u8], mut handle: impl FnMut(&str)) {
         for byte in bytes {
             match byte {
                 b'\n' => {
-                    hear(&self.line);
+                    handle(&self.line);
                     self.line.clear();
                 }
                 _ if self.line.len() < LONGEST => self.line.push(char::from(*byte)),

@@ -1,4 +1,4 @@
-//! Our side of the guardian: starts it, tells it which groups live, replaces it when it is gone.
+//! The client side of the guardian process: starts it, reports which groups are alive, replaces it when it exits.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,133 +13,143 @@ use std::time::Duration;
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
-use crate::birth::{Birth, prepare};
-use crate::crowd::counting;
+use crate::child_table::{ChildTable, child_table, exits_within};
 use crate::error::no_void;
-use crate::kin;
-use crate::ours::{Ours, ends_within, ours};
+use crate::pre_exec::{Role, prepare};
+use crate::process_count::counting_method;
+use crate::process_tree;
 
-/// How often one is started: what was killed is replaced, what cannot live is given up.
+/// Maximum number of guardians started in one run: a killed guardian is replaced, one that cannot run is given up.
 const STARTS: u8 = 3;
-/// How often a sweep looks again, and how long what it killed has to go.
+/// Rounds of a sweep, and the time killed processes have to exit in each.
 const ROUNDS: u8 = 20;
 const ROUND: Duration = Duration::from_millis(5);
-/// How long one that has nothing left to do is waited for; it takes a millisecond.
+/// How long to wait for a dismissed guardian to exit; it takes about a millisecond.
 const LEAVES_WITHIN: Duration = Duration::from_millis(50);
-/// It is told of no more strangers than these.
+/// Maximum number of preexisting processes that are reported to it.
 const MOST: usize = 1024;
 const UNGUARDED: &str = "if this program is killed, what its tools have started may go on: the process that would end it cannot be started";
 
-/// The process that ends what outlives us. A clone is the same one. Nothing is started before the first child.
+/// Handle to the guardian: a process that kills the remaining children when converse dies. Clones share one process, which
+/// is started with the first child.
 ///
-/// A program needs one. It takes for its own all that descends from its children, wherever they moved to.
+/// A program needs exactly one. It treats every descendant of its children as its own, whatever group they moved to.
 #[derive(Clone, Debug)]
 pub struct Guardian {
-    post: Arc<Mutex<Post>>,
+    state: Arc<Mutex<GuardianState>>,
 }
 
 #[derive(Debug)]
-struct Post {
+struct GuardianState {
     program: PathBuf,
     arguments: Vec<String>,
     groups: BTreeSet<i32>,
-    on_duty: Option<OnDuty>,
+    process: Option<GuardianProcess>,
     starts: u8,
-    /// Not told yet.
+    /// Not reported yet.
     lacks: Vec<String>,
 }
 
 #[derive(Debug)]
-struct OnDuty {
+struct GuardianProcess {
     id: Pid,
-    /// A socket and not a pipe: only there can a single write say that it shall neither wait nor raise SIGPIPE.
-    ear: UnixStream,
+    /// A socket rather than a pipe: `send` takes the flags DONTWAIT and NOSIGNAL, `write` does not.
+    socket: UnixStream,
 }
 
 impl Guardian {
     /// `program arguments…` must run [`guard()`](crate::guard()); usually our own binary with a hidden subcommand.
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
-        let post =
-            Post { program, arguments, groups: BTreeSet::new(), on_duty: None, starts: 0, lacks: Vec::new() };
-        Self { post: Arc::new(Mutex::new(post)) }
+        let state = GuardianState {
+            program,
+            arguments,
+            groups: BTreeSet::new(),
+            process: None,
+            starts: 0,
+            lacks: Vec::new(),
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Kills what was adopted: processes that a child left behind in groups of their own (double forks). Called once
-    /// when everything else has ended. Groups of children that were not ended yet are left alone.
+    /// Kills adopted processes: those that a child left behind in process groups of their own (double forks). Call it once,
+    /// after everything else has ended. Groups of children that are still running are left alone.
     ///
-    /// Blocks, a tenth of a second at most, and only if there is something to kill.
+    /// Blocks for at most a tenth of a second, and only if there is something to kill.
     pub fn sweep(&self) {
         for _ in 0..ROUNDS {
-            let adopted = ours().tidy();
+            let adopted = child_table().reap_dead();
             if adopted.is_empty() {
                 return;
             }
-            kin::families(adopted.iter().map(|process| process.id)).into_values().for_each(kin::kill);
+            process_tree::descendants(adopted.iter().map(|process| process.id))
+                .into_values()
+                .for_each(process_tree::kill);
             thread::sleep(ROUND);
         }
         tracing::warn!("processes that a tool left behind could not be ended");
     }
 
-    /// What it cannot do here although a child was started, in words; each once.
+    /// Returns what the guardian cannot do on this machine, as text for the user; each item once.
     pub fn lacks(&self) -> Vec<String> {
-        std::mem::take(&mut self.post().lacks)
+        std::mem::take(&mut self.state().lacks)
     }
 
-    /// Before a child is started: makes sure that it is heard. Returns where it announces itself.
-    pub(crate) fn expect(&self, ours: &mut Ours) -> Option<OwnedFd> {
-        let mut post = self.post();
-        if post.on_duty.is_none() {
-            post.start(ours);
+    /// Announces that a child is about to be started. Returns the socket on which the child reports its process id.
+    pub(crate) fn announce(&self, table: &mut ChildTable) -> Option<OwnedFd> {
+        let mut state = self.state();
+        if state.process.is_none() {
+            state.start(table);
         }
-        post.tell("?\n", ours);
-        post.on_duty.as_ref().and_then(|on_duty| on_duty.ear.try_clone().ok()).map(OwnedFd::from)
+        state.tell("?\n", table);
+        state.process.as_ref().and_then(|process| process.socket.try_clone().ok()).map(OwnedFd::from)
     }
 
-    /// It was born.
-    pub(crate) fn register(&self, group: Pid, ours: &mut Ours) {
+    /// Registers the group of a child that was started.
+    pub(crate) fn register(&self, group: Pid, table: &mut ChildTable) {
         let group = group.as_raw_nonzero().get();
-        let mut post = self.post();
-        post.groups.insert(group);
-        post.tell(&format!("+{group}\n"), ours);
+        let mut state = self.state();
+        state.groups.insert(group);
+        state.tell(&format!("+{group}\n"), table);
     }
 
-    /// It was not: its announcement means nobody.
-    pub(crate) fn unexpect(&self, ours: &mut Ours) {
-        self.post().tell("?\n", ours);
+    /// Withdraws the announcement after a failed spawn.
+    pub(crate) fn withdraw(&self, table: &mut ChildTable) {
+        self.state().tell("?\n", table);
     }
 
-    /// Only after the group is gone.
+    /// Removes a group that is gone.
     pub(crate) fn forget(&self, group: Pid) {
         let group = group.as_raw_nonzero().get();
-        let mut ours = ours();
-        let mut post = self.post();
-        post.groups.remove(&group);
-        post.tell(&format!("-{group}\n"), &mut ours);
+        let mut table = child_table();
+        let mut state = self.state();
+        state.groups.remove(&group);
+        state.tell(&format!("-{group}\n"), &mut table);
     }
 
-    /// Lock order: first `ours()`, then this.
-    fn post(&self) -> MutexGuard<'_, Post> {
-        self.post.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state. Lock order: first the child table, then this.
+    fn state(&self) -> MutexGuard<'_, GuardianState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Post {
-    /// Its failure is a warning: children are still bound to us by the kernel, only what they leave behind is not.
-    fn start(&mut self, ours: &mut Ours) {
+impl GuardianState {
+    /// Starts the guardian. A failure is only a warning: the kernel still kills direct children with converse, but not
+    /// what those leave behind.
+    fn start(&mut self, table: &mut ChildTable) {
         if self.starts == 0 {
             adopt();
-            self.lacks.extend(counting().blindness().map(str::to_owned));
+            self.lacks.extend(counting_method().blindness().map(str::to_owned));
         }
-        let strangers =
-            ours.begin_to_adopt().ids().take(MOST).map(|id| format!("!{id}\n")).collect::<String>();
-        while self.on_duty.is_none() && self.starts < STARTS {
+        let preexisting =
+            table.start_adopting().ids().take(MOST).map(|id| format!("!{id}\n")).collect::<String>();
+        while self.process.is_none() && self.starts < STARTS {
             self.starts += 1;
             let groups = self.groups.iter().map(|group| format!("+{group}\n")).collect::<String>();
-            let words = format!("={}\n{strangers}{groups}", getpid().as_raw_nonzero());
-            match OnDuty::start(&self.program, &self.arguments, &words) {
-                Ok(on_duty) => {
-                    ours.started(on_duty.id);
-                    self.on_duty = Some(on_duty);
+            let words = format!("={}\n{preexisting}{groups}", getpid().as_raw_nonzero());
+            match GuardianProcess::start(&self.program, &self.arguments, &words) {
+                Ok(process) => {
+                    table.started(process.id);
+                    self.process = Some(process);
                 }
                 Err(error) => {
                     tracing::warn!(%error, program = %self.program.display(), "no guardian for child processes");
@@ -153,65 +163,65 @@ impl Post {
         }
     }
 
-    /// One that does not listen is replaced; the new one is told everything.
-    fn tell(&mut self, words: &str, ours: &mut Ours) {
-        if self.on_duty.as_ref().is_none_or(|on_duty| hear(&on_duty.ear, words)) {
+    /// Sends a line. A guardian that does not take it is replaced, and the new one gets the whole state.
+    fn tell(&mut self, words: &str, table: &mut ChildTable) {
+        if self.process.as_ref().is_none_or(|process| send_line(&process.socket, words)) {
             return;
         }
-        if let Some(on_duty) = self.on_duty.take() {
-            on_duty.relieve(ours);
+        if let Some(process) = self.process.take() {
+            process.replace(table);
         }
         tracing::warn!("the guardian of child processes ended or hangs");
-        self.start(ours);
+        self.start(table);
     }
 }
 
-impl Drop for Post {
-    /// Where something may be left, it sees the end of its input and does its work by itself. Else it is buried here: who
-    /// adopts what we leave behind, in a container, may bury nobody.
+impl Drop for GuardianState {
+    /// If something may be left, the guardian sees the end of its input and does its work. Otherwise it is dismissed and
+    /// reaped here, because PID 1 of a container may never reap it.
     fn drop(&mut self) {
-        let Some(on_duty) = self.on_duty.take() else { return };
-        let nothing_is_left = self.groups.is_empty() && ours().tidy().is_empty();
-        let gone = nothing_is_left && on_duty.goes();
-        let mut ours = ours();
-        if gone { ours.buried(on_duty.id) } else { ours.abandon(on_duty.id) }
+        let Some(process) = self.process.take() else { return };
+        let nothing_is_left = self.groups.is_empty() && child_table().reap_dead().is_empty();
+        let gone = nothing_is_left && process.exits_on_dismissal();
+        let mut table = child_table();
+        if gone { table.reaped_child(process.id) } else { table.abandon(process.id) }
     }
 }
 
-impl OnDuty {
-    /// What it shall know is there before it is: we may die in between.
+impl GuardianProcess {
+    /// Starts a guardian. Its first lines are in the socket before it runs, because converse may die in between.
     fn start(program: &Path, arguments: &[String], words: &str) -> io::Result<Self> {
-        let (ear, mouth) = UnixStream::pair()?;
-        if !hear(&ear, words) {
-            return Err(io::Error::other("there is too much to tell"));
+        let (socket, input) = UnixStream::pair()?;
+        if !send_line(&socket, words) {
+            return Err(io::Error::other("the state does not fit into the socket buffer"));
         }
         let mut command = Command::new(program);
         command.args(arguments).env_clear().current_dir("/");
-        command.stdin(OwnedFd::from(mouth)).stdout(Stdio::null()).stderr(Stdio::null());
-        prepare(&mut command, Birth::Guardian);
+        command.stdin(OwnedFd::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
+        prepare(&mut command, Role::Guardian);
         let id = command.spawn()?.id();
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { id, ear })
+        Ok(Self { id, socket })
     }
 
-    /// Told to go. Has it gone, soon enough to be waited for?
-    fn goes(&self) -> bool {
-        hear(&self.ear, ".\n") && ends_within(self.id, LEAVES_WITHIN)
+    /// Sends the dismissal and returns whether the guardian exited in time to be reaped.
+    fn exits_on_dismissal(&self) -> bool {
+        send_line(&self.socket, ".\n") && exits_within(self.id, LEAVES_WITHIN)
     }
 
-    /// Killed before its input ends: it must not take that for our death.
-    fn relieve(self, ours: &mut Ours) {
+    /// Kills the guardian before its input ends, because it would take the end for the death of converse.
+    fn replace(self, table: &mut ChildTable) {
         let _ = kill_process(self.id, Signal::KILL);
-        ours.abandon(self.id);
+        table.abandon(self.id);
     }
 }
 
-fn hear(ear: &UnixStream, words: &str) -> bool {
-    let sent = send(ear, words.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+fn send_line(socket: &UnixStream, words: &str) -> bool {
+    let sent = send(socket, words.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     sent.is_ok_and(|sent| sent == words.len())
 }
 
-/// Makes us the parent of what our children leave behind.
+/// Makes this process the parent of what its children leave behind.
 fn adopt() {
     if let Err(error) = set_child_subreaper(Some(getpid())) {
         tracing::warn!(%error, "cannot adopt what child processes leave behind");

@@ -1,12 +1,12 @@
-//! Jobs of a shell, read from `/proc`: what the system calls tell is no number where a leader is in a PID namespace
-//! outside of ours, and 0 here.
+//! Job control, read from `/proc`: the system calls return 0 for a leader outside of this PID namespace, which is not a
+//! valid process id.
 
 use rustix::process::getpid;
 
-use crate::kin::fields;
+use crate::process_tree::fields;
 use crate::procfs::stat;
 
-/// Of shells that run shells.
+/// Maximum number of ancestors that are looked at.
 const DEEPEST: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -16,14 +16,14 @@ struct Job {
     session: i32,
 }
 
-/// Is there a shell that could let this process go on if it stopped? Without one the kernel stops nothing that does not
-/// hear the signal.
+/// Returns whether a shell could resume this process if it stopped. Without one, the kernel does not stop a process on
+/// SIGTSTP by default.
 #[must_use]
 pub fn has_shell() -> bool {
     is_below_a_shell(getpid().as_raw_nonzero().get(), job)
 }
 
-/// A process above it, in its session and of another group.
+/// Returns whether an ancestor is in the same session but in another group.
 fn is_below_a_shell(id: i32, look: impl Fn(i32) -> Option<Job>) -> bool {
     let Some(own) = look(id) else { return false };
     let mut above = own;

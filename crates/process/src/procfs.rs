@@ -1,7 +1,7 @@
-//! `/proc`, where it can be believed: it is mounted, and shows the PID namespace that we are in.
+//! `/proc`, used only if it is mounted and shows the PID namespace of this process.
 //!
-//! That of another one (`unshare --pid` without `--mount-proc`) tells numbers that mean strangers to our kill(2), or
-//! nobody. There it is as if there were none: groups are still ended, for their numbers are from system calls.
+//! The `/proc` of another namespace (`unshare --pid` without `--mount-proc`) lists ids that mean other processes, or none, to
+//! kill(2). It is then treated as missing: groups are still ended, because their ids come from system calls.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 
 use rustix::process::getpid;
 
-/// What is told of one process in one line.
+/// Reads `/proc/ID/stat`.
 pub(crate) fn stat(id: i32) -> Option<String> {
     if is_ours() { fs::read_to_string(format!("/proc/{id}/stat")).ok() } else { None }
 }
 
-/// Looked at once: it does not become another one while we run.
+/// Returns whether `/proc` can be trusted. Checked once: it does not change while the process runs.
 pub(crate) fn is_ours() -> bool {
     static IS_OURS: OnceLock<bool> = OnceLock::new();
     *IS_OURS.get_or_init(|| {
@@ -24,9 +24,8 @@ pub(crate) fn is_ours() -> bool {
     })
 }
 
-/// Our number there is the one we know. By chance it could be so from outside as well, where we have a second one: the
-/// kernel lists them all, but not every kernel does.
-/// <https://man7.org/linux/man-pages/man7/pid_namespaces.7.html> (checked 2026-11)
+/// The id shown there must be the one we know. An outer namespace could show the same id by chance: the kernel then lists
+/// several (`NSpid`), but not every kernel has that line.
 fn shows(us: i32, link: Option<&Path>, status: &str) -> bool {
     let named = link.and_then(Path::to_str).and_then(|number| number.parse().ok());
     let all = status.lines().find_map(|line| line.strip_prefix("NSpid:"));

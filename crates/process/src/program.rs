@@ -1,13 +1,13 @@
-//! Which file a name means.
+//! Resolving a program name to a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ProgramNotFound, is_executable};
 
-/// Finds what would be started: an executable regular file.
+/// Resolves a program name to an executable regular file.
 ///
-/// A name without `/` is looked for in `path` (the value of `PATH`). Relative and empty entries are skipped, so that a
+/// A name without `/` is searched in `path` (the value of `PATH`). Relative and empty entries are skipped, so that a
 /// program planted in the current directory is never run; entries below `avoid` are skipped too, wherever links lead.
 /// A name with `/` is relative to `cwd`.
 pub fn find_program(
@@ -32,7 +32,7 @@ fn look(name: &str, path: Option<&str>, avoid: Option<&Path>) -> Result<PathBuf,
     let avoid = avoid.map(|avoid| avoid.canonicalize().unwrap_or_else(|_| avoid.to_owned()));
     let mut near = None;
     for entry in path.split(':').map(Path::new) {
-        // One that cannot be resolved holds no program.
+        // An entry that cannot be resolved contains no program.
         let Some(real) = entry.is_absolute().then(|| entry.canonicalize().ok()).flatten() else { continue };
         let file = entry.join(name);
         if avoid.as_ref().is_some_and(|avoid| real.starts_with(avoid)) {
@@ -51,14 +51,14 @@ fn look(name: &str, path: Option<&str>, avoid: Option<&Path>) -> Result<PathBuf,
     Err(near.unwrap_or_else(|| "it is in no directory of PATH; install it or give its whole path".to_owned()))
 }
 
-/// Why a file is no program.
+/// Returns why a file is not a program.
 fn objection(file: &Path) -> Option<String> {
     match fs::metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Some(format!("{} does not exist", file.display()))
         }
         Err(error) => Some(format!("{} cannot be read: {error}", file.display())),
-        Ok(metadata) if !metadata.is_file() => Some(format!("{} is no regular file", file.display())),
+        Ok(metadata) if !metadata.is_file() => Some(format!("{} is not a regular file", file.display())),
         Ok(_) if !is_executable(file) => {
             Some(format!("{0} is not executable; if it is a program, run `chmod +x {0}`", file.display()))
         }

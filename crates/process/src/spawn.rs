@@ -1,4 +1,4 @@
-//! What is to be started, and how.
+//! Starting a child process.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,44 +9,46 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::birth::{Birth, prepare};
 use crate::child::{Child, Running};
+use crate::child_table::child_table;
 use crate::error::{self, SpawnError};
-use crate::exit::Exit;
-use crate::group::Group;
+use crate::group::{Exit, Group};
 use crate::guardian::Guardian;
-use crate::ours::ours;
+use crate::pre_exec::{Role, prepare};
 use crate::stderr::Stderr;
 
-/// What is to be started.
+/// A command to be started.
 #[derive(Debug, Clone)]
 pub struct Spawn {
-    /// Absolute: [`find_program()`](crate::find_program()) looks for it.
+    /// Absolute path; see [`find_program()`](crate::find_program()).
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// Exactly this: nothing is inherited.
+    /// The whole environment: nothing is inherited.
     pub environment: Vec<(String, String)>,
     pub cwd: PathBuf,
-    /// A pipe; `/dev/null` if not.
+    /// Whether stdin is a pipe; otherwise it is `/dev/null`.
     pub stdin: bool,
 }
 
 impl Spawn {
-    /// Starts it in a group of its own: stdout and stderr are pipes, the latter is read from now on.
+    /// Starts the program in its own process group. stdout and stderr are pipes; stderr is drained from now on.
     ///
-    /// Must be called within a tokio runtime with IO and time, on a thread that lives as long as the child shall: the
-    /// kernel kills it when *the thread* that started it ends.
+    /// Call it within a tokio runtime with IO and time, on a thread that lives at least as long as the child: the kernel
+    /// kills the child when *the thread* that started it exits.
+    ///
+    /// # Errors
+    /// [`SpawnError`] if the path is not absolute, there is no runtime, or the system cannot start the program.
     pub fn start(self, guardian: &Guardian) -> Result<Child, SpawnError> {
         let fail = |reason: String| SpawnError { program: self.program.clone(), reason };
         let runtime = Handle::try_current().map_err(|_| fail("not within a runtime".to_owned()))?;
         if !self.program.is_absolute() {
             return Err(fail("not an absolute path".to_owned()));
         }
-        // Before the birth: it also makes sure that SIGCHLD, which who started us may have left ignored, is not.
-        let exit = Exit::new().map_err(|error| fail(format!("cannot hear of its end: {error}")))?;
+        // Before the spawn: this also enables SIGCHLD, which the parent of converse may have left ignored.
+        let exit = Exit::new().map_err(|error| fail(format!("cannot listen for SIGCHLD: {error}")))?;
         let (mut child, group) =
-            self.give_birth(guardian).map_err(|error| fail(error::why(&self, &error)))?;
-        // From here on what fails drops the group, which kills it.
+            self.spawn_in_group(guardian).map_err(|error| fail(error::why(&self, &error)))?;
+        // From here on, an error drops the group, which kills it.
         let running = Some(Running { group, exit });
         let broken = |error: io::Error| fail(format!("its pipes cannot be used: {error}"));
         let stdin = child.stdin.take().map(ChildStdin::from_std).transpose().map_err(broken)?;
@@ -58,30 +60,74 @@ impl Spawn {
         Ok(Child { stdin, stdout, stderr, running, id: child.id(), status: None, runtime, _alive: alive })
     }
 
-    fn give_birth(&self, guardian: &Guardian) -> io::Result<(process::Child, Group)> {
-        let mut ours = ours();
-        ours.tidy();
-        let birth = Birth::Child { guardian: guardian.expect(&mut ours) };
-        let child = match self.command(birth).spawn() {
+    fn spawn_in_group(&self, guardian: &Guardian) -> io::Result<(process::Child, Group)> {
+        let mut table = child_table();
+        table.reap_dead();
+        let role = Role::Child { guardian: guardian.announce(&mut table) };
+        let child = match self.command(role).spawn() {
             Ok(child) => child,
             Err(error) => {
-                guardian.unexpect(&mut ours);
+                guardian.withdraw(&mut table);
                 return Err(error);
             }
         };
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-        ours.started(id);
-        guardian.register(id, &mut ours);
+        table.started(id);
+        guardian.register(id, &mut table);
         Ok((child, Group::new(id, guardian.clone())))
     }
 
-    fn command(&self, birth: Birth) -> Command {
+    fn command(&self, role: Role) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).env_clear().current_dir(&self.cwd);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(if self.stdin { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        prepare(&mut command, birth);
+        prepare(&mut command, role);
         command
+    }
+}
+
+/// Names of the variables that a child inherits.
+pub const INHERITED: &[&str] =
+    &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ"];
+
+/// Selects the variables of `environment` that are [`INHERITED`]. Empty and relative entries are removed from PATH, so that
+/// a lookup (for example of `#!/usr/bin/env`) never finds a program planted in the current directory.
+pub fn inherited<'a>(environment: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
+    environment
+        .into_iter()
+        .filter(|(name, _)| INHERITED.contains(name))
+        .filter_map(|(name, value)| {
+            let value = if name == "PATH" { absolute_entries(value)? } else { value.to_owned() };
+            Some((name.to_owned(), value))
+        })
+        .collect()
+}
+
+/// Returns `None` if no entry is left: some programs read an empty PATH as the current directory.
+fn absolute_entries(path: &str) -> Option<String> {
+    let entries: Vec<&str> = path.split(':').filter(|entry| entry.starts_with('/')).collect();
+    (!entries.is_empty()).then(|| entries.join(":"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_listed_stays_here_and_path_is_absolute() {
+        for (path, left) in [
+            ("/a:/b", Some("/a:/b")),
+            (".:/a::node_modules/.bin:/b:", Some("/a:/b")),
+            (".", None),
+            ("", None),
+        ] {
+            let all = inherited([("PATH", path), ("LD_PRELOAD", "x"), ("HOME", "."), ("API_KEY", "k")]);
+            let path = all.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+            assert_eq!(path, left);
+            let others: Vec<_> = all.iter().filter(|(name, _)| name != "PATH").collect();
+            assert_eq!(others, [&("HOME".to_owned(), ".".to_owned())]);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The last that a child said on stderr: all is read, a few lines are kept.
+//! The end of a child's stderr: everything is read, the last few lines are kept.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-/// What is kept, in bytes.
+/// Bytes that are kept.
 const KEPT: usize = 4096;
-/// What is read at once.
+/// Bytes that are read at once.
 const READ: usize = 16 * 1024;
-/// How long what is still in the pipe is read for when the child is gone: a stranger may hold the other end for ever.
+/// How long to read the rest of the pipe after the child exited: another process may hold it open.
 const REST: Duration = Duration::from_millis(200);
 
-/// Shared handle to the last words of a child.
+/// Shared handle to the end of a child's stderr.
 #[derive(Debug, Clone)]
 pub struct Stderr {
     tail: Arc<Mutex<Vec<u8>>>,
@@ -23,7 +23,7 @@ pub struct Stderr {
 }
 
 impl Stderr {
-    /// Reads `pipe` to its end, in a task; without hurry until the sender of `child` is dropped, then what is left.
+    /// Spawns a task that reads `pipe` to its end; once the sender of `child` is dropped, only what is left.
     pub(crate) fn drain(
         pipe: impl AsyncRead + Unpin + Send + 'static,
         child: oneshot::Receiver<Infallible>,
@@ -40,17 +40,17 @@ impl Stderr {
 
     /// The last it said on stderr (at most 4 KiB, whole lines, lossy UTF-8, NOT cleaned for a terminal).
     ///
-    /// A last line without an end is part of it; a single line that is longer lacks its beginning.
+    /// A last line without a newline is included; a longer line lacks its beginning.
     pub fn last_words(&self) -> String {
         last_lines(&self.tail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same as it was written: bytes, and the end of the last line with them.
+    /// Returns the kept bytes as they were written.
     pub fn end(&self) -> Vec<u8> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until all was read, at most `patience`.
+    /// Waits at most `patience` until everything was read.
     pub(crate) async fn closed(&self, patience: Duration) {
         let mut open = self.open.clone();
         let _ = timeout(patience, async { while open.changed().await.is_ok() {} }).await;
@@ -70,7 +70,7 @@ async fn read(
     let _ = timeout(REST, read_on(&mut pipe, &mut buffer, tail)).await;
 }
 
-/// A broken pipe is an end as well.
+/// Reads until the end; a broken pipe is an end, too.
 async fn read_on(pipe: &mut (impl AsyncRead + Unpin), buffer: &mut [u8], tail: &Mutex<Vec<u8>>) {
     while let Ok(count @ 1..) = pipe.read(buffer).await {
         if let Some(bytes) = buffer.get(..count) {
@@ -79,7 +79,7 @@ async fn read_on(pipe: &mut (impl AsyncRead + Unpin), buffer: &mut [u8], tail: &
     }
 }
 
-/// One byte more than is shown stays, which tells whether a line begins with the first that is shown.
+/// Keeps one byte more than is shown, to know whether the shown part begins with a line.
 fn keep(tail: &mut Vec<u8>, bytes: &[u8]) {
     let bytes = bytes.get(bytes.len().saturating_sub(KEPT + 1)..).unwrap_or(bytes);
     let surplus = (tail.len() + bytes.len()).saturating_sub(KEPT + 1);
@@ -90,7 +90,7 @@ fn keep(tail: &mut Vec<u8>, bytes: &[u8]) {
 fn last_lines(tail: &[u8]) -> String {
     let text = String::from_utf8_lossy(tail);
     let text = text.trim_end_matches(['\n', '\r']);
-    // Not cut: all of it was kept, and replacing what is no UTF-8 did not make it longer than is shown.
+    // Nothing was cut, and replacing invalid UTF-8 did not make the text too long.
     if tail.len() <= KEPT && text.len() <= KEPT {
         return text.to_owned();
     }

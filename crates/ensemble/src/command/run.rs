@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use converse_process::sandbox::Limits;
-use converse_process::{Child, Crowd};
+use converse_process::{Child, GroupCounter};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
@@ -42,12 +42,12 @@ pub(super) async fn run(
     let last_line = LastLine::default();
     let pipe = child.stdout.take();
     let mut stdout = Output { pipe, kept: Vec::new(), flooded: false, last_line: &last_line };
-    let crowd = child.crowd();
+    let counter = child.counter();
     let end = tokio::select! {
         biased;
         end = to_its_end(&mut child, &mut stdout) => Some(end.map(End::Exit)),
         () = context.cancel.cancelled() => None,
-        end = crowded(crowd, most) => Some(Ok(end)),
+        end = too_many_processes(counter, most) => Some(Ok(end)),
         never = tell(&context.host, &last_line, &stderr) => match never {},
     };
     drop(writer);
@@ -89,11 +89,11 @@ async fn to_its_end(child: &mut Child, stdout: &mut Output<'_>) -> std::io::Resu
 }
 
 /// Resolves when it is more than it may be.
-async fn crowded(crowd: Crowd, most: Option<Limits>) -> End {
+async fn too_many_processes(counter: GroupCounter, most: Option<Limits>) -> End {
     let Some(most) = most else { return std::future::pending().await };
     loop {
         sleep(COUNT).await;
-        let size = crowd.size();
+        let size = counter.count();
         if size.processes > most.processes || size.threads > most.threads {
             return End::Crowded(most);
         }

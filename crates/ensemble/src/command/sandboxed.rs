@@ -7,7 +7,7 @@ use std::path::Path;
 
 use converse_config::{SandboxLevel, Scope};
 use converse_process::sandbox::{Confinement, Limits, Report, Strictness, Survey, bubblewrap, survey};
-use converse_process::{Spawn, counting};
+use converse_process::{Spawn, counting_method};
 
 use super::openings::{Open, Places};
 use super::outputs::protected_from;
@@ -101,7 +101,7 @@ impl<'a> Attempt<'a> {
             (Ok(survey), Way::Bubblewrap(_)) => survey.lacks_but_files(),
             (Err(why), _) => vec![why.clone()],
         };
-        lacks.extend(counting().lack().map(str::to_owned));
+        lacks.extend(counting_method().lack().map(str::to_owned));
         match lacks.as_slice() {
             [] => Ok(()),
             lacks if self.required => Err(unsandboxed(&lacks.join("; "))),

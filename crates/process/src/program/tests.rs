@@ -52,15 +52,15 @@ fn names_mean_files() {
         ("nothing", Some(format!("{p}/bin:{s}:/not/there")), not("in no directory of PATH")),
         ("plain", Some(format!("{s}")), not("chmod +x")),
         ("plain", Some(format!("{s}:{r}/late")), Ok(root.join("late/plain"))),
-        ("folder", Some(format!("{s}")), not("no regular file")),
-        ("..", Some(format!("{s}")), not("no regular file")),
+        ("folder", Some(format!("{s}")), not("not a regular file")),
+        ("..", Some(format!("{s}")), not("not a regular file")),
         ("", Some(format!("{s}")), not("empty")),
         ("a\0b", Some(format!("{s}")), not("in no directory of PATH")),
         ("./npx", Some(format!("{s}")), Ok(project.join("./npx"))),
         ("bin/own", None, Ok(project.join("bin/own"))),
         ("../link", None, Ok(project.join("../link"))),
         ("./plain", None, not("chmod +x")),
-        ("./bin", None, not("no regular file")),
+        ("./bin", None, not("not a regular file")),
         ("./nothing", None, not("does not exist")),
     ];
     for (name, path, expected) in cases {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use converse_config::{SandboxMethod, SettingsPlan};
 use converse_ensemble::no_refuge;
 use converse_process::sandbox::{LEAST_LANDLOCK, Survey, survey};
-use converse_process::{Counting, Spawn, counting};
+use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};
@@ -39,7 +39,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -
         (SandboxMethod::Bubblewrap, Some((_, false))) => vec!["bubblewrap does not work here".to_owned()],
         (SandboxMethod::Bubblewrap, None) => vec!["there is no `bwrap` in PATH".to_owned()],
     };
-    let counting = counting();
+    let counting = counting_method();
     lacks.extend(counting.lack().map(str::to_owned));
     lacks.extend(no_refuge(confined::temporary(world)));
     let bubblewrap = match bwrap {
@@ -82,11 +82,11 @@ fn parts(survey: Survey) -> Vec<Finding> {
     ]
 }
 
-fn limits(counting: Counting) -> Finding {
+fn limits(counting: CountingMethod) -> Finding {
     const NAME: &str = "resource limits";
     match (counting, counting.lack()) {
         (_, Some(lack)) => Finding::note(NAME, format!("in force, but for one: {lack}")),
-        (Counting::ByGroup, None) => Finding::fine(
+        (CountingMethod::ByGroup, None) => Finding::fine(
             NAME,
             "in force; processes are counted among all of this machine: the kernel does not tell who is whose child",
         ),
@@ -99,7 +99,7 @@ fn lacks_of(survey: &Result<Survey, String>, lacks: impl Fn(&Survey) -> Vec<Stri
 }
 
 /// Not of the sandbox alone, but for the same reason.
-fn left_behind(counting: Counting) -> Finding {
+fn left_behind(counting: CountingMethod) -> Finding {
     const NAME: &str = "what tools leave behind";
     let lack = counting.blindness();
     lack.map_or_else(|| Finding::fine(NAME, "ends with the run"), |lack| Finding::note(NAME, lack))
@@ -153,9 +153,9 @@ mod tests {
     #[test]
     fn who_cannot_count_says_so() {
         for (counting, state, said) in [
-            (Counting::ByParents, State::Fine, "in force"),
-            (Counting::ByGroup, State::Fine, "among all"),
-            (Counting::Not, State::Note, "no limit"),
+            (CountingMethod::ByParents, State::Fine, "in force"),
+            (CountingMethod::ByGroup, State::Fine, "among all"),
+            (CountingMethod::Not, State::Note, "no limit"),
         ] {
             let finding = limits(counting);
             assert!(finding.state == state && finding.detail.contains(said), "{counting:?}");

@@ -1,6 +1,6 @@
-//! What this process started and has not buried: the rest of its children were adopted.
+//! The table of children that this process started and has not reaped; all its other children were adopted.
 //!
-//! One list for the whole process, because children belong to a process, not to a value.
+//! There is one table for the whole process, because the kernel reports children to the process.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,38 +12,38 @@ use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, getpid, pidfd_open, waitid, waitpid,
 };
 
-use crate::kin::{self, Process};
-use crate::strangers::Strangers;
+use crate::preexisting::Preexisting;
+use crate::process_tree::{self, Process};
 
-/// How often it is asked whether one has ended, where nothing tells.
+/// Polling interval where the kernel has no pidfd.
 const LOOK: Duration = Duration::from_millis(1);
 
-static OURS: Mutex<Ours> =
-    Mutex::new(Ours { started: BTreeSet::new(), abandoned: BTreeSet::new(), strangers: None });
+static CHILD_TABLE: Mutex<ChildTable> =
+    Mutex::new(ChildTable { started: BTreeSet::new(), abandoned: BTreeSet::new(), preexisting: None });
 
 #[derive(Debug)]
-pub(crate) struct Ours {
+pub(crate) struct ChildTable {
     /// Leaders of groups and guardians.
     started: BTreeSet<i32>,
-    /// Of those, the ones that were killed (or end by themselves) and that nobody waits for any more.
+    /// Those of `started` that were killed or exit by themselves and that nothing waits for.
     abandoned: BTreeSet<i32>,
-    /// Children that are neither: those we had before. `None`: nothing was adopted yet.
-    strangers: Option<Strangers>,
+    /// Children that existed before the first spawn. `None` until adoption starts.
+    preexisting: Option<Preexisting>,
 }
 
-/// Held while a child is started, so that nobody takes it for an adopted one before it is known.
-pub(crate) fn ours() -> MutexGuard<'static, Ours> {
-    OURS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the table. Held while a child is started, so that the child is never mistaken for an adopted process.
+pub(crate) fn child_table() -> MutexGuard<'static, ChildTable> {
+    CHILD_TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Ours {
+impl ChildTable {
     pub(crate) fn started(&mut self, id: Pid) {
         let id = id.as_raw_nonzero().get();
         self.abandoned.remove(&id);
         self.started.insert(id);
     }
 
-    pub(crate) fn buried(&mut self, id: Pid) {
+    pub(crate) fn reaped_child(&mut self, id: Pid) {
         let id = id.as_raw_nonzero().get();
         self.abandoned.remove(&id);
         self.started.remove(&id);
@@ -53,8 +53,8 @@ impl Ours {
         self.abandoned.insert(id.as_raw_nonzero().get());
     }
 
-    /// Buries what is dead: the abandoned and the adopted. Returns the adopted that live.
-    pub(crate) fn tidy(&mut self) -> Vec<Process> {
+    /// Reaps abandoned and adopted processes that exited. Returns the adopted processes that are alive.
+    pub(crate) fn reap_dead(&mut self) -> Vec<Process> {
         let dead = self.abandoned.iter().copied().filter(|id| is_reaped(*id)).collect::<Vec<_>>();
         for id in dead {
             self.abandoned.remove(&id);
@@ -65,26 +65,27 @@ impl Ours {
         adopted
     }
 
-    /// From now on what our children leave behind is ours. To be called when we have become its parent, and before
-    /// the first child: whoever is there already is a stranger.
-    pub(crate) fn begin_to_adopt(&mut self) -> &Strangers {
-        self.strangers.get_or_insert_with(|| Strangers::of(getpid().as_raw_nonzero().get()))
+    /// Starts adopting what children leave behind. Call it once this process is a subreaper and before the first spawn:
+    /// children that exist by then are ignored for good.
+    pub(crate) fn start_adopting(&mut self) -> &Preexisting {
+        self.preexisting.get_or_insert_with(|| Preexisting::of(getpid().as_raw_nonzero().get()))
     }
 
-    /// Not what is in our own session: that was started by other means than this crate, and is not our business.
+    /// Returns adopted children. Processes in our own session were started by other means and are ignored.
     fn adopted(&mut self) -> Vec<Process> {
-        let Some(strangers) = &mut self.strangers else { return Vec::new() };
-        let children = kin::children(getpid().as_raw_nonzero().get()).into_iter();
+        let Some(preexisting) = &mut self.preexisting else { return Vec::new() };
+        let children = process_tree::children(getpid().as_raw_nonzero().get()).into_iter();
         let children: Vec<Process> =
-            children.filter(|id| !self.started.contains(id)).filter_map(kin::process).collect();
-        strangers.look(&children);
-        let is_adopted = |child: &Process| !strangers.are(child) && !self.started.contains(&child.group);
+            children.filter(|id| !self.started.contains(id)).filter_map(process_tree::process).collect();
+        preexisting.look(&children);
+        let is_adopted =
+            |child: &Process| !preexisting.contains(child) && !self.started.contains(&child.group);
         children.into_iter().filter(is_adopted).collect()
     }
 }
 
-/// Reaps a child of ours that is about to end, and waits no longer than that for it.
-pub(crate) fn ends_within(id: Pid, patience: Duration) -> bool {
+/// Waits at most `patience` for a child that is about to exit, and reaps it.
+pub(crate) fn exits_within(id: Pid, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     let ends = pidfd_open(id, PidfdFlags::empty());
     loop {

@@ -1,6 +1,6 @@
-//! Who descends from whom, read from `/proc`, and the exact kill of one process.
+//! The process tree, read from `/proc`, and a kill that never hits a reused process id.
 //!
-//! A process is its number and its start time: a number alone may be somebody else's by now.
+//! A process is identified by its id and its start time: an id alone may have been reused.
 //! <https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html> (checked 2026-11)
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 use crate::procfs;
 
-/// More than this many are not looked at: a fork bomb must not take the memory of who ends it.
+/// Maximum number of processes in a result: a fork bomb must not exhaust the memory of the process that kills it.
 const MOST: usize = 4096;
 
-/// One process as it was when it was looked at.
+/// Snapshot of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) id: i32,
@@ -23,11 +23,11 @@ pub(crate) struct Process {
     /// In clock ticks since boot.
     pub(crate) started: u64,
     pub(crate) threads: u32,
-    /// Ended, and nobody has asked how.
+    /// Exited and not yet reaped.
     pub(crate) dead: bool,
 }
 
-/// Looks at one process. None: there is none of this number.
+/// Reads one process; `None` if it does not exist.
 pub(crate) fn process(id: i32) -> Option<Process> {
     parse(id, &procfs::stat(id)?)
 }
@@ -39,22 +39,22 @@ fn parse(id: i32, stat: &str) -> Option<Process> {
     let session = fields.next()?.parse().ok()?;
     let threads: u32 = fields.nth(13)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
-    // What is told is the first thread's state: it may have ended before others.
+    // The state is that of the first thread, which may exit before others.
     Some(Process { id, group, session, started, threads, dead: over && threads <= 1 })
 }
 
-/// Is it still there, and not another that has its number now?
-pub(crate) fn lives(known: &Process) -> bool {
+/// Returns whether the process still exists and its id was not reused.
+pub(crate) fn is_alive(known: &Process) -> bool {
     process(known.id).is_some_and(|now| now.started == known.started && !now.dead)
 }
 
-/// What is told of a process, from its state on.
+/// Returns the fields of a `stat` line, from the state on.
 pub(crate) fn fields(stat: &str) -> Option<SplitAsciiWhitespace<'_>> {
     // The name, in parentheses, may hold anything, `)` and blanks included.
     stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace())
 }
 
-/// The children of all threads of a process. Empty as well on a kernel that does not tell (no `CONFIG_PROC_CHILDREN`).
+/// Returns the children of all threads of a process. Empty on a kernel without `CONFIG_PROC_CHILDREN`.
 pub(crate) fn children(id: i32) -> Vec<i32> {
     if !procfs::is_ours() {
         return Vec::new();
@@ -67,13 +67,13 @@ pub(crate) fn children(id: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Does this kernel tell? (`CONFIG_PROC_CHILDREN`)
-pub(crate) fn tells_children() -> bool {
+/// Returns whether this kernel lists children (`CONFIG_PROC_CHILDREN`).
+pub(crate) fn lists_children() -> bool {
     procfs::is_ours() && fs::exists("/proc/thread-self/children").unwrap_or(false)
 }
 
-/// All that live and can be seen: number → process. No more than [`MOST`] of the newest numbers, where whoever grows is.
-pub(crate) fn everybody() -> BTreeMap<i32, Process> {
+/// Returns all visible living processes by id: at most [`MOST`], the highest ids first, where a growing group is.
+pub(crate) fn all_processes() -> BTreeMap<i32, Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut ids: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     ids.sort_unstable_by(|one, other| other.cmp(one));
@@ -81,8 +81,8 @@ pub(crate) fn everybody() -> BTreeMap<i32, Process> {
     alive.map(|process| (process.id, process)).collect()
 }
 
-/// `roots` that live and everything below them that lives: number → process.
-pub(crate) fn families(roots: impl IntoIterator<Item = i32>) -> BTreeMap<i32, Process> {
+/// Returns the living `roots` and all their living descendants by id.
+pub(crate) fn descendants(roots: impl IntoIterator<Item = i32>) -> BTreeMap<i32, Process> {
     let mut found = BTreeMap::new();
     let mut next: Vec<i32> = roots.into_iter().collect();
     while let Some(id) = next.pop() {
@@ -100,7 +100,7 @@ pub(crate) fn families(roots: impl IntoIterator<Item = i32>) -> BTreeMap<i32, Pr
     found
 }
 
-/// SIGKILL to this very process, never to another that got its number since.
+/// Sends SIGKILL to exactly this process, never to another one that reused its id.
 pub(crate) fn kill(target: Process) {
     let Some(id) = Pid::from_raw(target.id).filter(|_| target.id > 1) else { return };
     let handle = pidfd_open(id, PidfdFlags::empty());
@@ -109,7 +109,7 @@ pub(crate) fn kill(target: Process) {
     }
     let _ = match handle {
         Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
-        // Before Linux 5.3: the moment since the look is the risk.
+        // Before Linux 5.3 there is a short window in which the id can be reused.
         Err(_) => kill_process(id, Signal::KILL),
     };
 }
@@ -143,10 +143,10 @@ mod tests {
         let id = i32::try_from(std::process::id()).unwrap();
         let us = process(id).unwrap();
         assert!(!us.dead && us.started > 0);
-        assert_eq!(families([id]).get(&id), Some(&us));
-        assert!(lives(&us));
+        assert_eq!(descendants([id]).get(&id), Some(&us));
+        assert!(is_alive(&us));
         assert!(
-            !lives(&Process { started: us.started + 1, ..us }),
+            !is_alive(&Process { started: us.started + 1, ..us }),
             "another process that has our number now"
         );
     }

@@ -1,4 +1,4 @@
-//! What the guardian knows, and what it does with it.
+//! What the guardian knows of its parent and the processes below it, and how it kills them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,50 +7,50 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
-use crate::kin::{self, Process};
-use crate::strangers::Strangers;
+use crate::preexisting::Preexisting;
+use crate::process_tree::{self, Process};
 
-/// A look may take one part in so many of the time.
+/// A scan of the process tree may take one part in this many of the time.
 const SHARE: u32 = 100;
-/// So many ticks without a new process, and it looks all the same: some containers show an old `/proc/loadavg`.
+/// Ticks without a new process after which the tree is scanned all the same: some containers show a stale `/proc/loadavg`.
 const IDLE: u8 = 8;
-/// How often what was killed is looked at again, and how long it has to go.
+/// Rounds of killing, and the time processes have to exit in each.
 const ROUNDS: u8 = 25;
 const ROUND: Duration = Duration::from_millis(10);
-/// How often it is asked whether who started us is dead, when its end of the line is closed.
+/// Number of checks whether the parent is dead, after its end of the socket is closed.
 const ASKED: u8 = 50;
 
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct Tracker {
     parent: Option<Process>,
-    strangers: Strangers,
-    /// The parent ends in good order and has nothing left.
+    preexisting: Preexisting,
+    /// The parent exits cleanly and has nothing left.
     dismissed: bool,
     groups: BTreeSet<i32>,
-    /// It announced itself, and nobody has said yet that it was born.
-    newborn: Option<i32>,
-    /// All below the parent, wherever they moved to since.
+    /// A child that announced itself and is not registered yet.
+    spawning: Option<i32>,
+    /// All descendants of the parent, whatever group they moved to.
     seen: BTreeMap<i32, Process>,
     newest: Option<String>,
     idle: u8,
     not_before: Option<Instant>,
 }
 
-impl Watch {
-    pub(crate) fn hear(&mut self, line: &str) {
+impl Tracker {
+    pub(crate) fn handle_line(&mut self, line: &str) {
         let Some((sign, number)) = line.split_at_checked(1) else { return };
-        // 0 and 1 mean everybody to kill(2).
+        // kill(2) takes 0 and 1 for groups of processes and init.
         let number = number.parse().ok().filter(|number: &i32| *number > 1);
         match (sign, number) {
-            ("?", _) => self.newborn = number,
+            ("?", _) => self.spawning = number,
             ("=", Some(parent)) => {
-                self.parent = kin::process(parent);
-                self.strangers = Strangers::beside(self.parent);
+                self.parent = process_tree::process(parent);
+                self.preexisting = Preexisting::in_session_of(self.parent);
             }
-            ("!", Some(stranger)) => self.strangers.add(stranger),
+            ("!", Some(outsider)) => self.preexisting.add(outsider),
             (".", None) => self.dismissed = true,
             ("+", Some(group)) => {
-                self.newborn = None;
+                self.spawning = None;
                 self.groups.insert(group);
             }
             ("-", Some(group)) => drop(self.groups.remove(&group)),
@@ -62,12 +62,12 @@ impl Watch {
         self.dismissed
     }
 
-    /// Is there anything to look for?
+    /// Returns whether there is anything to scan for.
     pub(crate) fn is_needed(&self) -> bool {
         !self.groups.is_empty() || !self.seen.is_empty()
     }
 
-    /// Looks if a process was born on this machine since the last look, and if looking was not too dear.
+    /// Scans if a process was started on this machine since the last scan, within the share of time.
     pub(crate) fn look_if_changed(&mut self) {
         let now = Instant::now();
         if self.not_before.is_some_and(|time| now < time) {
@@ -86,38 +86,39 @@ impl Watch {
     fn look(&mut self) {
         let Some(parent) = self.parent else { return };
         let us = getpid().as_raw_nonzero().get();
-        let children = kin::children(parent.id).into_iter().filter(|id| *id != us);
-        let children: Vec<Process> = children.filter_map(kin::process).collect();
-        self.strangers.look(&children);
-        let children = children.iter().filter(|child| !self.strangers.are(child)).map(|child| child.id);
+        let children = process_tree::children(parent.id).into_iter().filter(|id| *id != us);
+        let children: Vec<Process> = children.filter_map(process_tree::process).collect();
+        self.preexisting.look(&children);
+        let children =
+            children.iter().filter(|child| !self.preexisting.contains(child)).map(|child| child.id);
         let roots = children.chain(self.alive()).chain(self.groups.iter().copied()).collect::<Vec<_>>();
-        self.seen = kin::families(roots);
+        self.seen = process_tree::descendants(roots);
     }
 
-    /// Those seen before that are still the same.
+    /// Returns the processes seen before that are still alive.
     fn alive(&self) -> impl Iterator<Item = i32> {
-        self.seen.values().filter(|seen| kin::lives(seen)).map(|seen| seen.id)
+        self.seen.values().filter(|seen| process_tree::is_alive(seen)).map(|seen| seen.id)
     }
 
-    /// The last look is before the first kill: while the families are whole.
+    /// Kills everything that is left. The last scan is before the first kill, while parents are known.
     pub(crate) fn end(mut self) {
         if self.dismissed {
             return;
         }
-        self.groups.extend(self.newborn.take());
+        self.groups.extend(self.spawning.take());
         self.look();
         self.end_groups();
         if self.parent.is_some_and(|parent| !dies(&parent)) {
-            // It let go of us and lives: what it started in other ways is its own business.
+            // The parent released the socket and lives: processes it started in other ways are its own business.
             return;
         }
         for _ in 0..ROUNDS {
             self.end_groups();
-            self.seen = kin::families(self.alive().collect::<Vec<_>>());
+            self.seen = process_tree::descendants(self.alive().collect::<Vec<_>>());
             if self.seen.is_empty() && self.groups.is_empty() {
                 return;
             }
-            self.seen.values().copied().for_each(kin::kill);
+            self.seen.values().copied().for_each(process_tree::kill);
             thread::sleep(ROUND);
         }
     }
@@ -129,10 +130,10 @@ impl Watch {
     }
 }
 
-/// Its files are closed a little before its parent hears of its death.
+/// The kernel closes the files of a process a little before it reports its death.
 fn dies(parent: &Process) -> bool {
     (0..ASKED).any(|_| {
-        let dead = !kin::lives(parent);
+        let dead = !process_tree::is_alive(parent);
         if !dead {
             thread::sleep(ROUND);
         }
@@ -140,8 +141,7 @@ fn dies(parent: &Process) -> bool {
     })
 }
 
-/// The number of the newest process.
-/// <https://man7.org/linux/man-pages/man5/proc_loadavg.5.html> (checked 2026-11)
+/// Returns the id of the newest process.
 fn newest() -> Option<String> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split_ascii_whitespace().last().map(str::to_owned)
@@ -156,33 +156,33 @@ mod tests {
 
     #[test]
     fn only_what_was_agreed_is_heard() {
-        let mut watch = Watch::default();
+        let mut tracker = Tracker::default();
         for line in
             ["+20", "+30", "+40", "-30", "-99", "+1", "+0", "+-5", "+", "", "é", "?50", "60", "+4294967297"]
         {
-            watch.hear(line);
+            tracker.handle_line(line);
         }
-        assert_eq!(watch.groups, BTreeSet::from([20, 40]));
-        assert_eq!((watch.parent, watch.newborn), (None, Some(50)));
-        watch.hear("+40");
-        assert_eq!(watch.newborn, None, "born");
-        watch.hear("?70");
-        watch.hear("?");
-        assert_eq!(watch.newborn, None, "not born");
-        watch.hear(&format!("={}", std::process::id()));
-        assert!(watch.parent.is_some_and(|parent| kin::lives(&parent)));
+        assert_eq!(tracker.groups, BTreeSet::from([20, 40]));
+        assert_eq!((tracker.parent, tracker.spawning), (None, Some(50)));
+        tracker.handle_line("+40");
+        assert_eq!(tracker.spawning, None, "born");
+        tracker.handle_line("?70");
+        tracker.handle_line("?");
+        assert_eq!(tracker.spawning, None, "not born");
+        tracker.handle_line(&format!("={}", std::process::id()));
+        assert!(tracker.parent.is_some_and(|parent| process_tree::is_alive(&parent)));
     }
 
     #[test]
     fn the_end_is_for_who_is_just_being_born_too() {
         let start = || Command::new("/bin/cat").stdin(Stdio::piped()).process_group(0).spawn().unwrap();
-        let (mut newborn, mut old, mut gone) = (start(), start(), start());
-        let mut watch = Watch::default();
-        for (sign, child) in [('+', &old), ('+', &gone), ('-', &gone), ('?', &newborn)] {
-            watch.hear(&format!("{sign}{}", child.id()));
+        let (mut spawning, mut old, mut gone) = (start(), start(), start());
+        let mut tracker = Tracker::default();
+        for (sign, child) in [('+', &old), ('+', &gone), ('-', &gone), ('?', &spawning)] {
+            tracker.handle_line(&format!("{sign}{}", child.id()));
         }
-        watch.end();
-        assert_eq!(newborn.wait().unwrap().signal(), Some(9));
+        tracker.end();
+        assert_eq!(spawning.wait().unwrap().signal(), Some(9));
         assert_eq!(old.wait().unwrap().signal(), Some(9));
         drop(gone.stdin.take());
         assert!(gone.wait().unwrap().success(), "its number may be another's by now");
