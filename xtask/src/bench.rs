@@ -30,13 +30,13 @@ use self::samples::{Pair, Samples};
 use crate::child::{self, Program, Run};
 use crate::figures::{Figure, Verdict, table};
 use crate::stub::Stub;
-use crate::{Result, built, order};
+use crate::{Result, built};
 
 /// 0: all gates passed. 1: one failed. 2 (or an error): something could not be judged.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let options = Options::read(words)?;
     let binary = match &options.binary {
-        None if options.runs_program() => released()?,
+        None if options.runs_program() => built::program(&["--release"])?,
         binary => binary.clone().unwrap_or_default(),
     };
     let yardsticks = options.wants(Part::Servers).then(built::yardsticks).transpose()?;
@@ -79,14 +79,6 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         println!("medians of {} rounds, load {}", bench.rounds, load.join(" to "));
     }
     Ok(ended(&figures))
-}
-
-/// As it is published; where that cannot be made, as cargo builds it.
-fn released() -> Result<PathBuf> {
-    order::program().or_else(|error| {
-        eprintln!("warning: the functions of the program are not in order: {error}");
-        built::program(&["--release"])
-    })
 }
 
 fn ended(figures: &[Figure]) -> ExitCode {

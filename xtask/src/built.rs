@@ -26,27 +26,6 @@ pub(crate) fn program(options: &[&str]) -> Result<PathBuf> {
     executable(&messages, "converse")
 }
 
-/// Links the program of the release anew, its functions in the order of this file.
-pub(crate) fn ordered(functions: &Path) -> Result<PathBuf> {
-    let order =
-        format!("link-arg=-Wl,--symbol-ordering-file={},--no-warn-symbol-ordering", functions.display());
-    let program = ["--release", "--package", "converse", "--bin", "converse", "--", "-C", &order];
-    executable(&cargo("rustc", &program)?, "converse")
-}
-
-/// Builds the kill loop, and with it the program as the tests have it.
-pub(crate) fn crash() -> Result<PathBuf> {
-    executable(&build(&["--locked", "--package", "converse", "--test", "crash"])?, "crash")
-}
-
-/// Builds the tests of the program, with the options of the command that runs all tests: what that has built is used.
-pub(crate) fn suite() -> Result<PathBuf> {
-    let messages = build(&["--workspace", "--locked", "--test", "it"])?;
-    // Another package has tests of this name.
-    let own: Vec<&str> = messages.lines().filter(|line| line.contains("crates/cli/Cargo.toml")).collect();
-    executable(&own.join("\n"), "it")
-}
-
 /// Builds them for release, if they are not there yet.
 pub(crate) fn yardsticks() -> Result<Yardsticks> {
     let messages = build(&[
@@ -88,13 +67,9 @@ pub(crate) fn decode_genai() -> Result<PathBuf> {
 }
 
 fn build(options: &[&str]) -> Result<String> {
-    cargo("build", options)
-}
-
-fn cargo(what: &str, options: &[&str]) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args([what, "--message-format=json"]).args(options);
+    command.args(["build", "--message-format=json"]).args(options);
     // What `cargo run` told us of ourselves; build scripts that look at it would run anew, and minutes of work with them.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_package(name)) {
         command.env_remove(name);
@@ -103,7 +78,7 @@ fn cargo(what: &str, options: &[&str]) -> Result<String> {
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(format!("`cargo {what} {}` failed", options.join(" ")).into())
+        Err(format!("`cargo build {}` failed", options.join(" ")).into())
     }
 }
 

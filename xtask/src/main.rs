@@ -1,4 +1,4 @@
-//! Chores of the workspace, run as `cargo xtask CHORE`: what is generated, what is measured.
+//! Commands for the workspace, run as `cargo xtask COMMAND`: benchmarks, generated pages, suites around other programs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,53 +8,47 @@
 
 mod bench;
 mod built;
-mod canary;
 mod child;
 mod codegen;
-mod conformance;
-mod crash;
-mod debian;
 mod figures;
-mod fuzz;
-mod interop;
-mod order;
-mod real;
-mod replicas;
 mod request;
 mod scenario;
 mod screenshots;
 mod serving;
 mod stub;
-mod validators;
-mod wire;
 
 use std::process::ExitCode;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "\
-usage: cargo xtask CHORE
+usage: cargo xtask COMMAND
 
-chores:
+measure:
   bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|sessions|search|soak|genai|serve]
-                                                measure the program; 1 if a gate fails
-  canary [--suite PATH] [--only TEST] [--keep]  run the tests of the program with keys and look for them; 1 if one is found
-  conformance [--binary PATH] [--only WORD]…    run the protocol's conformance suite; WORD: client, server, a revision,
-                                                a scenario. 1 if something that is required does not pass
-  count [COMMIT]                                count lines, files, crates and packages; a Markdown table
-  crash [--binary PATH] [--seconds N] [--points N] [--scenario NAME] [--seed N]
-                                                kill the program at every write; 1 if something is lost
-  check [BASE]                                  format, lints and unit tests of the crates that changed since main
-  codegen                                       write the generated pages of docs/reference
-  fuzz [--runs N] [--only TARGET]… [--keep]     drive the decoders with libFuzzer
-  interop [--binary PATH] [--only NAME]…        drive MCP servers of others; 1 if something is not as it should be
-  order                                         build the release binary with what a run uses in one place (needs valgrind)
-  real [--binary PATH]                          speak to llama.cpp's server with a model of random weights
-  replicas [--binary PATH] [--seconds N]         restart gateways behind nginx under load; 1 if a call is lost
-  screenshots [--binary PATH] [--only NAME]… [--check]
-                                                draw the pictures of docs/images; with --check, 1 if one differs
-  validators [--binary PATH] [--only NAME]…     give what we write to validators of others; 1 if one disagrees
-  wire                                          hold requests against the types of the vendors' clients";
+                               measure the program; exit 1 if a gate fails
+  count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
+
+generate:
+  codegen                      write the generated pages of docs/reference
+  screenshots [--binary PATH] [--only NAME]... [--check]
+                               draw the pictures of docs/images; with --check, exit 1 if one differs
+
+check (exit 1 if something is wrong; each takes --help):
+  check [BASE]                 format, lints and unit tests of the crates that changed since main
+  canary                       run the end-to-end tests with keys and search for the keys
+  conformance                  run MCP's conformance suite against the client and the gateway
+  crash                        kill the program at every write
+  fuzz                         drive the decoders with libFuzzer
+  interop                      use MCP servers of others, and point clients of others at the gateway
+  real                         use llama.cpp's server with a model of random weights
+  replicas                     restart gateways behind nginx under load
+  validators                   give what the program writes to validators of others
+  wire                         hold requests against the types of the vendors' clients";
+
+/// The suites around programs of others: Python scripts, each in a directory of its name.
+const SUITES: [&str; 9] =
+    ["canary", "conformance", "crash", "fuzz", "interop", "real", "replicas", "validators", "wire"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> =
@@ -63,21 +57,10 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
-        [conformance::WRAPPER, words @ ..] => conformance::wrapper(words),
-        ["conformance", options @ ..] => conformance::run(options),
         ["bench", options @ ..] => bench::run(options),
-        ["interop", options @ ..] => interop::run(options),
-        ["validators", options @ ..] => validators::run(options),
-        ["wire", options @ ..] => wire::run(options),
-        ["canary", options @ ..] => canary::run(options),
-        ["fuzz", options @ ..] => fuzz::run(options),
-        ["real", options @ ..] => real::run(options),
         ["screenshots", options @ ..] => screenshots::run(options),
-        ["crash", options @ ..] => crash::run(options),
-        ["replicas", options @ ..] => replicas::run(options),
-        ["check", options @ ..] => script("check.py", options),
-        ["count", options @ ..] => script("count.py", options),
-        ["order"] => order::run().map(|()| ExitCode::SUCCESS),
+        [name @ ("check" | "count"), options @ ..] => script(&format!("{name}.py"), options),
+        [name, options @ ..] if SUITES.contains(name) => script(&format!("{name}/run.py"), options),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
         _ => {
             eprintln!("{USAGE}");
@@ -92,7 +75,10 @@ fn main() -> ExitCode {
 
 /// Runs a Python script of this directory with the options of the command, and ends as it does.
 fn script(path: &str, options: &[&str]) -> Result<ExitCode> {
-    let script = built::root().join("xtask").join(path);
-    let code = std::process::Command::new("python3").arg(script).args(options).status()?.code();
+    let scripts = built::root().join("xtask");
+    let mut python = std::process::Command::new("python3");
+    // What they share is in `kit.py`.
+    python.env("PYTHONPATH", &scripts).env("PYTHONDONTWRITEBYTECODE", "1");
+    let code = python.arg(scripts.join(path)).args(options).status()?.code();
     Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }

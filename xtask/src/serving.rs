@@ -1,4 +1,4 @@
-//! `converse serve --http`, a server behind it and a load before it: what `bench --only serve` and `replicas` start.
+//! `converse serve --http`, a server behind it and a load before it: what `bench --only serve` starts.
 //! Each ends with the value that stands for it.
 
 use std::fs::File;
@@ -43,11 +43,6 @@ impl Held {
         }
     }
 
-    pub(crate) fn terminate(&self) -> Result<()> {
-        let status = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status()?;
-        if status.success() { Ok(()) } else { Err("`kill` failed".into()) }
-    }
-
     /// User and system time so far, and resident bytes: of Linux.
     pub(crate) fn usage(&self) -> Result<(Duration, u64)> {
         let of = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id()));
@@ -85,13 +80,6 @@ impl Upstream {
         let mut line = String::new();
         BufReader::new(held.0.stdout.take().ok_or("no pipe")?).read_line(&mut line)?;
         Ok(Self { address: line.trim().parse()?, held, _stdin: stdin })
-    }
-
-    /// Calls that came, and how many different numbers they carried.
-    pub(crate) fn noted(&self) -> Result<(u64, u64)> {
-        let answer: Value = serde_json::from_str(&get(self.address, "/noted")?.1)?;
-        let number = |name: &str| answer[name].as_u64().ok_or("no such number");
-        Ok((number("calls")?, number("numbers")?))
     }
 }
 
@@ -171,10 +159,6 @@ impl Load {
         let [clients, time, from] = [clients.to_string(), time.as_secs_f64().to_string(), from.to_string()];
         let words = [&at.to_string(), tool, "--clients", &clients, "--seconds", &time, "--from", &from];
         Ok(Self(Held(Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?)))
-    }
-
-    pub(crate) fn is_over(&mut self) -> Result<bool> {
-        Ok(self.0.0.try_wait()?.is_some())
     }
 
     pub(crate) fn loaded(mut self, within: Duration) -> Result<Loaded> {
