@@ -19,8 +19,8 @@ def load(name):
     return module
 
 
-canary, conformance, flags, replicas = map(load, ["canary/run", "conformance/run", "conformance/client", "replicas/run"])
-interop = load("interop/run")
+canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
+interop, replicas, screenshots = map(load, ["interop/run", "replicas/run", "screenshots/run"])
 clients, servers = interop.clients, interop.servers
 
 
@@ -148,6 +148,19 @@ class Replicas(unittest.TestCase):
         ]:  # fmt: skip
             loaded = {"answered": loaded[0], "failed": loaded[1], "reasons": {}}
             self.assertEqual(len(replicas.problems(loaded, calls, numbers, restarts)), count)
+
+
+class Screenshots(unittest.TestCase):
+    def test_what_differs_is_replaced_and_the_rest_stays(self):
+        for shown, expected in [
+            ("⠼ io.read 17 s", "⠹ io.read 2 s"),
+            ("✓ [1] io.read 3 ms → 5 lines", "✓ [1] io.read 420 ms → 5 lines"),
+            ("gpt · 10 in · 151 ms", "gpt · 10 in · 2.9 s"),
+            ("01a20267-4654-7652 2027-01-30 23:59 x", "01a1c0de0000000000 2026-11-22 09:41 x"),
+            ("5 in, 7 out, 10:1", "5 in, 7 out, 10:1"),
+        ]:
+            row = screenshots.masked([(char, 1, ()) for char in shown])
+            self.assertEqual("".join(text for text, *_ in row), expected)
 
 
 if __name__ == "__main__":

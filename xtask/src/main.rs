@@ -13,7 +13,6 @@ mod codegen;
 mod figures;
 mod request;
 mod scenario;
-mod screenshots;
 mod serving;
 mod stub;
 
@@ -46,10 +45,6 @@ check (exit 1 if something is wrong; each takes --help):
   validators                   give what the program writes to validators of others
   wire                         hold requests against the types of the vendors' clients";
 
-/// The suites around programs of others: Python scripts, each in a directory of its name.
-const SUITES: [&str; 9] =
-    ["canary", "conformance", "crash", "fuzz", "interop", "real", "replicas", "validators", "wire"];
-
 fn main() -> ExitCode {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -58,10 +53,11 @@ fn main() -> ExitCode {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
         ["bench", options @ ..] => bench::run(options),
-        ["screenshots", options @ ..] => screenshots::run(options),
         [name @ ("check" | "count"), options @ ..] => script(&format!("{name}.py"), options),
-        [name, options @ ..] if SUITES.contains(name) => script(&format!("{name}/run.py"), options),
         ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
+        [name, options @ ..] if scripts().join(name).join("run.py").is_file() => {
+            script(&format!("{name}/run.py"), options)
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -73,12 +69,16 @@ fn main() -> ExitCode {
     })
 }
 
-/// Runs a Python script of this directory with the options of the command, and ends as it does.
+/// The directory of the Python scripts. Each suite around programs of others is a `run.py` in a directory of its name.
+fn scripts() -> std::path::PathBuf {
+    built::root().join("xtask")
+}
+
+/// Runs a script with the options of the command, and ends as it does.
 fn script(path: &str, options: &[&str]) -> Result<ExitCode> {
-    let scripts = built::root().join("xtask");
     let mut python = std::process::Command::new("python3");
     // What they share is in `kit.py`.
-    python.env("PYTHONPATH", &scripts).env("PYTHONDONTWRITEBYTECODE", "1");
-    let code = python.arg(scripts.join(path)).args(options).status()?.code();
+    python.env("PYTHONPATH", scripts()).env("PYTHONDONTWRITEBYTECODE", "1");
+    let code = python.arg(scripts().join(path)).args(options).status()?.code();
     Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }

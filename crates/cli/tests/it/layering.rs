@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Of tests and chores only: for the others it is a development dependency, which is no arrow.
     ("converse-testkit", &[]),
-    ("xtask", &["converse-config", "converse-testkit"]),
+    ("xtask", &["converse-config"]),
 ];
 
 /// Heavy or worldly crates, and the only ones of ours that may use them.
@@ -62,7 +62,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("reedline", &["converse-terminal"]),
     ("pulldown-cmark", &["converse-terminal"]),
     ("unicode-width", &["converse", "converse-text"]),
-    ("vt100", &["converse-testkit", "xtask"]),
+    ("vt100", &["converse-testkit"]),
     ("jsonc-parser", &["converse-foreign"]),
     (
         "tokio",
