@@ -39,15 +39,14 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         None if options.runs_program() => built::program(&["--release"])?,
         binary => binary.clone().unwrap_or_default(),
     };
-    let yardsticks = options.wants(Part::Servers).then(built::yardsticks).transpose()?;
     let bench = Bench { stub: Stub::start()?, dir: TempDir::new()?, binary, rounds: options.rounds };
     let before = load();
     let mut figures = Vec::new();
     if options.wants(Part::Curl) {
         figures.extend(curl::figures(&bench)?);
     }
-    if let Some(yardsticks) = &yardsticks {
-        figures.extend(servers::figures(&bench, yardsticks)?);
+    if options.wants(Part::Servers) {
+        figures.extend(servers::figures(&bench)?);
     }
     if options.wants(Part::Check) {
         figures.extend(checking::figures(&bench)?);
@@ -65,7 +64,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         figures.extend(soak::figures(&bench)?);
     }
     if options.wants(Part::Serve) {
-        figures.extend(serve::figures(&bench, &built::loaders()?)?);
+        figures.extend(serve::figures(&bench)?);
     }
     if options.wants(Part::Genai) {
         figures.extend(decoding::against_genai(bench.rounds)?);

@@ -6,64 +6,20 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// What the program is compared with, and the server that both talk to. Not part of the workspace.
-#[derive(Debug)]
-pub(crate) struct Yardsticks {
-    pub(crate) floor: PathBuf,
-    pub(crate) stub_mcp: PathBuf,
-}
-
-/// A load, and the server that counts what comes of it.
-#[derive(Debug)]
-pub(crate) struct Loaders {
-    pub(crate) load: PathBuf,
-    pub(crate) stub_http: PathBuf,
-}
-
 /// Builds the program with these options of `cargo build` and says where it is.
 pub(crate) fn program(options: &[&str]) -> Result<PathBuf> {
     let messages = build(&[options, &["--package", "converse", "--bin", "converse"]].concat())?;
     executable(&messages, "converse")
 }
 
-/// Builds them for release, if they are not there yet.
-pub(crate) fn yardsticks() -> Result<Yardsticks> {
-    let messages = build(&[
-        "--release",
-        "--locked",
-        "--manifest-path",
-        "xtask/floor/Cargo.toml",
-        "--target-dir",
-        "target/floor",
-    ])?;
-    Ok(Yardsticks { floor: executable(&messages, "floor")?, stub_mcp: executable(&messages, "stub-mcp")? })
-}
-
-/// The same for a load and its server.
-pub(crate) fn loaders() -> Result<Loaders> {
-    let manifest = ["--manifest-path", "xtask/floor/Cargo.toml", "--target-dir", "target/floor"];
-    let bins = ["--bin", "load", "--bin", "stub-http"];
-    let messages = build(&[&["--release", "--locked"][..], &manifest, &bins].concat())?;
-    Ok(Loaders { load: executable(&messages, "load")?, stub_http: executable(&messages, "stub-http")? })
-}
-
-/// Builds the benchmark of the decoders, if it is not there yet, and says where it is.
-pub(crate) fn decode() -> Result<PathBuf> {
-    let manifest = ["--manifest-path", "xtask/decode/Cargo.toml", "--target-dir", "target/decode"];
-    executable(&build(&[&["--release", "--locked"][..], &manifest].concat())?, "decode")
-}
-
-/// The same for the one of long sessions.
-pub(crate) fn sessions() -> Result<PathBuf> {
-    let manifest = ["--manifest-path", "xtask/sessions/Cargo.toml", "--target-dir", "target/sessions"];
-    executable(&build(&[&["--release", "--locked"][..], &manifest].concat())?, "sessions")
-}
-
-/// The same for the one against genai.
-pub(crate) fn decode_genai() -> Result<PathBuf> {
-    let manifest =
-        ["--manifest-path", "xtask/decode-genai/Cargo.toml", "--target-dir", "target/decode-genai"];
-    executable(&build(&[&["--release", "--locked"][..], &manifest].concat())?, "decode-genai")
+/// Builds programs of a workspace of its own below `xtask/` for release, and returns where they are.
+pub(crate) fn apart<const N: usize>(workspace: &str, names: [&str; N]) -> Result<[PathBuf; N]> {
+    let (manifest, target) = (format!("xtask/{workspace}/Cargo.toml"), format!("target/{workspace}"));
+    let mut options = vec!["--release", "--locked", "--manifest-path", &manifest, "--target-dir", &target];
+    names.iter().for_each(|name| options.extend(["--bin", name]));
+    let messages = build(&options)?;
+    let built = names.iter().map(|name| executable(&messages, name)).collect::<Result<Vec<_>>>()?;
+    built.try_into().map_err(|_| "cargo named other executables".into())
 }
 
 fn build(options: &[&str]) -> Result<String> {

@@ -9,7 +9,6 @@
 mod bench;
 mod built;
 mod child;
-mod codegen;
 mod figures;
 mod request;
 mod scenario;
@@ -54,7 +53,7 @@ fn main() -> ExitCode {
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
         ["bench", options @ ..] => bench::run(options),
         [name @ ("check" | "count"), options @ ..] => script(&format!("{name}.py"), options),
-        ["codegen"] => codegen::run().map(|()| ExitCode::SUCCESS),
+        ["codegen"] => codegen().map(|()| ExitCode::SUCCESS),
         [name, options @ ..] if scripts().join(name).join("run.py").is_file() => {
             script(&format!("{name}/run.py"), options)
         }
@@ -81,4 +80,25 @@ fn script(path: &str, options: &[&str]) -> Result<ExitCode> {
     python.env("PYTHONPATH", scripts()).env("PYTHONDONTWRITEBYTECODE", "1");
     let code = python.arg(scripts().join(path)).args(options).status()?.code();
     Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
+}
+
+/// Writes the pages of the reference that are made from the code, and the packed descriptors of the binary. A test of the
+/// crate that owns one fails when it is out of date.
+fn codegen() -> Result<()> {
+    let reference = built::root().join("docs/reference");
+    std::fs::create_dir_all(&reference)?;
+    let schema = converse_config::schema_text;
+    for (name, page) in [
+        ("codes.md", converse_config::codes_markdown()),
+        ("ensemble.schema.json", schema(&converse_config::ensemble_schema())),
+        ("invoker.schema.json", schema(&converse_config::invoker_schema())),
+    ] {
+        std::fs::write(reference.join(name), page)?;
+        println!("docs/reference/{name}");
+    }
+    let packed = converse_config::packed_shipped()
+        .ok_or("a file in ensembles/ has an error, or what has no packed form")?;
+    std::fs::write(built::root().join("crates/config/src/shipped.packed"), packed)?;
+    println!("crates/config/src/shipped.packed");
+    Ok(())
 }

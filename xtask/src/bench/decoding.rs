@@ -12,7 +12,8 @@ const TOKENS_A_SECOND: f64 = 10_000.0;
 const MOST: f64 = 2.0;
 
 pub(super) fn figures() -> Result<Vec<Figure>> {
-    let said = said(&mut Command::new(built::decode()?))?;
+    let [program] = built::apart("decode", ["decode"])?;
+    let said = said(&mut Command::new(program))?;
     let figures = said.lines().map(rows).collect::<Result<Vec<_>>>()?;
     if figures.len() < 5 {
         return Err(format!("five wires were expected: {said}").into());
@@ -22,7 +23,8 @@ pub(super) fn figures() -> Result<Vec<Figure>> {
 
 /// Medians of so many rounds.
 pub(super) fn against_genai(rounds: usize) -> Result<Vec<Figure>> {
-    let said = said(Command::new(built::decode_genai()?).args(["--rounds", &rounds.to_string()]))?;
+    let [program] = built::apart("decode-genai", ["decode-genai"])?;
+    let said = said(Command::new(program).args(["--rounds", &rounds.to_string()]))?;
     let figures = said.lines().map(pair).collect::<Result<Vec<_>>>()?;
     if figures.len() == 3 { Ok(figures) } else { Err(format!("three wires were expected: {said}").into()) }
 }

@@ -64,7 +64,8 @@ pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
 /// A data directory with so many sessions.
 fn shelf(dir: &Path, sessions: u64) -> Result<()> {
     let place = dir.join("converse/sessions");
-    let made = Command::new(built::sessions()?)
+    let [program] = built::apart("sessions", ["sessions"])?;
+    let made = Command::new(program)
         .arg("shelf")
         .arg(place)
         .args([sessions.to_string(), MESSAGES.to_string()])

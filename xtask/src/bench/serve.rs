@@ -4,10 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::Bench;
-use crate::Result;
-use crate::built::Loaders;
 use crate::figures::{Figure, Gate, Yardstick};
 use crate::serving::{Held, Load, Loaded, Plan, SERVED, TOOL, Upstream, free};
+use crate::{Result, built};
 
 const CLIENTS: u32 = 500;
 const WARMING: Duration = Duration::from_secs(2);
@@ -43,8 +42,9 @@ impl Measured {
     }
 }
 
-pub(super) fn figures(bench: &Bench, programs: &Loaders) -> Result<Vec<Figure>> {
-    let upstream = Upstream::start(&programs.stub_http, Duration::ZERO)?;
+pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
+    let [generator, stub_http] = built::apart("floor", ["load", "stub-http"])?;
+    let upstream = Upstream::start(&stub_http, Duration::ZERO)?;
     let plan = Plan::new(&bench.binary, bench.dir.path(), &upstream)?;
     let at = free()?;
     let gateway = plan.serve("gateway", at)?;
@@ -53,7 +53,7 @@ pub(super) fn figures(bench: &Bench, programs: &Loaders) -> Result<Vec<Figure>> 
         let (cpu, _) = held.usage()?;
         let (at, tool) = if direct { (upstream.address, TOOL) } else { (at, SERVED) };
         from += 1_000_000_000;
-        let loaded = Load::start(&programs.load, at, tool, clients, time, from)?.loaded(time + LIMIT)?;
+        let loaded = Load::start(&generator, at, tool, clients, time, from)?.loaded(time + LIMIT)?;
         let (cpu_after, resident) = held.usage()?;
         Ok(Measured { loaded, cpu: cpu_after.saturating_sub(cpu), resident })
     };

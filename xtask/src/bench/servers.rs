@@ -5,34 +5,35 @@ mod evidence;
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use self::cases::{CASES, Case, Row};
 use self::evidence::Evidence;
 use super::samples::Samples;
 use super::{Bench, descriptors, said};
-use crate::Result;
-use crate::built::Yardsticks;
 use crate::child::Program;
 use crate::figures::Figure;
+use crate::{Result, built};
 
 /// In the directory that both programs run in: the floor splits commands at blanks, which a path may have.
 const SERVER: &str = "./stub-mcp";
 
-pub(super) fn figures(bench: &Bench, yardsticks: &Yardsticks) -> Result<Vec<Figure>> {
-    symlink(&yardsticks.stub_mcp, bench.dir.path().join(SERVER))?;
+pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
+    let [floor, stub_mcp] = built::apart("floor", ["floor", "stub-mcp"])?;
+    symlink(stub_mcp, bench.dir.path().join(SERVER))?;
     // The floor shows all tools, however many; other figures are taken without any settings.
     let settings = bench.dir.path().join(".config/converse");
     fs::create_dir_all(&settings)?;
     fs::write(settings.join("config.toml"), "[context]\nlazy_tools = 0\n")?;
-    let rows: Result<Vec<_>> = CASES.iter().map(|case| rows(bench, yardsticks, case)).collect();
+    let rows: Result<Vec<_>> = CASES.iter().map(|case| rows(bench, &floor, case)).collect();
     fs::remove_dir_all(&settings)?;
     Ok(rows?.concat())
 }
 
-fn rows(bench: &Bench, yardsticks: &Yardsticks, case: &Case) -> Result<Vec<Figure>> {
-    let (ours, floor) = (ours(bench, case)?, floor(bench, yardsticks, case));
+fn rows(bench: &Bench, floor: &Path, case: &Case) -> Result<Vec<Figure>> {
+    let (ours, theirs) = (ours(bench, case)?, theirs(bench, floor, case));
     bench.stub.take_log();
-    let pair = bench.in_turn(case.rounds(bench.rounds), &ours, Some(&floor), |_, run| {
+    let pair = bench.in_turn(case.rounds(bench.rounds), &ours, Some(&theirs), |_, run| {
         said(run, case.scenario.words())?;
         Evidence::of(&bench.stub.take_log())?.check(case)?;
         Ok(None)
@@ -61,9 +62,9 @@ fn ours(bench: &Bench, case: &Case) -> Result<Program> {
     Ok(bench.program(&bench.binary, &words, Some(&bench.stub.base_url(case.scenario))))
 }
 
-fn floor(bench: &Bench, yardsticks: &Yardsticks, case: &Case) -> Program {
+fn theirs(bench: &Bench, floor: &Path, case: &Case) -> Program {
     let (url, command) = (bench.stub.base_url(case.scenario), format!("{SERVER} {}", case.options));
     let mut words = vec![url.as_str(), "hello"];
     words.extend((0..case.servers).flat_map(|_| ["--mcp", &command]));
-    bench.program(&yardsticks.floor, &words, None)
+    bench.program(floor, &words, None)
 }

@@ -17,7 +17,7 @@ const SHORT: u32 = 10_000;
 const LONG: u32 = 100_000;
 
 pub(super) fn figures(rounds: usize) -> Result<Vec<Figure>> {
-    let (program, dir) = (built::sessions()?, tempfile::TempDir::new()?);
+    let ([program], dir) = (built::apart("sessions", ["sessions"])?, tempfile::TempDir::new()?);
     let said = |what: &str, messages: u32| -> Result<f64> {
         let mut command = Command::new(&program);
         number(command.arg(what).arg(dir.path().join(messages.to_string())).arg(messages.to_string()))
