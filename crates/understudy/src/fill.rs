@@ -1,70 +1,82 @@
-//! A tool's schema and a clause into arguments. A required parameter that the clause does not fill refuses the tool.
+//! A clause into the arguments of a tool. Nothing is made up: without all required arguments the tool is not called.
 //!
-//! Certain kinds go first (sums, addresses, dates, places, paths), then numbers and choices, free text last with what is
-//! left. Optional parameters are filled on clear evidence only. Surprising: one clause may become several calls; "the
-//! time in Tokyo and London" fills a tool that takes one zone twice.
-
-mod small;
-mod texts;
+//! Evidence goes first (sums, addresses, places, paths), then numbers, switches and choices, then free text. Optional
+//! parameters are filled on clear evidence only. "The time in Tokyo and London" becomes two calls.
 
 use serde_json::{Map, Value};
 
-use crate::clauses::Clause;
-use crate::evidence::{Evidence, Kind, Role, Shape};
-use crate::lexicon::lexicon;
-use crate::tool::{Parameter, Tool, Wants};
+use crate::clause::Clause;
+use crate::evidence::{Evidence, Kind};
+use crate::text::{Found, Piece};
+use crate::tokens::{Shape, path_shape};
+use crate::tool::{Parameter, Takes, Tool};
 use crate::value::fitting;
+use crate::words::{Word, among, identifier_words, is, is_stop, means, related, terms, words};
 
-/// A tool made ready from a clause.
+/// Byte offsets in the clause.
+pub(crate) type Span = (usize, usize);
+
+/// A tool made ready by a clause.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Filled {
     /// One for each call.
     pub(crate) arguments: Vec<Map<String, Value>>,
-    /// The pieces of the clause that became arguments for certain.
-    pub(crate) used: Vec<(usize, usize)>,
-    /// The pieces that were left over for free text.
-    pub(crate) loose: Vec<(usize, usize)>,
+    /// The pieces of the clause that became arguments.
+    pub(crate) used: Vec<Span>,
+    /// Of these, the words that were left over for free text.
+    pub(crate) loose: Vec<Span>,
     /// How well the evidence fits.
     pub(crate) bonus: f32,
-    /// Of the used pieces the words that switched something on or off; they may say what to do as well ("append").
-    pub(crate) flags: Vec<(usize, usize)>,
     /// The evidence alone says what is wanted.
     pub(crate) firm: bool,
     /// The parameter that takes the text of the answer before.
     pub(crate) carry: Option<String>,
 }
 
+/// Fills a tool, or returns None if a required argument is not in the clause.
 pub(crate) fn fill(tool: &Tool, clause: &Clause) -> Option<Filled> {
-    let mut filling = Filling { tool, clause, filled: Filled::default(), arguments: Map::new() };
-    let order = |wants: Wants| match wants {
-        Wants::Query | Wants::Prose => 3,
-        Wants::Label => 2,
-        Wants::Number | Wants::Whole | Wants::Truth | Wants::Choice => 1,
-        _ => 0,
+    let mut filling =
+        Filling { tool, clause, filled: Filled::default(), arguments: Map::new(), switched: Vec::new() };
+    // Which of two places or files is which would be a guess.
+    let required = tool.parameters.iter().filter(|one| one.required);
+    let kinds: Vec<Takes> = required.map(|one| one.takes).filter(|takes| REPEATED.contains(takes)).collect();
+    if kinds.iter().enumerate().any(|(at, kind)| kinds[..at].contains(kind)) {
+        return None;
+    }
+    let order = |parameter: &&Parameter| match parameter.takes {
+        Takes::Number | Takes::Whole => (1, 255 - filling.nearest(parameter)),
+        Takes::Switch | Takes::Choice => (2, 0),
+        Takes::Quoted | Takes::Identifier | Takes::Pattern => (3, 0),
+        Takes::Query | Takes::Text | Takes::Old | Takes::New => (4, 0),
+        _ => (0, u8::from(!parameter.required)),
     };
     let mut parameters: Vec<&Parameter> = tool.parameters.iter().collect();
-    parameters.sort_by_key(|parameter| {
-        let nearest = std::cmp::Reverse(filling.nearest(parameter));
-        (order(parameter.wants), !parameter.required, nearest)
-    });
+    parameters.sort_by_cached_key(order);
     for parameter in parameters {
-        let done = match order(parameter.wants) {
-            0 => filling.certain(parameter),
-            1 => filling.small(parameter),
+        let done = match parameter.takes {
+            Takes::Number | Takes::Whole => filling.number(parameter),
+            Takes::Switch => filling.switch(parameter),
+            Takes::Choice => filling.choice(parameter),
+            takes if REPEATED.contains(&takes) => filling.evidence(parameter),
             _ => filling.text(parameter),
         };
         if !done && parameter.required {
             return None;
         }
     }
-    filling.finish()
+    Some(filling.finish())
 }
+
+/// What is filled by evidence. More evidence of the kind repeats the call.
+const REPEATED: [Takes; 6] =
+    [Takes::Expression, Takes::Zone, Takes::Place, Takes::Path, Takes::Directory, Takes::Url];
 
 struct Filling<'a> {
     tool: &'a Tool,
     clause: &'a Clause,
     filled: Filled,
     arguments: Map<String, Value>,
+    switched: Vec<Span>,
 }
 
 impl<'a> Filling<'a> {
@@ -72,202 +84,250 @@ impl<'a> Filling<'a> {
         self.filled.used.iter().all(|(from, to)| end <= *from || *to <= start)
     }
 
-    fn take(&mut self, parameter: &Parameter, value: Value, span: (usize, usize), bonus: f32) -> bool {
-        let value = if parameter.many { Value::Array(vec![value]) } else { value };
+    fn take(&mut self, parameter: &Parameter, value: Value, span: Span, bonus: f32) -> bool {
         self.arguments.insert(parameter.name.clone(), value);
         self.filled.used.push(span);
         self.filled.bonus += bonus;
         true
     }
 
-    /// Kinds that are recognised by their form.
-    fn certain(&mut self, parameter: &Parameter) -> bool {
-        let role = role(parameter);
-        let mut best: Option<(f32, &Evidence, Value)> = None;
-        for one in self.clause.evidence.iter().filter(|one| self.free(one.start, one.end)) {
-            let Some((mut quality, value)) = self.fits(parameter, one) else { continue };
-            let Some(value) = fitting(&parameter.schema, parameter.kind(), &value) else { continue };
-            match self.suits(role, one) {
-                Some(more) => quality += more,
-                None => continue,
-            }
-            if best.as_ref().is_none_or(|(other, _, _)| quality > *other) {
+    fn evidence(&mut self, parameter: &Parameter) -> bool {
+        let mut best: Option<(f32, &'a Evidence, Value)> = None;
+        for one in &self.clause.evidence {
+            if let Some((quality, value)) = self.fits(parameter, one)
+                && best.as_ref().is_none_or(|(other, ..)| quality > *other)
+            {
                 best = Some((quality, one, value));
             }
         }
-        let Some((quality, one, value)) =
-            best.filter(|(quality, _, _)| parameter.required || *quality >= 1.0)
+        let Some((quality, one, value)) = best.filter(|(quality, ..)| parameter.required || *quality >= 1.0)
         else {
             return false;
         };
-        self.filled.firm |= is_firm(&one.kind, quality) && parameter.required;
-        let span = (one.start, one.end);
-        self.take(parameter, value, span, quality);
-        if parameter.many {
-            self.more(parameter);
-        }
-        true
-    }
-
-    /// How well a side of "from … to …" suits a parameter, or none if it is the other one. Where two are merely "in" a
-    /// place, nobody knows which is which.
-    fn suits(&self, role: Option<Role>, one: &Evidence) -> Option<f32> {
-        let target = |other: &Evidence| {
-            other.role == Some(Role::To)
-                && std::mem::discriminant(&other.kind) == std::mem::discriminant(&one.kind)
+        let telling = match one.kind {
+            Kind::Sum { certain } => certain,
+            Kind::Conversion => true,
+            _ => matches!(one.kind, Kind::Path(_) | Kind::Url) && quality >= 2.0,
         };
-        match (role, one.role) {
-            (Some(Role::From), Some(Role::In)) => self.clause.evidence.iter().any(target).then_some(0.0),
-            (Some(Role::To), Some(Role::In)) => Some(0.3),
-            (_, Some(Role::About)) => Some(0.0),
-            (Some(mine), Some(its)) => (mine == its).then_some(0.5),
-            _ => Some(0.0),
-        }
+        self.filled.firm |= telling && parameter.required;
+        self.take(parameter, value, (one.start, one.end), quality)
     }
 
-    /// The rest of the evidence for a parameter that takes many.
-    fn more(&mut self, parameter: &Parameter) {
-        for one in &self.clause.evidence {
-            let value = self
-                .fits(parameter, one)
-                .and_then(|(_, value)| fitting(&parameter.schema, parameter.kind(), &value));
-            let Some(value) = value.filter(|_| self.free(one.start, one.end)) else { continue };
-            self.filled.used.push((one.start, one.end));
-            if let Some(Value::Array(values)) = self.arguments.get_mut(&parameter.name) {
-                values.push(value);
-            }
-        }
-    }
-
-    /// How well a piece of evidence suits a parameter, and the text it gives.
-    fn fits(&self, parameter: &Parameter, one: &Evidence) -> Option<(f32, String)> {
-        let text = || one.value.clone();
+    /// How well a free piece of evidence suits a parameter, and the value it gives.
+    fn fits(&self, parameter: &Parameter, one: &Evidence) -> Option<(f32, Value)> {
         let described = |word: &str| parameter.description.to_lowercase().contains(word);
-        Some(match (parameter.wants, &one.kind) {
-            (Wants::Expression, Kind::Expression { strong }) => (if *strong { 4.0 } else { 1.0 }, text()),
-            (Wants::Expression, Kind::Conversion) if self.tool.knows_units() => (4.0, text()),
-            (Wants::Zone, Kind::Zone) => (2.0, text()),
-            (Wants::Zone, Kind::Place(zone)) => (2.0, zone.clone().unwrap_or_else(text)),
-            (Wants::Place, Kind::Place(_)) => (2.0, text()),
-            (Wants::Path, Kind::Path(Shape::Directory)) => {
-                let either = described("directory") || described("folder");
-                (if either { 2.0 } else { 0.4 }, text())
-            }
-            (Wants::Path | Wants::Directory, Kind::Path(shape)) => match (parameter.wants, shape) {
-                (Wants::Directory, Shape::File) => return None,
-                _ => (if self.asks_what_it_is(one) { 0.4 } else { 2.0 }, text()),
-            },
-            (Wants::Url, Kind::Url) => (2.5, text()),
-            (Wants::Email, Kind::Email) => (2.5, text()),
-            (Wants::Date, Kind::Date) => (2.0, text()),
-            (Wants::Clock, Kind::Clock) => (2.0, text()),
-            (Wants::Sql, Kind::Sql) => (3.0, text()),
-            (Wants::Sql, Kind::Quoted) => (0.8, text()),
-            (Wants::Language, Kind::Language(code)) => {
-                let coded = (described("code") || described("iso")) && !described("name");
-                (2.0, if coded { code.clone() } else { text() })
-            }
-            (Wants::Currency, Kind::Currency(code)) => (2.0, code.clone()),
+        let text = &one.value;
+        let (quality, text) = match (parameter.takes, &one.kind) {
+            (Takes::Expression, Kind::Sum { certain }) => (if *certain { 4.0 } else { 1.0 }, text),
+            (Takes::Expression, Kind::Conversion) if self.tool.knows_units() => (4.0, text),
+            (Takes::Zone, Kind::Place(Some(zone))) => (2.0, zone),
+            (Takes::Zone, Kind::Zone | Kind::Place(None)) | (Takes::Place, Kind::Place(_)) => (2.0, text),
+            (Takes::Directory, Kind::Path(Shape::File)) => return None,
             // "Write tests for main.rs" must not write them over it.
-            (Wants::Path, _) if matches!(one.role, Some(Role::From | Role::About)) && self.keeps() => {
-                return None;
+            (Takes::Path, _) if self.keeps_text() && !self.is_destination(one) => return None,
+            (Takes::Path, Kind::Path(Shape::Directory)) if !described("director") && !described("folder") => {
+                (0.4, text)
             }
-            (Wants::Path, Kind::Quoted) if !is_file_name(&one.value) => return None,
-            (Wants::Path | Wants::Place | Wants::Expression, Kind::Quoted) => (0.7, text()),
+            (Takes::Path | Takes::Directory, Kind::Path(_)) if self.is_subject(one) => (0.4, text),
+            (Takes::Path | Takes::Directory, Kind::Path(_)) => (2.0, text),
+            (Takes::Path, Kind::Quoted) if is_file_name(text) => (0.7, text),
+            (Takes::Url, Kind::Url) => (2.5, text),
+            (Takes::Place | Takes::Expression, Kind::Quoted) => (0.7, text),
             _ => return None,
-        })
+        };
+        let value = fitting(&parameter.schema, parameter.kind(), text)?;
+        self.free(one.start, one.end).then_some((quality, value))
     }
 
-    /// Whether the tool keeps a text somewhere.
-    fn keeps(&self) -> bool {
-        self.tool.parameters.iter().any(|parameter| parameter.required && parameter.wants == Wants::Prose)
+    fn keeps_text(&self) -> bool {
+        self.tool.parameters.iter().any(|one| one.required && one.takes == Takes::Text)
     }
 
-    /// "What is Node.js?" names a thing and no file to open.
-    fn asks_what_it_is(&self, one: &Evidence) -> bool {
+    fn is_destination(&self, one: &Evidence) -> bool {
+        let mut before = self.clause.words.iter().rev().filter(|word| word.end <= one.start);
+        let source = before.next().is_some_and(|word| among(&word.text, "for about of from для про о об из"));
+        !source || before.next().is_some_and(|word| word.text == "end")
+    }
+
+    /// "What is Node.js?" names a thing, not a file to open.
+    fn is_subject(&self, one: &Evidence) -> bool {
         let rest = self.clause.words.iter().filter(|word| word.end <= one.start || word.start >= one.end);
         let words: Vec<&str> = rest.map(|word| word.text.as_str()).collect();
         matches!(
             words.as_slice(),
-            ["what" | "who", "is" | "are"] | ["что", "такое"] | ["about"] | ["tell", "me", "about"]
+            ["what" | "who", "is" | "are"] | ["что", "такое"] | ["tell", "me", "about"]
         )
     }
 
-    /// The calls: the one that was filled, and one more for each further value of its one certain parameter.
-    fn finish(mut self) -> Option<Filled> {
+    fn number(&mut self, parameter: &Parameter) -> bool {
+        let mut best: Option<(u8, Value, Span)> = None;
+        for one in self.clause.evidence.iter().filter(|one| one.kind == Kind::Number) {
+            let near = self.nearness(parameter, one);
+            if let Some(value) = fitting(&parameter.schema, parameter.kind(), &one.value)
+                && (parameter.required || near > 0)
+                && self.free(one.start, one.end)
+                && best.as_ref().is_none_or(|(other, ..)| near > *other)
+            {
+                best = Some((near, value, (one.start, one.end)));
+            }
+        }
+        best.is_some_and(|(near, value, span)| {
+            self.take(parameter, value, span, if near > 0 { 1.5 } else { 0.8 })
+        })
+    }
+
+    fn nearest(&self, parameter: &Parameter) -> u8 {
+        let numbers = self.clause.evidence.iter().filter(|one| one.kind == Kind::Number);
+        numbers.map(|one| self.nearness(parameter, one)).max().unwrap_or(0)
+    }
+
+    /// How much the words beside a number speak of a parameter: 3 for "limit 5", 2 for a count ("the first 5 commits"),
+    /// 1 for a thing of its description, 0 for nothing.
+    fn nearness(&self, parameter: &Parameter, one: &Evidence) -> u8 {
+        let described = words(&parameter.description);
+        let own = |word: &str| parameter.words.iter().any(|mine| related(mine, word));
+        let thing = |word: &Word| {
+            let said = described.iter().any(|mine| related(&mine.text, &word.text));
+            !is_stop(&word.text) && (own(&word.text) || said)
+        };
+        let words = &self.clause.words;
+        let before: Vec<&Word> = words.iter().rev().filter(|word| word.end <= one.start).take(2).collect();
+        let after = words.iter().find(|word| word.start >= one.end);
+        if parameter.is_named(&["first", "start", "line"]) {
+            // "Line 10" is a place to begin at, "the first 10 lines" is a count.
+            return u8::from(before.first().is_some_and(|word| means(&word.text, "line")));
+        }
+        let counts = parameter.words.iter().any(|word| means(word, "count"));
+        let last = after.is_none() && before.iter().any(|word| means(&word.text, "recent"));
+        match after.is_some_and(thing) {
+            _ if before.iter().any(|word| own(&word.text)) => 3,
+            thing if counts && (thing || last) => 2,
+            thing => u8::from(thing),
+        }
+    }
+
+    /// Turns a switch on by the words of its name that the tool's own name does not have: "append" turns something on in a
+    /// tool that writes, "write" does not.
+    fn switch(&mut self, parameter: &Parameter) -> bool {
+        let own: Vec<String> =
+            identifier_words(self.tool.own_name()).iter().flat_map(|word| terms(word)).collect();
+        let all = parameter.is_named(&["all"]);
+        let names: Vec<&String> = parameter
+            .words
+            .iter()
+            .filter(|word| !among(word, "include enable only should replace with"))
+            .collect();
+        let hit = |name: &&String| {
+            let mine: Vec<String> = terms(name).into_iter().filter(|term| !own.contains(term)).collect();
+            let same = |word: &Word| terms(&word.text).iter().any(|term| mine.contains(term));
+            let every = |word: &Word| all && is(&word.text, "every");
+            self.clause
+                .words
+                .iter()
+                .position(|word| (same(word) || every(word)) && self.free(word.start, word.end))
+        };
+        let Some(hits) = names.iter().map(hit).collect::<Option<Vec<usize>>>() else { return false };
+        let Some(last) = hits.last().copied() else { return false };
+        let word = &self.clause.words[last];
+        let before = last.checked_sub(1).map_or("", |at| self.clause.words[at].text.as_str());
+        let off = among(before, "no not without не без");
+        let span = (word.start, word.end);
+        if off || self.switched.contains(&span) {
+            return false;
+        }
+        // The word stays free: "append" also says what to do.
+        self.switched.push(span);
+        self.filled.bonus += 0.5;
+        self.arguments.insert(parameter.name.clone(), Value::Bool(true));
+        true
+    }
+
+    /// One of an `enum`'s values that is a word of the clause. For an optional parameter a value that is a word of the
+    /// tool's own name does not count: a question for the time need not want `format=time`.
+    fn choice(&mut self, parameter: &Parameter) -> bool {
+        let own = identifier_words(self.tool.own_name());
+        for choice in parameter.choices() {
+            let parts = choice.as_str().map(identifier_words).unwrap_or_default();
+            let hit = |part: &String| {
+                let same = |word: &&Word| related(part, &word.text) && self.free(word.start, word.end);
+                self.clause.words.iter().find(same).filter(|word| !is_stop(&word.text))
+            };
+            let of_tool = parts.iter().any(|part| own.iter().any(|mine| related(mine, part)));
+            let hits: Option<Vec<&Word>> = parts.iter().map(hit).collect();
+            if let Some(word) = hits.and_then(|hits| hits.first().copied())
+                && (parameter.required || !of_tool)
+            {
+                return self.take(parameter, choice.clone(), (word.start, word.end), 1.0);
+            }
+        }
+        false
+    }
+
+    fn text(&mut self, parameter: &Parameter) -> bool {
+        match crate::text::find(self.clause, &self.filled.used, self.tool, parameter) {
+            Found::Nothing => false,
+            Found::Reference => {
+                self.filled.carry = Some(parameter.name.clone());
+                true
+            }
+            Found::Piece(Piece { text, start, end, loose }) => {
+                let Some(value) = fitting(&parameter.schema, parameter.kind(), &text) else { return false };
+                if loose {
+                    self.filled.loose.push((start, end));
+                }
+                self.take(parameter, value, (start, end), if loose { 0.4 } else { 1.0 })
+            }
+        }
+    }
+
+    fn finish(mut self) -> Filled {
         self.end_the_line();
-        let mut calls = vec![self.arguments.clone()];
+        self.filled.arguments = vec![self.arguments.clone()];
         if let Some(parameter) = self.repeated() {
             for one in &self.clause.evidence {
-                let value = self.fits(parameter, one).filter(|(quality, _)| *quality >= 1.0);
-                let value = value.and_then(|(_, value)| fitting(&parameter.schema, parameter.kind(), &value));
-                let Some(value) = value.filter(|_| self.free(one.start, one.end)) else { continue };
+                let Some((_, value)) = self.fits(parameter, one).filter(|(quality, _)| *quality >= 1.0)
+                else {
+                    continue;
+                };
                 let mut arguments = self.arguments.clone();
                 arguments.insert(parameter.name.clone(), value);
-                calls.push(arguments);
+                self.filled.arguments.push(arguments);
                 self.filled.used.push((one.start, one.end));
             }
         }
-        self.filled.arguments = calls;
-        Some(self.filled)
+        self.filled
     }
 
-    /// What is added to the end of something is added as a line of its own.
+    /// A text that is added to the end of a file becomes a line of its own.
     fn end_the_line(&mut self) {
-        let appends = self.tool.parameters.iter().any(|one| {
-            let named = one.words.iter().any(|word| lexicon().means(word, "append"));
+        let is_append = |one: &&Parameter| {
+            let named = one.words.iter().any(|word| means(word, "append"));
             named && self.arguments.get(&one.name) == Some(&Value::Bool(true))
-        });
-        let mut texts = self.tool.parameters.iter().filter(|one| one.required && one.wants == Wants::Prose);
-        let text = texts.next().filter(|_| appends).and_then(|one| self.arguments.get_mut(&one.name));
-        if let Some(Value::String(text)) = text
+        };
+        let appends = self.tool.parameters.iter().any(|one| is_append(&one));
+        let text = self.tool.parameters.iter().find(|one| one.required && one.takes == Takes::Text);
+        if let Some(Value::String(text)) =
+            text.filter(|_| appends).and_then(|one| self.arguments.get_mut(&one.name))
             && !text.ends_with('\n')
         {
             text.push('\n');
         }
     }
 
-    /// The parameter for whose further values the tool is called again.
+    /// The parameter for whose further values the tool is called again: its only one with evidence, and no text.
     fn repeated(&self) -> Option<&'a Parameter> {
-        let kinds = [Wants::Expression, Wants::Zone, Wants::Place, Wants::Path, Wants::Directory, Wants::Url];
-        let mut certain = self
-            .tool
-            .parameters
-            .iter()
-            .filter(|one| kinds.contains(&one.wants) && self.arguments.contains_key(&one.name));
-        let only = certain.next().filter(|one| !one.many && role(one).is_none())?;
-        let text = self
-            .tool
-            .parameters
-            .iter()
-            .any(|one| one.required && matches!(one.wants, Wants::Prose | Wants::Label));
-        (certain.next().is_none() && !text).then_some(only)
+        let mut filled = self.tool.parameters.iter().filter(|one| self.arguments.contains_key(&one.name));
+        let only = filled.clone().find(|one| REPEATED.contains(&one.takes))?;
+        let other = |one: &Parameter| {
+            one.kind() == Some("string") && one.takes != Takes::Choice && one.name != only.name
+        };
+        let alone = !filled.any(other);
+        (alone && self.filled.carry.is_none()).then_some(only)
     }
 }
 
 /// One word, or something with an ending or a folder in it: "my notes.txt", and not "call mother".
 fn is_file_name(quoted: &str) -> bool {
-    !quoted.contains(char::is_whitespace)
-        || quoted.split_whitespace().last().is_some_and(|last| crate::tokens::path_shape(last).is_some())
+    let last = quoted.split_whitespace().last().unwrap_or_default();
+    !quoted.contains(char::is_whitespace) || path_shape(last).is_some()
 }
-
-fn is_firm(kind: &Kind, quality: f32) -> bool {
-    match kind {
-        Kind::Expression { strong } => *strong,
-        Kind::Conversion | Kind::Sql => true,
-        Kind::Path(_) | Kind::Url => quality >= 2.0,
-        _ => false,
-    }
-}
-
-/// Which side of "from … to …" a parameter's name is on.
-fn role(parameter: &Parameter) -> Option<Role> {
-    let has = |any: &[&str]| parameter.words.iter().any(|word| any.contains(&word.as_str()));
-    if has(&["source", "from", "src", "origin", "base", "start"]) {
-        return Some(Role::From);
-    }
-    has(&["target", "to", "dest", "destination", "into", "end"]).then_some(Role::To)
-}
-
-#[cfg(test)]
-mod tests;

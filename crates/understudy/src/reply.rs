@@ -2,8 +2,7 @@
 //!
 //! The forms are those of OpenAI's Chat Completions (<https://platform.openai.com/docs/api-reference/chat>, checked
 //! 2026-11-20). Ids are made from the request's bytes and `created` is 0, so that equal requests get equal bytes. Usage
-//! is an estimate, four bytes to the token. Surprising: arguments are streamed in small pieces although they are known
-//! as a whole; whoever reads this stream shall be able to read a real one.
+//! is an estimate, four bytes to the token. Arguments are streamed in small pieces, as a real model streams them.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::request::{Malformed, Request};
 
-/// What is said: words, or calls.
+/// A text, or calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
     Text(String),
@@ -70,7 +69,7 @@ fn limited(reply: Reply, most_tokens: Option<u64>) -> (Reply, &'static str) {
         Reply::Text(text) => {
             let most = most_tokens.and_then(|tokens| usize::try_from(tokens.saturating_mul(4)).ok());
             match most.filter(|most| text.len() > *most) {
-                Some(most) => (Reply::Text(crate::clauses::front(&text, most).to_owned()), "length"),
+                Some(most) => (Reply::Text(crate::words::front(&text, most).to_owned()), "length"),
                 None => (Reply::Text(text), "stop"),
             }
         }
@@ -146,38 +145,16 @@ fn pieces(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let piece = crate::clauses::front(rest, PIECE);
+        let piece = crate::words::front(rest, PIECE);
         found.push(piece);
-        rest = rest.get(piece.len()..).unwrap_or_default();
+        rest = &rest[piece.len()..];
     }
     found
 }
 
-/// FNV-1a, 64 bits: enough to tell requests apart, and no secret is made of it.
+/// FNV-1a, 64 bits: enough to tell requests apart; nothing secret depends on it.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_put_together_are_the_text() {
-        for text in ["", "{}", "«раз два три четыре пять шесть семь»", &"x".repeat(100)]
-        {
-            assert_eq!(pieces(text).concat(), text);
-            assert!(pieces(text).iter().all(|piece| piece.len() <= PIECE));
-        }
-    }
-
-    #[test]
-    fn a_limit_cuts_between_characters_and_says_so() {
-        let cut = |most| limited(Reply::Text("приветик".to_owned()), most);
-        assert_eq!(cut(Some(1)), (Reply::Text("пр".to_owned()), "length"));
-        assert_eq!(cut(Some(4)), (Reply::Text("приветик".to_owned()), "stop"));
-        assert_eq!(cut(None).1, "stop");
-    }
 }

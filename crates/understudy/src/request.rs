@@ -1,8 +1,7 @@
-//! A Chat Completions request as the router needs it: the prompt, the tools, what has been called and answered since.
+//! A Chat Completions request as the router needs it: the prompt, the tools, the calls made since and their results.
 //!
-//! Strict in what would be an error at OpenAI's too (no messages, an unknown role, a result without its call's id) and
-//! lenient in what it does not read. Surprising: pictures out of results travel in a user message of their own right
-//! behind the results, which is therefore not taken for the prompt.
+//! What is an error at OpenAI is one here (no messages, an unknown role, a result without its call's id); what is not read
+//! is not checked. Images of results come in a user message right after the results, which is not the prompt.
 
 use serde_json::Value;
 
@@ -21,7 +20,7 @@ pub(crate) enum Malformed {
     Unpaired(usize),
     #[error("`tools` entry {0} has no function with a name")]
     Tool(usize),
-    #[error("the understudy is no language model: it cannot answer in a given `response_format`")]
+    #[error("the understudy is not a language model: it cannot answer in a given `response_format`")]
     Format,
 }
 
@@ -105,7 +104,7 @@ fn check(messages: &[Value]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Did the user say it? A message with pictures behind a result holds that result's.
+/// Whether the user wrote it. A message with images after a result holds that result's.
 fn is_prompt(messages: &[Value], at: usize) -> bool {
     let is = |at: usize, wanted: &str| messages.get(at).is_some_and(|message| role(message) == wanted);
     let Some(message) = messages.get(at).filter(|_| is(at, "user")) else { return false };
@@ -134,7 +133,7 @@ fn text(message: &Value) -> String {
     }
 }
 
-/// What may be called: nothing with `tool_choice: "none"`, one with a forced function.
+/// The tools that may be called: none with `tool_choice: "none"`, one with a forced function.
 fn tools(body: &Value) -> Result<Vec<Tool>, Malformed> {
     let entries = match body.get("tools") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -177,72 +176,4 @@ fn made(messages: &[Value]) -> Vec<Made> {
         }
     }
     made
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn read(body: &Value) -> Result<Request, Malformed> {
-        Request::read(body.to_string().as_bytes())
-    }
-
-    #[test]
-    fn a_request_is_understood() {
-        let request = read(&json!({
-            "model": "m", "stream": true, "stream_options": {"include_usage": true}, "parallel_tool_calls": false, "max_tokens": 9,
-            "tools": [{"type": "function", "function": {"name": "a__b"}}],
-            "messages": [
-                {"role": "system", "content": "s"},
-                {"role": "user", "content": "old"},
-                {"role": "assistant", "content": "answer"},
-                {"role": "user", "content": [{"type": "text", "text": "new"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
-                {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "a__b", "arguments": "{}"}}, {"id": "2", "function": {"name": "a__b"}}]},
-                {"role": "tool", "tool_call_id": "2", "content": "two"},
-                {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "one"}]},
-                {"role": "user", "content": [{"type": "text", "text": "The images from above:"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
-            ],
-        }))
-        .unwrap();
-        assert_eq!((request.prompt.as_str(), request.stream, request.include_usage), ("new", true, true));
-        assert_eq!((request.most_calls, request.most_tokens, request.tools.len()), (1, Some(9), 1));
-        let results: Vec<_> = request.made.iter().map(|one| one.result.as_deref()).collect();
-        assert_eq!(results, [Some("one"), Some("two")]);
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        let user = json!([{"role": "user", "content": "x"}]);
-        for (body, param) in [
-            (json!([]), Some("model")),
-            (json!({"messages": user}), Some("model")),
-            (json!({"model": "m"}), Some("messages")),
-            (json!({"model": "m", "messages": []}), Some("messages")),
-            (json!({"model": "m", "messages": [{"role": "king"}]}), Some("messages")),
-            (json!({"model": "m", "messages": [{"role": "tool", "content": "x"}]}), Some("messages")),
-            (json!({"model": "m", "messages": user, "tools": {}}), Some("tools")),
-            (json!({"model": "m", "messages": user, "tools": [{}]}), Some("tools")),
-            (
-                json!({"model": "m", "messages": user, "response_format": {"type": "json_schema"}}),
-                Some("response_format"),
-            ),
-        ] {
-            assert_eq!(read(&body).unwrap_err().param(), param, "{body}");
-        }
-        assert!(matches!(Request::read(b"{"), Err(Malformed::Json(_))));
-        assert!(matches!(Request::read(b"\xff"), Err(Malformed::Json(_))));
-    }
-
-    #[test]
-    fn the_choice_of_tools_is_obeyed() {
-        let with = |choice: Value| {
-            let tools = json!([{"function": {"name": "a"}}, {"function": {"name": "b"}}]);
-            let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": tools, "tool_choice": choice});
-            read(&body).unwrap().tools.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
-        };
-        assert_eq!(with(json!("none")), Vec::<String>::new());
-        assert_eq!(with(json!("auto")), ["a", "b"]);
-        assert_eq!(with(json!({"type": "function", "function": {"name": "b"}})), ["b"]);
-    }
 }

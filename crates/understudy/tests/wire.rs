@@ -291,3 +291,60 @@ fn thousands_of_tools_are_ranked() {
         Some(&json!("shop__gadget_2400"))
     );
 }
+
+#[test]
+fn what_is_wrong_is_named() {
+    let user = json!([{"role": "user", "content": "x"}]);
+    for (body, param) in [
+        (json!([]), "model"),
+        (json!({"messages": user}), "model"),
+        (json!({"model": "m"}), "messages"),
+        (json!({"model": "m", "messages": []}), "messages"),
+        (json!({"model": "m", "messages": [{"role": "king"}]}), "messages"),
+        (json!({"model": "m", "messages": [{"role": "tool", "content": "x"}]}), "messages"),
+        (json!({"model": "m", "messages": user, "tools": {}}), "tools"),
+        (json!({"model": "m", "messages": user, "tools": [{}]}), "tools"),
+        (
+            json!({"model": "m", "messages": user, "response_format": {"type": "json_schema"}}),
+            "response_format",
+        ),
+    ] {
+        let response = send(&body);
+        let error: Value = serde_json::from_slice(response.body()).unwrap();
+        assert_eq!((response.status().as_u16(), &error["error"]["param"]), (400, &json!(param)), "{body}");
+    }
+}
+
+#[test]
+fn the_choice_of_tools_is_obeyed() {
+    let offered = |choice: Value| {
+        let tools = json!([{"function": {"name": "a__x"}}, {"function": {"name": "b__x"}}]);
+        let messages = json!([{"role": "user", "content": "hello"}]);
+        let reply =
+            whole(&json!({"model": "m", "messages": messages, "tools": tools, "tool_choice": choice}));
+        let text = reply.pointer("/choices/0/message/content").unwrap().to_string();
+        [text.contains("- a.x"), text.contains("- b.x")]
+    };
+    assert_eq!(offered(json!("none")), [false, false]);
+    assert_eq!(offered(json!("auto")), [true, true]);
+    assert_eq!(offered(json!({"type": "function", "function": {"name": "b__x"}})), [false, true]);
+}
+
+#[test]
+fn images_of_a_result_are_not_a_prompt() {
+    let body = ask("What is 2+2?");
+    let first = whole(&body);
+    let mut body = answered(body, &first, &["4"]);
+    let image = json!({"type": "image_url", "image_url": {"url": "data:"}});
+    let shown = json!({"role": "user", "content": [{"type": "text", "text": "What is 3+3?"}, image]});
+    body["messages"].as_array_mut().unwrap().push(shown);
+    assert_eq!(whole(&body).pointer("/choices/0/message/content"), Some(&json!("2 + 2 = 4")));
+}
+
+#[test]
+fn a_limit_of_tokens_cuts_between_characters_and_says_so() {
+    let mut body = ask("Привет!");
+    body["max_tokens"] = json!(1);
+    let choice = whole(&body)["choices"][0].clone();
+    assert_eq!((&choice["message"]["content"], &choice["finish_reason"]), (&json!("Я "), &json!("length")));
+}
