@@ -21,12 +21,12 @@ EVERY = r"^\.ci/|^Cargo\.|^rust-toolchain|^\.cargo/|^xtask/(gate|kit)|^xtask/src
 # Minutes from nothing on two cores, and the paths that the suite tests. Most valuable first.
 SUITES = {
     "validators": (2, r"config/|foreign|diagnos|sarif|junit|format|^ensembles/|action|pre-commit|^xtask/(ci|validators)"),
-    "wire": (1, r"provider|canister|^xtask/wire"),
+    "wire": (2, r"provider|canister|^xtask/wire"),
     "crash": (4, r"session|journal|audit|process|child|atomic|trust|crash|approv"),
-    "conformance": (4, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),
-    "real": (4, r"provider|canister|http|route|wire|model|^xtask/real"),
-    "replicas": (2, r"gateway|server|serve|mcp|^xtask/(replicas|floor)"),
-    "interop": (9, r"mcp|gateway|server|serve|ensemble|process|child|sandbox|understudy|^xtask/interop"),
+    "conformance": (6, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),
+    "real": (2, r"provider|canister|http|route|wire|model|^xtask/real"),
+    "replicas": (4, r"gateway|server|serve|mcp|^xtask/(replicas|floor)"),
+    "interop": (7, r"mcp|gateway|server|serve|ensemble|process|child|sandbox|understudy|^xtask/interop"),
 }
 
 
