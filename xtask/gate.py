@@ -20,7 +20,10 @@ LANDING = 6 * 3600
 EVERY = r"^\.ci/|^Cargo\.|^rust-toolchain|^\.cargo/|^xtask/(gate|kit)|^xtask/src/main"
 # Minutes from nothing on two cores, and the paths that the suite tests. Most valuable first.
 SUITES = {
-    "validators": (2, r"config/|foreign|diagnos|sarif|junit|format|^ensembles/|action|pre-commit|^xtask/(ci|validators)"),
+    "validators": (
+        2,
+        r"config/|foreign|diagnos|sarif|junit|format|^ensembles/|action|pre-commit|^xtask/(ci|validators)",
+    ),
     "wire": (2, r"provider|canister|^xtask/wire"),
     "crash": (4, r"session|journal|audit|process|child|atomic|trust|crash|approv"),
     "conformance": (6, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),

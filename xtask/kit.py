@@ -14,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+if sys.version_info < (3, 11):
+    sys.exit("error: Python 3.11 or newer is needed")
 ROOT = Path(__file__).resolve().parent.parent
 PATH = os.environ.get("PATH", "")
 
@@ -111,7 +113,9 @@ class Program:
     def told(self):
         """Returns all that is needed to repeat a failed run."""
         ended = f"exit {self.code}" if self.code is not None else "no end in time" if self.late else "ended by a signal"
-        outputs = [f"  {name}:\n    " + tail(getattr(self, name)).replace("\n", "\n    ") for name in ("stdout", "stderr")]
+        outputs = [
+            f"  {name}:\n    " + tail(getattr(self, name)).replace("\n", "\n    ") for name in ("stdout", "stderr")
+        ]
         return "\n".join([f"  {self.command}", f"  {ended} after {self.took * 1000:.0f} ms", *outputs])
 
 

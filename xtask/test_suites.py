@@ -29,7 +29,13 @@ class Canary(unittest.TestCase):
         import base64
 
         key = f"sk-{canary.KEY}"
-        for text in (key, key[::-1], key.upper(), key.encode().hex(), *(base64.b64encode((pad + key).encode()).decode() for pad in ("", "x", "xy"))):
+        for text in (
+            key,
+            key[::-1],
+            key.upper(),
+            key.encode().hex(),
+            *(base64.b64encode((pad + key).encode()).decode() for pad in ("", "x", "xy")),
+        ):
             self.assertTrue(canary.leak(text, canary.needles()), text)
         self.assertIsNone(canary.leak("canary-012345678", canary.needles()))
 
@@ -78,7 +84,9 @@ class Conformance(unittest.TestCase):
         return conformance.Outcome("server", conformance.REVISIONS[0], "a", wrong=list(wrong))
 
     def test_warnings_and_empty_scenarios_are_wrong(self):
-        judged = self.outcome().judge([{"status": "SUCCESS", "id": "x"}, {"status": "WARNING", "id": "y", "description": "d"}])
+        judged = self.outcome().judge(
+            [{"status": "SUCCESS", "id": "x"}, {"status": "WARNING", "id": "y", "description": "d"}]
+        )
         self.assertEqual((judged.passed, judged.wrong), (1, ["WARNING y: d"]))
         self.assertEqual(self.outcome().judge([{"status": "SKIPPED"}]).wrong, ["nothing of it was checked"])
 
@@ -89,12 +97,18 @@ class Conformance(unittest.TestCase):
         self.assertEqual(self.outcome("FAILURE d: x", "FAILURE c: x").excuse(one).wrong, ["FAILURE d: x"])
         self.assertEqual(self.outcome().excuse(whole).wrong, ["`a` is listed as an exception, and it passes"])
         self.assertEqual(self.outcome("FAILURE c: x").excuse([]).excused, "")
-        self.assertRaises(Exception, conformance.exceptions, "2020-01-01 a reason")
+        self.assertRaises(conformance.kit.Failed, conformance.exceptions, "2020-01-01 a reason")
 
     def test_the_client_is_told_by_flags(self):
-        words = flags.flags("http://x", "", {"client_id": "i", "client_secret": "s", "toolCalls": [{"name": "t", "arguments": {"a": 1, "b": None}}]})
+        words = flags.flags(
+            "http://x",
+            "",
+            {"client_id": "i", "client_secret": "s", "toolCalls": [{"name": "t", "arguments": {"a": 1, "b": None}}]},
+        )
         self.assertIn("auto", words)
-        self.assertEqual(words[-7:], ["--client-id", "i", "--client-secret-env", flags.SECRET, "--call", "t", '{"a": 1}'])
+        self.assertEqual(
+            words[-7:], ["--client-id", "i", "--client-secret-env", flags.SECRET, "--call", "t", '{"a": 1}']
+        )
         self.assertEqual(flags.flags("http://x", "2025-11-25", {})[-1], "--call-all")
 
 
@@ -117,10 +131,30 @@ class Interop(unittest.TestCase):
 
     def test_checks_find_what_is_wrong(self):
         ran = SimpleNamespace(stdout="noon noon", stderr="late", server="time")
-        ran.json = {"a": {"b": 1}, "content": [{"type": "x", "more": 1}], "invocations": [{"tool": "time__now", "outcome": "success"}]}
-        for good in (servers.says("noon"), servers.lacks("night"), servers.complains("late"), servers.is_("/a/b", 1), servers.block(type="x"), servers.invoked("now")):
+        ran.json = {
+            "a": {"b": 1},
+            "content": [{"type": "x", "more": 1}],
+            "invocations": [{"tool": "time__now", "outcome": "success"}],
+        }
+        for good in (
+            servers.says("noon"),
+            servers.lacks("night"),
+            servers.complains("late"),
+            servers.is_("/a/b", 1),
+            servers.block(type="x"),
+            servers.invoked("now"),
+        ):
             self.assertIsNone(good(ran))
-        for bad in (servers.says("x"), servers.once("noon"), servers.lacks("noon"), servers.complains("x"), servers.is_("/a/c", 1), servers.block(type="y"), servers.invoked("now", "now"), servers.record("x")):
+        for bad in (
+            servers.says("x"),
+            servers.once("noon"),
+            servers.lacks("noon"),
+            servers.complains("x"),
+            servers.is_("/a/c", 1),
+            servers.block(type="y"),
+            servers.invoked("now", "now"),
+            servers.record("x"),
+        ):
             self.assertIn("expected", bad(ran) or "")
 
     def test_what_a_client_saw_is_judged(self):
@@ -135,7 +169,16 @@ class Interop(unittest.TestCase):
         client = clients.ALL[0]
         self.assertEqual(clients.problems(seen, client, True), [])
         for key in seen:
-            wrong = {**seen, key: {} if isinstance(seen[key], dict) else "x" if isinstance(seen[key], str) else 0 if key != "many_ms" else 10_000}
+            wrong = {
+                **seen,
+                key: {}
+                if isinstance(seen[key], dict)
+                else "x"
+                if isinstance(seen[key], str)
+                else 0
+                if key != "many_ms"
+                else 10_000,
+            }
             self.assertEqual(len(clients.problems(wrong, client, True)), 1, key)
         self.assertEqual(len(clients.problems({}, client, True)), 1)
 

@@ -160,7 +160,9 @@ def test(suite, only, directory, trace):
     command += ["-o", trace, suite, "--skip", "under_strace", *([only] if only else [])]
     said, end, is_over = directory / "suite", time.monotonic() + LIMIT, False
     with said.open("wb") as output:
-        child = subprocess.Popen(command, cwd=kit.ROOT / "crates/cli", env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        child = subprocess.Popen(
+            command, cwd=kit.ROOT / "crates/cli", env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
     # strace stays for as long as anything does that it has seen begin, also what a failed test has left behind.
     while child.poll() is None:
         if time.monotonic() > end:
@@ -184,7 +186,11 @@ def suite():
     options = parser.parse_args()
     # With the options of the command that runs all tests, what that has built is used.
     manifest = {"name": "it", "manifest": "crates/cli/Cargo.toml"}
-    tests = Path(options.suite).resolve() if options.suite else kit.build("--workspace", "--locked", "--test", "it", **manifest)
+    tests = (
+        Path(options.suite).resolve()
+        if options.suite
+        else kit.build("--workspace", "--locked", "--test", "it", **manifest)
+    )
     # Tests look for the word `canary`, and paths are shown: so this is not its name.
     directory, began = kit.ROOT / "target/leaks", time.monotonic()
     shutil.rmtree(directory, ignore_errors=True)
@@ -211,7 +217,9 @@ def suite():
     # one program is not traced twice: some have to fail.
     is_whole = runs >= FEWEST_RUNS and started["children"] >= FEWEST_CHILDREN and failed * 10 <= passed
     if not (is_enough := bool(options.only) or is_whole):
-        print(f"too little: at least {FEWEST_RUNS} runs, {FEWEST_CHILDREN} environments and nine of ten tests are expected")
+        print(
+            f"too little: at least {FEWEST_RUNS} runs, {FEWEST_CHILDREN} environments and nine of ten tests are expected"
+        )
     if is_enough and not leaks and not options.keep:
         shutil.rmtree(directory)
     return is_enough and not leaks

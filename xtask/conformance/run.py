@@ -102,7 +102,10 @@ class Suite:
     def __init__(self, directory, only):
         self.dir = directory
         packages = kit.Kit("conformance/npm").install(directory)
-        self.node, self.script = packages.program("node"), packages.file("@modelcontextprotocol/conformance/dist/index.js")
+        self.node, self.script = (
+            packages.program("node"),
+            packages.file("@modelcontextprotocol/conformance/dist/index.js"),
+        )
         if not self.node.exists():
             raise kit.Failed("there is no Node 22 for this machine among its packages")
         self.revisions = [one for one in REVISIONS if one in only] or REVISIONS
@@ -123,7 +126,9 @@ class Suite:
         names = re.findall(r"^\s*- (\S+)", heading[1], re.M) if heading else []
         at = REVISIONS.index(revision)
         if len(names) != REQUIRED[side][at]:
-            raise kit.Failed(f"the suite requires {len(names)} scenarios of {revision}, and {REQUIRED[side][at]} are known")
+            raise kit.Failed(
+                f"the suite requires {len(names)} scenarios of {revision}, and {REQUIRED[side][at]} are known"
+            )
         return names + (UNSCORED[at] if side == "server" else [])
 
     def drive(self, side, revision, names, target, **more):

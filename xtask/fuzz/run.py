@@ -28,7 +28,17 @@ LIMITS = ["-timeout=10", "-rss_limit_mb=512", "-max_len=2048"]
 def installed():
     tools = kit.ROOT / "target/tools"
     if not (tools / "bin/cargo-fuzz").is_file():
-        what = ["install", "cargo-fuzz", "--version", VERSION, "--locked", "--root", tools, "--target-dir", tools / "build"]
+        what = [
+            "install",
+            "cargo-fuzz",
+            "--version",
+            VERSION,
+            "--locked",
+            "--root",
+            tools,
+            "--target-dir",
+            tools / "build",
+        ]
         kit.done([os.environ.get("CARGO", "cargo"), *what], 1800)
     return tools / "bin/cargo-fuzz"
 

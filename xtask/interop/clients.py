@@ -65,6 +65,7 @@ def problems(seen, client, is_http):
         "the newest revision that both speak": seen.get("protocol") in (None, client.revision),
         # `auth_required` is the Inspector's own word for 401.
         "nobody comes in without a token": not is_http
-        or intruder.startswith("kept out") and ("401" in intruder or "auth_required" in intruder),
+        or intruder.startswith("kept out")
+        and ("401" in intruder or "auth_required" in intruder),
     }
     return [f"expected: {what}" for what, is_so in checks.items() if not is_so]

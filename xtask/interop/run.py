@@ -322,7 +322,10 @@ def drive_servers(chosen, binary, kits):
         tour = Tour(server, binary, kits, f"http://127.0.0.1:{pages.server_address[1]}").run()
         failures += tour.failures
         verdict = f"{len(tour.failures)} failed" if tour.failures else "ok"
-        times = [f"{statistics.median(tour.row[kind]) * 1000:.0f}" if tour.row[kind] else "-" for kind in ("list", "call", "ask")]
+        times = [
+            f"{statistics.median(tour.row[kind]) * 1000:.0f}" if tour.row[kind] else "-"
+            for kind in ("list", "call", "ask")
+        ]
         rows.append([server.name, tour.row["era"], str(tour.row["tools"] or "-"), *times, verdict])
         print(f"{server.name}: {time.monotonic() - visited:.1f} s, {verdict}", file=sys.stderr)
     print(table(rows))
@@ -343,7 +346,12 @@ def drive_clients(chosen, binary, kits):
             way = "http" if is_http else "stdio"
             if problems:
                 failures.append(f"{client.name} over {way}: {'; '.join(problems)}\n{ran.told()}")
-            figures = [seen.get("protocol") or "-", len(seen.get("tools") or []), seen.get("progress", "-"), seen.get("many_ms", "-")]
+            figures = [
+                seen.get("protocol") or "-",
+                len(seen.get("tools") or []),
+                seen.get("progress", "-"),
+                seen.get("many_ms", "-"),
+            ]
             verdict = "failed" if problems else "ok"
             rows.append([client.name, way, *map(str, figures), f"{time.monotonic() - visited:.1f}", verdict])
     print(table(rows))
@@ -392,7 +400,9 @@ def suite():
     options = parser.parse_args()
     directory = kit.place("interop")
     binary = kit.beside(kit.converse(options.binary), directory)
-    chosen = [[one for one in ones if not options.only or one.name in options.only] for ones in (servers.ALL, clients.ALL)]
+    chosen = [
+        [one for one in ones if not options.only or one.name in options.only] for ones in (servers.ALL, clients.ALL)
+    ]
     needed = {one.kit for ones in chosen for one in ones} | ({"npm", "clients"} if chosen[1] else set())
     kits = {name: kit.Kit(servers.KITS[name]).install(directory) for name in sorted(needed)}
     failures = drive_servers(chosen[0], binary, kits) if chosen[0] else []

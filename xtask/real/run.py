@@ -72,7 +72,11 @@ def suite():
     python = kit.Kit("real/requirements.txt").install(directory, "llamacpp").program("python")
     with tempfile.TemporaryDirectory(dir=directory) as work:
         place = Path(work)
-        for name, text in [("config/converse/config.toml", SETTINGS), ("tools/paint.toml", TOOLS), ("schema.json", SCHEMA)]:
+        for name, text in [
+            ("config/converse/config.toml", SETTINGS),
+            ("tools/paint.toml", TOOLS),
+            ("schema.json", SCHEMA),
+        ]:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)
         kit.done([python, HERE / "model.py", place / "random.gguf"])

@@ -115,11 +115,20 @@ def stream(says):
         written = len(says.encode()) // 4
     else:
         for index, (name, arguments) in enumerate(says):
-            call = {"index": index, "id": f"call_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            call = {
+                "index": index,
+                "id": f"call_{index}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
             body += delta({"tool_calls": [call]})
         written = 24 * len(says)
     body += delta({}, "stop" if isinstance(says, str) else "tool_calls")
-    return body + chunk([], {"prompt_tokens": 1842, "completion_tokens": written, "total_tokens": 1842 + written}) + "data: [DONE]\n\n"
+    return (
+        body
+        + chunk([], {"prompt_tokens": 1842, "completion_tokens": written, "total_tokens": 1842 + written})
+        + "data: [DONE]\n\n"
+    )
 
 
 def serve(script):
@@ -156,7 +165,9 @@ class Terminal:
 
         class Screen(pyte.Screen):
             def select_graphic_rendition(self, *codes, **more):
-                super().select_graphic_rendition(*(one for code in codes for one in ((22, 25) if code == 22 else (code,))), **more)
+                super().select_graphic_rendition(
+                    *(one for code in codes for one in ((22, 25) if code == 22 else (code,))), **more
+                )
 
             def report_device_attributes(self, *_, **__):
                 self.write_process_input("\x1b[?1;2c")
@@ -321,7 +332,15 @@ def rows(screen):
         cells = [screen.buffer[y][x] for x in range(screen.columns)]
         row = []
         for x, cell in enumerate(cells):
-            style = (colour(cell.fg), colour(cell.bg), cell.bold, cell.blink, cell.italics, cell.underscore, cell.reverse)
+            style = (
+                colour(cell.fg),
+                colour(cell.bg),
+                cell.bold,
+                cell.blink,
+                cell.italics,
+                cell.underscore,
+                cell.reverse,
+            )
             # An empty text follows a wide character.
             wide = x + 1 < len(cells) and cells[x + 1].data == ""
             if cell.data:

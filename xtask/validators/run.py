@@ -26,7 +26,11 @@ BROKEN = [
     (ENSEMBLE, "a value out of range", '[defaults]\ntimeout = 9000\n[[invokers]]\nsource = "i.toml"\n'),
     (ENSEMBLE, "not a word of this key", '[defaults]\npermission = "maybe"\n[[invokers]]\nsource = "i.toml"\n'),
     (ENSEMBLE, "neither invokers nor a connection", ""),
-    (ENSEMBLE, "a key of the other transport", '[connection]\ntransport = "http"\nurl = "https://x"\ncommand = ["x"]\n'),
+    (
+        ENSEMBLE,
+        "a key of the other transport",
+        '[connection]\ntransport = "http"\nurl = "https://x"\ncommand = ["x"]\n',
+    ),
     (ENSEMBLE, "`source` and a name", '[[invokers]]\nsource = "i.toml"\nname = "i"\n'),
     (INVOKER, "an outcome that no call has", 'builtin = "read_file"\n[[tests]]\nexpect.outcome = "cancelled"\n'),
     (INVOKER, "two kinds of invoker", 'builtin = "read_file"\n[command]\nargv = ["x"]\n'),
@@ -145,8 +149,14 @@ def taplo(place):
     file = place.write("named/bad.toml", f"#:schema ../{ENSEMBLE}\n{bad}")
     wrong += not_valid(lint("--no-auto-config", file), file, what)
     rules = [("ensembles/*.toml", ENSEMBLE), ("ensembles/*/**/*.toml", INVOKER)]
-    place.write(".taplo.toml", "".join(f'[[rule]]\ninclude = ["{files}"]\nschema.path = "./{schema}"\n' for files, schema in rules))
-    files = [place.write("ensembles/e.toml", good), place.write("ensembles/e/i.toml", HEADS[INVOKER] + 'builtin = "read_file"\n')]
+    place.write(
+        ".taplo.toml",
+        "".join(f'[[rule]]\ninclude = ["{files}"]\nschema.path = "./{schema}"\n' for files, schema in rules),
+    )
+    files = [
+        place.write("ensembles/e.toml", good),
+        place.write("ensembles/e/i.toml", HEADS[INVOKER] + 'builtin = "read_file"\n'),
+    ]
     what = "files with rules of `.taplo.toml`"
     wrong += taken(lint(*files), what)
     files[0].write_text(bad)
@@ -162,7 +172,10 @@ def sarif(place):
     if len(log["runs"][0]["results"]) < 8:
         raise kit.Failed(f"too few results: {log}")
     package = "@microsoft/sarif-multitool-linux"
-    multitool, schema_file = place.kits["findings-npm"].file(f"{package}/Sarif.Multitool"), f"{package}/sarif-2.1.0.json"
+    multitool, schema_file = (
+        place.kits["findings-npm"].file(f"{package}/Sarif.Multitool"),
+        f"{package}/sarif-2.1.0.json",
+    )
     # Its package sets this with a script, and no scripts are run.
     multitool.chmod(0o755)
     check = [place.program("findings-python", "check-jsonschema"), "--no-cache", "--schemafile"]
@@ -175,7 +188,9 @@ def sarif(place):
         """Returns the errors of the multitool. It ends with 0 whatever it finds."""
         file, output = place.write(f"{name}.sarif", json.dumps(log)), place.dir / f"{name}.validated"
         more = {"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
-        ran = kit.run([multitool, "validate", file, "--log", "ForceOverwrite", "--output", output], cwd=place.dir, more=more)
+        ran = kit.run(
+            [multitool, "validate", file, "--log", "ForceOverwrite", "--output", output], cwd=place.dir, more=more
+        )
         if "Analysis completed successfully" not in ran.stdout:
             raise kit.Failed(f"the multitool did not look\n{ran.told()}")
         return [line for line in ran.stdout.splitlines() if "): error " in line]
