@@ -1,7 +1,8 @@
 //! How loud and how colourful this run is, and what it may never say.
 
-use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use converse_text::secrets::is_secret;
 
 use crate::adapters::secrets::{Redactor, Secret};
 use crate::adapters::tape::Tape;
@@ -124,14 +125,8 @@ fn colour(cli: &Cli, dumb: bool, tty: bool, world: &World) -> bool {
 /// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
 /// learnt beside these, whatever their variables are called.
 fn keys(world: &World) -> Vec<Secret> {
-    let named = |name: &String| is_of_a_key(name.as_ref());
-    world.env.iter().filter(|(name, _)| named(name)).map(|(_, value)| Secret::new(value.as_str())).collect()
-}
-
-/// By the name of a variable.
-pub(crate) fn is_of_a_key(variable: &OsStr) -> bool {
-    let telling = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
-    telling.iter().any(|end| variable.as_encoded_bytes().ends_with(end.as_bytes()))
+    let secrets = world.env.iter().filter(|(name, value)| is_secret(name, value));
+    secrets.map(|(_, value)| Secret::new(value.as_str())).collect()
 }
 
 #[cfg(test)]
@@ -142,23 +137,41 @@ mod tests {
 
     #[test]
     fn keys_are_known_by_their_names() {
-        let told = |name: &str| is_of_a_key(name.as_ref());
-        assert!(told("SOME_API_KEY") && told("PGPASSWORD"));
-        assert!(!told("PATH") && !told("KEYBOARD"));
+        for (name, value, is_key) in [
+            ("SOME_API_KEY", "swordfish", true),
+            ("PGPASSWORD", "swordfish", true),
+            ("DB_PASS", "swordfish", true),
+            ("GITHUB_PAT", "swordfish", true),
+            ("MY_APIKEY", "swordfish", true),
+            ("PATH", "/usr/bin", false),
+            ("PWD", "/home/me", false),
+            ("KEYBOARD", "swordfish", false),
+            ("MONKEY", "swordfish", false),
+            ("XAUTHORITY", "/home/me/.Xauthority", false),
+        ] {
+            let found = keys(&world(&[(name, value)], false));
+            assert_eq!(
+                found.iter().map(Secret::expose).collect::<Vec<_>>(),
+                Vec::from_iter(is_key.then_some(value)),
+                "{name}"
+            );
+        }
     }
 
-    fn styled(args: &[&str], env: &[(&str, &str)], tty: bool) -> Style {
-        let cli = Cli::try_parse_from([&["converse"], args].concat()).unwrap();
-        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let world = World {
+    fn world(env: &[(&str, &str)], tty: bool) -> World {
+        World {
             words: vec![],
-            env,
+            env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             cwd: "/".into(),
             stdin: Input::Nothing,
             stdout_tty: tty,
             stderr_tty: tty,
-        };
-        style(&cli, Format::Text, false, &world)
+        }
+    }
+
+    fn styled(args: &[&str], env: &[(&str, &str)], tty: bool) -> Style {
+        let cli = Cli::try_parse_from([&["converse"], args].concat()).unwrap();
+        style(&cli, Format::Text, false, &world(env, tty))
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub use plan::{
 pub use policy::PolicyDescriptor;
 pub use published::{ensemble_schema, invoker_schema, schema_text};
 pub use request::{BodyDescriptor, RequestDescriptor};
-pub use resolve::{Broken, BuiltinSpec, Given, Resolved, known_secret, looks_secret, resolve};
+pub use resolve::{Broken, BuiltinSpec, Given, Resolved, resolve};
 pub use rule::{
     BadPattern, Bearing, Binding, Explanation, Heard, Judgement, Permission, Rule, Subject, Vary, Varying,
     explain, idle_rules, judge,

@@ -18,8 +18,6 @@ mod tools;
 mod trials;
 mod trust;
 
-pub use secrets::{known_secret, looks_secret};
-
 use std::collections::BTreeSet;
 
 use converse_canister::EnsembleName;

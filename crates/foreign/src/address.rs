@@ -1,6 +1,7 @@
 //! The address of a server: what opens doors is taken out of it, piece by piece, so that the rest stays readable.
 
-use crate::secret::{decoded, shows_itself, tells};
+use converse_text::secrets::{decoded, is_secret, shows_itself};
+
 use crate::text::{Piece, Text};
 
 /// Takes out the password before the host, telling parts of the path and telling fields of the query. `lift` gets what
@@ -63,7 +64,7 @@ fn of_plain(
 fn of_part(inside: &str, lift: &mut impl FnMut(&str, &str) -> String) -> Text {
     let (name, value) = inside.split_once('=').unwrap_or(("", inside));
     let plain_name = decoded(name).unwrap_or_else(|| name.to_owned());
-    let telling = tells(&plain_name, value) || shows_itself(value);
+    let telling = is_secret(&plain_name, value) || shows_itself(value);
     if !telling || value.is_empty() {
         return vec![Piece::Plain(inside.to_owned())];
     }

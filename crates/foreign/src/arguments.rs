@@ -1,7 +1,9 @@
 //! The words of a command line: which of them are secret, seen by the flag before them, by their name or by themselves.
 
+use converse_text::secrets::{is_harmless, is_secret_name, looks_like_flag, scheme, telling_flag};
+
 use crate::address;
-use crate::secret::{is_harmless, is_named, is_secret, looks_like_flag, scheme, shows, telling_flag};
+use crate::secret::{is_secret, shows};
 use crate::text::{Piece, Text, literal, refers};
 
 /// Flags whose value is a header, or a variable with its value.
@@ -82,11 +84,11 @@ fn parted(word: &Text, flag: Option<&str>, lift: &mut impl FnMut(&str, &str) -> 
         value.push(Piece::Plain(behind.to_owned()));
     }
     value.extend(rest.iter().cloned());
-    if !header && name == bare && is_named(bare) && behind.trim().contains(char::is_whitespace) {
+    if !header && name == bare && is_secret_name(bare) && behind.trim().contains(char::is_whitespace) {
         // A line for a shell: what follows the value is no part of it.
         return Some(whole("argument", word, lift));
     }
-    let telling = schemed || (is_named(bare) && is_secret(bare, &value));
+    let telling = schemed || (is_secret_name(bare) && is_secret(bare, &value));
     if telling && !is_harmless(&literal(&value)) {
         return Some(after(&kept, whole(bare, &value, lift)));
     }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use converse_text::secrets::{holds_secret, is_search_path, scheme};
+
 use crate::draft::{Draft, DraftOauth, DraftReach, Named, Written};
 use crate::note::{Notes, quoted};
-use crate::secret::{is_search_path, is_secret, is_told, is_valued, scheme, shows};
+use crate::secret::{is_secret, is_told, shows};
 use crate::server::{Oauth, Reach, Server};
 use crate::text::{Inputs, Piece, Text, filled, literal, refers, write};
 use crate::variables::Variables;
@@ -270,7 +272,7 @@ impl<'a> Finisher<'a> {
             && !path.contains(['$', '{', '\0'])
             && !path.starts_with('~')
             && !path.starts_with("env:");
-        if !plain || is_valued(path) {
+        if !plain || holds_secret(path) {
             self.note(
                 "its directory (`cwd`) is left out: nothing is filled in into it here; write a plain path",
             );

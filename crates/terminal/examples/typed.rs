@@ -67,7 +67,6 @@ fn setup() -> (Setup, PathBuf) {
         plain: false,
         ascii: false,
         editor: None,
-        withheld: |_| false,
         scratch: std::env::temp_dir(),
         can_stop: || true,
         asks: Arc::new(|| {}),

@@ -25,7 +25,7 @@ pub use aside::{Aside, Held};
 pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use error::EditorError;
 pub use line_editor::Editor;
-pub use outer::{Withheld, edited};
+pub use outer::edited;
 pub use prompt::Prompt;
 pub use setup::{Clean, Safe, Setup};
 pub use terminal::Modes;

@@ -9,6 +9,7 @@
 
 pub mod escape;
 pub mod invisible;
+pub mod secrets;
 mod width;
 
 pub use escape::{safe, safe_line};

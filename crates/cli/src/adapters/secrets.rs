@@ -23,7 +23,11 @@ impl Secret {
     fn beginning(&self) -> Option<&str> {
         const TELLING: usize = 12;
         let key = self.0.as_str();
-        key.get(..key.floor_char_boundary(TELLING)).filter(|_| key.len() >= 8)
+        // Up to its host, a URL may begin as any other does.
+        let host = key
+            .split_once("://")
+            .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
+        key.get(..key.floor_char_boundary(TELLING + host.unwrap_or_default())).filter(|_| key.len() >= 8)
     }
 
     fn is_in(&self, text: &str) -> bool {
@@ -179,6 +183,9 @@ mod tests {
             "cut: [redacted]…, whole: [redacted]."
         );
         assert_eq!(long.redact("sk-proj-other"), "sk-proj-other");
+        let webhook = Secret::new("https://hooks.example/services/T024BE7LH");
+        assert_eq!(webhook.redact("https://hooks.example/services/T024BE7LH"), "[redacted]");
+        assert_eq!(webhook.redact("https://hooks.example/about"), "https://hooks.example/about");
         let redactor = Redactor::default();
         let shared = redactor.clone();
         redactor.learn([secret]);

@@ -26,7 +26,7 @@ use crate::attach::{Bounds, Said};
 use crate::catalogue::Catalogue;
 use crate::commands::ensembles::asked_in_passing;
 use crate::failure::Failure;
-use crate::manners::{Manners, is_of_a_key};
+use crate::manners::Manners;
 use crate::model;
 use crate::render::counted::counted;
 use crate::render::progress::House;
@@ -220,7 +220,6 @@ impl<'a> Beginning<'a> {
             plain: stage.is_plain(),
             ascii: !stage.look().unicode,
             editor: editor_command(self.world).filter(|_| scratch.is_some()),
-            withheld: is_of_a_key,
             scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
             can_stop: has_shell,
             asks: Arc::new(move || attention.asks()),

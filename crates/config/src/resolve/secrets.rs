@@ -1,7 +1,7 @@
 //! Secrets that are written into a descriptor, where `env:NAME` belongs. A guess, so a warning; what was found is never
 //! shown, neither in the message nor with its line.
 
-mod looks;
+use converse_text::secrets::{known_secret, looks_secret};
 
 use super::Resolver;
 use crate::command::{ArgvDescriptor, CommandDescriptor};
@@ -13,8 +13,6 @@ use crate::request::RequestDescriptor;
 use crate::source::{Span, Spanned};
 use crate::template::{Template, TemplatePiece};
 use crate::{Code, EnsembleDescriptor};
-
-pub use looks::{known_secret, looks_secret};
 
 /// One text of a descriptor, as far as it is written down.
 struct Said<'a> {

@@ -6,8 +6,9 @@
 use converse_canister::Digest;
 use converse_config::{
     ArgvPart, BodyPlan, CommandPlan, Effects, InvokerKind, InvokerPlan, JsonTemplate, RequestPlan,
-    SandboxLevel, Template, known_secret, looks_secret,
+    SandboxLevel, Template,
 };
+use converse_text::secrets::{known_secret, looks_secret};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 

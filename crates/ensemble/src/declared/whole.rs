@@ -3,9 +3,8 @@
 //!
 //! What is set from a variable stands there by its name, and a text that looks like a secret not at all.
 
-use converse_config::{
-    ConnectionPlan, EnsemblePlan, Piece, Policy, SecretRef, Way, known_secret, looks_secret,
-};
+use converse_config::{ConnectionPlan, EnsemblePlan, Piece, Policy, SecretRef, Way};
+use converse_text::secrets::{known_secret, looks_secret};
 use serde_json::{Value, json};
 
 const HIDDEN: &str = "[looks like a secret and is not written down]";

@@ -2,7 +2,12 @@
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#security-considerations>, checked
 //! 2026-11): a form is filled in on a screen, and what it holds passes through logs.
 //!
+//! This is another question than the one of `converse_text::secrets`, which is about values that exist: a form asks people,
+//! in their words, for card numbers and codes, and a `key` or a `session` may be anything.
+//!
 //! A server that means well is told by its names; one that does not may hide them, and is looked at as a person sees it.
+
+use converse_text::secrets::words;
 
 use super::plain::{plain, visible};
 use super::{Field, Kind};
@@ -143,7 +148,9 @@ impl Field {
             _ => return false,
         };
         self.description.as_deref().is_some_and(secret_words)
-            || self.titles().any(|name| named(&words(&visible(name))) || named(&words(&plain_case(name))))
+            || self
+                .titles()
+                .any(|name| named(&words(&visible(name), true)) || named(&words(&plain_case(name), true)))
     }
 
     fn titles(&self) -> impl Iterator<Item = &str> {
@@ -188,23 +195,4 @@ fn has_part(word: &str) -> bool {
 fn is_counted(words: &[String], word: &str) -> bool {
     let counts = |word: &String| COUNTED.contains(&word.as_str());
     matches!(word, "token" | "tokens") && words.iter().any(counts)
-}
-
-/// `dbPassword`, `DBPassword`, `DB_PASSWORD` and `db password` are two words each.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let chars: Vec<char> = name.chars().collect();
-    let mut before = ' ';
-    for (place, &c) in chars.iter().enumerate() {
-        let ends_run = before.is_uppercase() && chars.get(place + 1).is_some_and(|next| next.is_lowercase());
-        let starts = !c.is_alphanumeric() || (c.is_uppercase() && (before.is_lowercase() || ends_run));
-        if starts && words.last().is_some_and(|word| !word.is_empty()) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.extend(c.to_lowercase());
-        }
-        before = c;
-    }
-    words
 }

@@ -1,6 +1,6 @@
 //! The entry in an editor of the person's own choice.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const MOST_BYTES: u64 = 4 * 1024 * 1024;
+use converse_text::secrets::is_secret;
 
-/// Is the variable of this name one that an editor does not get?
-pub type Withheld = fn(&OsStr) -> bool;
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file that nobody else can read and that goes with this value.
 struct Scratch(PathBuf);
@@ -34,25 +33,24 @@ impl Drop for Scratch {
 }
 
 /// The text as the person left it, without what is blank at its end; nothing in it is made harmless. It takes as long as
-/// they take. `command` is the editor's words, which gets the environment but for what is withheld; `directory` is one that
+/// they take. `command` is the editor's words, which gets the environment without its secrets; `directory` is one that
 /// only its owner can read.
 ///
 /// # Errors
 ///
 /// In words: no editor is set, it cannot be run, it failed.
-pub fn edited(
-    command: &[String],
-    withheld: Withheld,
-    directory: &Path,
-    text: &str,
-) -> Result<String, String> {
+pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String, String> {
     let Some((program, words)) = command.split_first() else {
         return Err("no editor is set: $VISUAL or $EDITOR names one".to_owned());
     };
     let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
     let scratch = Scratch::new(directory, text).map_err(failed)?;
     let mut editor = Command::new(program);
-    without(&mut editor, withheld);
+    inherited().for_each(|(name, value)| {
+        if is_withheld(&name, &value) {
+            editor.env_remove(name);
+        }
+    });
     let status = editor.args(words).arg(&scratch.0).status();
     match status {
         Ok(status) if status.success() => {}
@@ -67,10 +65,12 @@ pub fn edited(
 }
 
 #[allow(clippy::disallowed_methods, reason = "what a child inherits is the environment as it is now")]
-fn without(editor: &mut Command, withheld: Withheld) {
-    for (name, _) in std::env::vars_os().filter(|(name, _)| withheld(name)) {
-        editor.env_remove(name);
-    }
+fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
+fn is_withheld(name: &OsStr, value: &OsStr) -> bool {
+    is_secret(&name.to_string_lossy(), &value.to_string_lossy())
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     fn run(script: &str, text: &str) -> (Result<String, String>, usize) {
         let home = tempfile::tempdir().unwrap();
         let command = ["sh", "-c", script, "sh"].map(str::to_owned);
-        let edited = edited(&command, |name| name == "CARGO_MANIFEST_DIR", home.path(), text);
+        let edited = edited(&command, home.path(), text);
         (edited, fs::read_dir(home.path()).unwrap().count())
     }
 
@@ -92,10 +92,21 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_gets_the_environment_but_for_what_is_withheld() {
-        let (edited, _) =
-            run("echo \"${PATH:+path} ${CARGO_PKG_NAME-} ${CARGO_MANIFEST_DIR-}.\" > \"$1\"", "first");
-        assert_eq!(edited.as_deref(), Ok("path converse-editor ."));
+    fn an_editor_gets_the_environment_without_its_secrets() {
+        let (edited, _) = run("echo \"${PATH:+path} ${CARGO_PKG_NAME-}.\" > \"$1\"", "first");
+        assert_eq!(edited.as_deref(), Ok("path converse-terminal."));
+        for (name, value, withheld) in [
+            ("DB_PASS", "swordfish", true),
+            ("GITHUB_PAT", "swordfish", true),
+            ("MY_APIKEY", "swordfish", true),
+            ("PGPASSWORD", "swordfish", true),
+            ("PATH", "/usr/bin", false),
+            ("PWD", "/work", false),
+            ("SSH_AUTH_SOCK", "/run/user/1000/agent.sock", false),
+            ("TERM", "xterm", false),
+        ] {
+            assert_eq!(is_withheld(name.as_ref(), value.as_ref()), withheld, "{name}");
+        }
     }
 
     #[test]
@@ -103,8 +114,8 @@ mod tests {
         let (edited, left) = run("echo lost > \"$1\"; exit 3", "first");
         assert!(edited.is_err_and(|why| why.contains("exit status: 3")));
         assert_eq!(left, 0);
-        let missing = super::edited(&["no-such-editor-here".to_owned()], |_| false, Path::new("."), "x");
+        let missing = super::edited(&["no-such-editor-here".to_owned()], Path::new("."), "x");
         assert!(missing.is_err_and(|why| why.contains("cannot be run")));
-        assert!(super::edited(&[], |_| false, Path::new("."), "x").is_err_and(|why| why.contains("$EDITOR")));
+        assert!(super::edited(&[], Path::new("."), "x").is_err_and(|why| why.contains("$EDITOR")));
     }
 }

@@ -110,7 +110,7 @@ impl Rich {
     fn edit(&self, line: &mut Reedline) {
         let text = self.typing.meant(line.current_buffer_contents());
         let command = self.setup.editor.as_deref().unwrap_or_default();
-        match outer::edited(command, self.setup.withheld, &self.setup.scratch, &text) {
+        match outer::edited(command, &self.setup.scratch, &text) {
             Ok(edited) => self.fill(line, &edited),
             Err(why) => says(&format!("\n{}\n", (self.setup.safe)(&why))),
         }

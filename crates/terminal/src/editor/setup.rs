@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::editor::complete::Complete;
-use crate::editor::outer::Withheld;
 
 /// Makes text harmless for a terminal: newlines and tabs stay, what could act is shown instead.
 pub type Safe = fn(&str) -> Cow<'_, str>;
@@ -30,8 +29,6 @@ pub struct Setup {
     pub ascii: bool,
     /// The words of `$VISUAL` or `$EDITOR`: opened by Ctrl-O and Ctrl-X Ctrl-E.
     pub editor: Option<Vec<String>>,
-    /// What of the environment such an editor does not get.
-    pub withheld: Withheld,
     /// Where the file is that such an editor opens, mode 0600; a directory that only its owner can read.
     pub scratch: PathBuf,
     /// Is there a shell that could let the program go on if Ctrl-Z stopped it?

@@ -6,7 +6,6 @@ use converse_ensemble::Pending;
 use serde_json::{Map, Value};
 
 use super::reading::read_answer;
-use crate::manners::is_of_a_key;
 use crate::render::progress::Progress;
 use crate::trust::private_dir;
 use crate::world::World;
@@ -53,7 +52,7 @@ impl Editing {
         let text =
             serde_json::to_string_pretty(pending.arguments()).map_err(|error| error.to_string())? + "\n";
         let (command, state) = (command.to_vec(), state.to_owned());
-        let edit = move || converse_terminal::editor::edited(&command, is_of_a_key, &state, &text);
+        let edit = move || converse_terminal::editor::edited(&command, &state, &text);
         let edited = progress.suspended(|| tokio::task::spawn_blocking(edit)).await;
         edited.map_err(|error| error.to_string())?
     }

@@ -12,7 +12,6 @@ use converse_terminal::editor::edited;
 
 use crate::attach::Said;
 use crate::failure::Failure;
-use crate::manners::is_of_a_key;
 use crate::repl::sitting::Sitting;
 use crate::repl::{editor_command, internal, scratch};
 use crate::world::World;
@@ -70,7 +69,7 @@ impl Sitting<'_> {
         // Ctrl-C is the editor's while it runs.
         let _attended = self.attention.to_turn();
         let before = text.to_owned();
-        let editing = tokio::task::spawn_blocking(move || edited(&command, is_of_a_key, &scratch, &before));
+        let editing = tokio::task::spawn_blocking(move || edited(&command, &scratch, &before));
         let after = editing.await.map_err(internal)?.map_err(|why| Failure::usage("editor", why))?;
         if after.trim().is_empty() || after.trim() == text.trim() {
             self.stage.note("nothing was written");

@@ -1,5 +1,5 @@
-//! Values that are what their name says and no secret: a word, a number, a path or an address of `TOKEN_FILE`,
-//! `AUTH_TYPE` and their like, and directories of `PATH`.
+//! Values that are what their name says and not a secret: a word, a number, a path or an address of `TOKEN_FILE`,
+//! `AUTH_TYPE` and the like, and directories of `PATH`.
 
 /// Bytes from which letters and digits in turns are no word, and how often they change then.
 const MIN_MIXED: usize = 8;
@@ -47,39 +47,29 @@ pub(super) fn changes(text: &str) -> usize {
     kinds.clone().zip(kinds.skip(1)).filter(|(one, next)| one != next).count()
 }
 
-/// Directories look random to those who look for keys, so each must be where directories are.
-pub(crate) fn is_search_path(name: &str, value: &str) -> bool {
-    const ROOTS: [&str; 22] = [
-        "Applications",
-        "Library",
-        "System",
-        "Users",
-        "Volumes",
-        "bin",
-        "etc",
-        "home",
-        "lib",
-        "lib64",
-        "mnt",
-        "nix",
-        "opt",
-        "private",
-        "root",
-        "run",
-        "sbin",
-        "snap",
-        "srv",
-        "tmp",
-        "usr",
-        "var",
-    ];
+/// Returns whether the value is a path that no secret looks like: of directories as in `PATH`, or of plain words. An
+/// `XAUTHORITY` or `SSH_ASKPASS` is no more a secret than `PWD`.
+pub(super) fn is_place(name: &str, value: &str) -> bool {
+    let is_path = value.starts_with("~/") || (value.starts_with('/') && value.matches('/').count() >= 2);
+    (is_path && (is_plain(value) || is_below_roots(value)))
+        || (matches!(name, "PWD" | "OLDPWD") && value.starts_with('/'))
+}
+
+/// Returns whether the variable is a search path. Directories look random to those who look for keys, so each must be
+/// where directories are.
+pub fn is_search_path(name: &str, value: &str) -> bool {
+    (name == "PATH" || name == "PYTHONPATH" || name.ends_with("_PATH")) && is_below_roots(value)
+}
+
+fn is_below_roots(value: &str) -> bool {
+    const ROOTS: &str = "Applications Library System Users Volumes bin etc home lib lib64 mnt nix opt private root run sbin \
+        snap srv tmp usr var";
     let is_rooted = |dir: &str| {
         let mut parts = dir.split('/');
-        parts.next() == Some("") && parts.next().is_some_and(|root| ROOTS.contains(&root))
+        parts.next() == Some("")
+            && parts.next().is_some_and(|first| ROOTS.split_ascii_whitespace().any(|root| root == first))
     };
-    (name == "PATH" || name == "PYTHONPATH" || name.ends_with("_PATH"))
-        && value.split(':').all(is_rooted)
-        && !value.contains(['=', '@', '?', '%'])
+    value.split(':').all(is_rooted) && !value.contains(['=', '@', '?', '%'])
 }
 
 #[cfg(test)]

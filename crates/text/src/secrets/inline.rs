@@ -1,9 +1,8 @@
-//! Secrets inside of a longer text: a field, an option, or a credential behind the name of its scheme.
+//! Secrets inside a longer text: a field, an option, or a credential behind the name of its scheme.
 //!
-//! Texts may be made to be looked through again and again, so each look ahead has an end.
+//! A text may be built to be searched again and again, so each look ahead is bounded.
 
-use super::{MIN_SECRET, is_named, scheme, tells};
-use crate::name::is_variable;
+use super::{MIN_SECRET, is_secret, is_secret_name, scheme};
 
 /// Bytes of a value that are looked at: enough to see that it is harmless.
 const MAX_LOOK: usize = 128;
@@ -16,7 +15,7 @@ pub(super) fn has_inline(value: &str) -> bool {
     value.match_indices(['=', ':']).any(|(at, _)| {
         let (before, after) = (value.get(..at).unwrap_or_default(), value.get(at + 1..).unwrap_or_default());
         let name = last_name(before);
-        is_named(name) && is_given(name, after)
+        is_secret_name(name) && is_given(name, after)
     })
 }
 
@@ -36,29 +35,29 @@ fn is_given(name: &str, after: &str) -> bool {
     let value = value.get(scheme(value).len()..).unwrap_or_default();
     let end = value.find(|c: char| ends(c) || c == '}').unwrap_or(value.len());
     let inside = value.get(..end).unwrap_or_default();
-    inside.len() >= MIN_SECRET && tells(name, inside) && !is_reference(value)
+    inside.len() >= MIN_SECRET && is_secret(name, inside) && !is_reference(value)
 }
 
-/// `--token value` in a line for a shell.
-pub(super) fn has_option(value: &str) -> bool {
+/// Returns whether an option such as `--token value` of a shell command is in the text.
+pub fn has_option(value: &str) -> bool {
     let mut before = "";
     let between = |c: char| c.is_whitespace() || is_quote(c) || "=,()[]".contains(c);
     value.split(between).filter(|word| !word.is_empty()).any(|word| {
         let name = telling_flag(std::mem::replace(&mut before, word));
-        name.is_some_and(|name| !looks_like_flag(word) && tells(name, word) && !is_reference(word))
+        name.is_some_and(|name| !looks_like_flag(word) && is_secret(name, word) && !is_reference(word))
     })
 }
 
-/// The name of a flag that takes a secret as the next word.
-pub(crate) fn telling_flag(word: &str) -> Option<&str> {
+/// Returns the name of a flag that takes a secret as the next word.
+pub fn telling_flag(word: &str) -> Option<&str> {
     let name = word.trim_start_matches('-');
     let is_flag = name.len() < word.len() && !name.is_empty() && !name.contains(['=', ' ']);
     let is_switch = || name.split('-').next().is_some_and(|first| SWITCHES.contains(&first));
-    (is_flag && !is_switch() && is_named(name)).then_some(name)
+    (is_flag && !is_switch() && is_secret_name(name)).then_some(name)
 }
 
-/// `--port`, `-v`: another flag, where a value could stand.
-pub(crate) fn looks_like_flag(text: &str) -> bool {
+/// Returns whether the word is another flag (`--port`, `-v`), where a value could stand.
+pub fn looks_like_flag(text: &str) -> bool {
     let rest = text.trim_start_matches('-');
     let dashes = text.len() - rest.len();
     let word = |c: char| c.is_ascii_lowercase() || c == '-' || c == '=';
@@ -94,8 +93,14 @@ fn is_reference(value: &str) -> bool {
         .find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
         .unwrap_or(rest.len());
     let (name, rest) = rest.split_at(end);
-    let telling = is_named(name) || !name.contains(|c: char| c.is_ascii_digit());
+    let telling = is_secret_name(name) || !name.contains(|c: char| c.is_ascii_digit());
     is_variable(name) && telling && whole(rest)
+}
+
+/// A name of a variable, as a shell takes it.
+fn is_variable(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(|c| word(c) && !c.is_ascii_digit()) && name.chars().all(word)
 }
 
 fn is_quote(c: char) -> bool {
