@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use converse_config::nearest;
 use converse_engine::{EngineError, ExchangeError, SinkError, Trouble, WireError, WireErrorKind};
 use converse_provider::{Refusal, RefusalClass};
 use converse_session::SessionError;
+use converse_text::suggest::nearest;
 use serde_json::{Value, json};
 
 use crate::render::safe::safe;

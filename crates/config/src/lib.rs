@@ -27,7 +27,6 @@ mod json;
 mod load;
 pub mod lock;
 mod measure;
-mod near;
 mod oauth;
 mod packed;
 mod plan;
@@ -59,7 +58,6 @@ pub use grants::{Grants, LogLevel};
 pub use header::is_reserved_header;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
 pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
-pub use near::{is_near, nearest};
 pub use oauth::{OauthDescriptor, OauthPlan};
 pub use packed::packed_shipped;
 pub use plan::{

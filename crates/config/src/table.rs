@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use converse_text::suggest::nearest;
 use serde_json::Value;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
@@ -14,7 +15,6 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Problems;
 use crate::escape::quoted;
 use crate::json::Conversion;
-use crate::near::nearest;
 use crate::source::{Span, Spanned};
 use crate::{Code, measure};
 

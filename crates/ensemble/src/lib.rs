@@ -22,7 +22,6 @@ mod filled;
 mod invoker;
 mod lazy;
 mod naming;
-mod near;
 mod offer;
 mod patience;
 mod pins;

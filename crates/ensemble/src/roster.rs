@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use converse_canister::{Digest, Invocation, InvocationResult, Outcome};
 use converse_config::Permission;
+use converse_text::suggest::near_names;
 use futures_util::future::join_all;
 
 use crate::checked::checked;
 use crate::ensemble::{ConnectError, Ensemble};
 use crate::lazy::search;
-use crate::near::near_names;
 use crate::offer::Offer;
 use crate::rules::Rules;
 use crate::tool::Tool;

@@ -5,13 +5,13 @@
 //! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports> (checked 2026-11).
 
 mod decode;
-mod lines;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::collections::VecDeque;
 
+use converse_text::lines::{Lines, Next};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -20,8 +20,9 @@ use tokio::sync::mpsc;
 
 use crate::end::{Cause, End};
 pub(crate) use decode::Decoder;
-use lines::{Lines, MAX_LINE, Next};
 
+/// Bytes of one line; MCP itself sets no limit.
+const MAX_LINE: usize = 16 * 1024 * 1024;
 /// Lines that are no messages: banners, logs. More of them, or more bytes, and it is not a server.
 const MAX_STRAY_LINES: usize = 1000;
 const MAX_STRAY_BYTES: usize = 1024 * 1024;
@@ -53,7 +54,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
         Self {
             reader,
             chunk: vec![0; CHUNK].into(),
-            lines: Lines::default(),
+            lines: Lines::new(MAX_LINE),
             decoder: Decoder::default(),
             ready: VecDeque::new(),
             stray_lines: 0,

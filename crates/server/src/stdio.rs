@@ -6,12 +6,12 @@
 //! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio> (checked 2026-11)
 
 mod decode;
-mod lines;
 mod open;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use converse_text::lines::{Lines, Next};
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{ServerInitializeError, ServiceExt as _};
@@ -23,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 use crate::gateway::Gateway;
 use crate::message::Refused;
 use decode::Decoder;
-use lines::{Lines, MAX_LINE, Next};
 use open::Open;
 
+/// Bytes of one line; MCP itself sets no limit.
+const MAX_LINE: usize = 16 * 1024 * 1024;
 /// Requests that may be unanswered, at least; more are not read.
 const MAX_OPEN: usize = 1024;
 /// What cancelled calls may take to be answered: tools have two seconds of grace.
@@ -129,7 +130,7 @@ impl Stdio {
             stop,
             drain,
             state: State::Reading,
-            lines: Lines::default(),
+            lines: Lines::new(MAX_LINE),
             decoder: Decoder::default(),
             ready: VecDeque::new(),
             replies: VecDeque::new(),

@@ -9,7 +9,9 @@
 
 pub mod escape;
 pub mod invisible;
+pub mod lines;
 pub mod secrets;
+pub mod suggest;
 mod width;
 
 pub use escape::{safe, safe_line};

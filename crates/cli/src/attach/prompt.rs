@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use converse_canister::Content;
-use converse_config::nearest;
 use converse_ensemble::Artefacts;
 use converse_mcp::{McpConnection, OfferError, Prompt, PromptArgument, PromptMessage, Reference, Speaker};
+use converse_text::suggest::nearest;
 
 use super::opening::says_something;
 use super::suggested::suggested;

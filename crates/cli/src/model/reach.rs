@@ -1,8 +1,9 @@
 //! A provider as this run could reach it: its row, if it has one, under what the user's settings say.
 
 use converse_canister::ProviderName;
-use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault, nearest};
+use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
 use converse_provider::{AuthScheme, Dialect, Endpoint, Patch, ProviderRow, Quirks, ToolProtocol, row, rows};
+use converse_text::suggest::nearest;
 
 use http::header::HeaderName;
 

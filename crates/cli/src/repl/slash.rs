@@ -6,7 +6,7 @@
 mod rows;
 mod words;
 
-use converse_config::nearest;
+use converse_text::suggest::nearest;
 
 pub(crate) use rows::{ROWS, Row, Takes};
 pub(crate) use words::words;

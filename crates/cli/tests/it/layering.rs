@@ -62,6 +62,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("reedline", &["converse-terminal"]),
     ("pulldown-cmark", &["converse-terminal"]),
     ("unicode-width", &["converse", "converse-text"]),
+    ("strsim", &["converse-text"]),
     ("vt100", &["converse-testkit"]),
     ("jsonc-parser", &["converse-foreign"]),
     (

@@ -2,12 +2,12 @@
 //!
 //! Never echoes the value: it may be large, secret, or an attempt to speak to the reader.
 
+use converse_text::suggest::nearest;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
 use crate::escape::{bounded, escape, quoted};
-use crate::near::nearest;
 
 const MAX_BYTES: usize = 300;
 /// What `type` may say. <https://json-schema.org/draft/2020-12/meta/validation> (checked 2026-11)

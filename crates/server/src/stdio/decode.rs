@@ -26,7 +26,6 @@ impl Decoder {
         messages: &mut VecDeque<ClientJsonRpcMessage>,
     ) -> Option<Refused> {
         let line = line.trim_ascii();
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         if line.is_empty() {
             return None;
         }

@@ -4,11 +4,11 @@
 //! IANA names (`Tokyo`), and place names in another grammatical case: Russian puts endings on names (`в Москве`), so
 //! names are compared without theirs. A test makes sure that no two places of different zones look alike then.
 
+use converse_text::suggest::near_names;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
 use super::places::PLACES;
 use crate::builtin::arguments::shown;
-use crate::near::near_names;
 
 #[derive(Debug, Clone)]
 pub(super) struct Zone {

@@ -1,17 +1,17 @@
-//! "Did you mean": the known name nearest to a mistyped one. Never used to guess what to run.
+//! "Did you mean": the known names nearest to a mistyped one. Never used to guess what to run.
 
 /// Bytes of a name that is compared, and pairs of bytes that are looked at in all: names may be a server's, thousands of
 /// them and as long as it likes, and nothing is heard of a Ctrl-C meanwhile.
 const LONGEST: usize = 256;
 const MOST_PAIRS: usize = 10_000_000;
 
-/// Is a name that takes so many edits a slip of what was asked? A third of it at most, or nearly any short name would be.
-pub fn is_near(edits: usize, asked: &str) -> bool {
+/// Returns whether a name that takes so many edits is a slip of what was asked. A third of it at most, or nearly any short name would be.
+fn is_near(edits: usize, asked: &str) -> bool {
     let letters = asked.chars().count();
     edits <= (letters / 3).max(1) && edits < letters
 }
 
-/// The nearest name, if one is near enough to be meant, whatever its case.
+/// Returns the nearest name, if one is near enough to be meant, whatever its case.
 pub fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     if asked.len() > LONGEST {
         return None;
@@ -27,6 +27,27 @@ pub fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<
     let edits = |name: &str| strsim::damerau_levenshtein(&asked, &name.to_lowercase());
     let (edits, name) = names.map(|name| (edits(name), name)).min()?;
     is_near(edits, &asked).then_some(name)
+}
+
+/// Returns at most `most` of `names`, the likeliest first: those that hold all of the asked name's last word or are near it, or
+/// whose last word is near.
+pub fn near_names<'n>(asked: &str, names: &[&'n str], most: usize) -> Vec<&'n str> {
+    let asked: String = asked.chars().take(128).collect::<String>().to_lowercase();
+    let tail = asked.rsplit("__").next().unwrap_or_default();
+    let mut scored: Vec<(usize, &str)> = names
+        .iter()
+        .filter_map(|name| {
+            let name_lower = name.to_lowercase();
+            let whole = strsim::levenshtein(&asked, &name_lower);
+            let last = strsim::levenshtein(tail, name_lower.rsplit("__").next().unwrap_or_default());
+            let close = is_near(whole, &asked)
+                || is_near(last, tail)
+                || (tail.len() >= 3 && name_lower.contains(tail));
+            close.then_some((whole.min(last), *name))
+        })
+        .collect();
+    scored.sort();
+    scored.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]
@@ -65,5 +86,16 @@ mod tests {
             let names = std::iter::repeat_n(long.as_str(), 10_000).chain([near.as_str()]);
             assert_eq!(nearest(&asked[..256], names), Some(near.as_str()));
         });
+    }
+
+    #[test]
+    fn near_names_are_found_and_ranked() {
+        let names = ["io__read_file", "io__write_file", "essentials__calculator"];
+        assert_eq!(near_names("io__readfile", &names, 10)[0], "io__read_file");
+        assert_eq!(near_names("calculator", &names, 10), ["essentials__calculator"]);
+        assert_eq!(near_names("Calculater", &names, 10), ["essentials__calculator"]);
+        assert!(near_names("zzz", &names, 10).is_empty());
+        assert!(near_names("x__nope", &["io__code"], 10).is_empty());
+        assert_eq!(near_names("x__file", &names, 1).len(), 1);
     }
 }
