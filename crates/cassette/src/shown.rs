@@ -76,8 +76,5 @@ fn cut(text: &str) -> usize {
 }
 
 pub(crate) fn shortened(line: &str) -> String {
-    match line.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
-        None => line.to_owned(),
-    }
+    converse_text::shorten::chars(line, MOST).into_owned()
 }

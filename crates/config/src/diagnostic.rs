@@ -5,10 +5,11 @@
 
 use std::fmt::Write as _;
 
+use converse_text::shorten::{within_bytes, within_chars};
 use serde_json::{Value, json};
 
 use crate::Code;
-use crate::escape::{bounded, escape};
+use crate::escape::escape;
 use crate::source::{SourceId, SourceMap, Span};
 
 /// Characters of a source line that are shown around the place.
@@ -220,17 +221,9 @@ impl Excerpt {
             before.insert(0, '…');
         }
         let before = spaces_for_tabs(&before);
-        let marked = spaces_for_tabs(&shortened(marked));
-        let line = format!("{before}{marked}{}", spaces_for_tabs(&bounded(after, SHOWN)));
+        let marked = spaces_for_tabs(&within_chars(marked, SHOWN));
+        let line = format!("{before}{marked}{}", spaces_for_tabs(&within_bytes(after, SHOWN)));
         Self { line, before: before.chars().count(), marked: marked.chars().count().max(1) }
-    }
-}
-
-/// Nothing is left out without a sign of it.
-fn shortened(marked: &str) -> String {
-    match marked.char_indices().nth(SHOWN) {
-        None => marked.to_owned(),
-        Some(_) => marked.chars().take(SHOWN - 1).chain(['…']).collect(),
     }
 }
 

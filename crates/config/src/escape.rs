@@ -1,20 +1,17 @@
 //! Foreign text made fit for a message: escaped, and no longer than it needs to be.
 
 pub use converse_text::escape::escape;
+use converse_text::shorten::within_bytes;
 
-/// At most `most` bytes of the text; a cut is marked with `…`, which counts.
+/// Returns at most `most` bytes of the text, a mark where it is cut included.
 pub(crate) fn bounded(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(most.saturating_sub('…'.len_utf8()));
-    format!("{}…", text.get(..end).unwrap_or_default())
+    within_bytes(text, most).into_owned()
 }
 
 /// A name or value from a file, in backticks: escaped, at most about 80 bytes.
 pub(crate) fn quoted(text: &str) -> String {
     // Cut before escaping, so that no escape is cut in two.
-    format!("`{}`", escape(&bounded(text, 80)))
+    format!("`{}`", escape(&within_bytes(text, 80)))
 }
 
 #[cfg(test)]
@@ -22,10 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_at_characters() {
-        assert_eq!(bounded("абв", 6), "абв");
-        assert_eq!(bounded("абвг", 7), "аб…");
-        assert_eq!(bounded("abc", 0), "…");
+    fn a_quoted_text_is_bounded() {
         assert!(quoted(&"\u{1b}".repeat(500)).len() < 700);
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use converse_canister::{Arguments, Content, InvocationResult};
 use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Scope};
+use converse_text::shorten;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -125,9 +126,7 @@ impl Search {
 
 fn told(tool: &Tool) -> Value {
     let description = tool.declaration.description.trim();
-    let short = description.get(..description.floor_char_boundary(DESCRIPTION)).unwrap_or_default();
-    let ellipsis = if short.len() < description.len() { "…" } else { "" };
-    json!({ "name": tool.declaration.name, "description": format!("{short}{ellipsis}") })
+    json!({ "name": tool.declaration.name, "description": shorten::bytes(description, DESCRIPTION) })
 }
 
 impl Invocable for Search {

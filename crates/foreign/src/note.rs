@@ -60,9 +60,7 @@ impl Notes {
 
 /// A name of the file, fit for a message.
 pub(crate) fn shown(name: &str) -> String {
-    let end = name.floor_char_boundary(MAX_SHOWN);
-    let cut = if end < name.len() { "…" } else { "" };
-    format!("{}{cut}", escape(name.get(..end).unwrap_or_default()))
+    escape(&converse_text::shorten::bytes(name, MAX_SHOWN))
 }
 
 /// The same in backticks.

@@ -99,19 +99,11 @@ fn build(
     Refusal {
         class,
         status: head.status,
-        message: clip(message),
+        message: message.get(..message.floor_char_boundary(MAX_MESSAGE)).unwrap_or_default().to_owned(),
         code: code.map(|code| code.chars().take(100).collect()),
         request_id: head.request_id.clone().or(request_id.map(|id| id.chars().take(200).collect())),
         retry: head.retry,
     }
-}
-
-fn clip(message: &str) -> String {
-    let mut end = message.len().min(MAX_MESSAGE);
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    message.get(..end).unwrap_or_default().to_owned()
 }
 
 /// Every code and type the body names, the most telling first.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use converse_text::invisible::is_treacherous;
+use converse_text::shorten;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
@@ -58,12 +59,8 @@ impl fmt::Display for Remote {
 
 /// Somebody's own words in a record: the first `most` characters, between quotes that end where they seem to.
 pub(crate) fn quoted(words: &str, most: usize) -> String {
-    let mut kept = words.chars().filter(|c| !is_treacherous(*c)).map(|c| if c == '"' { '\'' } else { c });
-    let mut text: String = kept.by_ref().take(most).collect();
-    if kept.next().is_some() {
-        text.push('…');
-    }
-    format!("\"{text}\"")
+    let kept = words.chars().filter(|c| !is_treacherous(*c)).map(|c| if c == '"' { '\'' } else { c });
+    format!("\"{}\"", shorten::chars(&kept.take(most + 1).collect::<String>(), most))
 }
 
 #[cfg(test)]

@@ -108,10 +108,7 @@ pub(crate) fn in_one_line(text: &str) -> String {
             break;
         }
     }
-    match line.char_indices().nth(WORDS) {
-        Some(_) => line.chars().take(WORDS - 1).chain(['…']).collect(),
-        None => line,
-    }
+    converse_text::shorten::within_chars(&line, WORDS).into_owned()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod escape;
 pub mod invisible;
 pub mod lines;
 pub mod secrets;
+pub mod shorten;
 pub mod suggest;
 mod width;
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use converse_text::escape::exact;
+use converse_text::shorten;
 
 use crate::lock::Change;
 
@@ -49,7 +50,7 @@ impl Shown {
             let count = change.line.chars().count();
             let excess = count.saturating_sub(characters);
             if excess > 0 {
-                change.line = change.line.chars().take(characters).chain(['…']).collect();
+                change.line = shorten::chars(&change.line, characters).into_owned();
                 shown.leave_out(own, 0, excess);
             }
             lines -= 1;

@@ -4,6 +4,7 @@
 //! stands in the result, and so in the journal too: a conversation that is resumed tells the same.
 
 use converse_canister::{Arguments, Content, InvocationResult};
+use converse_text::shorten;
 use serde_json::Value;
 
 use crate::Approver;
@@ -17,10 +18,11 @@ pub(super) fn note(arguments: &Arguments, approver: &dyn Approver) -> String {
     let mut told = approver.told(&arguments.object);
     for value in told.values_mut() {
         if let Value::String(text) = value {
-            *text = shortened(text, TEXT);
+            *text = shorten::bytes(text, TEXT).into_owned();
         }
     }
-    let told = shortened(&Value::Object(told).to_string(), ALL);
+    let told = Value::Object(told).to_string();
+    let told = shorten::bytes(&told, ALL);
     format!("[the user changed the arguments of this call: it was made with {told}]")
 }
 
@@ -30,13 +32,6 @@ pub(super) fn noted(mut result: InvocationResult, note: String) -> InvocationRes
     let place = if result.outcome.is_success() { 0 } else { result.content.len() };
     result.content.insert(place, Content::text(note));
     result
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    match text.get(..text.floor_char_boundary(most)) {
-        Some(beginning) if beginning.len() < text.len() => format!("{beginning}…"),
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use converse_canister::Arguments;
 use converse_text::invisible::is_treacherous;
+use converse_text::shorten;
 use serde_json::Value;
 
 use crate::InvokeError;
@@ -49,13 +50,7 @@ pub(super) fn flag(arguments: &Arguments, key: &str) -> Result<bool, InvokeError
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let mut shown = String::new();
-    for (index, character) in text.chars().enumerate() {
-        if index == MOST {
-            shown.push('…');
-            break;
-        }
-        push_visible(&mut shown, character);
-    }
+    shorten::chars(text, MOST).chars().for_each(|character| push_visible(&mut shown, character));
     shown
 }
 

@@ -1,6 +1,7 @@
 //! Foreign text in a message: short, on one line, and nothing in it that acts.
 
-use converse_config::escape;
+use converse_text::escape::escape;
+use converse_text::shorten::chars;
 use serde_json::Value;
 
 /// Characters of a text that are shown.
@@ -8,19 +9,13 @@ const MOST: usize = 200;
 
 /// The text in quotes, cut.
 pub(crate) fn excerpt(text: &str) -> String {
-    let end = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
-    let shown = text.get(..end).unwrap_or_default();
-    let shown = shown.replace('\r', "\\r").replace('\n', "\\n").replace('\t', "\\t");
-    let more = if end < text.len() { "…" } else { "" };
-    format!("\"{}{more}\"", escape(&shown))
+    let shown = chars(text, MOST).replace('\r', "\\r").replace('\n', "\\n").replace('\t', "\\t");
+    format!("\"{}\"", escape(&shown))
 }
 
 /// The value as JSON, cut.
 pub(crate) fn json_excerpt(value: &Value) -> String {
-    let text = value.to_string();
-    let end = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
-    let more = if end < text.len() { "…" } else { "" };
-    format!("{}{more}", escape(text.get(..end).unwrap_or_default()))
+    escape(&chars(&value.to_string(), MOST))
 }
 
 #[cfg(test)]

@@ -74,6 +74,5 @@ fn address(text: &str) -> Result<String, Unfit> {
 fn shown(text: &str) -> String {
     let lines = text.lines().map(|line| words::cleaned(line, MESSAGE));
     let whole = lines.collect::<Vec<_>>().join("\n");
-    let cut = whole.floor_char_boundary(MESSAGE);
-    if cut < whole.len() { format!("{}…", whole.get(..cut).unwrap_or_default()) } else { whole }
+    converse_text::shorten::bytes(&whole, MESSAGE).into_owned()
 }

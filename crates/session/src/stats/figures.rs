@@ -107,10 +107,7 @@ impl Figures {
 
 /// As long as a name may be.
 pub(crate) fn name(text: &str) -> String {
-    match text.char_indices().nth(NAME) {
-        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "…",
-        None => text.to_owned(),
-    }
+    converse_text::shorten::chars(text, NAME).into_owned()
 }
 
 /// The place of a key. `others` takes what there is no place for.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use converse_text::shorten;
 use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
 
 use crate::editor::entry::Typing;
@@ -31,8 +32,7 @@ impl Prompt {
         if last.chars().count() <= most {
             return last.to_owned();
         }
-        let kept: String = last.chars().take(most.saturating_sub(1)).collect();
-        if most == 0 { String::new() } else { kept + "…" }
+        if most == 0 { String::new() } else { shorten::within_chars(last, most).into_owned() }
     }
 }
 

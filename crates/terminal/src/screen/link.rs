@@ -50,11 +50,8 @@ pub(crate) fn place(address: &str) -> String {
     let rest = address.get(known.map_or(0, |scheme| scheme.len())..).unwrap_or_default();
     let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let behind = rest.get(host..).unwrap_or_default().trim_end_matches('/');
-    let (host, most) = (rest.get(..host).unwrap_or_default(), MOST_BEHIND);
-    match behind.char_indices().nth(most) {
-        Some((at, _)) => format!("{host}{}…", behind.get(..at).unwrap_or_default()),
-        None => format!("{host}{behind}"),
-    }
+    let host = rest.get(..host).unwrap_or_default();
+    format!("{host}{}", converse_text::shorten::chars(behind, MOST_BEHIND))
 }
 
 #[cfg(test)]

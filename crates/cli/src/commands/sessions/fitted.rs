@@ -1,5 +1,6 @@
 //! Rows that are no wider than the terminal: one that is broken is no row.
 
+use converse_text::shorten::within_columns;
 use converse_text::width;
 
 use crate::render::table::table;
@@ -8,16 +9,6 @@ use crate::render::table::table;
 const GAP: usize = 2;
 /// A name that has less room says nothing.
 const LEAST: usize = 16;
-
-/// A text in at most so many columns.
-pub(super) fn fitted(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
-    }
-    let ends = text.char_indices().map(|(at, _)| text.get(..at).unwrap_or_default());
-    let kept = ends.take_while(|kept| width(kept) < columns).last().unwrap_or_default();
-    if columns == 0 { String::new() } else { format!("{}…", kept.trim_end()) }
-}
 
 /// A table whose last column gets what is left. `dropped`: columns that may be left out, the first of them first.
 /// Without a width all is there.
@@ -37,7 +28,9 @@ pub(super) fn narrow(rows: &[Vec<String>], dropped: &[usize], columns: Option<us
     let room = columns.saturating_sub(taken(&kept)).max(1);
     let row = |row: &Vec<String>| {
         let cells = kept.iter().filter_map(|column| row.get(*column).cloned());
-        cells.chain(row.get(last).map(|cell| fitted(cell, room))).collect::<Vec<_>>()
+        cells
+            .chain(row.get(last).map(|cell| within_columns(cell, room, "…").into_owned()))
+            .collect::<Vec<_>>()
     };
     table(&rows.iter().map(row).collect::<Vec<_>>())
 }
@@ -45,22 +38,6 @@ pub(super) fn narrow(rows: &[Vec<String>], dropped: &[usize], columns: Option<us
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_cut_by_what_they_take_on_a_screen() {
-        for (text, columns, expected) in [
-            ("abc", 3, "abc"),
-            ("abcd", 3, "ab…"),
-            ("日本語", 6, "日本語"),
-            ("日本語", 5, "日本…"),
-            ("日本語", 4, "日…"),
-            ("ab cd", 4, "ab…"),
-            ("a", 0, ""),
-        ] {
-            assert_eq!(fitted(text, columns), expected, "{text} {columns}");
-            assert!(width(&fitted(text, columns)) <= columns);
-        }
-    }
 
     #[test]
     fn columns_are_dropped_before_names() {

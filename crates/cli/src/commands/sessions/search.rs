@@ -1,9 +1,9 @@
 //! `sessions search`.
 
 use converse_session::{Found, Hit, Query, Uuid, Who, Within};
+use converse_text::shorten::within_columns;
 use serde_json::{Value, json};
 
-use super::fitted::fitted;
 use super::list::SHORT;
 use super::{Shelf, failed};
 use crate::args::{SearchArgs, SearchIn};
@@ -68,7 +68,8 @@ impl Shelf<'_> {
         let name = self.name(hit.session)?.unwrap_or_default();
         let name = safe_line(&self.manners.redactor.clean(&name), 60);
         let place = format!("{id}  {:>4}  {}  {:<9}  {name}", hit.number, minute(hit.at), word(hit.who));
-        let place = self.columns().map_or(place.clone(), |columns| fitted(&place, columns));
+        let place =
+            self.columns().map_or(place.clone(), |columns| within_columns(&place, columns, "…").into_owned());
         let place = self.painted("2", place.trim_end());
         Ok(format!("{place}\n  {}\n", self.marked(hit)))
     }

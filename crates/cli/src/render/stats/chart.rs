@@ -1,6 +1,7 @@
 //! A table with a bar behind each row, as wide as there is room: names are cut, then columns left out, the least needed
 //! first; what is left is for the bars.
 
+use converse_text::shorten::within_columns;
 use converse_text::width;
 
 /// Between columns.
@@ -125,18 +126,7 @@ impl Drawing {
 
 /// The end is what tells names apart less often.
 fn cut(name: &str, most: usize, unicode: bool) -> String {
-    if width(name) <= most {
-        return name.to_owned();
-    }
-    let more = if unicode { "…" } else { "~" };
-    let mut kept = String::new();
-    for c in name.chars() {
-        if width(&kept) + width(c.encode_utf8(&mut [0; 4])) + 1 > most {
-            break;
-        }
-        kept.push(c);
-    }
-    kept + more
+    within_columns(name, most, if unicode { "…" } else { "~" }).into_owned()
 }
 
 /// In eighths of a column; whatever is more than nothing is seen.

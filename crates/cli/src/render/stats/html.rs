@@ -206,9 +206,7 @@ impl Page<'_> {
 
     /// For a plot, which has less room than a table.
     fn short(&self, name: &str) -> String {
-        let short: String = name.chars().take(30).collect();
-        let more = if short.len() < name.len() { "…" } else { "" };
-        (self.name)(&(short + more))
+        (self.name)(&converse_text::shorten::chars(name, 30))
     }
 
     fn models(&self) -> String {

@@ -171,10 +171,7 @@ impl Look {
     }
 
     fn short(self, words: &str) -> String {
-        let cut = |line: &str| match line.char_indices().nth(SHORT_LINE) {
-            Some((at, _)) => format!("{}…", line.get(..at).unwrap_or(line)),
-            None => line.to_owned(),
-        };
+        let cut = |line: &str| converse_text::shorten::chars(line, SHORT_LINE).into_owned();
         let count = words.lines().count();
         let mut lines: Vec<String> = words.lines().take(SHORT_LINES).map(cut).collect();
         if count > SHORT_LINES {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use converse_terminal::screen::Look;
-use converse_text::{safe, safe_line, width};
+use converse_text::shorten::within_columns;
+use converse_text::{safe, safe_line};
 
 use super::style::{Signs, Style};
 use crate::adapters::secrets::Redactor;
@@ -50,19 +51,6 @@ impl Frame<'_> {
 
     /// A text's beginning that fits.
     pub(super) fn cut(&self, text: &str, columns: usize) -> String {
-        let more = self.signs().more;
-        if width(text) <= columns {
-            return text.to_owned();
-        }
-        let (mut out, mut left) = (String::new(), columns.saturating_sub(width(more)));
-        for c in text.chars() {
-            let wide = width(c.encode_utf8(&mut [0; 4]));
-            if wide > left {
-                break;
-            }
-            left -= wide;
-            out.push(c);
-        }
-        out + more
+        within_columns(text, columns, self.signs().more).into_owned()
     }
 }
