@@ -45,7 +45,7 @@ def count(root, files):
         test_modules.update(parent / name for name in modules)
     for path, lines in texts.items():
         figures["files"] += 1
-        is_test = "tests" in path.parent.parts or path.name == "tests.rs"
+        is_test = "tests" in path.parent.parts or path.name == "tests.rs" or path.name.startswith("test_")
         is_test = is_test or any(part in test_modules for part in [path.with_suffix(""), *path.parents])
         inside = parsed.get(path, (set(), set()))[0]
         for number, line in enumerate(lines):
