@@ -39,6 +39,7 @@ mod failures;
 mod fallbacks;
 mod faults_of_descriptors;
 mod foreign;
+mod frozen;
 mod golden;
 mod hostile;
 mod layering;
