@@ -26,7 +26,7 @@ use roots::{root, roots};
 /// The tools in this binary.
 pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
     #[cfg(feature = "test-fakes")]
-    return builtins().iter().chain(crate::fakes::FAKES).collect();
+    return builtins().iter().chain(converse_testkit::fakes::FAKES).collect();
     #[cfg(not(feature = "test-fakes"))]
     builtins().iter().collect()
 }

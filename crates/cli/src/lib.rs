@@ -13,8 +13,6 @@ mod catalogue;
 mod commands;
 mod confined;
 mod failure;
-#[cfg(feature = "test-fakes")]
-mod fakes;
 mod guardian;
 mod lockfiles;
 mod manners;
@@ -56,7 +54,7 @@ pub fn main() -> ExitCode {
 
 fn run() -> u8 {
     #[cfg(feature = "test-fakes")]
-    if let Some(code) = fakes::server::asked().or_else(fakes::kernel::asked) {
+    if let Some(code) = converse_testkit::fakes::asked() {
         return code;
     }
     let words = World::command_line();
@@ -81,7 +79,7 @@ fn run() -> u8 {
     let manners = Manners::of(&cli, &world);
     adapters::log::init(cli.verbose, manners.redactor.clone());
     #[cfg(feature = "test-fakes")]
-    fakes::watched(&world, cli.verbose, &manners.redactor);
+    watched_by_tests(&world, cli.verbose, &manners.redactor);
     manners.warn_all(warning.map(str::to_owned));
     if matches!(cli.command, Command::Ask(_) | Command::Repl(_)) {
         manners.telemetry.announce(&manners);
@@ -95,6 +93,21 @@ fn run() -> u8 {
     };
     manners.telemetry.settle(&manners);
     code
+}
+
+/// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,
+/// which tells the variable that `CONVERSE_TEST_PANIC` names.
+#[cfg(feature = "test-fakes")]
+#[allow(clippy::panic, reason = "that is what it is for")]
+fn watched_by_tests(world: &World, verbose: u8, redactor: &adapters::secrets::Redactor) {
+    if let Some(directory) = world.var("CONVERSE_TEST_LOG").filter(|_| verbose == 0)
+        && let Err(error) = adapters::log::keep(directory, redactor.clone())
+    {
+        panic!("no log of a test: {error}");
+    }
+    if let Some(name) = world.var("CONVERSE_TEST_PANIC") {
+        panic!("a bug on purpose, with {:?}", world.var(name));
+    }
 }
 
 fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), Failure> {

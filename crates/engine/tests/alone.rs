@@ -7,64 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{
-    Arguments, Canister, Decision, Digest, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
+    Arguments, Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
 };
-use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
+use converse_config::{Permission, Policy, Rule};
 use converse_engine::{Alone, Answered, Approver, Asking, Event, Sink, SinkError};
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
-    Pending, Roster, Tool,
+    Answer, Connection, Context, Ensemble, Halt, Host, Invocable, NoArtefacts, Pending, Roster,
 };
+use converse_testkit::tools::{Does, Offers, plan, rule};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-
-/// Says what it was given; waits to be cancelled if that is `wait`.
-struct Says(Arc<AtomicUsize>);
-
-impl Invocable for Says {
-    fn invoke<'a>(
-        &'a self,
-        context: Context,
-        arguments: &'a Arguments,
-    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        async move {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            let text = arguments.object.get("text").and_then(Value::as_str).unwrap_or_default();
-            if text == "wait" {
-                context.cancel.cancelled().await;
-            }
-            let verbatim = context.host.is_verbatim().then(|| "word for word".into());
-            Ok(Answer { verbatim, ..Answer::text(text) })
-        }
-        .boxed()
-    }
-}
-
-struct One(Arc<AtomicUsize>);
-
-impl Connection for One {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        let name = "say".to_owned().try_into().unwrap();
-        let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
-        let says = Arc::new(Says(Arc::clone(&self.0)));
-        let tool = ensemble.tool(&name, String::new(), schema, Policy::default(), false, says);
-        std::future::ready(Ok(vec![tool])).boxed()
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
 
 #[derive(Default)]
 struct Ear {
@@ -112,6 +66,27 @@ impl Approver for Always {
     }
 }
 
+/// Says what it was given; waits to be cancelled if that is `wait`.
+fn says(runs: Arc<AtomicUsize>) -> impl Connection {
+    let says = Does(move |context: Context, arguments: Arguments| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let text = arguments.object.get("text").and_then(Value::as_str).unwrap_or_default();
+            if text == "wait" {
+                context.cancel.cancelled().await;
+            }
+            let verbatim = context.host.is_verbatim().then(|| "word for word".into());
+            Ok(Answer { verbatim, ..Answer::text(text) })
+        }
+    });
+    let says: Arc<dyn Invocable> = Arc::new(says);
+    Offers(move |ensemble: &Ensemble| {
+        let name = "say".to_owned().try_into().unwrap();
+        let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+        vec![ensemble.tool(&name, String::new(), schema, Policy::default(), false, Arc::clone(&says))]
+    })
+}
+
 struct Stage {
     roster: Roster,
     runs: Arc<AtomicUsize>,
@@ -119,12 +94,9 @@ struct Stage {
 
 async fn stage(permission: Option<Permission>) -> Stage {
     let runs = Arc::new(AtomicUsize::new(0));
-    let origin = Origin { scope: Scope::User, file: "t.toml".into(), line: 1 };
-    let plan = EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin);
-    let rules: Vec<Rule> =
-        permission.into_iter().map(|permission| Rule::new("*", permission, "test").unwrap()).collect();
-    let ensembles = vec![Ensemble::new(&plan, Box::new(One(Arc::clone(&runs))))];
-    let (roster, failures) = Roster::connect(ensembles, rules, Arc::new(Nowhere)).await;
+    let rules: Vec<Rule> = permission.into_iter().map(|permission| rule("*", permission)).collect();
+    let ensembles = vec![Ensemble::new(&plan("t"), Box::new(says(Arc::clone(&runs))))];
+    let (roster, failures) = Roster::connect(ensembles, rules, Arc::new(NoArtefacts)).await;
     assert_eq!(failures, []);
     Stage { roster, runs }
 }

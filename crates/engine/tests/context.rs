@@ -6,22 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use converse_canister::{
     Arguments, Blobs, Canister, Condensed, Content, Digest, Document, NoBlobs, Supervisor, Transcript, User,
 };
-use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
+use converse_config::{Effects, Permission, Policy, Rule};
 use converse_engine::{
-    Approver, ByteStream, Care, Condensing, Conversation, Ending, Engine, EngineError, Event, Limits, Part,
-    Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, Wire, WireError, condense_now, converse, ledger,
+    Care, Condensing, Conversation, Ending, Engine, EngineError, Event, Limits, Part, Ports, RetryPolicy,
+    Route, Sink, SinkError, Timeouts, condense_now, converse, ledger,
 };
-use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, Pending, Roster,
-    SEARCH, Tool,
-};
-use converse_provider::{AuthScheme, Controls, Dialect, Facts, Price, processor, row};
-use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use converse_ensemble::{Answer, Connection, Ensemble, NoArtefacts, Roster, SEARCH};
+use converse_provider::{Controls, Dialect, Facts, Price, processor, row};
+use converse_testkit::tools::{Does, Offers, plan, rule};
+use converse_testkit::wire::{Nobody, ScriptedWire, WireReply};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -38,49 +34,25 @@ enum Says {
 type Mind = dyn Fn(&Value, usize) -> Says + Send + Sync;
 
 /// Answers by the request and its number, and counts as many tokens as a fourth of its bytes.
-struct Model {
-    mind: Box<Mind>,
-    requests: Mutex<Vec<Value>>,
-}
-
-impl Wire for Model {
-    fn send<'a>(
-        &'a self,
-        request: http::Request<Bytes>,
-        _: &'a AuthScheme,
-    ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
-        let size = request.body().len();
-        let body: Value = serde_json::from_slice(request.body()).unwrap();
-        let number = {
-            let mut requests = self.requests.lock().unwrap();
-            requests.push(body.clone());
-            requests.len() - 1
-        };
-        let usage = json!({ "prompt_tokens": size / 4, "completion_tokens": 1 });
-        let (status, answer) = match (self.mind)(&body, number) {
-            Says::Nothing => return std::future::pending().boxed(),
-            Says::Refuses(status, code) => (status, json!({ "error": { "message": "no", "code": code } })),
-            Says::Words(text) => {
-                let message = json!({ "role": "assistant", "content": text });
-                (200, json!({ "choices": [{ "message": message, "finish_reason": "stop" }], "usage": usage }))
-            }
+fn model(mind: Box<Mind>) -> ScriptedWire {
+    ScriptedWire::new(move |request, number| {
+        let usage = json!({ "prompt_tokens": request.to_string().len() / 4, "completion_tokens": 1 });
+        let (message, reason) = match mind(request, number) {
+            Says::Nothing => return WireReply::Hangs,
+            Says::Refuses(status, code) => return WireReply::refusal(status, code),
+            Says::Words(text) => (json!({ "role": "assistant", "content": text }), "stop"),
             Says::Calls(calls) => {
                 let call = |(at, (tool, arguments)): (usize, (String, Value))| {
                     json!({ "id": format!("c{number}_{at}"), "type": "function",
                         "function": { "name": tool, "arguments": arguments.to_string() } })
                 };
                 let calls: Vec<Value> = calls.into_iter().enumerate().map(call).collect();
-                let message = json!({ "role": "assistant", "content": null, "tool_calls": calls });
-                (
-                    200,
-                    json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }], "usage": usage }),
-                )
+                (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
             }
         };
-        let head = http::Response::builder().status(status).header("content-type", "application/json");
-        let body = stream::iter([Ok(Bytes::from(answer.to_string()))]).boxed();
-        std::future::ready(Ok(head.body(body).unwrap())).boxed()
-    }
+        let choices = json!([{ "message": message, "finish_reason": reason }]);
+        WireReply::Body(200, json!({ "choices": choices, "usage": usage }))
+    })
 }
 
 fn is_summary(request: &Value) -> bool {
@@ -89,58 +61,22 @@ fn is_summary(request: &Value) -> bool {
 
 // ---- tools: `t__x` says as much as it is told, the others are many ----
 
-struct Says4k(Policy, usize);
-
-struct Talker;
-
-impl Invocable for Talker {
-    fn invoke<'a>(
-        &'a self,
-        _: Context,
-        arguments: &'a Arguments,
-    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        let bytes = arguments.object.get("bytes").and_then(Value::as_u64).unwrap_or(10);
-        let text = "word ".repeat(usize::try_from(bytes).unwrap() / 5);
-        std::future::ready(Ok(Answer::text(format!("begin {text} end")))).boxed()
-    }
-}
-
-impl Connection for Says4k {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+fn says4k(policy: Policy, count: usize) -> impl Connection {
+    Offers(move |ensemble: &Ensemble| {
         let tool = |name: String, builtin: bool| {
             let description =
                 format!("Does what {name} does, and says so in many words for whoever reads it");
-            let schema = json!({ "type": "object" });
-            let name = name.try_into().unwrap();
-            ensemble.tool(&name, description, schema, self.0.clone(), builtin, Arc::new(Talker))
+            let talker = Does(|_, arguments: Arguments| {
+                let bytes = arguments.object.get("bytes").and_then(Value::as_u64).unwrap_or(10);
+                let text = "word ".repeat(usize::try_from(bytes).unwrap() / 5);
+                std::future::ready(Ok(Answer::text(format!("begin {text} end"))))
+            });
+            let (name, schema) = (name.try_into().unwrap(), json!({ "type": "object" }));
+            ensemble.tool(&name, description, schema, policy.clone(), builtin, Arc::new(talker))
         };
-        let many = (0..self.1).map(|number| tool(format!("many_{number}"), false));
-        std::future::ready(Ok([tool("x".into(), true)].into_iter().chain(many).collect())).boxed()
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
-
-struct Nobody;
-
-impl Approver for Nobody {
-    fn decide<'a>(&'a self, _: &'a [Pending]) -> BoxFuture<'a, Vec<converse_canister::Decision>> {
-        std::future::ready(Vec::new()).boxed()
-    }
-
-    fn can_ask(&self) -> bool {
-        false
-    }
+        let many = (0..count).map(|number| tool(format!("many_{number}"), false));
+        [tool("x".into(), true)].into_iter().chain(many).collect()
+    })
 }
 
 #[derive(Default)]
@@ -237,15 +173,12 @@ impl Setup {
         turn: bool,
     ) -> Ran {
         let policy = Policy { effects: self.effects, result_limit: 1 << 20, ..Policy::default() };
-        let origin = Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 };
-        let plan = EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin);
-        let ensemble = Ensemble::new(&plan, Box::new(Says4k(policy, self.tools)));
-        let denied = self.denied.map(|pattern| Rule::new(pattern, Permission::Deny, "test").unwrap());
-        let rules: Vec<Rule> =
-            denied.into_iter().chain([Rule::new("*", Permission::Allow, "test").unwrap()]).collect();
-        let (roster, _) = Roster::connect(vec![ensemble], rules, Arc::new(Nowhere)).await;
+        let ensemble = Ensemble::new(&plan("t"), Box::new(says4k(policy, self.tools)));
+        let denied = self.denied.map(|pattern| rule(pattern, Permission::Deny));
+        let rules: Vec<Rule> = denied.into_iter().chain([rule("*", Permission::Allow)]).collect();
+        let (roster, _) = Roster::connect(vec![ensemble], rules, Arc::new(NoArtefacts)).await;
         roster.searchable();
-        let model = Model { mind: Box::new(mind), requests: Mutex::default() };
+        let model = model(Box::new(mind));
         let price = Some(Price { input: 1_000_000, output: 1_000_000, ..Price::default() });
         let engine = Engine {
             route: Route {
@@ -289,7 +222,7 @@ impl Setup {
             )
         };
         drop(engine);
-        let requests = model.requests.into_inner().unwrap();
+        let requests = model.requests();
         Ran { ending, lines: notes.lines.into_inner().unwrap(), requests, conversation }
     }
 }
@@ -743,8 +676,8 @@ async fn of_a_thousand_tools_those_are_shown_that_are_looked_for() {
 #[tokio::test(start_paused = true)]
 async fn the_ledger_is_near_what_the_provider_counts() {
     let ran = setup(Some(1_000_000)).run(task(), long_loop(5, 3_000)).await;
-    let (roster, _) = Roster::connect(Vec::new(), Vec::new(), Arc::new(Nowhere)).await;
-    let model = Model { mind: Box::new(|_, _| Says::Nothing), requests: Mutex::default() };
+    let (roster, _) = Roster::connect(Vec::new(), Vec::new(), Arc::new(NoArtefacts)).await;
+    let model = model(Box::new(|_, _| Says::Nothing));
     let engine = Engine {
         route: Route {
             endpoint: row("openai-chat").unwrap().endpoint(None),

@@ -2,96 +2,47 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use converse_canister::{
-    Arguments, Canister, Content, Cost, Decision, Digest, NoBlobs, Outcome, Stop, Supervisor, Transcript,
-    User,
+    Arguments, Canister, Content, Cost, Decision, NoBlobs, Outcome, Stop, Supervisor, Transcript, User,
 };
-use converse_config::{EnsemblePlan, OnFailure, Origin, Permission, Policy, Rule, Scope};
+use converse_config::{EnsemblePlan, OnFailure, Permission, Policy, Rule};
 use converse_engine::{
-    AnswerCheck, Approver, ByteStream, Care, Conversation, Ending, Engine, EngineError, Event, Limit, Limits,
-    Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, Trouble, Wire, WireError, WireErrorKind, converse,
-    noted,
+    AnswerCheck, Approver, Care, Conversation, Ending, Engine, EngineError, Event, Limit, Limits, Ports,
+    RetryPolicy, Route, Sink, SinkError, Timeouts, Trouble, WireErrorKind, converse, noted,
 };
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, Pending, Roster,
-    Tool, Word,
+    Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, NoArtefacts, Pending,
+    Roster, Tool, Word,
 };
-use converse_provider::{AuthScheme, Controls, Dialect, Facts, Price, processor, row};
+use converse_provider::{Controls, Dialect, Facts, Price, processor, row};
+use converse_testkit::tools::plan;
+use converse_testkit::wire::{ScriptedWire, WireReply as Reply};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-// ---- a wire that follows a script ----
+// ---- what the wire answers ----
 
-enum Reply {
-    Whole(Value),
-    Status(u16),
-    Broken(WireErrorKind),
-    /// A stream of so many words, all there at once, each event a piece of its own.
-    Flood(usize),
-    /// So many words, and then nothing more.
-    Stalls(usize),
-    /// The head comes, the body never does.
-    Silent,
-    /// A stream of these chunks that ends before it is done.
-    Cut(Vec<Value>),
-    /// The same, but the connection stays open and silent.
-    Stuck(Vec<Value>),
+fn status(status: u16) -> Reply {
+    Reply::Body(status, json!({ "error": { "message": "no" } }))
 }
 
-struct Script(Mutex<VecDeque<Reply>>);
+fn broken() -> Reply {
+    Reply::Fails(WireErrorKind::Connection)
+}
 
-impl Wire for Script {
-    fn send<'a>(
-        &'a self,
-        _: http::Request<Bytes>,
-        _: &'a AuthScheme,
-    ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
-        let reply = self.0.lock().unwrap().pop_front().expect("a request too many");
-        let response = |status: u16, body: ByteStream| {
-            let head = http::Response::builder().status(status).header("content-type", "application/json");
-            Ok(head.body(body).unwrap())
-        };
-        let once = |text: String| stream::iter([Ok(Bytes::from(text))]).boxed();
-        let sent = match reply {
-            Reply::Whole(body) => response(200, once(body.to_string())),
-            Reply::Status(status) => response(status, once(r#"{"error":{"message":"no"}}"#.to_owned())),
-            Reply::Broken(kind) => Err(WireError { kind, message: "broken".to_owned() }),
-            Reply::Flood(words) | Reply::Stalls(words) => {
-                let stalls = matches!(reply, Reply::Stalls(_));
-                let event =
-                    |delta: Value| format!("data: {}\n\n", json!({ "choices": [{ "delta": delta }] }));
-                let words = (0..words).map(move |n| event(json!({ "content": format!("w{n} ") })));
-                let done = (!stalls).then(|| "data: [DONE]\n\n".to_owned());
-                let pieces = stream::iter(words.chain(done).map(|piece| Ok(Bytes::from(piece))));
-                let head = http::Response::builder().header("content-type", "text/event-stream");
-                let body = if stalls { pieces.chain(stream::pending()).boxed() } else { pieces.boxed() };
-                Ok(head.body(body).unwrap())
-            }
-            Reply::Stuck(chunks) => {
-                let pieces = chunks.into_iter().map(|chunk| Ok(Bytes::from(format!("data: {chunk}\n\n"))));
-                let head = http::Response::builder().header("content-type", "text/event-stream");
-                Ok(head.body(stream::iter(pieces).chain(stream::pending()).boxed()).unwrap())
-            }
-            Reply::Cut(chunks) => {
-                let pieces = chunks.into_iter().map(|chunk| Ok(Bytes::from(format!("data: {chunk}\n\n"))));
-                let head = http::Response::builder().header("content-type", "text/event-stream");
-                Ok(head.body(stream::iter(pieces).boxed()).unwrap())
-            }
-            Reply::Silent => response(200, stream::pending().boxed()),
-        };
-        std::future::ready(sent).boxed()
-    }
+/// So many words, each a piece of its own.
+fn words(count: usize) -> Vec<String> {
+    Reply::events((0..count).map(|n| json!({ "choices": [{ "delta": { "content": format!("w{n} ") } }] })))
 }
 
 fn says(text: &str) -> Reply {
-    Reply::Whole(
+    Reply::Body(
+        200,
         json!({ "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }] }),
     )
 }
@@ -102,7 +53,8 @@ fn calls(tools: &[&str]) -> Reply {
         .enumerate()
         .map(|(at, tool)| json!({ "id": format!("c{at}"), "type": "function", "function": { "name": format!("t__{tool}"), "arguments": "{}" } }))
         .collect();
-    Reply::Whole(
+    Reply::Body(
+        200,
         json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }),
     )
 }
@@ -181,10 +133,6 @@ impl Connection for Fakes {
         let fakes = [&FAKES[..], &[("late", Behaviour::Quick)]].concat();
         std::future::ready(Some(self.tools(ensemble, &fakes))).boxed()
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
 }
 
 const FAKES: [(&str, Behaviour); 7] = [
@@ -197,24 +145,11 @@ const FAKES: [(&str, Behaviour); 7] = [
     ("obeys", Behaviour::Obeys),
 ];
 
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
-
 async fn roster(policy: Policy, rules: Vec<Rule>) -> Roster {
-    let plan = EnsemblePlan {
-        defaults: policy.clone(),
-        ..EnsemblePlan::bare(
-            "t".to_owned().try_into().unwrap(),
-            Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 },
-        )
-    };
+    let plan = EnsemblePlan { defaults: policy.clone(), ..plan("t") };
     let (roster, failures) =
-        Roster::connect(vec![Ensemble::new(&plan, Box::new(Fakes(policy)))], rules, Arc::new(Nowhere)).await;
+        Roster::connect(vec![Ensemble::new(&plan, Box::new(Fakes(policy)))], rules, Arc::new(NoArtefacts))
+            .await;
     assert!(failures.is_empty());
     roster
 }
@@ -294,7 +229,7 @@ struct Run {
     requests_left: usize,
 }
 
-fn route<'a>(model: &str, wire: &'a Script, price: Option<Price>) -> Route<'a> {
+fn route<'a>(model: &str, wire: &'a ScriptedWire, price: Option<Price>) -> Route<'a> {
     Route {
         endpoint: row("openai-chat").unwrap().endpoint(None),
         processor: processor(Dialect::OpenAiChat),
@@ -349,7 +284,7 @@ fn setup(script: Vec<Reply>) -> Setup {
 impl Setup {
     async fn run(self) -> Run {
         let roster = roster(self.policy, self.rules).await;
-        let script = Script(Mutex::new(self.script.into()));
+        let (count, script) = (self.script.len(), ScriptedWire::following(self.script));
         let approver = Says(self.decisions);
         let notes = Notes { fail_at: self.fail_at, ..Notes::default() };
         let engine = Engine {
@@ -377,7 +312,7 @@ impl Setup {
         conversation.say(Canister::User(User::text("go"))).unwrap();
         let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0 };
         let ending = converse(&mut conversation, &engine, ports, &cancel).await;
-        let requests_left = script.0.lock().unwrap().len();
+        let requests_left = count - script.requests().len();
         Run {
             ending,
             lines: notes.lines.into_inner().unwrap(),
@@ -539,8 +474,7 @@ async fn nothing_runs_that_could_not_be_saved() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_repeated_with_growing_patience() {
-    let script =
-        vec![Reply::Status(529), Reply::Broken(WireErrorKind::Connection), Reply::Silent, says("Bye.")];
+    let script = vec![status(529), broken(), Reply::Silent, says("Bye.")];
     let run = setup(script).run().await;
     assert!(run.ending.is_ok());
     let restarts: Vec<&String> = run.lines.iter().filter(|line| line.starts_with("restart")).collect();
@@ -554,7 +488,8 @@ async fn a_call_is_repeated_with_growing_patience() {
 
 #[tokio::test(start_paused = true)]
 async fn no_piece_of_a_flood_is_lost() {
-    let run = setup(vec![Reply::Flood(1000)]).run().await;
+    let run =
+        setup(vec![Reply::Events([words(1000), vec!["data: [DONE]\n\n".to_owned()]].concat())]).run().await;
     assert!(run.ending.is_ok());
     let words: String = (0..1000).map(|n| format!("w{n} ")).collect();
     let Some(Canister::Assistant(assistant)) = run.transcript.as_slice().last() else { panic!() };
@@ -601,7 +536,7 @@ async fn what_waits_for_its_turn_does_not_begin_after_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn what_waiting_cannot_cure_ends_at_once() {
-    for reply in [Reply::Status(401), Reply::Broken(WireErrorKind::Tls)] {
+    for reply in [status(401), Reply::Fails(WireErrorKind::Tls)] {
         let run = setup(vec![reply, says("never asked")]).run().await;
         let Err(EngineError::Exchange(error)) = run.ending else { panic!("{:?}", run.ending) };
         assert!(matches!(error.trouble, Trouble::Refusal(_) | Trouble::Wire(_)));
@@ -623,7 +558,7 @@ async fn cancelling_and_deadlines_answer_what_is_open() {
     let run = Setup { cancel_after: after, ..setup(vec![calls(&["obeys"])]) }.run().await;
     assert_eq!(run.ending.unwrap(), Ending::Cancelled);
     // Words that were shown stay.
-    let run = Setup { cancel_after: after, ..setup(vec![Reply::Stalls(2)]) }.run().await;
+    let run = Setup { cancel_after: after, ..setup(vec![Reply::Stalls(words(2))]) }.run().await;
     let Some(Canister::Assistant(cut)) = run.transcript.as_slice().last() else { panic!() };
     assert_eq!((cut.words().as_str(), &cut.stop), ("w0 w1 ", &Stop::Cut));
     let run = Setup { cancel_after: after, ..setup(vec![Reply::Silent]) }.run().await;
@@ -646,7 +581,8 @@ fn costly(tokens: u64) -> Reply {
     let call =
         json!({ "id": "c", "type": "function", "function": { "name": "t__quick", "arguments": "{}" } });
     let message = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-    Reply::Whole(
+    Reply::Body(
+        200,
         json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }], "usage": usage }),
     )
 }
@@ -663,9 +599,9 @@ async fn costs_are_added_up_and_bounded() {
     assert_eq!(run.ending.unwrap(), Ending::Limit(Limit::Cost(Cost(100))));
     // What the provider says it cost is what it cost.
     let told = || match costly(60) {
-        Reply::Whole(mut body) => {
+        Reply::Body(_, mut body) => {
             body["usage"]["cost"] = json!(0.00003);
-            Reply::Whole(body)
+            Reply::Body(200, body)
         }
         other => other,
     };
@@ -683,7 +619,7 @@ async fn costs_are_added_up_and_bounded() {
 fn cut_after(tokens: Option<u64>) -> Reply {
     let words = json!({ "choices": [{ "delta": { "content": "Half " } }] });
     let usage = tokens.map(|tokens| json!({ "choices": [], "usage": { "prompt_tokens": tokens } }));
-    Reply::Cut([words].into_iter().chain(usage).collect())
+    Reply::Events(Reply::events([words].into_iter().chain(usage)))
 }
 
 fn costs(run: &Run) -> Vec<&str> {
@@ -716,7 +652,10 @@ async fn attempts_that_break_off_are_paid_for() {
         }
     }
     // Nor is anybody else, after what cannot be mended by asking again.
-    let torn = Reply::Cut(vec![json!({ "choices": [{ "delta": { "content": "Half " } }] }), json!(17)]);
+    let torn = Reply::Events(Reply::events(vec![
+        json!({ "choices": [{ "delta": { "content": "Half " } }] }),
+        json!(17),
+    ]));
     let run = bounded(vec![torn, says("never asked")], Some(PRICE));
     let run = Setup { falls_back: true, ..run }.run().await;
     assert_eq!(run.ending.as_ref().unwrap(), &Ending::Limit(Limit::UnknownCost));
@@ -726,10 +665,11 @@ async fn attempts_that_break_off_are_paid_for() {
     assert!(matches!(run.ending, Ok(Ending::Finished { .. })), "{:?}", run.ending);
     assert_eq!(costs(&run), ["cut Some(0)", "used"]);
     // A refusal is not, nor a reply that never began.
-    let script = vec![Reply::Status(529), Reply::Broken(WireErrorKind::Connection), says("Bye.")];
+    let script = vec![status(529), broken(), says("Bye.")];
     let run = bounded(script, None).run().await;
     assert_eq!(costs(&run), ["used"]);
-    let refused = Reply::Cut(vec![json!({ "error": { "message": "overloaded", "code": 529 } })]);
+    let refused =
+        Reply::Events(Reply::events(vec![json!({ "error": { "message": "overloaded", "code": 529 } })]));
     let run = bounded(vec![refused, says("Bye.")], None).run().await;
     assert_eq!(costs(&run), ["used"], "{:?}", run.lines);
     // Nobody limits it: it is told all the same.
@@ -741,7 +681,7 @@ async fn attempts_that_break_off_are_paid_for() {
 async fn what_ends_the_turn_in_the_midst_of_a_reply_is_paid_for() {
     let after = Some(Duration::from_secs(5));
     let limits = Limits { cost: Some(Cost(100)), ..Limits::default() };
-    for reply in [Reply::Stalls(2), Reply::Silent] {
+    for reply in [Reply::Stalls(words(2)), Reply::Silent] {
         let run = Setup { cancel_after: after, limits, price: Some(PRICE), ..setup(vec![reply]) }.run().await;
         assert_eq!(run.ending.as_ref().unwrap(), &Ending::Cancelled);
         assert_eq!(costs(&run), ["cut None"]);
@@ -767,9 +707,9 @@ async fn tools_that_would_cost_too_much_do_not_run() {
         let script = vec![calls(&["quick", "slow"]), says("Bye.")];
         // The model's own reply took 20.
         let script = script.into_iter().map(|reply| match reply {
-            Reply::Whole(mut body) => {
+            Reply::Body(_, mut body) => {
                 body["usage"] = json!({ "prompt_tokens": 20, "completion_tokens": 0 });
-                Reply::Whole(body)
+                Reply::Body(200, body)
             }
             other => other,
         });
@@ -803,7 +743,7 @@ async fn a_reply_that_nobody_waits_for_any_more_is_paid_as_far_as_it_was_told() 
     let words = json!({ "choices": [{ "delta": { "content": "Half " } }] });
     let usage = json!({ "choices": [], "usage": { "prompt_tokens": 60 } });
     let deadline = Some(Duration::from_secs(5));
-    let stalled = Reply::Stuck(vec![words, usage]);
+    let stalled = Reply::Stalls(Reply::events(vec![words, usage]));
     let run = Setup { price: Some(PRICE), deadline, ..setup(vec![stalled]) }.run().await;
     assert_eq!(run.ending.as_ref().unwrap(), &Ending::Limit(Limit::Deadline));
     assert_eq!(costs(&run), ["cut Some(60)"]);
@@ -811,7 +751,7 @@ async fn a_reply_that_nobody_waits_for_any_more_is_paid_as_far_as_it_was_told() 
 
 #[tokio::test(start_paused = true)]
 async fn the_next_route_goes_on_where_the_fault_is_the_servers() {
-    let overloaded = || (0..5).map(|_| Reply::Status(529));
+    let overloaded = || (0..5).map(|_| status(529));
     let script = overloaded().chain([calls(&["quick"]), says("Bye.")]).collect();
     let run = Setup { falls_back: true, ..setup(script) }.run().await;
     assert!(run.ending.is_ok());
@@ -819,7 +759,7 @@ async fn the_next_route_goes_on_where_the_fault_is_the_servers() {
     let warned: Vec<&String> = run.lines.iter().filter(|line| line.starts_with("warned")).collect();
     assert_eq!(warned, ["warned: openai-chat/m fails: no; going on with openai-chat/n"]);
 
-    let run = Setup { falls_back: true, ..setup(vec![Reply::Status(401), says("never asked")]) }.run().await;
+    let run = Setup { falls_back: true, ..setup(vec![status(401), says("never asked")]) }.run().await;
     let Err(EngineError::Exchange(error)) = run.ending else { panic!("{:?}", run.ending) };
     assert_eq!((&*error.route, error.routes_before, run.requests_left), ("openai-chat/m", 0, 1));
 
@@ -828,7 +768,7 @@ async fn the_next_route_goes_on_where_the_fault_is_the_servers() {
     assert_eq!((&*error.route, error.routes_before, error.attempts), ("openai-chat/n", 1, 5));
 
     // Half an answer on a pipe is followed by no other.
-    let script = vec![Reply::Stalls(2), says("never asked")];
+    let script = vec![Reply::Stalls(words(2)), says("never asked")];
     let run = Setup { falls_back: true, ..setup(script) }.run().await;
     assert!(matches!(run.ending, Err(EngineError::Exchange(error)) if error.kept));
 }

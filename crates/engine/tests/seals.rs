@@ -2,55 +2,29 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use converse_canister::{Canister, Decision, Digest, NoBlobs, Transcript, User};
+use converse_canister::{Canister, NoBlobs, Transcript, User};
 use converse_engine::{
-    Approver, ByteStream, Care, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy,
-    Route, Sink, SinkError, Timeouts, Wire, WireError, converse,
+    Care, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Route, Sink,
+    SinkError, Timeouts, converse,
 };
-use converse_ensemble::{Artefacts, Pending, Roster};
-use converse_provider::{AuthScheme, Controls, Dialect, Facts, processor, row};
-use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use converse_ensemble::{NoArtefacts, Roster};
+use converse_provider::{Controls, Dialect, Facts, processor, row};
+use converse_testkit::wire::{Nobody, ScriptedWire, WireReply};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Follows a script of statuses and bodies (events, where it is a string), and keeps what it was asked.
-#[derive(Default)]
-struct Script {
-    replies: Mutex<VecDeque<(u16, Value)>>,
-    requests: Mutex<Vec<Value>>,
-}
-
-impl Wire for Script {
-    fn send<'a>(
-        &'a self,
-        request: http::Request<Bytes>,
-        _: &'a AuthScheme,
-    ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
-        self.requests.lock().unwrap().push(serde_json::from_slice(request.body()).unwrap());
-        let (status, body) = self.replies.lock().unwrap().pop_front().expect("a request too many");
-        let (kind, body) = match body {
-            Value::String(events) => ("text/event-stream", events),
-            body => ("application/json", body.to_string()),
-        };
-        let head = http::Response::builder().status(status).header("content-type", kind);
-        let body: ByteStream = stream::iter([Ok(Bytes::from(body))]).boxed();
-        std::future::ready(Ok(head.body(body).unwrap())).boxed()
-    }
-}
-
-fn reply(number: u32, item: Value) -> (u16, Value) {
+fn reply(number: u32, item: Value) -> WireReply {
     let thought = json!({ "id": format!("rs_{number}"), "type": "reasoning", "summary": [],
         "encrypted_content": format!("seal-{number}") });
     let (id, usage) = (format!("resp_{number}"), json!({ "input_tokens": 1, "output_tokens": 1 }));
-    (200, json!({ "id": id, "status": "completed", "model": "m", "output": [thought, item], "usage": usage }))
+    let output = [thought, item];
+    let reply = json!({ "id": id, "status": "completed", "model": "m", "output": output, "usage": usage });
+    WireReply::Body(200, reply)
 }
 
-fn says(number: u32) -> (u16, Value) {
+fn says(number: u32) -> WireReply {
     let content = json!([{ "type": "output_text", "text": format!("text-{number}"), "annotations": [] }]);
     reply(
         number,
@@ -60,7 +34,7 @@ fn says(number: u32) -> (u16, Value) {
 }
 
 /// Of a tool that is not there, which is answered all the same.
-fn calls(number: u32) -> (u16, Value) {
+fn calls(number: u32) -> WireReply {
     reply(
         number,
         json!({ "id": format!("fc_{number}"), "type": "function_call", "name": "none",
@@ -68,31 +42,11 @@ fn calls(number: u32) -> (u16, Value) {
     )
 }
 
-fn refuses(code: &str) -> (u16, Value) {
-    (400, json!({ "error": { "message": "no", "type": "invalid_request_error", "code": code } }))
+fn refuses(code: &str) -> WireReply {
+    WireReply::refusal(400, code)
 }
 
 const SEAL: &str = "invalid_encrypted_content";
-
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
-
-struct Nobody;
-
-impl Approver for Nobody {
-    fn decide<'a>(&'a self, _: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
-        std::future::ready(Vec::new()).boxed()
-    }
-
-    fn can_ask(&self) -> bool {
-        false
-    }
-}
 
 #[derive(Default)]
 struct Warnings(Mutex<Vec<String>>);
@@ -136,9 +90,9 @@ async fn turn(
     conversation: &mut Conversation,
     models: &[&str],
     stored: bool,
-    replies: Vec<(u16, Value)>,
+    replies: Vec<WireReply>,
 ) -> Ran {
-    let script = Script { replies: Mutex::new(replies.into()), ..Script::default() };
+    let (count, script) = (replies.len(), ScriptedWire::following(replies));
     let route = |model: &&str| {
         let mut endpoint = row("openai-responses").unwrap().endpoint(None);
         endpoint.quirks.stored = stored;
@@ -146,7 +100,7 @@ async fn turn(
         let controls = Controls::default();
         Route { endpoint, processor, model: (*model).to_owned(), controls, facts, wire: &script }
     };
-    let (roster, _) = Roster::connect(Vec::new(), Vec::new(), Arc::new(Nowhere)).await;
+    let (roster, _) = Roster::connect(Vec::new(), Vec::new(), Arc::new(NoArtefacts)).await;
     let engine = Engine {
         route: route(&models[0]),
         fallbacks: models[1..].iter().map(route).collect(),
@@ -165,8 +119,8 @@ async fn turn(
     conversation.say(Canister::User(User::text("go"))).unwrap();
     let ending = converse(conversation, &engine, ports, &CancellationToken::new()).await;
     drop(engine);
-    assert!(script.replies.lock().unwrap().is_empty(), "not all of the script was asked for");
-    let requests = script.requests.into_inner().unwrap();
+    let requests = script.requests();
+    assert_eq!(requests.len(), count, "not all of the script was asked for");
     Ran { ending, requests, warnings: warnings.0.into_inner().unwrap() }
 }
 
@@ -230,7 +184,7 @@ async fn a_stored_reply_that_is_gone_is_told_anew() {
 async fn another_model_gets_its_own_seals_all_the_same() {
     let mut conversation = begun(false).await;
     turn(&mut conversation, &["n"], false, vec![says(2)]).await;
-    let spent = (402, json!({ "error": { "message": "spent" } }));
+    let spent = WireReply::Body(402, json!({ "error": { "message": "spent" } }));
     let ran = turn(&mut conversation, &["m", "n"], false, vec![refuses(SEAL), spent, says(3)]).await;
     assert_eq!(ran.seals(), ["1", "", "2"]);
 }
@@ -242,7 +196,7 @@ async fn a_refusal_within_a_stream_takes_back_what_was_shown() {
     let events = |delta: &str| {
         let begun = json!({ "type": delta, "output_index": 0, "delta": "Hm" });
         let refused = json!({ "type": "error", "code": SEAL, "message": "no", "param": null });
-        (200, json!(format!("event: {delta}\ndata: {begun}\n\nevent: error\ndata: {refused}\n\n")))
+        WireReply::Events(vec![format!("event: {delta}\ndata: {begun}\n\nevent: error\ndata: {refused}\n\n")])
     };
     let thought = events("response.reasoning_summary_text.delta");
     let ran = turn(&mut begun(false).await, &["m"], false, vec![thought, says(2)]).await;

@@ -73,26 +73,15 @@ pub(crate) fn bound_text(mut text: String, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use converse_canister::Digest;
 
     use super::*;
-
-    #[derive(Default)]
-    struct Shelf(Mutex<Vec<Vec<u8>>>);
-
-    impl Artefacts for Shelf {
-        fn keep(&self, bytes: &[u8]) -> Option<Digest> {
-            self.0.lock().unwrap().push(bytes.to_vec());
-            Some(Digest([7; 32]))
-        }
-    }
+    use crate::testing::Shelf;
 
     fn bound(content: Vec<Content>, limit: usize) -> (Vec<Content>, Option<Artefact>, Vec<Vec<u8>>) {
         let shelf = Shelf::default();
         let (content, artefact) = bound_content(content, limit, &shelf);
-        (content, artefact, shelf.0.into_inner().unwrap())
+        (content, artefact, shelf.kept.into_inner().unwrap())
     }
 
     #[test]

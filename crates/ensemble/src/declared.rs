@@ -118,10 +118,6 @@ impl Connection for DeclaredConnection {
         let tools = self.invokers.iter().map(|plan| self.tool(ensemble, plan)).collect();
         Box::pin(std::future::ready(tools))
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
 }
 
 impl std::fmt::Debug for DeclaredConnection {

@@ -26,8 +26,10 @@ pub trait Connection: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// Bounded in time; must be harmless when never connected.
-    fn disconnect(&self) -> BoxFuture<'_, ()>;
+    /// Bounded in time; must be harmless when never connected. By default there is nothing to end.
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Whoever holds another clone may ask it for more than this port offers.

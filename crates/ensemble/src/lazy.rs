@@ -89,10 +89,6 @@ impl Connection for Nothing {
     fn connect<'a>(&'a self, _: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         std::future::ready(Ok(Vec::new())).boxed()
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
 }
 
 struct Search {

@@ -56,7 +56,7 @@ pub use patience::{Patience, Paused};
 pub use pins::{Held, Pins, accepting, lock_flag};
 pub use pipeline::{CRASHED, Halt, Turn};
 pub use reach::{Reach, Way};
-pub use roster::{Artefacts, Roster};
+pub use roster::{Artefacts, NoArtefacts, Roster};
 pub use rules::Rules;
 pub use shared::{Shared, SharedRuns};
 pub use surroundings::Surroundings;

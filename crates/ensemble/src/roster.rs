@@ -25,6 +25,16 @@ pub trait Artefacts: Send + Sync {
     fn keep(&self, bytes: &[u8]) -> Option<Digest>;
 }
 
+/// Keeps nothing: for runs without a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoArtefacts;
+
+impl Artefacts for NoArtefacts {
+    fn keep(&self, _: &[u8]) -> Option<Digest> {
+        None
+    }
+}
+
 /// The tools of each ensemble; `None` if it could not be connected.
 type Lists = Vec<Option<Vec<Arc<Tool>>>>;
 

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Artefacts, ConnectError, Context, DeclaredConnection, Ensemble, Fetch, FetchError, Fetched, Halt, Host,
-    Reach, Roster, Surroundings, Verdict, Way,
+    NoArtefacts, Reach, Roster, Surroundings, Verdict, Way,
 };
 
 /// A directory of its own for one test.
@@ -135,11 +135,17 @@ impl Reach for Atlas {
     }
 }
 
-pub(crate) struct Nowhere;
+/// Keeps everything, unless it is full; remembers what it was given.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    pub(crate) kept: Mutex<Vec<Vec<u8>>>,
+    pub(crate) full: bool,
+}
 
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
+impl Artefacts for Shelf {
+    fn keep(&self, bytes: &[u8]) -> Option<Digest> {
+        self.kept.lock().unwrap().push(bytes.to_vec());
+        (!self.full).then_some(Digest([7; 32]))
     }
 }
 
@@ -158,7 +164,7 @@ pub(crate) fn surroundings(workspace: &Path, fetch: Arc<dyn Fetch>) -> Surroundi
         confiner: None,
         fetch,
         reach: Arc::new(Atlas::default()),
-        artefacts: Arc::new(Nowhere),
+        artefacts: Arc::new(NoArtefacts),
     }
 }
 
@@ -180,7 +186,7 @@ pub(crate) fn plan(kind: InvokerKind, policy: Policy, scope: Scope) -> EnsembleP
 pub(crate) async fn connect(plan: &EnsemblePlan, surroundings: Surroundings) -> (Roster, Vec<ConnectError>) {
     let connection = DeclaredConnection::new(plan, Vec::new(), Arc::new(surroundings));
     let rules = vec![Rule::new("*", Permission::Allow, "test").unwrap()];
-    Roster::connect(vec![Ensemble::new(plan, Box::new(connection))], rules, Arc::new(Nowhere)).await
+    Roster::connect(vec![Ensemble::new(plan, Box::new(connection))], rules, Arc::new(NoArtefacts)).await
 }
 
 /// Judges and runs `t.x`, as the loop does.

@@ -3,18 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 use std::collections::VecDeque;
+use std::future::{pending, ready};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use converse_canister::{Arguments, Digest, Invocation, InvocationId, Outcome, TurnId};
-use converse_config::{ConnectionPlan, EnsemblePlan, Origin, Permission, Policy, Rule, Scope, Way};
-use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
-    Roster, Tool, Verdict,
-};
+use converse_canister::Outcome;
+use converse_config::{ConnectionPlan, EnsemblePlan, Permission, Policy, Way};
+use converse_ensemble::{Answer, ConnectError, Connection, Ensemble, NoArtefacts, Roster, Tool, Verdict};
+use converse_testkit::tools::{self, invocation, names, plan, rule, run, tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -36,14 +34,6 @@ struct Scripted {
     asked: Arc<Mutex<usize>>,
 }
 
-struct Says(usize);
-
-impl Invocable for Says {
-    fn invoke<'a>(&'a self, _: Context, _: &'a Arguments) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        std::future::ready(Ok(Answer::text(format!("telling {}", self.0)))).boxed()
-    }
-}
-
 impl Scripted {
     fn next(&self, ensemble: &Ensemble) -> BoxFuture<'static, Option<Result<Vec<Tool>, ConnectError>>> {
         let does = self.script.lock().unwrap().pop_front().unwrap_or(Does::Same);
@@ -53,23 +43,19 @@ impl Scripted {
             *asked
         };
         let tool = |name: &&str| {
-            let name = (*name).to_owned().try_into().unwrap();
-            let schema = json!({ "type": "object" });
-            ensemble.tool(&name, String::new(), schema, Policy::default(), false, Arc::new(Says(telling)))
+            let says = move |_, _| ready(Ok(Answer::text(format!("telling {telling}"))));
+            tool(ensemble, name, Policy::default(), Arc::new(tools::Does(says)))
         };
         match does {
-            Does::Tells(names) => {
-                std::future::ready(Some(Ok(names.iter().map(tool).collect::<Vec<_>>()))).boxed()
-            }
+            Does::Tells(names) => ready(Some(Ok(names.iter().map(tool).collect::<Vec<_>>()))).boxed(),
             Does::Fails => {
                 let reason = "no route".to_owned();
-                std::future::ready(Some(Err(ConnectError { ensemble: ensemble.name.to_string(), reason })))
-                    .boxed()
+                ready(Some(Err(ConnectError { ensemble: ensemble.name.to_string(), reason }))).boxed()
             }
             Does::Panics => async { panic!("on purpose") }.boxed(),
             Does::PanicsAtOnce => panic!("on purpose"),
-            Does::Hangs => std::future::pending().boxed(),
-            Does::Same => std::future::ready(None).boxed(),
+            Does::Hangs => pending().boxed(),
+            Does::Same => ready(None).boxed(),
         }
     }
 }
@@ -88,17 +74,9 @@ impl Connection for Scripted {
     fn disconnect(&self) -> BoxFuture<'_, ()> {
         match self.script.lock().unwrap().pop_front() {
             Some(Does::Panics) => async { panic!("on purpose") }.boxed(),
-            Some(Does::Hangs) => std::future::pending().boxed(),
-            _ => std::future::ready(()).boxed(),
+            Some(Does::Hangs) => pending().boxed(),
+            _ => ready(()).boxed(),
         }
-    }
-}
-
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
     }
 }
 
@@ -109,10 +87,7 @@ fn ensemble(name: &str, prefix: Option<&str>, script: Vec<Does>) -> (Ensemble, A
     let plan = EnsemblePlan {
         prefix: prefix.map(str::to_owned),
         connection: Some(ConnectionPlan { connect_timeout, ..ConnectionPlan::over(way) }),
-        ..EnsemblePlan::bare(
-            name.to_owned().try_into().unwrap(),
-            Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
-        )
+        ..plan(name)
     };
     let asked = Arc::new(Mutex::new(0));
     let connection = Scripted { script: Mutex::new(script.into()), asked: Arc::clone(&asked) };
@@ -120,25 +95,13 @@ fn ensemble(name: &str, prefix: Option<&str>, script: Vec<Does>) -> (Ensemble, A
 }
 
 async fn roster(ensembles: Vec<Ensemble>) -> (Roster, Vec<String>) {
-    let rules = vec![Rule::new("*", Permission::Allow, "test").unwrap()];
-    let (roster, failures) = Roster::connect(ensembles, rules, Arc::new(Nowhere)).await;
+    let rules = vec![rule("*", Permission::Allow)];
+    let (roster, failures) = Roster::connect(ensembles, rules, Arc::new(NoArtefacts)).await;
     (roster, failures.iter().map(ToString::to_string).collect())
 }
 
-fn names(roster: &Roster) -> Vec<String> {
-    roster.offer().declarations.iter().map(|declaration| declaration.name.to_string()).collect()
-}
-
 fn judged(roster: &Roster, tool: &str) -> Verdict {
-    let turn = TurnId(1);
-    roster.judge(&Invocation {
-        turn,
-        id: InvocationId::of(turn, 0),
-        wire_id: None,
-        tool: tool.into(),
-        arguments: Arguments::parse("{}"),
-        seal: None,
-    })
+    roster.judge(&invocation(tool, "{}"))
 }
 
 use Does::{Fails, Hangs, Panics, PanicsAtOnce, Same, Tells};
@@ -192,9 +155,7 @@ async fn tools_that_change_are_offered_anew() {
     assert!(matches!(judged(&roster, "t__c"), Verdict::Allowed(_)));
 
     // What was approved runs as it was approved.
-    let halt = Halt::below(&CancellationToken::new());
-    let turn = roster.turn(&approved, &halt).await.unwrap();
-    let result = roster.invoke(&approved, turn, Host::default(), &halt.now).await;
+    let result = run(&roster, &approved, &CancellationToken::new()).await;
     assert_eq!(result.content[0].as_text(), Some("telling 1"));
 }
 

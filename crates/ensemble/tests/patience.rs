@@ -2,90 +2,39 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use converse_canister::{Arguments, Cost, Digest, Invocation, InvocationId, Outcome, TurnId};
-use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
-use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
-    Roster, Tool, Verdict,
-};
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use serde_json::json;
+use converse_canister::{Cost, Outcome};
+use converse_config::Policy;
+use converse_ensemble::{Answer, Context};
+use converse_testkit::tools::{Does, call, invocation, one_tool, roster};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 /// Asks somebody who takes so long, works so long, and costs so much.
 struct Asks(Duration, Duration, Option<u64>);
 
-impl Invocable for Asks {
-    fn invoke<'a>(
-        &'a self,
-        context: Context,
-        _: &'a Arguments,
-    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        async move {
-            let paused = context.patience.pause();
-            sleep(self.0).await;
-            drop(paused);
-            self.2.into_iter().for_each(|cost| context.tab.add(Cost(cost)));
-            sleep(self.1).await;
-            Ok(Answer::text("done"))
-        }
-        .boxed()
-    }
-}
-
-/// One tool `x`.
-struct Given(Mutex<Option<Arc<dyn Invocable>>>, Policy);
-
-impl Connection for Given {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        let invocable = self.0.lock().unwrap().take().unwrap();
-        let name = "x".to_owned().try_into().unwrap();
-        let schema = json!({ "type": "object" });
-        let tool = ensemble.tool(&name, String::new(), schema, self.1.clone(), false, invocable);
-        std::future::ready(Ok(vec![tool])).boxed()
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
-
 /// What became of it, what it cost, and after how many seconds. It is ended after so many.
 async fn run(asks: Asks, policy: Policy, ended: Option<u64>) -> (Outcome, Option<Cost>, u64) {
-    let origin = Origin { scope: Scope::User, file: "x.toml".into(), line: 1 };
-    let plan = EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin);
-    let invocable: Arc<dyn Invocable> = Arc::new(asks);
-    let ensemble = Ensemble::new(&plan, Box::new(Given(Mutex::new(Some(invocable)), policy)));
-    let rules = vec![Rule::new("*", Permission::Allow, "test").unwrap()];
-    let (roster, _) = Roster::connect(vec![ensemble], rules, Arc::new(Nowhere)).await;
-    let turn = TurnId(1);
-    let (id, arguments) = (InvocationId::of(turn, 0), Arguments::parse("{}"));
-    let invocation = Invocation { turn, id, wire_id: None, tool: "t__x".into(), arguments, seal: None };
-    let Verdict::Allowed(approved) = roster.judge(&invocation) else { panic!() };
-    let halt = Halt::below(&CancellationToken::new());
-    let turn = roster.turn(&approved, &halt).await.unwrap();
-    let begun = Instant::now();
+    let Asks(asks, works, cost) = asks;
+    let tool = Does(move |context: Context, _| async move {
+        let paused = context.patience.pause();
+        sleep(asks).await;
+        drop(paused);
+        cost.into_iter().for_each(|cost| context.tab.add(Cost(cost)));
+        sleep(works).await;
+        Ok(Answer::text("done"))
+    });
+    let roster = roster(one_tool("x", policy, tool)).await;
+    let (begun, cancel) = (Instant::now(), CancellationToken::new());
     if let Some(seconds) = ended {
-        let cancel = halt.now.clone();
+        let cancel = cancel.clone();
         tokio::spawn(async move {
             sleep(Duration::from_secs(seconds)).await;
             cancel.cancel();
         });
     }
-    let result = roster.invoke(&approved, turn, Host::default(), &halt.now).await;
+    let result = call(&roster, &invocation("t__x", "{}"), &cancel).await;
     (result.outcome, result.cost, begun.elapsed().as_secs())
 }
 

@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::future::ready;
 use std::sync::{Arc, Mutex};
 
-use converse_canister::{Arguments, Digest, Invocation, InvocationId, Outcome, TurnId};
-use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
+use converse_canister::Outcome;
+use converse_config::{Permission, Policy};
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Definition, Ensemble, Held, Invocable, InvokeError,
-    Pins, Roster, Tool, Verdict,
+    Answer, ConnectError, Connection, Definition, Ensemble, Held, NoArtefacts, Pins, Roster, Tool, Verdict,
 };
+use converse_testkit::tools::{Does, invocation, plan, rule, tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -20,22 +21,6 @@ type Lists = VecDeque<Vec<(&'static str, u32)>>;
 
 struct Changing(Mutex<Lists>);
 
-struct Silent;
-
-struct Nowhere;
-
-impl Invocable for Silent {
-    fn invoke<'a>(&'a self, _: Context, _: &'a Arguments) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        std::future::ready(Ok(Answer::text(""))).boxed()
-    }
-}
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
-
 fn definition(name: &str, version: u32) -> Value {
     json!({ "name": name, "_meta": { "version": version } })
 }
@@ -44,10 +29,9 @@ impl Changing {
     fn next(&self, ensemble: &Ensemble) -> Option<Vec<Tool>> {
         let list = self.0.lock().unwrap().pop_front()?;
         let tool = |(name, version): (&str, u32)| {
-            let (invoker, schema) = (name.to_owned().try_into().unwrap(), json!({ "type": "object" }));
-            let tool =
-                ensemble.tool(&invoker, String::new(), schema, Policy::default(), false, Arc::new(Silent));
-            tool.defined_as(Definition::of(&definition(name, version)))
+            let silent = Arc::new(Does(|_, _| ready(Ok(Answer::text("")))));
+            tool(ensemble, name, Policy::default(), silent)
+                .defined_as(Definition::of(&definition(name, version)))
         };
         Some(list.into_iter().map(tool).collect())
     }
@@ -61,18 +45,12 @@ impl Connection for Changing {
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         std::future::ready(self.next(ensemble)).boxed()
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
 }
 
 async fn roster<const N: usize>(pins: Pins, lists: [Vec<(&'static str, u32)>; N]) -> Roster {
-    let origin = Origin { scope: Scope::User, file: "e.toml".into(), line: 1 };
-    let plan = EnsemblePlan::bare("e".to_owned().try_into().unwrap(), origin);
-    let ensemble = Ensemble::new(&plan, Box::new(Changing(Mutex::new(lists.into())))).pinned(pins);
-    let rules = vec![Rule::new("*", Permission::Allow, "test").unwrap()];
-    Roster::connect(vec![ensemble], rules, Arc::new(Nowhere)).await.0
+    let ensemble = Ensemble::new(&plan("e"), Box::new(Changing(Mutex::new(lists.into())))).pinned(pins);
+    let rules = vec![rule("*", Permission::Allow)];
+    Roster::connect(vec![ensemble], rules, Arc::new(NoArtefacts)).await.0
 }
 
 fn accepted(tools: &[(&str, u32)]) -> Pins {
@@ -91,15 +69,7 @@ fn held(roster: &Roster) -> Vec<(String, Held)> {
 }
 
 fn judged(roster: &Roster, tool: &str) -> Verdict {
-    let turn = TurnId(1);
-    roster.judge(&Invocation {
-        turn,
-        id: InvocationId::of(turn, 0),
-        wire_id: None,
-        tool: tool.to_owned(),
-        arguments: Arguments::from_object(serde_json::Map::new()),
-        seal: None,
-    })
+    roster.judge(&invocation(tool, "{}"))
 }
 
 #[tokio::test]

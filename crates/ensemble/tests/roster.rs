@@ -2,32 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
+use std::future::ready;
 use std::sync::Arc;
 
-use converse_canister::{Arguments, Digest, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_config::{Binding, EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
+use converse_canister::{Arguments, InvocationResult, Outcome};
+use converse_config::{Binding, EnsemblePlan, Permission, Policy, Rule};
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
-    Roster, Rules, Tool, Verdict,
+    Answer, ConnectError, Connection, Context, Ensemble, NoArtefacts, Roster, Rules, Tool, Verdict,
 };
+use converse_testkit::tools::{Does, call, invocation, names, one_tool, plan, rule, run};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-/// Says the arguments it was given.
-struct Mirror;
-
-impl Invocable for Mirror {
-    fn invoke<'a>(
-        &'a self,
-        _: Context,
-        arguments: &'a Arguments,
-    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        std::future::ready(Ok(Answer::structured(arguments.object.clone().into()))).boxed()
-    }
-}
-
+/// Tools that say the arguments they were given.
 struct Given(Vec<&'static str>, Result<(), &'static str>);
 
 impl Connection for Given {
@@ -36,7 +25,9 @@ impl Connection for Given {
             "properties": { "n": { "type": "integer", "minimum": 1 }, "unit": { "type": "string", "default": "m" } } });
         let tool = |name: &&str| {
             let name = (*name).to_owned().try_into().unwrap();
-            ensemble.tool(&name, String::new(), schema.clone(), Policy::default(), false, Arc::new(Mirror))
+            let mirror =
+                Does(|_, arguments: Arguments| ready(Ok(Answer::structured(arguments.object.into()))));
+            ensemble.tool(&name, String::new(), schema.clone(), Policy::default(), false, Arc::new(mirror))
         };
         let outcome = match self.1 {
             Ok(()) => Ok(self.0.iter().map(tool).collect()),
@@ -44,19 +35,7 @@ impl Connection for Given {
                 Err(ConnectError { ensemble: ensemble.name.to_string(), reason: reason.to_owned() })
             }
         };
-        std::future::ready(outcome).boxed()
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
-struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
+        ready(outcome).boxed()
     }
 }
 
@@ -66,35 +45,13 @@ fn ensemble(
     tools: &[&'static str],
     state: Result<(), &'static str>,
 ) -> Ensemble {
-    let plan = EnsemblePlan {
-        prefix: prefix.map(str::to_owned),
-        ..EnsemblePlan::bare(
-            name.to_owned().try_into().unwrap(),
-            Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
-        )
-    };
+    let plan = EnsemblePlan { prefix: prefix.map(str::to_owned), ..plan(name) };
     Ensemble::new(&plan, Box::new(Given(tools.to_vec(), state)))
 }
 
 async fn roster(ensembles: Vec<Ensemble>, rules: &[(&str, Permission)]) -> (Roster, Vec<ConnectError>) {
-    let rules = rules.iter().map(|(pattern, permission)| Rule::new(*pattern, *permission, "test").unwrap());
-    Roster::connect(ensembles, rules.collect::<Vec<_>>(), Arc::new(Nowhere)).await
-}
-
-fn invocation(tool: &str, arguments: &str) -> Invocation {
-    let (turn, arguments) = (TurnId(1), Arguments::parse(arguments));
-    Invocation {
-        turn,
-        id: InvocationId::of(turn, 0),
-        wire_id: None,
-        tool: tool.into(),
-        arguments,
-        seal: None,
-    }
-}
-
-fn names(roster: &Roster) -> Vec<String> {
-    roster.offer().declarations.iter().map(|declaration| declaration.name.to_string()).collect()
+    let rules = rules.iter().map(|(pattern, permission)| rule(pattern, *permission));
+    Roster::connect(ensembles, rules.collect::<Vec<_>>(), Arc::new(NoArtefacts)).await
 }
 
 #[tokio::test]
@@ -152,9 +109,7 @@ async fn what_was_approved_is_what_runs() {
     let (roster, _) = roster(vec![ensemble("t", None, &["x"], Ok(()))], &[("t.x", Permission::Allow)]).await;
     let Verdict::Allowed(approved) = roster.judge(&invocation("t__x", r#"{"n": 3}"#)) else { panic!() };
     assert_eq!(approved.rule, "t.x (test)");
-    let halt = Halt::below(&CancellationToken::new());
-    let turn = roster.turn(&approved, &halt).await.unwrap();
-    let result = roster.invoke(&approved, turn, Host::default(), &halt.now).await;
+    let result = run(&roster, &approved, &CancellationToken::new()).await;
     let told = serde_json::to_string(&result.content).unwrap();
     assert!(told.contains(r#"{"n":3,"unit":"m"}"#), "the default is filled in before approval: {told}");
 }
@@ -179,9 +134,9 @@ async fn the_rules_decide() {
 /// Rules see the arguments as they will run, and what is added to them counts from the next call on.
 #[tokio::test]
 async fn rules_are_shared_and_look_at_what_runs() {
-    let rules = Rules::new(vec![Rule::new("t.*", Permission::Ask, "test").unwrap()]);
+    let rules = Rules::new(vec![rule("t.*", Permission::Ask)]);
     let ensembles = vec![ensemble("t", None, &["x"], Ok(()))];
-    let (roster, _) = Roster::connect(ensembles, Rules::new(Vec::new()), Arc::new(Nowhere)).await;
+    let (roster, _) = Roster::connect(ensembles, Rules::new(Vec::new()), Arc::new(NoArtefacts)).await;
     let call = |n: u8| roster.judge(&invocation("t__x", &format!("{{\"n\": {n}}}")));
     let Verdict::Ask(pending) = call(1) else { panic!() };
     assert!(!pending.by_rule() && pending.is_trusted() && pending.reason().is_none());
@@ -201,49 +156,16 @@ async fn rules_are_shared_and_look_at_what_runs() {
     assert!(matches!(call(1), Verdict::Ask(_)));
 }
 
-/// Says whose call it is.
-struct Whose;
-
-impl Invocable for Whose {
-    fn invoke<'a>(
-        &'a self,
-        context: Context,
-        _: &'a Arguments,
-    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
-        std::future::ready(Ok(Answer::text(context.host.caller().to_string()))).boxed()
-    }
-}
-
-struct OneTool;
-
-impl Connection for OneTool {
-    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        let name = "whose".to_owned().try_into().unwrap();
-        let (schema, policy) = (json!({ "type": "object" }), Policy::default());
-        let tool = ensemble.tool(&name, String::new(), schema, policy, false, Arc::new(Whose));
-        std::future::ready(Ok(vec![tool])).boxed()
-    }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
 #[tokio::test]
 async fn several_callers_share_a_roster_and_a_tool_is_told_whose_call_it_is() {
-    let origin = Origin { scope: Scope::User, file: "x.toml".into(), line: 1 };
-    let plan = EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin);
-    let (first, _) = roster(vec![Ensemble::new(&plan, Box::new(OneTool))], &[]).await;
+    let whose = Does(|context: Context, _| ready(Ok(Answer::text(context.host.caller().to_string()))));
+    let tool = Box::new(one_tool("whose", Policy::default(), whose));
+    let (first, _) = roster(vec![Ensemble::new(&plan("t"), tool)], &[]).await;
     let second = first.for_caller(1);
     // An answer for one is for all.
-    first.rules().add(Rule::new("t.*", Permission::Allow, "test").unwrap());
+    first.rules().add(rule("t.*", Permission::Allow));
     for (roster, whose) in [(&first, "0"), (&second, "1")] {
-        let Verdict::Allowed(approved) = roster.judge(&invocation("t__whose", "{}")) else {
-            panic!("not allowed")
-        };
-        let halt = Halt::below(&CancellationToken::new());
-        let turn = roster.turn(&approved, &halt).await.unwrap();
-        let result = roster.invoke(&approved, turn, Host::default(), &halt.now).await;
+        let result = call(roster, &invocation("t__whose", "{}"), &CancellationToken::new()).await;
         assert_eq!(result.content[0].as_text(), Some(whose));
     }
     assert!(Arc::ptr_eq(&first.offer(), &second.offer()));

@@ -240,8 +240,4 @@ impl Connection for Only {
         });
         std::future::ready(tool).boxed()
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
 }

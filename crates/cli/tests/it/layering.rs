@@ -39,11 +39,22 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-server",
             "converse-session",
             "converse-terminal",
+            // With its feature `test-fakes` alone.
+            "converse-testkit",
             "converse-understudy",
         ],
     ),
     // Of tests and chores only: for the others it is a development dependency, which is no arrow.
-    ("converse-testkit", &[]),
+    (
+        "converse-testkit",
+        &[
+            "converse-canister",
+            "converse-config",
+            "converse-engine",
+            "converse-ensemble",
+            "converse-provider",
+        ],
+    ),
     ("xtask", &["converse-config"]),
 ];
 

@@ -5,8 +5,7 @@ use converse_config::Rule;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::testing::Nowhere;
-use crate::{Halt, Host, Roster, Verdict};
+use crate::{Halt, Host, NoArtefacts, Roster, Verdict};
 
 /// Tools `(name, description)`; one more after a change.
 struct Listed(Vec<(&'static str, &'static str)>, AtomicBool);
@@ -42,10 +41,6 @@ impl Connection for Listed {
         });
         std::future::ready(news).boxed()
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
 }
 
 trait Concat {
@@ -73,7 +68,7 @@ async fn roster(rules: &[(&str, Permission)]) -> Roster {
     let rules = rules.iter().map(|(pattern, permission)| Rule::new(*pattern, *permission, "test").unwrap());
     let listed = Listed(TOOLS.to_vec(), AtomicBool::new(true));
     let ensembles = vec![Ensemble::new(&plan, Box::new(listed))];
-    let (roster, _) = Roster::connect(ensembles, rules.collect::<Vec<_>>(), Arc::new(Nowhere)).await;
+    let (roster, _) = Roster::connect(ensembles, rules.collect::<Vec<_>>(), Arc::new(NoArtefacts)).await;
     roster.searchable();
     roster
 }
@@ -175,7 +170,7 @@ async fn what_may_not_run_can_not_search() {
             rules.iter().map(|(pattern, permission)| Rule::new(*pattern, *permission, "test").unwrap());
         let rules_of_run = Rules::new(list.collect()).interactive(interactive);
         let ensembles = vec![Ensemble::new(&plan, Box::new(listed))];
-        let (roster, _) = Roster::connect(ensembles, rules_of_run, Arc::new(Nowhere)).await;
+        let (roster, _) = Roster::connect(ensembles, rules_of_run, Arc::new(NoArtefacts)).await;
         assert!(!roster.offer().can_search(), "there is none");
         roster.searchable();
         assert_eq!(roster.offer().can_search(), can, "{rules:?} {interactive}");

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use converse_canister::{Arguments, Digest};
+use converse_canister::Arguments;
 use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, Way};
-use converse_ensemble::{Answer, Artefacts, Context, Ensemble, Host, InvokeError, Tool};
+use converse_ensemble::{Answer, Context, Ensemble, Host, InvokeError, NoArtefacts, Tool};
 use converse_mcp::{Asked, Era, Eras, Lists, McpConnection, Surroundings};
 use converse_testkit::hang_guard::ends;
 
@@ -27,12 +27,6 @@ impl Eras for Remembered {
 }
 
 struct Nowhere;
-
-impl Artefacts for Nowhere {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
 
 impl Lists for Nowhere {
     fn get(&self, _: &str) -> Option<String> {
@@ -73,7 +67,7 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
         http: Box::new(client),
         eras: Arc::clone(eras) as Arc<dyn Eras>,
         lists: Arc::new(Nowhere),
-        artefacts: Arc::new(Nowhere),
+        artefacts: Arc::new(NoArtefacts),
         project: None,
         warn: Arc::new(|_| ()),
         asked: Asked::default(),

@@ -9,8 +9,8 @@ use converse_canister::{Arguments, Blobs, Canister, Content, Digest};
 use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::{
-    Answer, Artefacts, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, Pins,
-    Roster, Tool, Word,
+    Answer, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, NoArtefacts,
+    Pins, Roster, Tool, Word,
 };
 use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, StdioError, serve_stdio};
 use converse_testkit::hang_guard::ends;
@@ -156,19 +156,9 @@ impl Connection for Hands {
             next.map(|names| names.iter().map(|name| self.tool(ensemble, name, Does::Echo)).collect());
         std::future::ready(tools).boxed()
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        std::future::ready(()).boxed()
-    }
 }
 
 struct Shelf;
-
-impl Artefacts for Shelf {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
 
 impl Blobs for Shelf {
     fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>> {
@@ -273,7 +263,7 @@ impl Set {
                 false => ensemble,
             }
         });
-        let (roster, failures) = Roster::connect(ensembles.into(), self.rules, Arc::new(Shelf)).await;
+        let (roster, failures) = Roster::connect(ensembles.into(), self.rules, Arc::new(NoArtefacts)).await;
         assert_eq!(failures, []);
         let heard = Heard::default();
         let gateway = Gateway::new(Backing {

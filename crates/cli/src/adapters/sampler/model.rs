@@ -11,7 +11,9 @@ use converse_engine::{
     Approver, Care, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route, Timeouts,
     converse,
 };
-use converse_ensemble::{Answer, Artefacts, Context, Invocable, InvokeError, Pending, Roster, Rules, Tab};
+use converse_ensemble::{
+    Answer, Artefacts, Context, Invocable, InvokeError, NoArtefacts, Pending, Roster, Rules, Tab,
+};
 use converse_provider::{Controls, processor_of};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -77,7 +79,7 @@ impl Model {
             facts: self.model.facts.clone(),
             wire: wire.as_ref(),
         };
-        let nothing = Arc::new(Nothing) as Arc<dyn Artefacts>;
+        let nothing = Arc::new(NoArtefacts) as Arc<dyn Artefacts>;
         let (roster, _) = Roster::connect(Vec::new(), Rules::new(Vec::new()), nothing).await;
         let engine = Engine {
             route,
@@ -200,13 +202,5 @@ impl Approver for Nobody {
 
     fn can_ask(&self) -> bool {
         false
-    }
-}
-
-struct Nothing;
-
-impl Artefacts for Nothing {
-    fn keep(&self, _: &[u8]) -> Option<converse_canister::Digest> {
-        None
     }
 }

@@ -92,10 +92,6 @@ impl Connection for Replayed {
         let tools = news.and_then(|_| self.tools(ensemble, look).ok());
         Box::pin(std::future::ready(tools))
     }
-
-    fn disconnect(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
 }
 
 struct ReplayedTool {

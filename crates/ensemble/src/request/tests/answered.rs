@@ -1,26 +1,12 @@
 //! What a model reads of a server's answer.
 
-use std::sync::Mutex;
-
 use bytes::Bytes;
 use converse_canister::{Content, Digest};
 use serde_json::json;
 
 use crate::request::answer::answer;
-use crate::{Answer, Artefacts, Fetched};
-
-#[derive(Default)]
-struct Shelf {
-    kept: Mutex<Vec<Vec<u8>>>,
-    full: bool,
-}
-
-impl Artefacts for Shelf {
-    fn keep(&self, bytes: &[u8]) -> Option<Digest> {
-        self.kept.lock().unwrap().push(bytes.to_vec());
-        (!self.full).then_some(Digest([7; 32]))
-    }
-}
+use crate::testing::Shelf;
+use crate::{Answer, Fetched};
 
 fn fetched(status: u16, content_type: &str, body: &[u8]) -> Fetched {
     Fetched {

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use converse_canister::Digest;
 use converse_config::{ConnectionPlan, Environment, OauthPlan, Origin, Scope, SecretRef, Way as Reached};
-use converse_ensemble::{Artefacts, FetchError, Fetched, Reach, Way};
+use converse_ensemble::{FetchError, Fetched, NoArtefacts, Reach, Way};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{Request, Uri};
@@ -128,7 +127,7 @@ impl Town {
             http: Box::new(|_| Err("no network".to_owned())),
             eras: Arc::new(Nothing),
             lists: Arc::new(Nothing),
-            artefacts: Arc::new(Nothing),
+            artefacts: Arc::new(NoArtefacts),
             project: Some(PathBuf::from(project)),
             warn: Arc::new(move |line| town.state().warned.push(line)),
             asked: Asked::default(),
@@ -349,12 +348,6 @@ impl Drop for Lock {
 }
 
 struct Nothing;
-
-impl Artefacts for Nothing {
-    fn keep(&self, _: &[u8]) -> Option<Digest> {
-        None
-    }
-}
 
 impl Eras for Nothing {
     fn get(&self, _: &str) -> Option<Era> {

@@ -1,7 +1,8 @@
-//! Built-in tools that misbehave on purpose, for the tests of this crate (feature `test-fakes`), and a server that does.
+//! What the binary becomes in tests (its feature `test-fakes`): built-in tools and a server that misbehave on purpose, a
+//! kernel that lacks something.
 
-pub(crate) mod kernel;
-pub(crate) mod server;
+mod kernel;
+mod server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,8 +14,11 @@ use converse_ensemble::{Answer, BuildError, Builtin, Context, Invocable, InvokeE
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::adapters::secrets::Redactor;
-use crate::world::World;
+/// Becomes the server or the program that the command line asks for, if it asks for one; gives the exit code.
+#[must_use]
+pub fn asked() -> Option<u8> {
+    server::asked().or_else(kernel::asked)
+}
 
 type Outcome = Result<Answer, InvokeError>;
 type Act = for<'a> fn(&'a Context, &'a Arguments) -> BoxFuture<'a, Outcome>;
@@ -39,7 +43,8 @@ macro_rules! fake {
     };
 }
 
-pub(crate) static FAKES: &[Builtin] = &[
+/// Built-in tools that misbehave.
+pub static FAKES: &[Builtin] = &[
     fake!("test_echo", |_, arguments| async move { Ok(Answer::text(echo(arguments))) }.boxed()),
     fake!("test_word", |_, _| async { Ok(Answer::text("word")) }.boxed()),
     fake!("test_fail", |_, _| async { Ok(Answer::error("it failed on purpose")) }.boxed()),
@@ -63,20 +68,6 @@ fn text(arguments: &Arguments) -> &str {
 #[allow(clippy::panic, reason = "that is what it is for")]
 fn crash(text: &str) -> Outcome {
     panic!("a tool panics on purpose: {text}")
-}
-
-/// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,
-/// which tells the variable that `CONVERSE_TEST_PANIC` names.
-#[allow(clippy::panic, reason = "that is what it is for")]
-pub(crate) fn watched(world: &World, verbose: u8, redactor: &Redactor) {
-    if let Some(directory) = world.var("CONVERSE_TEST_LOG").filter(|_| verbose == 0)
-        && let Err(error) = crate::adapters::log::keep(directory, redactor.clone())
-    {
-        server::complain(&format!("no log of a test: {error}"));
-    }
-    if let Some(name) = world.var("CONVERSE_TEST_PANIC") {
-        panic!("a bug on purpose, with {:?}", world.var(name));
-    }
 }
 
 static MEETING: AtomicI64 = AtomicI64::new(0);
