@@ -87,6 +87,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "converse-process",
             "converse-server",
             "converse-terminal",
+            "converse-testkit",
         ],
     ),
 ];
