@@ -25,6 +25,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
 
+use crate::options::RuleOptions;
+
 pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
 pub(crate) use doctor::DoctorArgs;
@@ -43,7 +45,7 @@ pub(crate) use sessions::{
     SessionsImportArgs, SessionsListArgs, SessionsShowArgs, TagArgs, TranscriptFormat,
 };
 pub(crate) use stats::{StatsArgs, StatsBy};
-pub(crate) use talk::{EffortArg, Talk};
+pub(crate) use talk::Talk;
 pub(crate) use test::{TestArgs, TestFormat};
 
 /// Declared tools plus any model: conversations that can be scripted, audited, tested and trusted.
@@ -167,6 +169,13 @@ pub(crate) struct Rules {
     /// Never run these tools (repeatable)
     #[arg(long, value_name = "PATTERN")]
     pub(crate) deny: Vec<String>,
+}
+
+impl Rules {
+    pub(crate) fn options(&self) -> RuleOptions {
+        let Self { allow, ask, deny } = self.clone();
+        RuleOptions { allow, ask, deny }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

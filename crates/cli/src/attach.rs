@@ -26,10 +26,10 @@ use converse_provider::{Endpoint, Facts, Fate, Medium, Place, budget, encoded, f
 
 use crate::adapters::contents::Kept;
 use crate::adapters::secrets::Redactor;
-use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind as FailureKind};
-use crate::render::size::bytes;
+use crate::interrupt::Interrupt;
 use crate::trust::open_regular;
+use crate::wording::bytes;
 use crate::world::World;
 
 use from_server::Named;
@@ -287,7 +287,7 @@ fn one(named: &str, world: &World, bounds: Bounds<'_>) -> Result<Handed, Failure
         return Named::parse(resource).map(Handed::Awaited);
     }
     if named.contains("://") {
-        return crate::block_on(fetched(named, bounds))?.map(Handed::Here);
+        return crate::runtime::block_on(fetched(named, bounds))?.map(Handed::Here);
     }
     from_file(named, world).map(Handed::Here)
 }

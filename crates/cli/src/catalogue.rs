@@ -16,8 +16,8 @@ use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
-use crate::render::counted::{counted, they_are};
 use crate::trust::{Declaration, HOW, Standing};
+use crate::wording::{counted, they_are};
 use crate::world::World;
 
 use project::Project;

@@ -31,25 +31,6 @@ pub(crate) enum Kind {
     Signal(u8),
 }
 
-impl Kind {
-    pub(crate) fn exit_code(self) -> u8 {
-        match self {
-            Self::Closed => 0,
-            Self::Internal => 1,
-            Self::Usage => 2,
-            Self::Configuration => 3,
-            Self::ProviderRefused => 4,
-            Self::ProviderUnreachable => 5,
-            Self::ProviderNonsense => 6,
-            Self::Limit => 7,
-            Self::Unapproved => 8,
-            Self::Output => 9,
-            Self::Ensemble => 10,
-            Self::Signal(number) => 128 + number,
-        }
-    }
-}
-
 /// One failure, ready to be told.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {

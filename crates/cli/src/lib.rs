@@ -12,31 +12,38 @@ mod attach;
 mod catalogue;
 mod commands;
 mod confined;
+mod console;
+mod context;
+mod exit_code;
 mod failure;
 mod guardian;
+mod interrupt;
 mod lockfiles;
-mod manners;
 mod model;
+mod options;
 mod patient;
 mod render;
 mod repl;
 mod routes;
+mod runtime;
 mod settings;
 mod stdin;
+mod style;
 mod this_program;
 mod trust;
 mod turn;
 mod wiring;
+mod wording;
 mod world;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use crate::args::{Audit, Command, Format, Mcp, Models};
+use crate::console::Console;
+use crate::exit_code::exit_code;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
 use crate::render::output::{write_stderr, write_stdout};
 use crate::world::World;
 
@@ -76,57 +83,46 @@ fn run() -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &world.words),
     };
-    let manners = Manners::of(&cli, &world);
-    adapters::log::init(cli.verbose, manners.redactor.clone());
+    let console = style::console(&cli, &world);
+    adapters::log::init(cli.verbose, console.context.redactor.clone());
     #[cfg(feature = "test-fakes")]
-    watched_by_tests(&world, cli.verbose, &manners.redactor);
-    manners.warn_all(warning.map(str::to_owned));
+    watched_by_tests(&world, cli.verbose, &console.context.redactor);
+    console.warn_all(warning.map(str::to_owned));
     if matches!(cli.command, Command::Ask(_) | Command::Repl(_)) {
-        manners.telemetry.announce(&manners);
+        console.warn_all(console.context.telemetry.warnings());
+        let remarks = console.context.telemetry.remarks().filter(|_| console.context.verbose);
+        remarks.for_each(|remark| console.note(&remark));
     }
     let code = match &cli.command {
-        Command::Ask(args) => commands::ask::run(args, &manners, &world),
+        Command::Ask(args) => commands::ask::run(args, &console, &world),
         command => {
-            let failure = dispatch(command, &manners, &world).err();
-            report(failure.map(|failure| failure.redacted(|text| manners.redactor.clean(text))).as_ref())
+            let failure = dispatch(command, &console, &world).err();
+            report(
+                failure.map(|failure| failure.redacted(|text| console.context.redactor.clean(text))).as_ref(),
+            )
         }
     };
-    manners.telemetry.settle(&manners);
+    console.warn_all(console.context.telemetry.settle().filter(|_| console.context.verbose));
     code
 }
 
-/// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,
-/// which tells the variable that `CONVERSE_TEST_PANIC` names.
-#[cfg(feature = "test-fakes")]
-#[allow(clippy::panic, reason = "that is what it is for")]
-fn watched_by_tests(world: &World, verbose: u8, redactor: &adapters::secrets::Redactor) {
-    if let Some(directory) = world.var("CONVERSE_TEST_LOG").filter(|_| verbose == 0)
-        && let Err(error) = adapters::log::keep(directory, redactor.clone())
-    {
-        panic!("no log of a test: {error}");
-    }
-    if let Some(name) = world.var("CONVERSE_TEST_PANIC") {
-        panic!("a bug on purpose, with {:?}", world.var(name));
-    }
-}
-
-fn dispatch(command: &Command, manners: &Manners, world: &World) -> Result<(), Failure> {
+fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), Failure> {
     match command {
         Command::Ask(_) => Ok(()),
-        Command::Repl(args) => commands::repl::run(args, manners, world),
-        Command::Sessions(command) => commands::sessions::run(command, manners, world),
-        Command::Stats(args) => commands::stats::run(args, manners, world),
-        Command::Ensembles(command) => commands::ensembles::run(command, manners, world),
-        Command::Explain(args) => commands::explain::run(args, manners, world),
-        Command::Approvals(command) => commands::approvals::run(command, manners, world),
-        Command::Mcp(Mcp::Probe(args)) => commands::mcp::probe(args, manners, world),
-        Command::Serve(args) => commands::serve::run(args, manners, world),
-        Command::Doctor(args) => commands::doctor::run(args, manners, world),
-        Command::Models(Models::List(args)) => commands::models::list(args, manners, world),
-        Command::Models(Models::Show(args)) => commands::models::show(args, manners, world),
+        Command::Repl(args) => repl::run(args.talk.options(), console, world),
+        Command::Sessions(command) => commands::sessions::run(command, console, world),
+        Command::Stats(args) => commands::stats::run(args, console, world),
+        Command::Ensembles(command) => commands::ensembles::run(command, console, world),
+        Command::Explain(args) => commands::explain::run(args, console, world),
+        Command::Approvals(command) => commands::approvals::run(command, console, world),
+        Command::Mcp(Mcp::Probe(args)) => commands::mcp::probe(args, console, world),
+        Command::Serve(args) => commands::serve::run(args, console, world),
+        Command::Doctor(args) => commands::doctor::run(args, console, world),
+        Command::Models(Models::List(args)) => commands::models::list(args, console, world),
+        Command::Models(Models::Show(args)) => commands::models::show(args, console, world),
         Command::Audit(Audit::Verify { file, head, json }) => {
             let (file, head) = (file.as_deref(), head.as_ref());
-            commands::audit::Verify { file, head, as_json: *json }.run(manners, world)
+            commands::audit::Verify { file, head, as_json: *json }.run(console, world)
         }
         Command::Completions { shell } => commands::completions::run(*shell),
     }
@@ -177,52 +173,5 @@ pub(crate) fn report(failure: Option<&Failure>) -> u8 {
     if failure.kind != Kind::Closed {
         write_stderr(&failure.lines());
     }
-    failure.kind.exit_code()
-}
-
-/// How long what is still done on threads of its own (a file that is written, a name that is resolved) may take to end.
-const LAST_WORK: Duration = Duration::from_secs(1);
-
-/// Runs it to its end. A thread that is stuck is left behind: it never keeps the program.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = runtime()?;
-    let output = runtime.block_on(future);
-    runtime.shutdown_timeout(LAST_WORK);
-    Ok(output)
-}
-
-/// One thread: cheaper everywhere that was measured; what is heavy has threads of its own.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let build = || tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // It panics where the files that it hears signals by are not to be had, and for nothing else.
-    let built =
-        catch_unwind(build).unwrap_or_else(|_| Err(std::io::Error::other("too few files may be open")));
-    built.map_err(|error| denied("runtime", &error))
-}
-
-/// What no run can be without (a thread, an open file) is not to be had.
-pub(crate) fn denied(code: &'static str, error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Output, code, format!("the system does not give what a run needs: {error}")).hint(
-        "`ulimit -n` is how many files may be open, `ulimit -u` how many processes and threads there may be",
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use converse_testkit::hang_guard;
-
-    use super::*;
-
-    #[test]
-    fn a_thread_that_is_stuck_does_not_keep_the_program() {
-        let (release, stuck) = std::sync::mpsc::channel::<()>();
-        let answer = hang_guard::run("a run with a thread that is stuck", || {
-            block_on(async {
-                tokio::task::spawn_blocking(move || stuck.recv());
-                "answer"
-            })
-        });
-        assert_eq!(answer.ok(), Some("answer"));
-        drop(release);
-    }
+    exit_code(failure.kind)
 }

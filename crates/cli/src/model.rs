@@ -1,5 +1,6 @@
 //! Which model answers: `provider/model` to an endpoint and a key.
 
+pub(crate) mod fallback;
 mod lore;
 mod place;
 mod reach;

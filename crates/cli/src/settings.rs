@@ -12,16 +12,16 @@ use converse_config::{
     Scope, SettingsPlan, SourceMap, TimeoutsPlan, idle_rules, load_settings,
 };
 use converse_engine::{Care, Limits, RetryPolicy, Timeouts};
-use converse_provider::{Controls, Effort};
+use converse_provider::Controls;
 
 use crate::adapters::tape::Tape;
 use crate::answer::Wanted;
 use crate::approvals;
-use crate::args::{EffortArg, Rules, Talk};
 use crate::failure::{Failure, Kind};
+use crate::model::fallback::{Fallbacks, fallbacks, require_price};
 use crate::model::{self, Model};
-use crate::render::counted::counted;
-use crate::routes::{self, Fallbacks};
+use crate::options::{RuleOptions, TurnOptions};
+use crate::wording::counted;
 use crate::world::World;
 
 /// The settings files, merged, and what was found wrong in them.
@@ -184,7 +184,7 @@ impl Settings {
     /// `session_model` is what a continued session used last: it stands between environment and files. `compared` is
     /// the one of several models that this is for.
     pub(crate) fn resolve(
-        args: &Talk,
+        args: &TurnOptions,
         schema: Option<&Path>,
         compared: Option<&str>,
         files: &SettingsPlan,
@@ -208,10 +208,10 @@ impl Settings {
         let answer = schema.map(|path| Wanted::read(path, world)).transpose()?;
         let model = model::choose(named, files, world)?;
         let limits = limits(args, files);
-        routes::require_price(&model, limits.cost)?;
+        require_price(&model, limits.cost)?;
         let care = if model.is_understudy() { Care::NONE } else { care(&files.context) };
         let instead = fallback(args, compared.is_some(), &preset, files)?;
-        let fallbacks = routes::fallbacks(instead, &model, limits.cost, &args.tape, files, world)?;
+        let fallbacks = fallbacks(instead, &model, limits.cost, &args.tape, files, world)?;
         args.tape.names([&model].into_iter().chain(&fallbacks.models));
         Ok(Self {
             fallbacks,
@@ -238,7 +238,7 @@ impl Settings {
 
 /// Who is named to answer instead. In a comparison everybody answers for themselves.
 fn fallback<'a>(
-    args: &'a Talk,
+    args: &'a TurnOptions,
     compared: bool,
     preset: &'a PresetPlan,
     files: &'a SettingsPlan,
@@ -279,31 +279,23 @@ fn system_text(text: &str, world: &World) -> Result<String, Failure> {
 }
 
 /// What models think is wanted, and shown.
-pub(crate) fn shows_reasoning(args: &Talk, files: &SettingsPlan) -> bool {
+pub(crate) fn shows_reasoning(args: &TurnOptions, files: &SettingsPlan) -> bool {
     args.show_reasoning || files.show_reasoning.unwrap_or(false)
 }
 
-fn controls(args: &Talk, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
+fn controls(args: &TurnOptions, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
     Controls {
         stream: !args.no_stream,
         temperature: args.temperature.or(preset.temperature),
         max_output_tokens: args.max_output_tokens.or(preset.max_output_tokens),
         show_reasoning: shows_reasoning(args, files),
-        effort: args.effort.map(|effort| match effort {
-            EffortArg::None => Effort::None,
-            EffortArg::Minimal => Effort::Minimal,
-            EffortArg::Low => Effort::Low,
-            EffortArg::Medium => Effort::Medium,
-            EffortArg::High => Effort::High,
-            EffortArg::XHigh => Effort::XHigh,
-            EffortArg::Max => Effort::Max,
-        }),
+        effort: args.effort,
         ..Controls::default()
     }
 }
 
 /// Flags win over files; a project's bounds win over everything.
-pub(crate) fn limits(args: &Talk, files: &SettingsPlan) -> Limits {
+pub(crate) fn limits(args: &TurnOptions, files: &SettingsPlan) -> Limits {
     let default = Limits::default();
     let deadline = args.deadline.map(Duration::from_secs_f64);
     let wanted = LimitsPlan {
@@ -351,7 +343,7 @@ fn care(files: &ContextPlan) -> Care {
 }
 
 /// The rules of the files and of the flags; the strictest that matches wins.
-pub(crate) fn rules(tools: &Rules, files: &SettingsPlan) -> Result<Vec<Rule>, Failure> {
+pub(crate) fn rules(tools: &RuleOptions, files: &SettingsPlan) -> Result<Vec<Rule>, Failure> {
     let mut rules = files.rules.clone();
     for (patterns, permission, flag) in [
         (&tools.allow, Permission::Allow, "--allow"),

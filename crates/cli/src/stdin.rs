@@ -8,8 +8,8 @@ use std::io::Read as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
+use crate::interrupt::Interrupt;
 use crate::patient::Patient;
 use crate::world::Input;
 
@@ -148,7 +148,7 @@ fn pieces() -> Result<Receiver<std::io::Result<Vec<u8>>>, Failure> {
             }
         }
     });
-    begun.map(|_| receiver).map_err(|error| crate::denied("stdin", &error))
+    begun.map(|_| receiver).map_err(|error| crate::runtime::denied("stdin", &error))
 }
 
 #[cfg(test)]

@@ -29,17 +29,17 @@ use crate::adapters::http::HttpWire;
 use crate::adapters::lists::ListFiles;
 use crate::adapters::reach::HttpReach;
 use crate::adapters::secrets::Secret;
-use crate::adapters::signals::Interrupt;
 use crate::adapters::tape::Tape;
 use crate::adapters::understudy::UnderstudyWire;
 use crate::adapters::vault::FileVault;
 use crate::adapters::watched::Watched;
 use crate::catalogue::all_builtins;
 use crate::confined;
+use crate::context::RunContext;
 use crate::failure::{Failure, Kind};
 use crate::guardian;
+use crate::interrupt::Interrupt;
 use crate::lockfiles::Lockfiles;
-use crate::manners::Manners;
 use crate::model::Model;
 use crate::world::World;
 
@@ -51,7 +51,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What connecting is done for.
 pub(crate) struct Wiring<'a> {
     pub(crate) world: &'a World,
-    pub(crate) manners: &'a Manners,
+    pub(crate) context: &'a RunContext,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) deadline: Option<Instant>,
     pub(crate) contents: &'a Kept,
@@ -84,10 +84,10 @@ impl Said {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    fn tell(&self, guardian: &Guardian, manners: &Manners) {
+    fn tell(&self, guardian: &Guardian, context: &RunContext) {
         guardian.lacks().into_iter().for_each(|lack| self.add(lack));
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        manners.warn_all(lines.into_iter().map(|line| format!("warning: {line}")));
+        context.warn_all(lines.into_iter().map(|line| format!("warning: {line}")));
     }
 }
 
@@ -122,17 +122,17 @@ impl Connected {
     }
 
     /// Tells the user what has come up since: for runs that go on for long.
-    pub(crate) fn tell_news(&self, manners: &Manners) {
-        self.said.tell(&self.guardian, manners);
-        self.wards.tell(&self.roster.offer(), manners);
+    pub(crate) fn tell_news(&self, context: &RunContext) {
+        self.said.tell(&self.guardian, context);
+        self.wards.tell(&self.roster.offer(), context);
     }
 
     /// Bounded: servers are asked to end, then made to.
-    pub(crate) async fn disconnect(self, manners: &Manners) {
-        self.wards.tell(&self.roster.offer(), manners);
+    pub(crate) async fn disconnect(self, context: &RunContext) {
+        self.wards.tell(&self.roster.offer(), context);
         self.roster.disconnect().await;
         self.guardian.sweep();
-        self.said.tell(&self.guardian, manners);
+        self.said.tell(&self.guardian, context);
     }
 }
 
@@ -141,12 +141,12 @@ impl<'a> Wiring<'a> {
     /// and nobody is asked anything.
     pub(crate) fn looking(
         world: &'a World,
-        manners: &'a Manners,
+        context: &'a RunContext,
         interrupt: &'a Interrupt,
         contents: &'a Kept,
     ) -> Self {
         let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Asked::default());
-        Self { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked }
+        Self { world, context, interrupt, deadline: None, contents, protected, lockfiles, asked }
     }
 }
 
@@ -167,9 +167,10 @@ impl Wiring<'_> {
         rules: Vec<Rule>,
         shared: Option<&SharedRuns>,
     ) -> Result<Connected, Failure> {
-        let plans = self.manners.tape.recorded(plans, self.manners);
+        let (plans, warning) = self.context.tape.recorded(plans);
+        self.context.warn_all(warning);
         let plans = plans.as_slice();
-        self.manners.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
+        self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
         let guardian = guardian::of_this_run();
         let said = Said::default();
         let (ensembles, servers) = self.ensembles(plans, &guardian, &said, shared);
@@ -178,21 +179,21 @@ impl Wiring<'_> {
         let connecting = Roster::connect(ensembles, self.rules(rules), artefacts).boxed();
         let (roster, failures) = tokio::select! {
             connected = connecting => {
-                self.manners.progress.hush();
+                self.context.notices.hush();
                 connected
             }
             failure = self.stopped() => {
-                self.manners.progress.hush();
+                self.context.notices.hush();
                 // What was begun is dropped and so killed; the guardian sees to what it leaves behind.
                 return Err(failure);
             }
         };
         let wards = Wards::of(plans, self.lockfiles);
         let connected = Connected { roster, failures, servers, guardian, said, wards };
-        connected.said.tell(&connected.guardian, self.manners);
-        connected.wards.tell(&connected.roster.offer(), self.manners);
+        connected.said.tell(&connected.guardian, self.context);
+        connected.wards.tell(&connected.roster.offer(), self.context);
         if let Some(failure) = required_failure(plans, &connected.failures) {
-            connected.disconnect(self.manners).await;
+            connected.disconnect(self.context).await;
             return Err(failure);
         }
         Ok(connected)
@@ -210,7 +211,7 @@ impl Wiring<'_> {
         let mut servers = Vec::new();
         let results = self.results();
         let mut connection = |plan: &EnsemblePlan| -> Box<dyn Connection> {
-            let redactor = self.manners.redactor.clone();
+            let redactor = self.context.redactor.clone();
             let Some(connection) = &plan.connection else {
                 let inner = DeclaredConnection::new(plan, all_builtins(), Arc::clone(&declared));
                 return self.remembering(plan, &results, Discreet { inner, redactor });
@@ -220,12 +221,12 @@ impl Wiring<'_> {
             let server = McpConnection::new(plan, &connection, Arc::clone(&around_servers)).steady(steady);
             let server = Arc::new(server);
             servers.push((plan.name.clone(), Arc::clone(&server)));
-            let progress = Arc::clone(&self.manners.progress);
-            let inner = Watched { inner: server, progress, what: waited_for(plan, &connection) };
+            let notices = Arc::clone(&self.context.notices);
+            let inner = Watched { inner: server, notices, what: waited_for(plan, &connection) };
             self.remembering(plan, &results, Discreet { inner, redactor })
         };
         let mut sharing = |plan: &EnsemblePlan| -> Box<dyn Connection> {
-            let inner = self.manners.tape.connection(plan, self.contents, || connection(plan));
+            let inner = self.context.tape.connection(plan, self.contents, || connection(plan));
             match shared {
                 Some(runs) => Box::new(Shared { inner, runs: runs.clone() }),
                 None => inner,
@@ -239,7 +240,7 @@ impl Wiring<'_> {
     }
 
     fn rules(&self, list: Vec<Rule>) -> Rules {
-        let rules = Rules::new(list).interactive(self.manners.can_ask);
+        let rules = Rules::new(list).interactive(self.context.can_ask);
         let rules = match self.world.cwd.to_str() {
             Some(workspace) => rules.within(workspace),
             None => rules,
@@ -276,7 +277,7 @@ impl Wiring<'_> {
             guardian: guardian.clone(),
             http: Box::new(move |https| clients.get(https).cloned().map_err(|cause| cause.message)),
             eras: Arc::new(EraFile::new(self.world.cache_dir())),
-            lists: Arc::new(ListFiles::new(self.world.cache_dir(), self.manners.redactor.clone())),
+            lists: Arc::new(ListFiles::new(self.world.cache_dir(), self.context.redactor.clone())),
             artefacts: Arc::new(self.contents.shown()),
             project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| said.add(line)),
@@ -295,7 +296,7 @@ impl Wiring<'_> {
         connection: &ConnectionPlan,
         consent: Option<Arc<dyn Consent>>,
     ) -> McpConnection {
-        self.manners.redactor.learn(self.secrets(plan));
+        self.context.redactor.learn(self.secrets(plan));
         let surroundings = self.surroundings_of_servers(&guardian::of_this_run(), &Said::default());
         let surroundings = converse_mcp::Surroundings { vault: self.vault(), consent, ..surroundings };
         McpConnection::new(plan, connection, Arc::new(surroundings))
@@ -303,7 +304,7 @@ impl Wiring<'_> {
 
     fn vault(&self) -> Option<Arc<dyn Vault>> {
         let dir = self.world.data_dir()?.join("tokens");
-        Some(Arc::new(FileVault::new(dir, self.manners.redactor.clone())))
+        Some(Arc::new(FileVault::new(dir, self.context.redactor.clone())))
     }
 
     fn environment(&self) -> Environment {

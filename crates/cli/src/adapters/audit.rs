@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::adapters::secrets::Redactor;
-use crate::manners::Manners;
+use crate::context::RunContext;
 use crate::world::World;
 
 mod gathering;
@@ -72,10 +72,15 @@ struct Asked {
 }
 
 impl<'a> AuditSink<'a> {
-    pub(crate) fn new(enabled: bool, session: Option<String>, manners: &'a Manners, world: &World) -> Self {
-        let warn = Box::new(|text: &str| manners.warn(text));
-        let (redactor, place) = (manners.redactor.clone(), place(world));
-        let (log, replayed) = (Log::new(enabled), manners.tape.answers_for_tools());
+    pub(crate) fn new(
+        enabled: bool,
+        session: Option<String>,
+        context: &'a RunContext,
+        world: &World,
+    ) -> Self {
+        let warn = Box::new(|text: &str| context.warn(text));
+        let (redactor, place) = (context.redactor.clone(), place(world));
+        let (log, replayed) = (Log::new(enabled), context.tape.answers_for_tools());
         Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
     }
 

@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use crate::adapters::approver::{FLOOR, read_answer};
-use crate::manners::Manners;
+use crate::console::Console;
 use crate::render::progress::Progress;
 use crate::render::quoted::{broken, columns, quoted};
 use crate::render::safe::{safe, safe_line};
@@ -28,8 +28,8 @@ impl TerminalPerson {
 }
 
 /// Who answers in this run, if anybody can be asked.
-pub(crate) fn somebody(manners: &Manners) -> Option<Arc<dyn Person>> {
-    manners.can_ask.then(|| Arc::new(TerminalPerson::new(&manners.progress)) as Arc<dyn Person>)
+pub(crate) fn somebody(console: &Console) -> Option<Arc<dyn Person>> {
+    console.context.can_ask.then(|| Arc::new(TerminalPerson::new(&console.progress)) as Arc<dyn Person>)
 }
 
 impl Person for TerminalPerson {

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use converse_text::secrets::is_secret;
 use serde_json::{Map, Value};
+
+use crate::world::World;
 
 /// A key. Its value leaves this module only to become a header, or to be searched for in what is about to be printed.
 #[derive(Clone)]
@@ -167,9 +170,48 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
+/// learnt beside these, whatever their variables are called.
+pub(crate) fn keys_of(world: &World) -> Vec<Secret> {
+    let secrets = world.env.iter().filter(|(name, value)| is_secret(name, value));
+    secrets.map(|(_, value)| Secret::new(value.as_str())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::Input;
+
+    #[test]
+    fn keys_are_known_by_their_names() {
+        for (name, value, is_key) in [
+            ("SOME_API_KEY", "swordfish", true),
+            ("PGPASSWORD", "swordfish", true),
+            ("DB_PASS", "swordfish", true),
+            ("GITHUB_PAT", "swordfish", true),
+            ("MY_APIKEY", "swordfish", true),
+            ("PATH", "/usr/bin", false),
+            ("PWD", "/home/me", false),
+            ("KEYBOARD", "swordfish", false),
+            ("MONKEY", "swordfish", false),
+            ("XAUTHORITY", "/home/me/.Xauthority", false),
+        ] {
+            let world = World {
+                words: vec![],
+                env: [(name.to_owned(), value.to_owned())].into(),
+                cwd: "/".into(),
+                stdin: Input::Nothing,
+                stdout_tty: false,
+                stderr_tty: false,
+            };
+            let found = keys_of(&world);
+            assert_eq!(
+                found.iter().map(Secret::expose).collect::<Vec<_>>(),
+                Vec::from_iter(is_key.then_some(value)),
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn a_secret_shows_itself_to_nobody() {

@@ -10,14 +10,14 @@
 //! The REPL goes on when a turn is broken off: see [`Attention`].
 
 use std::fs;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::runtime::{denied, runtime};
 
 mod attention;
 mod stopping;
@@ -31,37 +31,14 @@ const TIDYING: Duration = Duration::from_secs(10);
 
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Whether, and by which signal, the run is asked to end.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt {
-    pub(crate) token: CancellationToken,
-    number: Arc<AtomicU8>,
-}
-
-impl Interrupt {
-    pub(crate) fn number(&self) -> Option<u8> {
-        Some(self.number.load(Ordering::SeqCst)).filter(|number| *number != 0)
-    }
-
-    fn tell(&self, number: u8) {
-        self.number.store(number, Ordering::SeqCst);
-        self.token.cancel();
-    }
-
-    /// The failure that an interrupted run ends with.
-    pub(crate) fn failure(&self) -> Failure {
-        Failure::new(Kind::Signal(self.number().unwrap_or(2)), "interrupted", "interrupted")
-    }
-
-    /// The run must have ended by then, and some time to tidy up.
-    pub(crate) fn watch_deadline(&self, deadline: Instant) {
-        // Without a thread the run still ends at its deadline, unless it is stuck.
-        let _ = std::thread::Builder::new().spawn(move || {
-            let left = deadline.saturating_duration_since(Instant::now());
-            std::thread::sleep(left + TIDYING);
-            leave(Kind::Limit.exit_code());
-        });
-    }
+/// Ends the program with this exit code if it still runs at the deadline and has had some time to tidy up.
+pub(crate) fn leave_at(deadline: Instant, code: u8) {
+    // Without a thread the run still ends at its deadline, unless it is stuck.
+    let _ = std::thread::Builder::new().spawn(move || {
+        let left = deadline.saturating_duration_since(Instant::now());
+        std::thread::sleep(left + TIDYING);
+        leave(code);
+    });
 }
 
 /// A file that may not grow any more (`ulimit -f`) is a write that fails, and that is told; by default it is a signal
@@ -90,8 +67,8 @@ pub(crate) fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
 
 /// Signals on a thread of their own; when the hearer is done, so is the program, by the number that it gives back.
 fn hear(hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'static) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| crate::denied("signals", &error);
-    let runtime = crate::runtime()?;
+    let failed = |error: std::io::Error| denied("signals", &error);
+    let runtime = runtime()?;
     let entered = runtime.enter();
     let signals = Signals::new().map_err(failed)?;
     drop(entered);

@@ -1,6 +1,6 @@
 //! `--record` and `--replay`: the cassette of a run, between the loop and everything that it would reach.
 //!
-//! [`Tape::load`] opens it once; from then on the same [`Tape`] is in the flags, the manners and the settings, so that
+//! [`Tape::load`] opens it once; from then on the same [`Tape`] is in the options, the context and the settings, so that
 //! each wire and each connection is made with it, whoever makes them. [`Tape::verdict`] says how a turn ended that asked
 //! for something nobody had recorded, and [`Tape::eject`] puts a recording in its place.
 
@@ -19,10 +19,9 @@ use serde_json::Value;
 
 use crate::adapters::contents::Kept;
 use crate::adapters::secrets::Redactor;
-use crate::args::Talk;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::model::Model;
+use crate::options::TurnOptions;
 use crate::world::World;
 
 use recorded::Recorded;
@@ -51,10 +50,19 @@ impl Redact for Redactor {
 
 impl Tape {
     /// Opens what the flags name, if they name something. To be called before settings are resolved, once.
-    pub(crate) fn load(talk: &Talk, manners: &Manners, world: &World) -> Result<(), Failure> {
+    ///
+    /// The tape of the options goes to whoever settles what is asked, this one to whoever connects. Gives a warning if
+    /// the cassette is not whole.
+    pub(crate) fn load(
+        &self,
+        talk: &TurnOptions,
+        redactor: &Redactor,
+        world: &World,
+    ) -> Result<Option<String>, Failure> {
+        let mut warning = None;
         let loaded = if let Some(path) = &talk.record {
             let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
-            let redact = Arc::new(manners.redactor.clone());
+            let redact = Arc::new(redactor.clone());
             // To the second: nobody asks for more.
             let created = World::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             let recorder = Recorder::create(&world.cwd.join(path), program, &created, redact);
@@ -67,22 +75,21 @@ impl Tape {
             let cassette = Cassette::read(&world.cwd.join(path)).map_err(failure::unreadable)?;
             let shown = path.display();
             if let Some(line) = cassette.torn {
-                manners.warn(&format!(
+                warning = Some(format!(
                     "warning: {shown}:{line}: the last line is not whole and is left out: the recording was interrupted"
                 ));
             }
             let player = Arc::new(Player::new(cassette, path));
             let (model, tools) = (!talk.live_model, !talk.live_tools);
-            Loaded::Replaying { player, redactor: manners.redactor.clone(), model, tools }
+            Loaded::Replaying { player, redactor: redactor.clone(), model, tools }
         } else {
-            return Ok(());
+            return Ok(None);
         };
         failure::refused(talk)?;
-        // The flags go to whoever settles what is asked, the manners to whoever connects.
-        for tape in [&talk.tape, &manners.tape] {
+        for tape in [&talk.tape, self] {
             tape.0.get_or_init(|| loaded.clone());
         }
-        Ok(())
+        Ok(warning)
     }
 
     fn player(&self) -> Option<&Arc<Player>> {
@@ -168,22 +175,18 @@ impl Tape {
     }
 
     /// The ensembles whose tools a replay has. What else the user has here was not there when it was recorded, so it is
-    /// left out, and said.
-    pub(crate) fn recorded<'p>(
-        &self,
-        plans: &[&'p EnsemblePlan],
-        manners: &Manners,
-    ) -> Vec<&'p EnsemblePlan> {
-        let Some(Loaded::Replaying { player, tools: true, .. }) = self.0.get() else { return plans.to_vec() };
+    /// left out, with a warning.
+    pub(crate) fn recorded<'p>(&self, plans: &[&'p EnsemblePlan]) -> (Vec<&'p EnsemblePlan>, Option<String>) {
+        let Some(Loaded::Replaying { player, tools: true, .. }) = self.0.get() else {
+            return (plans.to_vec(), None);
+        };
         let is_known = |plan: &EnsemblePlan| player.offer(plan.name.as_str(), 0).is_some();
         let (known, unknown): (Vec<&EnsemblePlan>, Vec<&EnsemblePlan>) =
             plans.iter().partition(|plan| is_known(plan));
-        if !unknown.is_empty() {
-            let names: Vec<&str> = unknown.iter().map(|plan| plan.name.as_str()).collect();
-            let names = names.join(", ");
-            manners.warn(&format!("warning: not on the cassette, and left out: {names}"));
-        }
-        known
+        let names: Vec<&str> = unknown.iter().map(|plan| plan.name.as_str()).collect();
+        let warning = (!names.is_empty())
+            .then(|| format!("warning: not on the cassette, and left out: {}", names.join(", ")));
+        (known, warning)
     }
 
     /// How a turn ended: whatever it says of itself, a question that nobody had recorded is why.
@@ -204,18 +207,16 @@ impl Tape {
     }
 
     /// The end of the run. A recording takes its place; of one that was `interrupted`, or of which a turn was, it stays
-    /// beside it. A run that asked nobody anything leaves nothing.
-    pub(crate) fn eject(&self, interrupted: bool, manners: &Manners) -> Result<(), Failure> {
-        let Some(Loaded::Recording(recorder)) = self.0.get() else { return Ok(()) };
+    /// beside it. A run that asked nobody anything leaves nothing. Gives a warning for what stays beside it.
+    pub(crate) fn eject(&self, interrupted: bool) -> Result<Option<String>, Failure> {
+        let Some(Loaded::Recording(recorder)) = self.0.get() else { return Ok(None) };
         if !recorder.has_begun() {
-            return Ok(());
+            return Ok(None);
         }
-        if let Some(partial) = recorder.finish(!interrupted).map_err(failure::unwritable)? {
+        let partial = recorder.finish(!interrupted).map_err(failure::unwritable)?;
+        Ok(partial.map(|partial| {
             let shown = partial.display();
-            manners.warn(&format!(
-                "warning: the run was ended before its time: what was recorded of it is in {shown}"
-            ));
-        }
-        Ok(())
+            format!("warning: the run was ended before its time: what was recorded of it is in {shown}")
+        }))
     }
 }

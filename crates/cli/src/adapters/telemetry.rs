@@ -19,7 +19,6 @@ use converse_engine::{Event, Sink, SinkError};
 
 use crate::adapters::secrets::{Redactor, Secret};
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::world::World;
 
 use histogram::Histograms;
@@ -56,16 +55,24 @@ impl Telemetry {
         Self(Some(Box::new(Exporter { target, resource, redactor, histograms, sender: OnceLock::new() })))
     }
 
-    /// What the user should know of how it is told: once, before the first turn.
-    pub(crate) fn announce(&self, manners: &Manners) {
-        let told = self.0.iter().flat_map(|exporter| &exporter.target.told);
-        for told in told {
-            match told {
-                Told::Warning(text) => manners.warn(&format!("warning: {text}")),
-                Told::Remark(text) if manners.verbose => manners.note(&format!("note: {text}")),
-                Told::Remark(_) => {}
-            }
-        }
+    /// What is wrong with how it is set up: warnings, for the first turn.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.told().filter_map(|told| match told {
+            Told::Warning(text) => Some(format!("warning: {text}")),
+            Told::Remark(_) => None,
+        })
+    }
+
+    /// Remarks on how it is set up, for users who asked for more words.
+    pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
+        self.told().filter_map(|told| match told {
+            Told::Warning(_) => None,
+            Told::Remark(text) => Some(format!("note: {text}")),
+        })
+    }
+
+    fn told(&self) -> impl Iterator<Item = &Told> {
+        self.0.iter().flat_map(|exporter| &exporter.target.told)
     }
 
     /// Hears one turn with this model (`provider/model`), in this session.
@@ -75,14 +82,11 @@ impl Telemetry {
         Some(Listener { exporter, trace: Mutex::new(Trace::begin(about)) })
     }
 
-    /// The program ends: what was not sent by now has a little time.
-    pub(crate) fn settle(&self, manners: &Manners) {
-        let Some(sender) = self.0.as_ref().and_then(|exporter| exporter.sender.get()) else { return };
-        if let Some(problem) = sender.settle(LAST_WORDS)
-            && manners.verbose
-        {
-            manners.warn(&format!("warning: not all was told to the OpenTelemetry collector: {problem}"));
-        }
+    /// The program ends: what was not sent by now has a little time. Gives a warning if that was not enough.
+    pub(crate) fn settle(&self) -> Option<String> {
+        let sender = self.0.as_ref().and_then(|exporter| exporter.sender.get())?;
+        let problem = sender.settle(LAST_WORDS)?;
+        Some(format!("warning: not all was told to the OpenTelemetry collector: {problem}"))
     }
 }
 

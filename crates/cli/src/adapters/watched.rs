@@ -6,18 +6,18 @@ use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::render::progress::Progress;
+use crate::context::{Notices, while_waiting};
 
 pub(crate) struct Watched<C> {
     pub(crate) inner: C,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) notices: Arc<dyn Notices>,
     /// `starting NAME`.
     pub(crate) what: String,
 }
 
 impl<C: Connection> Connection for Watched<C> {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        self.progress.while_connecting(&self.what, self.inner.connect(ensemble)).boxed()
+        while_waiting(self.notices.as_ref(), &self.what, self.inner.connect(ensemble)).boxed()
     }
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::civil::Date;
 
+use crate::render::stats::Table;
+
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
     /// Only the last N days, today included
@@ -44,4 +46,14 @@ pub(crate) enum StatsBy {
     Day,
     Model,
     Tool,
+}
+
+impl StatsBy {
+    pub(crate) fn table(self) -> Table {
+        match self {
+            Self::Day => Table::Day,
+            Self::Model => Table::Model,
+            Self::Tool => Table::Tool,
+        }
+    }
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use converse_canister::Cost;
+use converse_provider::Effort;
 
 use super::{Places, Rules};
-use crate::adapters::tape::Tape;
+use crate::options::TurnOptions;
 
 /// Flags of a conversation, however it is led.
 #[derive(Debug, Clone, Args)]
@@ -110,10 +111,40 @@ pub(crate) struct Talk {
     /// While replaying, ask the model
     #[arg(long, requires = "replay")]
     pub(crate) live_model: bool,
+}
 
-    /// What they name, once it is open.
-    #[arg(skip)]
-    pub(crate) tape: Tape,
+impl Talk {
+    pub(crate) fn options(&self) -> TurnOptions {
+        let talk = self.clone();
+        TurnOptions {
+            model: talk.model,
+            fallback: talk.fallback,
+            system: talk.system,
+            preset: talk.preset,
+            ensemble: talk.ensemble,
+            directories: talk.places.ensembles,
+            rules: talk.rules.options(),
+            attach: talk.attach,
+            no_tools: talk.no_tools,
+            continue_last: talk.continue_last,
+            session: talk.session,
+            ephemeral: talk.ephemeral,
+            temperature: talk.temperature,
+            max_output_tokens: talk.max_output_tokens,
+            effort: talk.effort.map(EffortArg::effort),
+            max_iterations: talk.max_iterations,
+            max_invocations: talk.max_invocations,
+            max_cost: talk.max_cost,
+            deadline: talk.deadline,
+            no_stream: talk.no_stream,
+            show_reasoning: talk.show_reasoning,
+            record: talk.record,
+            replay: talk.replay,
+            live_tools: talk.live_tools,
+            live_model: talk.live_model,
+            ..TurnOptions::default()
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,6 +157,20 @@ pub(crate) enum EffortArg {
     #[value(name = "xhigh")]
     XHigh,
     Max,
+}
+
+impl EffortArg {
+    fn effort(self) -> Effort {
+        match self {
+            Self::None => Effort::None,
+            Self::Minimal => Effort::Minimal,
+            Self::Low => Effort::Low,
+            Self::Medium => Effort::Medium,
+            Self::High => Effort::High,
+            Self::XHigh => Effort::XHigh,
+            Self::Max => Effort::Max,
+        }
+    }
 }
 
 fn temperature(text: &str) -> Result<f64, String> {

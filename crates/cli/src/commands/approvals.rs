@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::approvals::Approvals as Store;
 use crate::args::Approvals;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::table::table;
 use crate::world::World;
@@ -17,11 +17,11 @@ use crate::world::World;
 /// Of a definition, as it is shown: enough to tell two apart.
 const SHOWN: usize = 12;
 
-pub(crate) fn run(command: &Approvals, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(command: &Approvals, console: &Console, world: &World) -> Result<(), Failure> {
     let store = Store::of(world)
         .ok_or_else(|| Failure::new(Kind::Output, "approvals", "without `HOME` no answers are kept"))?;
     match command {
-        Approvals::List { json } => list(&store.read().map_err(unsound)?, *json, manners),
+        Approvals::List { json } => list(&store.read().map_err(unsound)?, *json, console),
         Approvals::Revoke { numbers } => revoke(&store, &numbers.iter().copied().collect()),
     }
 }
@@ -31,21 +31,21 @@ fn unsound(why: String) -> Failure {
         .hint("no answer in it counts; look at the file, mend it or remove it")
 }
 
-fn list(approvals: &[Approval], as_json: bool, manners: &Manners) -> Result<(), Failure> {
+fn list(approvals: &[Approval], as_json: bool, console: &Console) -> Result<(), Failure> {
     let numbered = approvals.iter().zip(1..);
     if as_json {
         let mut rows: Value = numbered.map(|(one, number)| row(one, number)).collect();
-        manners.redactor.clean_json(&mut rows);
+        console.context.redactor.clean_json(&mut rows);
         return Ok(write_json(&rows)?);
     }
     if approvals.is_empty() {
-        manners.note("no answers are kept");
+        console.note("no answers are kept");
         return Ok(());
     }
     let heading = ["", "tool", "since", "where", "definition", "arguments"].map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> =
         [heading].into_iter().chain(numbered.map(|(one, n)| cells(one, n))).collect();
-    Ok(write_stdout(&manners.redactor.clean(&table(&rows)))?)
+    Ok(write_stdout(&console.context.redactor.clean(&table(&rows)))?)
 }
 
 fn row(approval: &Approval, number: usize) -> Value {

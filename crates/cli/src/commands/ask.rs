@@ -16,14 +16,16 @@ use std::time::Instant;
 use converse_session::Session;
 
 use crate::adapters::secrets::Redactor;
-use crate::adapters::signals::{self, Interrupt};
-use crate::adapters::tape::Tape;
+use crate::adapters::signals;
 use crate::args::{Ask, Format};
 use crate::attach::{self, Asked, Said};
 use crate::catalogue::Catalogue;
+use crate::console::Console;
+use crate::exit_code::exit_code;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::model;
+use crate::options::TurnOptions;
 use crate::render::json::JsonRenderer;
 use crate::render::jsonl::JsonlRenderer;
 use crate::render::{End, Renderer as _};
@@ -37,9 +39,10 @@ use output::Output;
 use round::Round;
 
 /// Runs it and says how it ended; the exit code is the last word.
-pub(crate) fn run(args: &Ask, manners: &Manners, world: &World) -> u8 {
-    let run = Run { args, manners, world };
-    let output = Output::new(args, manners, world);
+pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
+    let options = args.talk.options();
+    let run = Run { args, options: &options, console, world };
+    let output = Output::new(args, console, world);
     let mut begun = match run.begin() {
         Ok(begun) if begun.candidates.len() > 1 && !run.only_looks() => return run.compare(begun),
         Ok(begun) => begun,
@@ -52,7 +55,7 @@ pub(crate) fn run(args: &Ask, manners: &Manners, world: &World) -> u8 {
 
 /// The last word of a command line that was not understood, for those who read JSON.
 pub(crate) fn refuse(format: Format, failure: &Failure) {
-    let exit = failure.kind.exit_code();
+    let exit = exit_code(failure.kind);
     let end = End { exit, reason: failure.code, failure: Some(failure), session: None, model: None };
     // That it could not be told is not worth telling: the failure itself is about to be.
     let _ = match format {
@@ -64,7 +67,8 @@ pub(crate) fn refuse(format: Format, failure: &Failure) {
 
 struct Run<'a> {
     args: &'a Ask,
-    manners: &'a Manners,
+    options: &'a TurnOptions,
+    console: &'a Console,
     world: &'a World,
 }
 
@@ -97,26 +101,26 @@ impl Run<'_> {
         let began = Instant::now();
         let interrupt = signals::watch()?;
         let (files, warnings) = Files::read(self.world).checked()?;
-        self.manners.warn_all(warnings);
-        self.manners.redactor.learn(model::keys(&files, self.world)?);
-        if settings::shows_reasoning(&self.args.talk, &files) {
-            self.manners.progress.show_reasoning();
+        self.console.warn_all(warnings);
+        self.console.context.redactor.learn(model::keys(&files, self.world)?);
+        if settings::shows_reasoning(self.options, &files) {
+            self.console.progress.show_reasoning();
         }
         self.load_tape()?;
-        let limit = settings::limits(&self.args.talk, &files).deadline;
+        let limit = settings::limits(self.options, &files).deadline;
         let deadline = limit.map(|limit| began + limit);
         if let Some(deadline) = deadline {
-            interrupt.watch_deadline(deadline);
+            signals::leave_at(deadline, exit_code(Kind::Limit));
         }
         let (asked, prompt) = self.prompt(Bounds { deadline, interrupt: &interrupt })?;
-        self.manners.warn_all(prompt.warning.map(str::to_owned));
-        if let Some(remark) = prompt.remark.filter(|_| self.manners.verbose) {
-            self.manners.note(&format!("note: {remark}"));
+        self.console.warn_all(prompt.warning.map(str::to_owned));
+        if let Some(remark) = prompt.remark.filter(|_| self.console.context.verbose) {
+            self.console.note(&format!("note: {remark}"));
         }
         let candidates = self.candidates(&files)?;
         let is_kept = candidates.iter().any(Candidate::is_kept);
-        let told = keys::told(&prompt.text, is_kept, self.manners, self.world);
-        self.manners.warn_all(told.filter(|_| !self.only_looks()));
+        let told = keys::told(&prompt.text, is_kept, &self.console.context, self.world);
+        self.console.warn_all(told.filter(|_| !self.only_looks()));
         let said = self.said(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
         let said = asked.into_iter().fold(said, Said::asking);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
@@ -130,7 +134,9 @@ impl Run<'_> {
                 format!("`{of}` is for a turn, and not for `--prompt`, `--dry-run` or `--count-tokens`");
             return Err(Failure::usage("not-recordable", message));
         }
-        Tape::load(talk, self.manners, self.world)
+        let context = &self.console.context;
+        self.console.warn_all(context.tape.load(self.options, &context.redactor, self.world)?);
+        Ok(())
     }
 
     /// A prompt of a server, and the user's words; which of them are arguments of the prompt only the server knows.
@@ -152,7 +158,7 @@ impl Run<'_> {
         candidates: &[Candidate],
         bounds: attach::Bounds<'_>,
     ) -> Result<Said, Failure> {
-        let said = Said::new(words, &self.args.talk.attach, self.world, bounds)?;
+        let said = Said::new(words, &self.options.attach, self.world, bounds)?;
         for Candidate { settings, .. } in candidates {
             let model = &settings.model;
             said.fits(&model.endpoint, &model.facts, &model.id)?;
@@ -179,12 +185,12 @@ impl Run<'_> {
 
     /// The last word, for whoever reads stdout and for whoever reads stderr.
     fn end(&self, output: &Output, candidate: Option<&Candidate>, failure: Option<Failure>) -> u8 {
-        let manners = self.manners;
+        let console = self.console;
         let session = candidate.and_then(|candidate| candidate.session.as_deref());
-        let failure = failure.map(|failure| ending::finished(failure, session, manners));
-        manners.progress.hush();
+        let failure = failure.map(|failure| ending::finished(failure, session, &console.context));
+        console.progress.hush();
         let end = End {
-            exit: failure.as_ref().map_or(0, |failure| failure.kind.exit_code()),
+            exit: failure.as_ref().map_or(0, |failure| exit_code(failure.kind)),
             reason: failure.as_ref().map_or("answered", |failure| failure.code),
             failure: failure.as_ref(),
             session,
@@ -192,7 +198,7 @@ impl Run<'_> {
         };
         let last_word = match (self.args.dry_run || self.args.count_tokens) && failure.is_none() {
             true => Ok(()),
-            false => output.warnings(manners).and_then(|()| output.renderer().finish(end)),
+            false => output.warnings(console).and_then(|()| output.renderer().finish(end)),
         };
         // What went wrong first is what is told; only then that it could not be told.
         let failure = failure.or_else(|| last_word.err().map(Failure::from));
@@ -200,14 +206,14 @@ impl Run<'_> {
     }
 
     fn sessions(&self) -> Sessions<'_> {
-        Sessions { args: &self.args.talk, manners: self.manners, world: self.world }
+        Sessions { args: self.options, console: self.console, world: self.world }
     }
 
     /// The ensembles, checked as far as this run uses them; what is wrong elsewhere is told in a line each.
     fn catalogue(&self, settings: &Settings) -> Result<Catalogue, Failure> {
-        let catalogue = Catalogue::find(self.world, &self.args.talk.places.ensembles);
+        let catalogue = Catalogue::find(self.world, &self.options.directories);
         catalogue.select(settings.ensembles.as_deref())?;
-        self.manners.warn_all(catalogue.lines());
+        self.console.warn_all(catalogue.lines());
         Ok(catalogue)
     }
 }

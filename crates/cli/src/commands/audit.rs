@@ -9,8 +9,8 @@ use converse_session::{Verified, VerifyError, verify as verify_log};
 use serde_json::json;
 
 use crate::adapters::audit::place;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
 use crate::world::World;
 
@@ -23,10 +23,10 @@ pub(crate) struct Verify<'a> {
 
 impl Verify<'_> {
     /// A broken log is a promise of saving that was not kept: exit 9.
-    pub(crate) fn run(&self, manners: &Manners, world: &World) -> Result<(), Failure> {
+    pub(crate) fn run(&self, console: &Console, world: &World) -> Result<(), Failure> {
         let path = self.path(world)?;
         match verify_log(BufReader::new(self.reader(&path)?), self.head) {
-            Ok(verified) => self.sound(&verified, manners),
+            Ok(verified) => self.sound(&verified, console),
             Err(VerifyError::Broken(broken)) => {
                 if self.as_json {
                     let told = json!({ "line": broken.line, "reason": broken.reason });
@@ -59,10 +59,10 @@ impl Verify<'_> {
         Ok(Box::new(file))
     }
 
-    fn sound(&self, verified: &Verified, manners: &Manners) -> Result<(), Failure> {
+    fn sound(&self, verified: &Verified, console: &Console) -> Result<(), Failure> {
         let Verified { records, head, torn } = verified;
         if *torn > 0 {
-            manners.warn(&format!(
+            console.warn(&format!(
                 "warning: a last line of {torn} bytes was never finished: a crash, or it is being written now"
             ));
         }

@@ -13,25 +13,25 @@ mod settings;
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
-use crate::render::counted::they_are;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::table::table;
 use crate::settings::Files;
+use crate::wording::they_are;
 use crate::world::World;
 
 use finding::{Finding, Section, State};
 
-pub(crate) fn run(args: &DoctorArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &DoctorArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let files = Files::read(world);
     let of_settings = settings::look(world, &files);
     let files = files.checked().map(|(plan, _)| plan);
     let ensembles = ensembles::Ensembles::of(world);
     if let Ok(plan) = &files {
-        manners.redactor.learn(crate::model::keys(plan, world)?);
+        console.context.redactor.learn(crate::model::keys(plan, world)?);
     }
-    let clean = |text: String| manners.redactor.clean(&text);
+    let clean = |text: String| console.context.redactor.clean(&text);
     let sections: Vec<Section> = [
         ("program", program()),
         ("directories", directories::look(world)),

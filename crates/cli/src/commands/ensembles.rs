@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 
 use crate::adapters::signals;
 use crate::args::Ensembles;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::world::World;
 
 use call::Call;
@@ -36,33 +36,33 @@ use show::Show;
 use trust::Trust;
 pub(crate) use trust::asked_in_passing;
 
-pub(crate) fn run(command: &Ensembles, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Result<(), Failure> {
     match command {
         Ensembles::List { places, tools, json } => {
-            list::List { places, tools: *tools, as_json: *json, manners, world }.run()
+            list::List { places, tools: *tools, as_json: *json, console, world }.run()
         }
         Ensembles::Show { name, connect, places, rules, json } => {
-            Show { name, connect: *connect, places, rules, as_json: *json, manners, world }.run()
+            Show { name, connect: *connect, places, rules, as_json: *json, console, world }.run()
         }
-        Ensembles::Check(args) => Check { args, manners, world }.run(),
-        Ensembles::Lock(args) => lock::run(args, manners, world),
-        Ensembles::Test(args) => test::run(args, manners, world),
+        Ensembles::Check(args) => Check { args, console, world }.run(),
+        Ensembles::Lock(args) => lock::run(args, console, world),
+        Ensembles::Test(args) => test::run(args, console, world),
         Ensembles::Schema(args) => schema::run(args),
-        Ensembles::Import(args) => import::run(args, manners, world),
-        Ensembles::Export(args) => export::run(args, manners, world),
-        Ensembles::Init(args) => init::run(args, manners, world),
+        Ensembles::Import(args) => import::run(args, console, world),
+        Ensembles::Export(args) => export::run(args, console, world),
+        Ensembles::Init(args) => init::run(args, console, world),
         Ensembles::Trust { hash, revoke, json } => {
-            let trust = Trust { hash: hash.as_deref(), as_json: *json, manners, world, interrupt: None };
+            let trust = Trust { hash: hash.as_deref(), as_json: *json, console, world, interrupt: None };
             if *revoke { trust.revoke() } else { trust.run() }
         }
         Ensembles::Login { name, places, no_browser, scope } => {
-            login::Login { name, places, no_browser: *no_browser, scopes: scope, manners, world }.run()
+            login::Login { name, places, no_browser: *no_browser, scopes: scope, console, world }.run()
         }
-        Ensembles::Logout { name, places } => logout::run(name, places, manners, world),
+        Ensembles::Logout { name, places } => logout::run(name, places, console, world),
         Ensembles::Call { tool, arguments, places, rules, json } => {
             let interrupt = signals::watch()?;
             let call = Call { tool, arguments, places, rules, as_json: *json, interrupt: &interrupt };
-            crate::block_on(call.run(manners, world))?
+            crate::runtime::block_on(call.run(console, world))?
         }
     }
 }

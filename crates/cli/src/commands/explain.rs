@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::args::ExplainArgs;
 use crate::catalogue::Catalogue;
 use crate::commands::typed::arguments;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
 use crate::settings::{Files, rules};
 use crate::world::World;
@@ -21,12 +21,12 @@ use crate::world::World;
 use case::Case;
 use told::Told;
 
-pub(crate) fn run(args: &ExplainArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &ExplainArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);
-    manners.warn_all(catalogue.notes());
+    console.warn_all(catalogue.notes());
     let (files, warnings) = Files::read(world).checked()?;
-    manners.warn_all(warnings);
-    let rules = rules(&args.rules, &files)?;
+    console.warn_all(warnings);
+    let rules = rules(&args.rules.options(), &files)?;
     let case = Case::of(&args.tool, &catalogue)?;
     let home = world.home();
     let typed = arguments(&args.arguments, case.schema.as_ref().unwrap_or(&Value::Null))?;
@@ -52,10 +52,10 @@ pub(crate) fn run(args: &ExplainArgs, manners: &Manners, world: &World) -> Resul
     let told = Told { case: &case, subject, rules: &rules, explanation: &explanation, faults: &faults };
     if args.json {
         let mut value = told.json();
-        manners.redactor.clean_json(&mut value);
+        console.context.redactor.clean_json(&mut value);
         return Ok(write_json(&value)?);
     }
-    Ok(write_stdout(&manners.redactor.clean(&told.text()))?)
+    Ok(write_stdout(&console.context.redactor.clean(&told.text()))?)
 }
 
 /// With the defaults filled in; what does not fit.

@@ -13,16 +13,18 @@ use converse_mcp::McpConnection;
 
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
-use crate::adapters::signals::{self, Interrupt};
-use crate::args::{ProbeArgs, Rules};
+use crate::adapters::signals;
+use crate::args::ProbeArgs;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
+use crate::interrupt::Interrupt;
 use crate::lockfiles::Lockfiles;
-use crate::manners::Manners;
 use crate::model;
-use crate::render::counted::counted;
+use crate::options::RuleOptions;
 use crate::render::output::{write_json, write_stdout};
 use crate::settings::{Files, rules};
 use crate::wiring::{Connected, Wiring};
+use crate::wording::counted;
 use crate::world::World;
 
 use calls::{Called, Caller, Wanted};
@@ -33,31 +35,31 @@ use lint::linted;
 /// What the server is called here; nobody else is connected beside it.
 const NAME: &str = "probe";
 
-pub(crate) fn probe(args: &ProbeArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn probe(args: &ProbeArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let wanted = Wanted::of(args)?;
     let plan = plan::of(args)?;
     let interrupt = signals::watch()?;
-    let probe = Probe { args, plan, wanted, manners, world, interrupt: &interrupt };
-    crate::block_on(probe.run())?
+    let probe = Probe { args, plan, wanted, console, world, interrupt: &interrupt };
+    crate::runtime::block_on(probe.run())?
 }
 
 struct Probe<'a> {
     args: &'a ProbeArgs,
     plan: EnsemblePlan,
     wanted: Wanted,
-    manners: &'a Manners,
+    console: &'a Console,
     world: &'a World,
     interrupt: &'a Interrupt,
 }
 
 impl Probe<'_> {
     async fn run(&self) -> Result<(), Failure> {
-        let (manners, world) = (self.manners, self.world);
+        let (console, world) = (self.console, self.world);
         let (files, warnings) = Files::read(world).checked()?;
-        manners.warn_all(warnings);
-        manners.redactor.learn(model::keys(&files, world)?);
-        let of_nobody = Rules { allow: Vec::new(), ask: Vec::new(), deny: Vec::new() };
-        let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
+        console.warn_all(warnings);
+        console.context.redactor.learn(model::keys(&files, world)?);
+        let of_nobody = RuleOptions::default();
+        let audit = AuditSink::new(files.audit.unwrap_or(true), None, &console.context, world);
         let found = self.found(rules(&of_nobody, &files)?, &audit).await?;
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());
@@ -77,14 +79,22 @@ impl Probe<'_> {
     }
 
     async fn found(&self, rules: Vec<Rule>, audit: &AuditSink<'_>) -> Result<Found, Failure> {
-        let (world, manners, interrupt) = (self.world, self.manners, self.interrupt);
+        let (world, console, interrupt) = (self.world, self.console, self.interrupt);
         let (contents, lockfiles, protected) = (&Kept::new(None), Lockfiles::NONE, &[][..]);
-        let asked = person::asked(self.args, manners, world)?;
-        let wiring =
-            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        let asked = person::asked(self.args, console, world)?;
+        let wiring = Wiring {
+            world,
+            context: &console.context,
+            interrupt,
+            deadline: None,
+            contents,
+            protected,
+            lockfiles,
+            asked,
+        };
         let connected = wiring.connect(&[&self.plan], rules).await?;
         let found = self.looked(&connected, audit).await;
-        connected.disconnect(manners).await;
+        connected.disconnect(&console.context).await;
         found
     }
 
@@ -124,7 +134,7 @@ impl Probe<'_> {
             match server.time_a_list().await {
                 Ok(took) => times.push(took),
                 Err(reason) => {
-                    self.manners.warn(&format!("warning: its tools could not be listed again: {reason}"));
+                    self.console.warn(&format!("warning: its tools could not be listed again: {reason}"));
                     break;
                 }
             }

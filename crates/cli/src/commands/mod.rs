@@ -9,7 +9,6 @@ pub(crate) mod ensembles;
 pub(crate) mod explain;
 pub(crate) mod mcp;
 pub(crate) mod models;
-pub(crate) mod repl;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod stats;

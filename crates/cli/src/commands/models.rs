@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::adapters::model_lists::{self, A_DAY, ModelList, ModelLists, Offered, Unlisted};
 use crate::args::{ModelsListArgs, ModelsShowArgs};
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
 use crate::model::{self, Reach};
 use crate::settings::Files;
 use crate::world::World;
@@ -18,20 +18,20 @@ use crate::world::World;
 /// For a whole list, all pages of it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) fn list(args: &ModelsListArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn list(args: &ModelsListArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let (files, _) = Files::read(world).checked()?;
     match &args.provider {
         None => providers::list(args.json, &files, world),
         Some(provider) => {
-            manners.redactor.learn(model::keys(&files, world)?);
+            console.context.redactor.learn(model::keys(&files, world)?);
             offered::list(provider, args, &files, world)
         }
     }
 }
 
-pub(crate) fn show(args: &ModelsShowArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn show(args: &ModelsShowArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let (files, _) = Files::read(world).checked()?;
-    manners.redactor.learn(model::keys(&files, world)?);
+    console.context.redactor.learn(model::keys(&files, world)?);
     show::show(args, &files, world)
 }
 
@@ -62,7 +62,7 @@ fn provider_list(reach: &Reach, wanted: Wanted, world: &World) -> Result<Option<
     model::require_key(reach)?;
     let endpoint = reach.signed();
     let asked = model_lists::ask(&endpoint, reach.credentials.clone(), model_lists::ALL, PATIENCE);
-    let Offered { models, whole } = crate::block_on(asked)?.map_err(|why| unlisted(reach, why))?;
+    let Offered { models, whole } = crate::runtime::block_on(asked)?.map_err(|why| unlisted(reach, why))?;
     let list = ModelList { models, whole, at: now };
     lists.put(&reach.endpoint, &list);
     Ok(Some(list))

@@ -17,11 +17,12 @@ use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio
 
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
-use crate::adapters::signals::{self, Interrupt};
+use crate::adapters::signals;
 use crate::args::ServeArgs;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::model;
 use crate::render::output::write_stderr;
 use crate::render::safe::safe;
@@ -34,25 +35,25 @@ const NEWS: Duration = Duration::from_secs(1);
 /// What the last lines of the audit may take at the end.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: &ServeArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let drain = Duration::from_secs_f64(args.drain);
     let interrupt = signals::watch_with(drain)?;
-    let serving = Serving { args, drain, manners, world, interrupt: &interrupt };
-    crate::block_on(serving.run())?
+    let serving = Serving { args, drain, console, world, interrupt: &interrupt };
+    crate::runtime::block_on(serving.run())?
 }
 
 pub(super) struct Serving<'a> {
     args: &'a ServeArgs,
     /// How long calls that run may go on at the end.
     drain: Duration,
-    manners: &'a Manners,
+    console: &'a Console,
     world: &'a World,
     interrupt: &'a Interrupt,
 }
 
 impl Serving<'_> {
     async fn run(&self) -> Result<(), Failure> {
-        let (manners, world, interrupt) = (self.manners, self.world, self.interrupt);
+        let (console, world, interrupt) = (self.console, self.world, self.interrupt);
         let guarded = |address| front::Guarded::read(&self.args.front, address, world);
         let http = match self.args.http {
             Some(address) => Some((address, guarded(address)?)),
@@ -61,17 +62,17 @@ impl Serving<'_> {
         let catalogue = Catalogue::find(world, &self.args.places.ensembles);
         let named = Some(self.args.ensemble.as_slice()).filter(|named| !named.is_empty());
         let chosen = catalogue.select(named)?;
-        manners.warn_all(catalogue.notes());
+        console.warn_all(catalogue.notes());
         let (files, warnings) = Files::read(world).checked()?;
-        manners.warn_all(warnings);
-        manners.redactor.learn(model::keys(&files, world)?);
-        let rules = rules(&self.args.rules, &files)?;
+        console.warn_all(warnings);
+        console.context.redactor.learn(model::keys(&files, world)?);
+        let rules = rules(&self.args.rules.options(), &files)?;
         let contents = Kept::rolling();
         let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
         let asked = Asked::default();
         let wiring = Wiring {
             world,
-            manners,
+            context: &console.context,
             interrupt,
             deadline: None,
             contents: &contents,
@@ -88,7 +89,7 @@ impl Serving<'_> {
             }
         };
         let connected = wiring.connect(&chosen, rules).await?;
-        manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+        console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         let served = self.served(&connected, Arc::clone(&audit), contents, way).await;
         // Beside each other: what nobody reads, and what cannot be written, keep no server from its orderly end.
         let carried = async {
@@ -97,7 +98,8 @@ impl Serving<'_> {
                 None => Ok(()),
             }
         };
-        let (flushed, carried, ()) = tokio::join!(audit.flush(), carried, connected.disconnect(manners));
+        let (flushed, carried, ()) =
+            tokio::join!(audit.flush(), carried, connected.disconnect(&console.context));
         served.and(carried).and(flushed.map_err(Failure::from))
     }
 
@@ -120,9 +122,9 @@ impl Serving<'_> {
         let news = async {
             loop {
                 tokio::time::sleep(NEWS).await;
-                connected.tell_news(self.manners);
+                connected.tell_news(&self.console.context);
                 // They have been told; nobody else wants them.
-                drop(self.manners.take_warnings());
+                drop(self.console.context.take_warnings());
             }
         };
         let served = async {
@@ -140,7 +142,7 @@ impl Serving<'_> {
     /// One client. A signal is a word to end like any other: what it asked for is answered, and that is success.
     async fn stdio(&self, gateway: &Gateway, pipes: Pipes) -> Result<(), Failure> {
         if self.world.stdin == Input::Terminal {
-            self.manners
+            self.console
                 .note("serving MCP on standard input and output, as other programs want it; Ctrl-D ends it");
         }
         let stop = self.interrupt.token.clone();
@@ -150,7 +152,7 @@ impl Serving<'_> {
 
     /// Opened before anybody is served, and before a server is started.
     fn audit(&self, enabled: bool) -> Result<Books, SinkError> {
-        let redactor = self.manners.redactor.clone();
+        let redactor = self.console.context.redactor.clone();
         let warn = {
             let redactor = redactor.clone();
             move |text: &str| write_stderr(&format!("{}\n", safe(&redactor.clean(text))))

@@ -20,8 +20,8 @@ use converse_session::{SessionError, Store, Uuid};
 
 use crate::adapters::approver::says_yes;
 use crate::args::Sessions;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::model;
 use crate::settings::Files;
 use crate::turn::sessions;
@@ -30,12 +30,16 @@ use crate::world::World;
 /// What writes sessions.
 const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
 
-pub(crate) fn run(command: &Sessions, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(command: &Sessions, console: &Console, world: &World) -> Result<(), Failure> {
     let dir = world.data_dir().ok_or_else(|| {
         Failure::usage("no-such-session", "without a home there are no sessions")
             .hint("set `HOME` or `XDG_DATA_HOME`")
     })?;
-    let shelf = Shelf { store: sessions::cleaned(Store::new(dir.join("sessions")), manners), manners, world };
+    let shelf = Shelf {
+        store: sessions::cleaned(Store::new(dir.join("sessions")), &console.context),
+        console,
+        world,
+    };
     match command {
         Sessions::List(args) => shelf.list(args),
         Sessions::Show(args) => shelf.show(args),
@@ -55,7 +59,7 @@ pub(crate) fn run(command: &Sessions, manners: &Manners, world: &World) -> Resul
 /// The sessions of the user, and who asks for them.
 struct Shelf<'a> {
     store: Store,
-    manners: &'a Manners,
+    console: &'a Console,
     world: &'a World,
 }
 
@@ -70,17 +74,17 @@ impl Shelf<'_> {
         if yes {
             return Ok(true);
         }
-        if !self.manners.can_ask {
+        if !self.console.context.can_ask {
             let message = "nobody can be asked here, so nothing was removed";
             return Err(Failure::usage("not-asked", message).hint("`--yes` goes without a question"));
         }
-        crate::block_on(says_yes(&self.manners.progress, format!("{question}  y = yes, n = no: ")))
+        crate::runtime::block_on(says_yes(&self.console.progress, format!("{question}  y = yes, n = no: ")))
     }
 
     /// The keys that are used, whatever their variables are called: they are taken out of what is shown.
     fn learn_keys(&self) -> Result<(), Failure> {
         let (files, _) = Files::read(self.world).checked()?;
-        self.manners.redactor.learn(model::keys(&files, self.world)?);
+        self.console.context.redactor.learn(model::keys(&files, self.world)?);
         Ok(())
     }
 

@@ -12,9 +12,9 @@ use converse_session::{SessionError, Store, Uuid};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
-use crate::args::StatsArgs;
+use crate::args::{StatsArgs, StatsBy};
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe;
 use crate::render::stats::{Look, Period, html, json, text};
@@ -23,27 +23,28 @@ use crate::world::World;
 
 use zone::Zone;
 
-pub(crate) fn run(args: &StatsArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &StatsArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let zone = Zone::of(world);
     let today = zone.zone.to_datetime(World::now()).date();
     let since = since(args, today)?;
-    let figures = figures(args, &zone, since, manners, world)?;
+    let figures = figures(args, &zone, since, console, world)?;
     let period = Period { since, until: today, zone: zone.name };
     if args.json {
         let mut object = json(&figures, &period);
-        manners.redactor.clean_json(&mut object);
+        console.context.redactor.clean_json(&mut object);
         return Ok(write_json(&object)?);
     }
     if args.html {
-        let page = html(&figures, &period, |name| manners.redactor.clean(name));
-        return page_to(args, &page, manners, world);
+        let page = html(&figures, &period, |name| console.context.redactor.clean(name));
+        return page_to(args, &page, console, world);
     }
     if figures.is_empty() {
-        manners.note(nothing(args));
+        console.note(nothing(args));
         return Ok(());
     }
-    let shown =
-        text(&figures, &period, args.by, &Look::of(manners, world), |name| manners.redactor.clean(name));
+    let shown = text(&figures, &period, args.by.map(StatsBy::table), &Look::of(console, world), |name| {
+        console.context.redactor.clean(name)
+    });
     Ok(write_stdout(&shown)?)
 }
 
@@ -67,7 +68,7 @@ fn figures(
     args: &StatsArgs,
     zone: &Zone,
     since: Option<Date>,
-    manners: &Manners,
+    console: &Console,
     world: &World,
 ) -> Result<Figures, Failure> {
     let (model, tool) = (args.model.as_deref().map(Pattern::new), args.tool.as_deref().map(tool));
@@ -82,7 +83,7 @@ fn figures(
             // It never came to hold anything.
             Ok(()) | Err(SessionError::Empty { .. } | SessionError::NotFound(_)) => {}
             Err(error) => {
-                manners.warn(&format!(
+                console.warn(&format!(
                     "warning: session {id} is counted only as far as it can be read: {error}"
                 ));
                 folding.unreadable(id.to_string(), error.to_string());
@@ -109,12 +110,12 @@ fn chosen(store: &Store, args: &StatsArgs) -> Result<Vec<Uuid>, Failure> {
     Ok(found?)
 }
 
-fn page_to(args: &StatsArgs, page: &str, manners: &Manners, world: &World) -> Result<(), Failure> {
+fn page_to(args: &StatsArgs, page: &str, console: &Console, world: &World) -> Result<(), Failure> {
     let Some(file) = &args.output else {
         return Ok(write_stdout(if world.stdout_tty { safe(page) } else { page.into() }.as_ref())?);
     };
     write(&world.cwd.join(file), page, args.force)?;
-    manners.note(&format!("the figures are written to {}", file.display()));
+    console.note(&format!("the figures are written to {}", file.display()));
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::adapters::secrets::Redactor;
 use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held, result_text};
+use crate::wording::dollars;
 
 pub(crate) struct JsonRenderer {
     redactor: Redactor,
@@ -253,10 +254,6 @@ fn call(invocation: &Invocation) -> Call {
     };
     let (id, tool) = (invocation.id.to_string(), invocation.tool.clone());
     Call { id, tool, arguments, outcome: None, result: None, milliseconds: None, shared: None }
-}
-
-pub(crate) fn dollars(cost: Cost) -> f64 {
-    cost.0 as f64 / 1e6
 }
 
 impl Sink for JsonRenderer {

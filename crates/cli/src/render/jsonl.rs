@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::adapters::secrets::Redactor;
-use crate::render::json::dollars;
 use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held, result_text};
+use crate::wording::dollars;
 
 pub(crate) struct JsonlRenderer {
     redactor: Redactor,

@@ -1,7 +1,6 @@
 //! What people and programs see: the answer on stdout, everything else on stderr.
 
 pub(crate) mod compare;
-pub(crate) mod counted;
 pub(crate) mod findings;
 pub(crate) mod json;
 pub(crate) mod jsonl;
@@ -14,7 +13,6 @@ pub(crate) mod safe {
     pub(crate) use converse_text::{is_unsafe, safe, safe_line};
 }
 pub(crate) mod signs;
-pub(crate) mod size;
 pub(crate) mod stats;
 pub(crate) mod table;
 pub(crate) mod text;
@@ -58,11 +56,6 @@ pub(crate) fn in_words(effects: Effects) -> &'static str {
         Effects::Write => "writes",
         Effects::External => "acts on the outside",
     }
-}
-
-/// A tool as people write it, of the name that models are shown: `ensemble.invoker` of `ensemble__invoker`.
-pub(crate) fn tool_name(shown: &str) -> String {
-    shown.replacen("__", ".", 1)
 }
 
 /// The word for how a call ended, and why, to stand behind it: a reason that says the word itself says it once.

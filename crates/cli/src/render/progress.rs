@@ -7,6 +7,8 @@ mod several;
 mod thinking;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,13 +18,17 @@ use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Ou
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::Word;
 use converse_provider::Delta;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::adapters::secrets::Redactor;
+use crate::context::Notices;
 use crate::render::output::{end_line, write_stderr};
-use crate::render::safe::safe_line;
+use crate::render::safe::{safe, safe_line};
 use crate::render::thoughts::Thoughts;
-use crate::render::{ended_for, result_text, tool_name};
+use crate::render::{ended_for, result_text};
+use crate::wording::tool_name;
 
 use house::Away;
 pub(crate) use house::House;
@@ -80,6 +86,29 @@ const TICK: Duration = Duration::from_millis(100);
 const TICKS: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
 const ARGUMENTS_SHOWN: usize = 100;
 const RESULT_SHOWN: usize = 80;
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").field("style", &self.style).finish_non_exhaustive()
+    }
+}
+
+impl Notices for Progress {
+    fn show(&self, text: &str) {
+        if !self.style.quiet && !self.told_house(text) {
+            self.hush();
+            write_stderr(&format!("{}\n", safe(text)));
+        }
+    }
+
+    fn hush(&self) {
+        Self::hush(self);
+    }
+
+    fn waiting<'a>(&'a self, what: &'a str) -> BoxFuture<'a, Infallible> {
+        self.say_waiting(what).boxed()
+    }
+}
 
 impl Progress {
     pub(crate) fn new(style: Style, redactor: Redactor) -> Self {

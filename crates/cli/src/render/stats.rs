@@ -15,6 +15,14 @@ pub(crate) use html::html;
 pub(crate) use json::json;
 pub(crate) use text::{Look, text};
 
+/// The tables of the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    Day,
+    Model,
+    Tool,
+}
+
 /// What the figures are of.
 #[derive(Debug, Clone)]
 pub(crate) struct Period {

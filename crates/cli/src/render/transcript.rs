@@ -13,7 +13,7 @@ use converse_canister::{Canister, Content, InvocationId, InvocationResult, Outco
 use converse_session::Document;
 use jiff::Timestamp;
 
-use crate::render::counted::{counted, grouped};
+use crate::wording::{counted, grouped};
 
 pub(crate) use html::html;
 pub(crate) use markdown::markdown;

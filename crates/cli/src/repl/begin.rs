@@ -18,54 +18,54 @@ use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
 use crate::adapters::contents::Kept;
 use crate::adapters::sampler::Models;
+use crate::adapters::secrets::is_of_a_key;
 use crate::adapters::signals::{self, Attention, at_leaving, at_stopping, at_stopping_reads};
 use crate::adapters::spent::Spent;
-use crate::adapters::tape::Tape;
-use crate::args::{ReplArgs, Talk};
 use crate::attach::{Bounds, Said};
 use crate::catalogue::Catalogue;
 use crate::commands::ensembles::asked_in_passing;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::model;
-use crate::render::counted::counted;
+use crate::options::TurnOptions;
 use crate::render::progress::House;
 use crate::render::safe::safe;
 use crate::settings::{self, Files, Settings};
 use crate::turn::sessions;
+use crate::wording::counted;
 use crate::world::{Input, World};
 
 /// Runs it from the first word to the last.
-pub(crate) fn run(args: &ReplArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
     if world.stdin != Input::Terminal || !world.stdout_tty {
         return Err(Failure::usage("no-terminal", "a conversation needs a terminal, and there is none here")
             .hint("`converse ask \"a question\"` answers once, also in pipes and scripts")
             .hint("`converse --help` shows all commands"));
     }
-    let beginning = Beginning { manners, world, attention: signals::attend()? };
+    let beginning = Beginning { console, world, attention: signals::attend()? };
     let (files, warnings) = Files::read(world).checked()?;
-    manners.warn_all(warnings);
-    manners.redactor.learn(model::keys(&files, world)?);
-    let talk = args.talk.clone();
-    Tape::load(&talk, manners, world)?;
-    let (catalogue, is_told) = beginning.catalogue(&talk)?;
-    let session = beginning.session(&talk)?;
+    console.warn_all(warnings);
+    console.context.redactor.learn(model::keys(&files, world)?);
+    console.warn_all(console.context.tape.load(&options, &console.context.redactor, world)?);
+    let (catalogue, is_told) = beginning.catalogue(&options)?;
+    let session = beginning.session(&options)?;
     let session_model = session.as_ref().and_then(|session| session.metadata.model.clone());
-    let settings = Settings::resolve(&talk, None, None, &files, session_model.as_deref(), world)?;
+    let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
     require_key(&settings)?;
     catalogue.select(settings.ensembles.as_deref())?;
-    manners.warn_all(catalogue.lines().into_iter().filter(|line| !is_told.contains(line)));
-    manners.warn_all(settings.fallbacks.left_out.iter().cloned());
+    console.warn_all(catalogue.lines().into_iter().filter(|line| !is_told.contains(line)));
+    console.warn_all(settings.fallbacks.left_out.iter().cloned());
     let bounds = Bounds { deadline: None, interrupt: &beginning.attention.end };
-    let waiting = Said::new(String::new(), &talk.attach, world, bounds)?;
+    let waiting = Said::new(String::new(), &options.attach, world, bounds)?;
     waiting.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
-    let begun = Begun { talk, files, session_model, settings, catalogue, session, waiting };
-    crate::block_on(async {
+    let begun = Begun { options, files, session_model, settings, catalogue, session, waiting };
+    crate::runtime::block_on(async {
         let mut sitting = match beginning.sitting(begun).await {
             Ok(sitting) => sitting,
             Err(failure) => {
-                if let Err(unkept) = manners.tape.eject(true, manners) {
-                    manners.warn(&format!("warning: {}", unkept.message));
+                match console.context.tape.eject(true) {
+                    Ok(warning) => console.warn_all(warning),
+                    Err(unkept) => console.warn(&format!("warning: {}", unkept.message)),
                 }
                 return Err(failure);
             }
@@ -78,14 +78,14 @@ pub(crate) fn run(args: &ReplArgs, manners: &Manners, world: &World) -> Result<(
 }
 
 struct Beginning<'a> {
-    manners: &'a Manners,
+    console: &'a Console,
     world: &'a World,
     attention: Attention,
 }
 
 /// What is decided before anything is connected.
 struct Begun {
-    talk: Talk,
+    options: TurnOptions,
     files: SettingsPlan,
     session_model: Option<String>,
     settings: Settings,
@@ -96,17 +96,17 @@ struct Begun {
 
 impl<'a> Beginning<'a> {
     /// The ensembles, and what of them the user has read by now; what of the project lies still is asked about first.
-    fn catalogue(&self, talk: &Talk) -> Result<(Catalogue, Vec<String>), Failure> {
-        let find = || Catalogue::find(self.world, &talk.places.ensembles);
+    fn catalogue(&self, options: &TurnOptions) -> Result<(Catalogue, Vec<String>), Failure> {
+        let find = || Catalogue::find(self.world, &options.directories);
         let catalogue = find();
-        if !self.manners.can_ask || !catalogue.holds_back() {
+        if !self.console.context.can_ask || !catalogue.holds_back() {
             return Ok((catalogue, Vec::new()));
         }
         let shown = || Catalogue::as_if_trusted(self.world).lines();
-        match asked_in_passing(self.manners, self.world, &self.attention.end) {
+        match asked_in_passing(self.console, self.world, &self.attention.end) {
             Ok(true) => Ok((find(), shown())),
             Ok(false) => {
-                self.manners
+                self.console
                     .note("note: it stays untrusted, and is not started; the rest goes on without it");
                 // All that it says of the project it says because nobody trusts it.
                 let told = catalogue.lines_of_distrust().into_iter().chain(shown()).collect();
@@ -114,32 +114,32 @@ impl<'a> Beginning<'a> {
             }
             Err(failure) if failure.code == "interrupted" => Err(failure),
             Err(failure) => {
-                self.manners
+                self.console
                     .warn(&format!("warning: nobody was asked about this project: {}", failure.message));
                 Ok((catalogue, Vec::new()))
             }
         }
     }
 
-    fn session(&self, talk: &Talk) -> Result<Option<Session>, Failure> {
-        if talk.model.len() > 1 {
+    fn session(&self, options: &TurnOptions) -> Result<Option<Session>, Failure> {
+        if options.model.len() > 1 {
             return Err(Failure::usage("one-model", "a conversation is led with one model")
                 .hint("`converse ask` compares several"));
         }
-        if !talk.continue_last && talk.session.is_none() {
+        if !options.continue_last && options.session.is_none() {
             return Ok(None);
         }
         let store = sessions::required(self.world)?;
-        let id = match &talk.session {
+        let id = match &options.session {
             Some(text) => store.resolve(text)?,
             None => store.latest()?,
         };
-        sessions::open(id, self.manners, self.world).map(Some).map_err(Failure::or_anew)
+        sessions::open(id, &self.console.context, self.world).map(Some).map_err(Failure::or_anew)
     }
 
     async fn sitting(&self, begun: Begun) -> Result<Sitting<'a>, Failure> {
-        let Self { manners, world, ref attention } = *self;
-        let Begun { talk, files, session_model, settings, catalogue, session, waiting } = begun;
+        let Self { console, world, ref attention } = *self;
+        let Begun { options, files, session_model, settings, catalogue, session, waiting } = begun;
         let is_kept = session.is_some() || !settings.ephemeral;
         let contents = Kept::awaiting(is_kept);
         let models = Models::new();
@@ -148,12 +148,12 @@ impl<'a> Beginning<'a> {
             catalogue: &catalogue,
             contents: &contents,
             models: &models,
-            manners,
+            console,
             world,
         };
-        let stage = Stage::new(manners, world, settings::shows_reasoning(&talk, &files));
+        let stage = Stage::new(console, world, settings::shows_reasoning(&options, &files));
         // Whatever is told from here on is told by the stage, which alone knows what the terminal shows.
-        manners.progress.host(Arc::clone(&stage) as Arc<dyn House>);
+        console.progress.host(Arc::clone(&stage) as Arc<dyn House>);
         at_stopping(Arc::downgrade(&stage) as Weak<dyn House>);
         let connected = stage.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
@@ -161,7 +161,7 @@ impl<'a> Beginning<'a> {
         {
             Ok(editor) => editor,
             Err(failure) => {
-                connected.disconnect(manners).await;
+                connected.disconnect(&console.context).await;
                 return Err(failure);
             }
         };
@@ -170,18 +170,18 @@ impl<'a> Beginning<'a> {
             tally.take(&session.loaded);
         }
         let story = match session {
-            Some(session) => Story::of(session, &settings, manners, world),
-            None => Story::new(&settings, !settings.ephemeral, manners, world),
+            Some(session) => Story::of(session, &settings, console, world),
+            None => Story::new(&settings, !settings.ephemeral, console, world),
         };
         story.settle_if_kept(&contents);
         let sitting = Sitting {
-            manners,
+            console,
             world,
             attention: attention.clone(),
             stage,
             editor,
             wires: settings.wires(),
-            talk,
+            options,
             files,
             session_model,
             settings,
@@ -212,7 +212,7 @@ impl<'a> Beginning<'a> {
         is_kept: bool,
     ) -> Result<Editor, Failure> {
         let scratch = scratch(self.world);
-        let redactor = self.manners.redactor.clone();
+        let redactor = self.console.context.redactor.clone();
         let setup = Setup {
             history: scratch.as_ref().filter(|_| is_kept).map(|dir| dir.join("history")),
             vi,
@@ -235,7 +235,7 @@ impl<'a> Beginning<'a> {
             modes.restore();
         });
         if let Some(note) = editor.note() {
-            self.manners.warn(&format!("warning: {note}"));
+            self.console.warn(&format!("warning: {note}"));
         }
         Ok(editor)
     }

@@ -10,10 +10,10 @@ use super::sitting::Sitting;
 use crate::adapters::contents::Kept;
 use crate::adapters::person::somebody;
 use crate::adapters::sampler::Models;
-use crate::adapters::signals::Interrupt;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::settings::Settings;
 use crate::wiring::{Connected, Wiring};
 use crate::world::World;
@@ -24,7 +24,7 @@ pub(super) struct Connecting<'a> {
     pub(super) catalogue: &'a Catalogue,
     pub(super) contents: &'a Kept,
     pub(super) models: &'a Arc<Models>,
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
@@ -34,16 +34,24 @@ impl Connecting<'_> {
         rules: Vec<Rule>,
         interrupt: &Interrupt,
     ) -> Result<Connected, Failure> {
-        let Self { settings, catalogue, contents, models, manners, world } = *self;
+        let Self { settings, catalogue, contents, models, console, world } = *self;
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         let sampler = Some(Arc::clone(models) as Arc<dyn Sampler>);
-        let asked = Asked { person: somebody(manners), sampler, ..Asked::default() };
+        let asked = Asked { person: somebody(console), sampler, ..Asked::default() };
         let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
-        let wiring =
-            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        let wiring = Wiring {
+            world,
+            context: &console.context,
+            interrupt,
+            deadline: None,
+            contents,
+            protected,
+            lockfiles,
+            asked,
+        };
         let connected = wiring.connect(&chosen, rules).boxed_local().await?;
         connected.roster.searchable();
-        manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+        console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         Ok(connected)
     }
 }
@@ -58,13 +66,13 @@ impl Sitting<'_> {
             catalogue: &self.catalogue,
             contents: &self.contents,
             models: &self.models,
-            manners: self.manners,
+            console: self.console,
             world: self.world,
         };
         let rules = self.connected.roster.rules().all();
         let connected = self.stage.during(connecting.connect(rules, &attended.interrupt)).await?;
         let before = std::mem::replace(&mut self.connected, connected);
-        before.disconnect(self.manners).await;
+        before.disconnect(&self.console.context).await;
         self.forgets_prompts();
         self.knows_tools();
         Ok(())

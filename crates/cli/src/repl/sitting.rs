@@ -16,11 +16,11 @@ use crate::adapters::contents::Kept;
 use crate::adapters::sampler::Models;
 use crate::adapters::signals::Attention;
 use crate::adapters::spent::Spent;
-use crate::args::Talk;
 use crate::attach::{Bounds, Said};
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
+use crate::options::TurnOptions;
 use crate::render::safe::safe_line;
 use crate::routes::Wires;
 use crate::settings::Settings;
@@ -32,13 +32,13 @@ use crate::world::World;
 const PATH: usize = 300;
 
 pub(super) struct Sitting<'a> {
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
     pub(super) attention: Attention,
     pub(super) stage: Arc<Stage>,
     pub(super) editor: Editor,
     /// What the flags asked for, and commands since.
-    pub(super) talk: Talk,
+    pub(super) options: TurnOptions,
     pub(super) files: SettingsPlan,
     /// The model of the session that goes on, where nobody named another.
     pub(super) session_model: Option<String>,
@@ -111,7 +111,7 @@ impl Sitting<'_> {
         match self.does(line).await {
             Err(failure) if super::ends_all(&failure) => Err(failure),
             Err(failure) => {
-                let told = failure.redacted(|text| self.manners.redactor.clean(text));
+                let told = failure.redacted(|text| self.console.context.redactor.clean(text));
                 self.stage.say(told.lines().trim_end());
                 Ok(Then::GoesOn)
             }
@@ -124,9 +124,9 @@ impl Sitting<'_> {
         if self.told_of_key {
             return;
         }
-        if let Some(told) = keys::told(words, self.story.wanted, self.manners, self.world) {
+        if let Some(told) = keys::told(words, self.story.wanted, &self.console.context, self.world) {
             self.told_of_key = true;
-            self.manners.warn(&told);
+            self.console.warn(&told);
         }
     }
 
@@ -171,26 +171,26 @@ impl Sitting<'_> {
         Ok(said)
     }
 
-    pub(super) fn resolved(&self, talk: &Talk) -> Result<Settings, Failure> {
+    pub(super) fn resolved(&self, options: &TurnOptions) -> Result<Settings, Failure> {
         let model = self.session_model.as_deref();
-        Settings::resolve(talk, None, None, &self.files, model, self.world)
+        Settings::resolve(options, None, None, &self.files, model, self.world)
     }
 
     /// Takes over what the flags and commands ask for now.
-    pub(super) fn settle(&mut self, talk: Talk, settings: Settings) {
+    pub(super) fn settle(&mut self, options: TurnOptions, settings: Settings) {
         self.wires = settings.wires();
-        (self.talk, self.settings) = (talk, settings);
+        (self.options, self.settings) = (options, settings);
     }
 
     /// The last words, and what is open is closed. `interrupted`: it ended before its time.
     pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
         let saved = self.story.settled();
         let said = self.story.id.filter(|_| self.story.went_on && saved.is_ok());
-        self.connected.disconnect(self.manners).await;
+        self.connected.disconnect(&self.console.context).await;
         if let Some(id) = said {
             self.stage.note(&format!("session {id} saved · `converse -c` goes on"));
         }
-        self.manners.tape.eject(interrupted, self.manners)?;
+        self.console.warn_all(self.console.context.tape.eject(interrupted)?);
         saved
     }
 }

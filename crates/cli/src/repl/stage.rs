@@ -29,8 +29,8 @@ use converse_terminal::screen::{Line, Look, Tone};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::adapters::secrets::Redactor;
+use crate::console::Console;
 use crate::failure::{Failure, Kind as FailureKind};
-use crate::manners::Manners;
 use crate::world::{Input, World};
 
 use echo::Unechoed;
@@ -68,8 +68,9 @@ struct State {
 }
 
 impl Stage {
-    pub(crate) fn new(manners: &Manners, world: &World, show_reasoning: bool) -> Arc<Self> {
-        let mut stage = Self::on(Box::new(Terminal), Style::of(manners, world), manners.redactor.clone());
+    pub(crate) fn new(console: &Console, world: &World, show_reasoning: bool) -> Arc<Self> {
+        let mut stage =
+            Self::on(Box::new(Terminal), Style::of(console, world), console.context.redactor.clone());
         stage.keyboard = world.stdin == Input::Terminal;
         stage.show_reasoning(show_reasoning);
         Arc::new(stage)

@@ -8,14 +8,14 @@ use super::ran::Ran;
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
 use crate::adapters::journal::JournalSink;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::settings::Settings;
 use crate::turn::{sayings, sessions};
 use crate::world::World;
 
 pub(super) struct Story<'a> {
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
     pub(super) transcript: Transcript,
     /// What models are shown instead of the beginning, each with the canisters there had to be for it.
@@ -38,16 +38,16 @@ pub(super) struct Story<'a> {
 
 impl<'a> Story<'a> {
     /// One in which nothing is said yet.
-    pub(super) fn new(settings: &Settings, wanted: bool, manners: &'a Manners, world: &'a World) -> Self {
+    pub(super) fn new(settings: &Settings, wanted: bool, console: &'a Console, world: &'a World) -> Self {
         let audits = settings.audit;
         Self {
-            manners,
+            console,
             world,
             transcript: Transcript::new(),
             condensed: Vec::new(),
             upkeep: Upkeep::default(),
             journal: None,
-            audit: AuditSink::new(audits, None, manners, world),
+            audit: AuditSink::new(audits, None, &console.context, world),
             starts: Vec::new(),
             ran: Ran::default(),
             id: None,
@@ -58,8 +58,8 @@ impl<'a> Story<'a> {
     }
 
     /// One that goes on.
-    pub(super) fn of(session: Session, settings: &Settings, manners: &'a Manners, world: &'a World) -> Self {
-        let mut story = Self::new(settings, true, manners, world);
+    pub(super) fn of(session: Session, settings: &Settings, console: &'a Console, world: &'a World) -> Self {
+        let mut story = Self::new(settings, true, console, world);
         story.take(session);
         story
     }
@@ -76,15 +76,16 @@ impl<'a> Story<'a> {
     fn keep_in(&mut self, session: Session) {
         self.id = Some(session.id);
         let id = Some(session.id.to_string());
-        self.audit = AuditSink::new(self.audits, id, self.manners, self.world);
+        self.audit = AuditSink::new(self.audits, id, &self.console.context, self.world);
         let said = self.transcript.as_slice().len();
-        self.journal = Some(JournalSink::new(session, said, World::now).with_tape(&self.manners.tape));
+        self.journal =
+            Some(JournalSink::new(session, said, World::now).with_tape(&self.console.context.tape));
     }
 
     /// What a turn begins with. A session that is wanted is begun by now; where it cannot be, the user is told.
     pub(super) fn begin_turn(&mut self, model: &str, contents: &Kept) {
         if self.journal.is_none() && self.wanted {
-            match sessions::create(World::now(), self.manners, self.world) {
+            match sessions::create(World::now(), &self.console.context, self.world) {
                 Some(session) => self.keep_in(session),
                 None => self.wanted = false,
             }
@@ -204,7 +205,7 @@ impl<'a> Story<'a> {
         if self.journal.is_some() {
             return Ok(());
         }
-        let Some(session) = sessions::create(World::now(), self.manners, self.world) else {
+        let Some(session) = sessions::create(World::now(), &self.console.context, self.world) else {
             return Err(Failure::usage("not-kept", "there is no place to keep a session"));
         };
         super::copied::blobs(&self.transcript, contents, &session.contents)?;

@@ -6,8 +6,8 @@ use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
 
-use crate::render::counted::{counted, grouped};
-use crate::render::json::dollars;
+use crate::wording::dollars;
+use crate::wording::{counted, grouped};
 
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<Sums>);

@@ -15,9 +15,9 @@ use super::stage::Stage;
 use crate::adapters::approver::{Memory, TerminalApprover};
 use crate::adapters::audit::AuditSink;
 use crate::adapters::sampler::Around;
-use crate::adapters::signals::Interrupt;
 use crate::attach::{self, Said};
 use crate::failure::{Failure, Kind};
+use crate::interrupt::Interrupt;
 use crate::render::progress::House as _;
 use crate::render::safe::safe_line;
 use crate::turn::{Asking, ending, opening, say};
@@ -97,9 +97,9 @@ impl Sitting<'_> {
         let is_last = self.attention.end.number().is_some();
         let ends = |failure: &&Failure| is_last || ends_all(failure);
         self.stage.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
-        self.connected.tell_news(self.manners);
+        self.connected.tell_news(&self.console.context);
         // Nobody here reads them as records.
-        drop(self.manners.take_warnings());
+        drop(self.console.context.take_warnings());
         self.knows_tools();
         failure.filter(ends_all).map_or(Ok(()), Err)
     }
@@ -131,7 +131,7 @@ impl Sitting<'_> {
         let approver = here.approver();
         let engine = here.asking(&roster, began).engine(&here.wires);
         let session = here.story.id.map(|id| id.to_string());
-        let listener = here.manners.telemetry.turn(&settings.model.id, session.as_deref());
+        let listener = here.console.context.telemetry.turn(&settings.model.id, session.as_deref());
         let mut sinks = here.sinks(&meter);
         sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
         let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
@@ -154,7 +154,7 @@ impl Sitting<'_> {
         };
         // What a server asks of a model is a record of its own: it may come in the middle of ours.
         let id = here.story.id.map(|id| id.to_string());
-        let audit = AuditSink::new(settings.audit, id, here.manners, here.world);
+        let audit = AuditSink::new(settings.audit, id, &here.console.context, here.world);
         let around = Around {
             settings,
             catalogue: &here.catalogue,
@@ -194,8 +194,9 @@ impl Sitting<'_> {
     }
 
     pub(super) fn approver(&self) -> TerminalApprover {
-        let memory = Memory::new(self.connected.roster.rules(), &self.manners.redactor, self.world);
-        TerminalApprover::new(self.manners.can_ask, Arc::clone(&self.manners.progress)).remembering(memory)
+        let memory = Memory::new(self.connected.roster.rules(), &self.console.context.redactor, self.world);
+        TerminalApprover::new(self.console.context.can_ask, Arc::clone(&self.console.progress))
+            .remembering(memory)
     }
 
     /// The journal first: what it has not taken has not happened.
@@ -226,7 +227,7 @@ impl Sitting<'_> {
         let held = self.contents.held();
         let names: Vec<&str> = said.servers().into_iter().collect();
         let waits = self.stage.wait_for(&format!("waiting for {}", names.join(", ")));
-        let gathered = said.gathered(server, &self.manners.redactor, &held);
+        let gathered = said.gathered(server, &self.console.context.redactor, &held);
         let said = tokio::select! {
             said = gathered.boxed_local() => said,
             () = interrupt.token.cancelled() => Err(interrupt.failure()),
@@ -251,7 +252,7 @@ impl Sitting<'_> {
             _ => failure,
         };
         let failure = if self.is_refused(&failure) { self.with_way_out(failure) } else { failure };
-        failure.redacted(|text| self.manners.redactor.clean(text))
+        failure.redacted(|text| self.console.context.redactor.clean(text))
     }
 
     /// Was it the request that a provider would not have? What is in it is sent again with the next one.

@@ -2,9 +2,9 @@
 
 use converse_engine::{Ending, Limit};
 
-use crate::adapters::signals::Interrupt;
+use crate::context::RunContext;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::render::safe::safe;
 
 pub(crate) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failu
             limit(format!("the limit of {most} invocations is reached"))
         }
         Ending::Limit(Limit::Cost(most)) => {
-            limit(format!("the limit of {} USD is reached", crate::render::json::dollars(most)))
+            limit(format!("the limit of {} USD is reached", crate::wording::dollars(most)))
         }
         Ending::Limit(Limit::UnknownCost) => limit(
             "the limit of costs cannot be held: the provider did not say what the last reply took".to_owned(),
@@ -63,12 +63,12 @@ pub(crate) fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failu
 }
 
 /// The failure as it is told: how to go on, if there is something to go on from, and no secret in it.
-pub(crate) fn finished(failure: Failure, session: Option<&str>, manners: &Manners) -> Failure {
+pub(crate) fn finished(failure: Failure, session: Option<&str>, context: &RunContext) -> Failure {
     let failure = match session {
         Some(id) if failure.resumable => {
             failure.hint(format!("the turn is kept: `converse ask --session {id} \"go on\"`"))
         }
         _ => failure,
     };
-    failure.redacted(|text| manners.redactor.clean(text))
+    failure.redacted(|text| context.redactor.clean(text))
 }

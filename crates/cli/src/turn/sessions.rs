@@ -4,10 +4,10 @@ use converse_canister::Canister;
 use converse_session::{Clean, Repair, Session, Store, Uuid, new_id};
 use jiff::Timestamp;
 
+use crate::context::RunContext;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::render::safe::safe_line;
-use crate::render::tool_name;
+use crate::wording::tool_name;
 use crate::world::World;
 
 /// Characters of a repair that is told.
@@ -19,8 +19,8 @@ pub(crate) fn store(world: &World) -> Option<Store> {
 }
 
 /// The same, for who writes: no name, and no first words, with a secret in them are kept beside the journal.
-pub(crate) fn cleaned(store: Store, manners: &Manners) -> Store {
-    let redactor = manners.redactor.clone();
+pub(crate) fn cleaned(store: Store, context: &RunContext) -> Store {
+    let redactor = context.redactor.clone();
     store.cleaned(Clean::new(move |text| redactor.clean(text)))
 }
 
@@ -31,12 +31,12 @@ pub(crate) fn required(world: &World) -> Result<Store, Failure> {
 }
 
 /// The session, repaired; what was repaired is told.
-pub(crate) fn open(id: Uuid, manners: &Manners, world: &World) -> Result<Session, Failure> {
-    let store = cleaned(required(world)?, manners);
+pub(crate) fn open(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Failure> {
+    let store = cleaned(required(world)?, context);
     let session = store.open(id, World::now()).map_err(Failure::of_session)?;
     let canisters = session.loaded.transcript.as_slice();
     let repairs = session.loaded.repairs.iter().map(|repair| told(repair, canisters));
-    manners.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));
+    context.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));
     Ok(session)
 }
 
@@ -54,14 +54,14 @@ fn told(repair: &Repair, canisters: &[Canister]) -> String {
 }
 
 /// A new one. Where there is no place for it, the conversation goes on unkept, and the user is told.
-pub(crate) fn create(now: Timestamp, manners: &Manners, world: &World) -> Option<Session> {
+pub(crate) fn create(now: Timestamp, context: &RunContext, world: &World) -> Option<Session> {
     let Some(store) = store(world) else {
-        manners.warn("warning: no home directory: this session is not kept");
+        context.warn("warning: no home directory: this session is not kept");
         return None;
     };
     let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
-    let created = cleaned(store, manners).create(new_id(now, &World::random_bytes()), program, now);
-    let warn = |error: &_| manners.warn(&format!("warning: this session is not kept: {error}"));
+    let created = cleaned(store, context).create(new_id(now, &World::random_bytes()), program, now);
+    let warn = |error: &_| context.warn(&format!("warning: this session is not kept: {error}"));
     created.inspect_err(warn).ok().map(Session::fleeting)
 }
 

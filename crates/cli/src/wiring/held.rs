@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use converse_config::{Code, EnsemblePlan};
 use converse_ensemble::{Held, Offer};
 
+use crate::context::RunContext;
 use crate::lockfiles::{Lockfiles, State};
-use crate::manners::Manners;
 use crate::render::safe::safe_line;
 
 /// Names of tools in one line; the rest is counted.
@@ -53,7 +53,7 @@ impl Wards {
     }
 
     /// What has not been told yet.
-    pub(super) fn tell(&self, offer: &Offer, manners: &Manners) {
+    pub(super) fn tell(&self, offer: &Offer, context: &RunContext) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for ward in &self.wards {
             for why in [Held::Changed, Held::New, Held::Unknown] {
@@ -63,7 +63,7 @@ impl Wards {
                 });
                 let names: Vec<&str> = fresh.map(|tool| tool.invoker.as_str()).collect();
                 if !names.is_empty() {
-                    manners.warn(&ward.line(why, &names));
+                    context.warn(&ward.line(why, &names));
                 }
             }
         }

@@ -9,9 +9,9 @@ use converse_process::Guardian;
 use futures_util::future::join_all;
 
 use super::{Said, Servers, Wiring, at_home};
+use crate::context::RunContext;
 use crate::failure::Failure;
 use crate::guardian;
-use crate::manners::Manners;
 
 /// Each is started when it is first asked.
 pub(crate) struct Readers {
@@ -23,7 +23,7 @@ pub(crate) struct Readers {
 impl Wiring<'_> {
     /// Starts nothing yet. Plans without a server are passed over.
     pub(crate) fn readers(&self, plans: &[&EnsemblePlan]) -> Readers {
-        self.manners.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
+        self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
         let (guardian, said) = (guardian::of_this_run(), Said::default());
         let around = Arc::new(self.surroundings_of_servers(&guardian, &said));
         let server = |plan: &&EnsemblePlan| {
@@ -49,9 +49,9 @@ impl Readers {
     }
 
     /// Bounded, and all at once.
-    pub(crate) async fn disconnect(self, manners: &Manners) {
+    pub(crate) async fn disconnect(self, context: &RunContext) {
         join_all(self.servers.iter().map(|(_, server)| server.disconnect())).await;
         self.guardian.sweep();
-        self.said.tell(&self.guardian, manners);
+        self.said.tell(&self.guardian, context);
     }
 }

@@ -12,8 +12,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Interrupt, Signals, TIDYING, hear, stopping};
+use super::{Signals, TIDYING, hear, stopping};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 const SIGINT: u8 = 2;
 /// Ctrl-C, where nothing else is set.
@@ -63,7 +64,7 @@ pub(crate) fn attend() -> Result<Attention, Failure> {
 impl Attention {
     /// One thing at a time: what was attended to before is not any more.
     pub(crate) fn to_turn(&self) -> Attended {
-        let interrupt = Interrupt { token: self.end.token.child_token(), ..Interrupt::default() };
+        let interrupt = self.end.child();
         let over = CancellationToken::new();
         let current = Current { interrupt: interrupt.clone(), over: over.clone() };
         if let Some(number) = self.end.number() {

@@ -2,8 +2,8 @@
 
 use converse_cassette::{CassetteError, Miss};
 
-use crate::args::Talk;
 use crate::failure::{Failure, Kind};
+use crate::options::TurnOptions;
 
 pub(super) fn unreadable(error: CassetteError) -> Failure {
     let message = error.to_string();
@@ -40,7 +40,7 @@ pub(super) fn missed(miss: Miss) -> Failure {
 }
 
 /// What comes of the network before any model is asked is on no cassette.
-pub(super) fn refused(talk: &Talk) -> Result<(), Failure> {
+pub(super) fn refused(talk: &TurnOptions) -> Result<(), Failure> {
     let reaches_out = |named: &&String| {
         ["http:", "https:", "mcp:"].iter().any(|scheme| named.to_ascii_lowercase().starts_with(scheme))
     };

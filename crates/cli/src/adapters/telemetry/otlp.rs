@@ -78,7 +78,7 @@ impl List<'_> {
     }
 
     fn dollars(&mut self, cost: Option<converse_canister::Cost>) {
-        let dollars = cost.map(crate::render::json::dollars);
+        let dollars = cost.map(crate::wording::dollars);
         self.attributes
             .extend(dollars.map(|dollars| attribute(names::COST, json!({ "doubleValue": dollars }))));
     }

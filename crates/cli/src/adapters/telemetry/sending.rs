@@ -79,7 +79,7 @@ impl Sender {
 fn run(parcels: &Receiver<Parcel>, problem: &Problem) {
     let plan = ClientPlan { connect_timeout: CONNECT, redirects: Redirects::Never, reuse: true };
     let clients = Clients::new(plan);
-    let runtime = match crate::runtime() {
+    let runtime = match crate::runtime::runtime() {
         Ok(runtime) => runtime,
         Err(failure) => return problem.tell(failure.message),
     };

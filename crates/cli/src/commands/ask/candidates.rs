@@ -14,7 +14,7 @@ const MOST: usize = 8;
 impl Run<'_> {
     /// One, or several that are compared: each once.
     pub(super) fn candidates(&self, files: &SettingsPlan) -> Result<Vec<Candidate>, Failure> {
-        let asked = self.args.talk.model.as_slice();
+        let asked = self.options.model.as_slice();
         if asked.len() > MOST {
             let message = format!("at most {MOST} models can be compared; {} are named", asked.len());
             return Err(Failure::usage("too-many-models", message));
@@ -39,16 +39,16 @@ impl Run<'_> {
     pub(super) fn would_compare(&self) -> bool {
         let goes_on =
             || matches!(self.sessions().named(), Ok(Named::Several(group)) if group.members.len() > 1);
-        self.args.talk.model.len() > 1 || (self.args.talk.model.is_empty() && goes_on())
+        self.options.model.len() > 1 || (self.options.model.is_empty() && goes_on())
     }
 
     /// Those of the last comparison: all that are left, or the ones that are named.
     fn members(&self, group: &Group, files: &SettingsPlan) -> Result<Vec<Candidate>, Failure> {
-        let asked = self.args.talk.model.as_slice();
+        let asked = self.options.model.as_slice();
         let members = group.members.as_slice();
         if asked.is_empty() {
             let gone = |model| format!("warning: of the last comparison the session of `{model}` is gone");
-            self.manners.warn_all(group.missing.iter().map(gone));
+            self.console.warn_all(group.missing.iter().map(gone));
             let open = |(id, model): &(Uuid, String)| {
                 let compared = (members.len() > 1).then_some(model.as_str());
                 self.goes_on(compared, self.sessions().open(*id)?, files)
@@ -74,14 +74,14 @@ impl Run<'_> {
     ) -> Result<Candidate, Failure> {
         let model = session.metadata.model.as_deref();
         let schema = self.args.schema.as_deref();
-        let settings = Settings::resolve(&self.args.talk, schema, compared, files, model, self.world)?;
+        let settings = Settings::resolve(self.options, schema, compared, files, model, self.world)?;
         Ok(Candidate { settings, session: Some(session.id.to_string()), continued: Some(session) })
     }
 
     fn fresh(&self, compared: Option<&String>, files: &SettingsPlan) -> Result<Candidate, Failure> {
         let compared = compared.map(String::as_str);
         let schema = self.args.schema.as_deref();
-        let settings = Settings::resolve(&self.args.talk, schema, compared, files, None, self.world)?;
+        let settings = Settings::resolve(self.options, schema, compared, files, None, self.world)?;
         Ok(Candidate { settings, continued: None, session: None })
     }
 }

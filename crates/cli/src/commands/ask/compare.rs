@@ -8,6 +8,7 @@ use super::output::Output;
 use super::round::{Ended, Round};
 use super::{Begun, Candidate, Run};
 use crate::args::Format;
+use crate::exit_code::exit_code;
 use crate::failure::Failure;
 use crate::render::End;
 use crate::render::Renderer as _;
@@ -26,14 +27,14 @@ struct Told<'a> {
 
 impl Run<'_> {
     pub(super) fn compare(&self, mut begun: Begun) -> u8 {
-        let manners = self.manners;
+        let console = self.console;
         let runs = SharedRuns::default();
-        let records = JsonlRenderer::new(manners.redactor.clone());
+        let records = JsonlRenderer::new(console.context.redactor.clone());
         let outputs = self.outputs(&begun.candidates, &runs, &records);
         let mut round = Round::of(self, &begun);
         round.shared = Some(runs);
         let ended = round.run(&mut begun.candidates, &outputs);
-        manners.progress.hush();
+        console.progress.hush();
         let ended = match ended {
             Ok(ended) => ended,
             Err(failure) => return self.cannot_compare(failure),
@@ -46,7 +47,8 @@ impl Run<'_> {
             .filter_map(|((candidate, output), ended)| {
                 let Output::Compared(compared) = output else { return None };
                 let session = candidate.session.as_deref();
-                let failure = ended.failure.map(|failure| ending::finished(failure, session, manners));
+                let failure =
+                    ended.failure.map(|failure| ending::finished(failure, session, &console.context));
                 Some(Told { candidate, compared, ended: Ended { failure, ..ended } })
             })
             .collect();
@@ -61,23 +63,23 @@ impl Run<'_> {
 
     /// No model is asked, because of one or of what all need.
     pub(super) fn cannot_compare(&self, failure: Failure) -> u8 {
-        let manners = self.manners;
-        let failure = ending::finished(failure, None, manners);
-        manners.progress.hush();
-        let records = JsonlRenderer::new(manners.redactor.clone());
+        let console = self.console;
+        let failure = ending::finished(failure, None, &console.context);
+        console.progress.hush();
+        let records = JsonlRenderer::new(console.context.redactor.clone());
         // That it could not be told is not worth telling: the failure itself is about to be.
         let _ = self.last_word(&[], &records, Some(&failure));
         crate::report(Some(&failure))
     }
 
     fn outputs(&self, candidates: &[Candidate], runs: &SharedRuns, records: &JsonlRenderer) -> Vec<Output> {
-        let manners = self.manners;
+        let console = self.console;
         let output = |(caller, candidate): (usize, &Candidate)| {
             let id = &candidate.settings.model.id;
             Output::Compared(Box::new(Compared {
-                json: JsonRenderer::compared(manners.redactor.clone(), runs.clone(), caller),
+                json: JsonRenderer::compared(console.context.redactor.clone(), runs.clone(), caller),
                 jsonl: (self.args.output == Format::Jsonl).then(|| records.routed(id)),
-                progress: manners.progress.of_model(id),
+                progress: console.progress.of_model(id),
             }))
         };
         candidates.iter().enumerate().map(output).collect()
@@ -89,7 +91,7 @@ impl Run<'_> {
         records: &JsonlRenderer,
         failure: Option<&Failure>,
     ) -> Result<(), SinkError> {
-        let exit = failure.map_or(0, |failure| failure.kind.exit_code());
+        let exit = failure.map_or(0, |failure| exit_code(failure.kind));
         let reason = failure.map_or("answered", |failure| failure.code);
         match self.args.output {
             Format::Text if told.is_empty() => Ok(()),
@@ -101,12 +103,12 @@ impl Run<'_> {
                 let models = told.iter().map(Told::object).collect::<Result<Vec<_>, _>>()?;
                 let error = failure.map(Failure::json);
                 let mut all = json!({ "models": models, "exit": exit, "reason": reason, "error": error });
-                self.manners.redactor.clean_json(&mut all);
+                self.console.context.redactor.clean_json(&mut all);
                 write_line(&all)
             }
             Format::Jsonl => {
                 told.iter().try_for_each(|told| told.compared.record(told.end(), told.ended.elapsed))?;
-                let warnings = self.manners.take_warnings();
+                let warnings = self.console.context.take_warnings();
                 warnings.iter().try_for_each(|message| records.write(Record::Warning { message }))?;
                 records.finish(End { exit, reason, failure, session: None, model: None })
             }
@@ -121,7 +123,7 @@ impl Run<'_> {
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
         let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
         let columns = columns.unwrap_or(80);
-        terminal(reports, if self.manners.plain { columns.min(ONE) } else { columns })
+        terminal(reports, if self.console.style.plain { columns.min(ONE) } else { columns })
     }
 }
 
@@ -138,7 +140,7 @@ impl Told<'_> {
     fn end(&self) -> End<'_> {
         let failure = self.ended.failure.as_ref();
         End {
-            exit: failure.map_or(0, |failure| failure.kind.exit_code()),
+            exit: failure.map_or(0, |failure| exit_code(failure.kind)),
             reason: failure.map_or("answered", |failure| failure.code),
             failure,
             session: self.candidate.session.as_deref(),

@@ -5,9 +5,9 @@ use converse_session::{Metadata, Session, Uuid, new_id};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Candidate;
-use crate::args::Talk;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
+use crate::options::TurnOptions;
 use crate::turn::sessions;
 use crate::world::World;
 
@@ -18,8 +18,8 @@ pub(super) struct Keeping {
 }
 
 pub(super) struct Sessions<'a> {
-    pub(super) args: &'a Talk,
-    pub(super) manners: &'a Manners,
+    pub(super) args: &'a TurnOptions,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
@@ -84,7 +84,7 @@ impl Sessions<'_> {
 
     /// The session, open and repaired.
     pub(super) fn open(&self, id: Uuid) -> Result<Session, Failure> {
-        sessions::open(id, self.manners, self.world).map_err(Failure::or_anew)
+        sessions::open(id, &self.console.context, self.world).map_err(Failure::or_anew)
     }
 
     /// Where each candidate's conversation is kept: new sessions, of one tag if they are compared, or none: a run that
@@ -117,7 +117,7 @@ impl Sessions<'_> {
     }
 
     fn create(&self, now: Timestamp, together: Option<&Together>) -> Option<Session> {
-        let mut session = sessions::create(now, self.manners, self.world)?;
+        let mut session = sessions::create(now, &self.console.context, self.world)?;
         if let Some(Together { tag, models }) = together {
             session.metadata.tags.push(tag.clone());
             session.metadata.compared.clone_from(models);

@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use super::Candidate;
 use super::round::Round;
 use crate::args::Format;
-use crate::block_on;
 use crate::failure::Failure;
 use crate::render::output::{write_json, write_stdout};
+use crate::runtime::block_on;
 use crate::settings::Settings;
 use crate::wiring;
 
@@ -121,7 +121,7 @@ impl Round<'_> {
     fn tell(&self, settings: &Settings, counted: &Counted, several: bool) -> Result<(), Failure> {
         let id = &settings.model.id;
         if let Some(why) = counted.estimated {
-            self.run.manners.note(&format!("note: {id}: an estimate by the request's length; {why}"));
+            self.run.console.note(&format!("note: {id}: an estimate by the request's length; {why}"));
         }
         if self.run.args.output != Format::Text {
             let estimated = counted.estimated.is_some();

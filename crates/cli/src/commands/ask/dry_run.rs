@@ -11,9 +11,9 @@ use super::{Candidate, internal};
 use crate::adapters::contents::Kept;
 use crate::adapters::credentials::Credentials;
 use crate::attach::{Said, shortened};
-use crate::block_on;
 use crate::failure::{Failure, Kind};
 use crate::render::output::write_json;
+use crate::runtime::block_on;
 use crate::settings::Settings;
 use crate::turn::opening;
 
@@ -33,7 +33,7 @@ impl Round<'_> {
             Ok(shown)
         })?;
         for mut shown in requests {
-            self.run.manners.redactor.clean_json(&mut shown);
+            self.run.console.context.redactor.clean_json(&mut shown);
             write_json(&shown)?;
         }
         Ok(())
@@ -51,7 +51,7 @@ impl Round<'_> {
         let (offer, note, said) = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
             let seen = (connected.roster.offer(), connected.note(), said);
-            connected.disconnect(self.run.manners).await;
+            connected.disconnect(&self.run.console.context).await;
             Ok::<_, Failure>(seen)
         })??;
         let seen = Seen { offer: &offer, note: note.as_deref(), contents: &contents, said: &said };

@@ -9,6 +9,7 @@ use super::Candidate;
 use super::round::Round;
 use crate::attach::Said;
 use crate::catalogue::Catalogue;
+use crate::context::while_waiting;
 use crate::failure::{Failure, Kind};
 use crate::wiring::{Connected, Wiring};
 
@@ -47,13 +48,13 @@ impl Round<'_> {
             let server = connected.server(name).or_else(|| readers.server(name));
             server.ok_or_else(|| super::internal(format!("nobody reads from `{name}`")))
         };
-        let (redactor, held) = (&wiring.manners.redactor, wiring.contents.held());
+        let (redactor, held) = (&wiring.context.redactor, wiring.contents.held());
         let names: Vec<&str> = read_from.iter().map(|plan| plan.name.as_str()).collect();
         let what = format!("reading from {}", names.join(", "));
         let gathering = self.said.gathered(server, redactor, &held);
-        let gathering = wiring.manners.progress.while_connecting(&what, gathering);
+        let gathering = while_waiting(wiring.context.notices.as_ref(), &what, gathering);
         let said = wiring.unless_stopped(gathering).await;
-        readers.disconnect(wiring.manners).await;
+        readers.disconnect(wiring.context).await;
         let said = said??;
         for Candidate { settings, .. } in candidates {
             let model = &settings.model;

@@ -4,7 +4,7 @@ use converse_engine::SinkError;
 use converse_ensemble::Roster;
 
 use crate::args::{Ask, Format};
-use crate::manners::Manners;
+use crate::console::Console;
 use crate::model::Model;
 use crate::render::Renderer;
 use crate::render::compare::Compared;
@@ -23,19 +23,19 @@ pub(super) enum Output {
 }
 
 impl Output {
-    pub(super) fn new(args: &Ask, manners: &Manners, world: &World) -> Self {
+    pub(super) fn new(args: &Ask, console: &Console, world: &World) -> Self {
         match args.output {
             Format::Text => {
                 let checked = args.schema.is_some();
                 Self::Text(TextRenderer::new(
-                    manners.progress.clone(),
+                    console.progress.clone(),
                     world.stdout_tty,
                     world.stderr_tty,
                     checked,
                 ))
             }
-            Format::Json => Self::Json(Box::new(JsonRenderer::new(manners.redactor.clone()))),
-            Format::Jsonl => Self::Jsonl(JsonlRenderer::new(manners.redactor.clone())),
+            Format::Json => Self::Json(Box::new(JsonRenderer::new(console.context.redactor.clone()))),
+            Format::Jsonl => Self::Jsonl(JsonlRenderer::new(console.context.redactor.clone())),
         }
     }
 
@@ -49,10 +49,10 @@ impl Output {
     }
 
     /// What stderr shows meanwhile.
-    pub(super) fn progress<'a>(&'a self, manners: &'a Manners) -> &'a Progress {
+    pub(super) fn progress<'a>(&'a self, console: &'a Console) -> &'a Progress {
         match self {
             Self::Compared(compared) => &compared.progress,
-            Self::Text(_) | Self::Json(_) | Self::Jsonl(_) => &manners.progress,
+            Self::Text(_) | Self::Json(_) | Self::Jsonl(_) => &console.progress,
         }
     }
 
@@ -65,9 +65,13 @@ impl Output {
     }
 
     /// Warnings that stderr has heard, for those who read records.
-    pub(super) fn warnings(&self, manners: &Manners) -> Result<(), SinkError> {
+    pub(super) fn warnings(&self, console: &Console) -> Result<(), SinkError> {
         let Self::Jsonl(jsonl) = self else { return Ok(()) };
-        manners.take_warnings().iter().try_for_each(|message| jsonl.write(Record::Warning { message }))
+        console
+            .context
+            .take_warnings()
+            .iter()
+            .try_for_each(|message| jsonl.write(Record::Warning { message }))
     }
 
     /// The first record; for people, one line when the understudy answers.
@@ -77,10 +81,10 @@ impl Output {
         session: Option<&str>,
         roster: &Roster,
         errors: &[String],
-        manners: &Manners,
+        console: &Console,
     ) -> Result<(), SinkError> {
         if model.is_understudy() {
-            manners.note(
+            console.note(
                 "note: the understudy answers: a keyword router, not a language model; set a key \
                  (ANTHROPIC_API_KEY, OPENAI_API_KEY …) or use -m",
             );
@@ -116,7 +120,7 @@ impl Output {
             errors,
             quarantined: &quarantined,
         })?;
-        self.warnings(manners)
+        self.warnings(console)
     }
 
     /// Before the roster goes: what is held back by now.

@@ -16,12 +16,12 @@ use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
 use crate::adapters::person::somebody;
 use crate::adapters::sampler::{Around, Models};
-use crate::adapters::signals::Interrupt;
 use crate::adapters::spent::Spent;
 use crate::attach::Said;
-use crate::block_on;
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind};
+use crate::interrupt::Interrupt;
+use crate::runtime::block_on;
 use crate::settings::Settings;
 use crate::wiring::{Connected, Wiring};
 
@@ -108,7 +108,7 @@ impl<'a> Round<'a> {
                 never = asked => match never {},
             };
             let concluded = outputs.iter().try_for_each(|output| output.conclude(&connected.roster));
-            connected.disconnect(self.run.manners).await;
+            connected.disconnect(&self.run.console.context).await;
             concluded?;
             Ok(ended)
         });
@@ -117,16 +117,16 @@ impl<'a> Round<'a> {
 
     /// However the run ended: what was recorded of it is kept. The run's own failure is told before that of its recording.
     fn eject(&self, ended: Result<Vec<Ended>, Failure>) -> Result<Vec<Ended>, Failure> {
-        let manners = self.run.manners;
+        let console = self.run.console;
         let (failed, interrupted) = match &ended {
             Ok(turns) => {
                 (turns.iter().any(|turn| turn.failure.is_some()), turns.iter().any(Ended::is_interrupted))
             }
             Err(failure) => (true, is_signal(failure) || self.is_late()),
         };
-        match manners.tape.eject(interrupted, manners) {
-            Err(failure) if failed => manners.warn(&format!("warning: {}", failure.message)),
-            ejected => ejected?,
+        match console.context.tape.eject(interrupted) {
+            Err(failure) if failed => console.warn(&format!("warning: {}", failure.message)),
+            ejected => console.warn_all(ejected?),
         }
         ended
     }
@@ -143,9 +143,9 @@ impl<'a> Round<'a> {
         table: &Table<'_>,
         session: Option<String>,
     ) -> Infallible {
-        let Run { manners, world, .. } = self.run;
-        let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
-        let audit = AuditSink::new(settings.audit, session, manners, world);
+        let Run { console, world, .. } = self.run;
+        let approver = TerminalApprover::new(console.context.can_ask, Arc::clone(&console.progress));
+        let audit = AuditSink::new(settings.audit, session, &console.context, world);
         let around = Around {
             settings,
             catalogue,
@@ -160,9 +160,9 @@ impl<'a> Round<'a> {
     }
 
     fn approvers(&self, connected: &Connected) -> Approvers {
-        let Run { manners, world, .. } = self.run;
-        let memory = Memory::new(connected.roster.rules(), &manners.redactor, world);
-        let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
+        let Run { console, world, .. } = self.run;
+        let memory = Memory::new(connected.roster.rules(), &console.context.redactor, world);
+        let approver = TerminalApprover::new(console.context.can_ask, Arc::clone(&console.progress));
         Approvers::new(approver.remembering(memory))
     }
 
@@ -176,20 +176,29 @@ impl<'a> Round<'a> {
         let settings = common(candidates)?;
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         let read_from = self.read_from(catalogue)?;
-        let (world, manners) = (self.run.world, self.run.manners);
+        let (world, console) = (self.run.world, self.run.console);
         let (interrupt, deadline) = (&self.interrupt, self.deadline);
         let protected = catalogue.protected();
         let lockfiles = &catalogue.lockfiles();
         let sampler = Some(Arc::clone(&self.models) as Arc<dyn Sampler>);
-        let asked = Asked { person: somebody(manners), sampler, ..Asked::default() };
-        let wiring = Wiring { world, manners, interrupt, deadline, contents, protected, lockfiles, asked };
+        let asked = Asked { person: somebody(console), sampler, ..Asked::default() };
+        let wiring = Wiring {
+            world,
+            context: &console.context,
+            interrupt,
+            deadline,
+            contents,
+            protected,
+            lockfiles,
+            asked,
+        };
         let connected = wiring.connect_for(&chosen, settings.rules.clone(), self.shared.as_ref()).await?;
         connected.roster.searchable();
-        manners.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+        console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         match self.gathered(&read_from, &wiring, &connected, candidates).await {
             Ok(said) => Ok((connected, said)),
             Err(failure) => {
-                connected.disconnect(manners).await;
+                connected.disconnect(&console.context).await;
                 Err(failure)
             }
         }

@@ -24,15 +24,15 @@ pub(super) struct Turn<'a> {
 impl Turn<'_> {
     pub(super) async fn run(self, keeping: Keeping, table: &Table<'_>) -> Result<(), Failure> {
         let Self { round, settings, output, caller } = self;
-        let (manners, world) = (round.run.manners, round.run.world);
+        let (console, world) = (round.run.console, round.run.world);
         let session_id = keeping.session.as_ref().map(|session| session.id.to_string());
         let condensed = keeping.session.as_ref().and_then(|session| session.loaded.condensed.clone());
         let said = keeping.transcript.as_slice().len();
-        let journal = |session| JournalSink::new(session, said, World::now).with_tape(&manners.tape);
+        let journal = |session| JournalSink::new(session, said, World::now).with_tape(&console.context.tape);
         let journal = keeping.session.map(journal);
-        let audit = AuditSink::new(settings.audit, session_id.clone(), manners, world);
+        let audit = AuditSink::new(settings.audit, session_id.clone(), &console.context, world);
         let (roster, errors) = (table.connected.roster.for_caller(caller), table.connected.errors());
-        output.introduce(&settings.model, session_id.as_deref(), &roster, &errors, manners)?;
+        output.introduce(&settings.model, session_id.as_deref(), &roster, &errors, console)?;
         if let Some(journal) = &journal {
             journal.note_model(&settings.model.id);
             journal.note_replay();
@@ -40,11 +40,11 @@ impl Turn<'_> {
         let meter = round.spent.meter(caller, keeping.transcript.next_turn());
         let mut sinks: Vec<&dyn Sink> = vec![&meter];
         sinks.extend(journal.as_ref().map(|journal| journal as &dyn Sink));
-        sinks.extend([&audit as &dyn Sink, output.renderer(), output.progress(manners)]);
+        sinks.extend([&audit as &dyn Sink, output.renderer(), output.progress(console)]);
         let who = round.shared.as_ref().map(|_| settings.model.id.as_str());
         let approver = table.approvers.of(caller, who);
-        manners.warn_all(settings.fallbacks.left_out.iter().cloned());
-        let listener = manners.telemetry.turn(&settings.model.id, session_id.as_deref());
+        console.warn_all(settings.fallbacks.left_out.iter().cloned());
+        let listener = console.context.telemetry.turn(&settings.model.id, session_id.as_deref());
         sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
         let wires = settings.wires();
         let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };

@@ -37,7 +37,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -
         let first_page = 1;
         (reach, ask(&reach.signed(), reach.credentials.clone(), first_page, PATIENCE).await)
     });
-    match crate::block_on(join_all(answers)) {
+    match crate::runtime::block_on(join_all(answers)) {
         Ok(answers) => findings.extend(answers.into_iter().map(|(reach, answer)| {
             let is_chosen = chosen.as_ref() == Some(&reach.endpoint.provider);
             finding(reach, is_chosen, answer.map(|offered| offered.models.len()))

@@ -10,9 +10,10 @@ use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};
-use crate::render::counted::counted;
+use crate::runtime::block_on;
+use crate::wording::counted;
 use crate::world::World;
-use crate::{block_on, confined, guardian};
+use crate::{confined, guardian};
 
 /// How long bubblewrap has to start nothing.
 const PATIENCE: Duration = Duration::from_secs(3);

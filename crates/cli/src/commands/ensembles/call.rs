@@ -11,12 +11,12 @@ use crate::adapters::approver::{Memory, TerminalApprover};
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
 use crate::adapters::person::somebody;
-use crate::adapters::signals::Interrupt;
 use crate::args::{Places, Rules};
 use crate::catalogue::Catalogue;
 use crate::commands::typed::arguments;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::model;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::result_text;
@@ -36,34 +36,42 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    pub(super) async fn run(&self, manners: &Manners, world: &World) -> Result<(), Failure> {
+    pub(super) async fn run(&self, console: &Console, world: &World) -> Result<(), Failure> {
         let (ensemble, _) = self.tool.split_once('.').ok_or_else(|| {
             Failure::usage("bad-tool", format!("`{}` is no tool: write ensemble.invoker", self.tool))
         })?;
         let catalogue = Catalogue::find(world, &self.places.ensembles);
         let plan = catalogue.named(ensemble)?;
-        manners.warn_all(catalogue.notes());
+        console.warn_all(catalogue.notes());
         let (files, warnings) = Files::read(world).checked()?;
-        manners.warn_all(warnings);
-        manners.redactor.learn(model::keys(&files, world)?);
-        let rules = rules(self.rules, &files)?;
+        console.warn_all(warnings);
+        console.context.redactor.learn(model::keys(&files, world)?);
+        let rules = rules(&self.rules.options(), &files)?;
         let contents = Kept::new(None);
         let interrupt = self.interrupt;
         let protected = catalogue.protected();
         let (contents, lockfiles) = (&contents, &catalogue.lockfiles());
-        let asked = Asked { person: somebody(manners), ..Asked::default() };
-        let wiring =
-            Wiring { world, manners, interrupt, deadline: None, contents, protected, lockfiles, asked };
+        let asked = Asked { person: somebody(console), ..Asked::default() };
+        let wiring = Wiring {
+            world,
+            context: &console.context,
+            interrupt,
+            deadline: None,
+            contents,
+            protected,
+            lockfiles,
+            asked,
+        };
         let connected = wiring.connect(&[plan], rules).await?;
         if let Some(error) = connected.errors().into_iter().next() {
-            connected.disconnect(manners).await;
+            connected.disconnect(&console.context).await;
             return Err(Failure::new(Kind::Ensemble, "ensemble", error));
         }
-        let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
-        let memory = Memory::new(connected.roster.rules(), &manners.redactor, world);
-        let approver = TerminalApprover::new(manners.can_ask, Arc::clone(&manners.progress));
+        let audit = AuditSink::new(files.audit.unwrap_or(true), None, &console.context, world);
+        let memory = Memory::new(connected.roster.rules(), &console.context.redactor, world);
+        let approver = TerminalApprover::new(console.context.can_ask, Arc::clone(&console.progress));
         let result = self.invoke(&connected.roster, &approver.remembering(memory), &audit).await;
-        connected.disconnect(manners).await;
+        connected.disconnect(&console.context).await;
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());
         }

@@ -9,18 +9,18 @@ use std::path::PathBuf;
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
-use crate::render::counted::counted;
 use crate::render::findings::{self, Report};
 use crate::render::output::{write_json, write_stdout};
+use crate::wording::counted;
 use crate::world::World;
 
 use gather::Gathered;
 
 pub(super) struct Check<'a> {
     pub(super) args: &'a CheckArgs,
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
@@ -29,7 +29,7 @@ impl Check<'_> {
         let args = self.args;
         let directories: Vec<PathBuf> = [args.directories.as_slice(), &args.places.ensembles].concat();
         let catalogue = Catalogue::check(self.world, &directories, args.require_env);
-        self.manners.warn_all(catalogue.notes());
+        self.console.warn_all(catalogue.notes());
         let gathered = gather::gather(self, &catalogue)?;
         self.write(&gathered)?;
         if gathered.has_errors() {
@@ -58,13 +58,13 @@ impl Check<'_> {
         let report = Report { findings: &findings, files: &gathered.files, directory: &self.world.cwd };
         let format = if self.args.json { ReportFormat::Json } else { self.args.format };
         match format {
-            ReportFormat::Text => return Ok(write_stdout(&gathered.text(self.manners.colour))?),
+            ReportFormat::Text => return Ok(write_stdout(&gathered.text(self.console.style.colour))?),
             ReportFormat::Json => write_json(&findings::json(&report))?,
             ReportFormat::Sarif => write_json(&findings::sarif(&report))?,
             ReportFormat::Junit => write_stdout(&findings::junit(&report))?,
             ReportFormat::Github => write_stdout(&findings::github(&report))?,
         }
-        self.manners.note(&gathered.summary());
+        self.console.note(&gathered.summary());
         Ok(())
     }
 }

@@ -5,21 +5,21 @@ use converse_foreign::export;
 
 use crate::args::ExportArgs;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::render::output::write_json;
 use crate::world::World;
 
-pub(crate) fn run(args: &ExportArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &ExportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);
-    manners.warn_all(catalogue.lines());
+    console.warn_all(catalogue.lines());
     let plans: Vec<&EnsemblePlan> = if args.names.is_empty() {
         catalogue.plans.iter().collect()
     } else {
         args.names.iter().map(|name| catalogue.named(name)).collect::<Result<_, _>>()?
     };
     let exported = export(plans, !args.names.is_empty());
-    manners.warn_all(exported.notes.iter().map(|note| format!("note: {note}")));
+    console.warn_all(exported.notes.iter().map(|note| format!("note: {note}")));
     write_json(&exported.value)?;
     catalogue.stop_for_own_errors()
 }

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use super::placing::{New, Place};
 use crate::adapters::signals;
 use crate::args::{ForeignFormat, ImportArgs};
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
 use crate::stdin::{Bounds, whole};
 use crate::world::World;
 
-pub(crate) fn run(args: &ImportArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let text = text(&args.file, world)?;
     let found = read(&text, args.format.map(format)).map_err(|error| {
         let message = format!("{}: {error}", args.file.display());
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ImportArgs, manners: &Manners, world: &World) -> Result
     let chosen = chosen(&found, &args.names)?;
     let place = Place::of(&args.destination, world)?;
     let notes = concerning(&found, &chosen, &args.names);
-    manners.warn_all(notes.iter().map(|note| format!("note: {note}")));
+    console.warn_all(notes.iter().map(|note| format!("note: {note}")));
     if chosen.is_empty() {
         let message = format!("{}: there is no server in it that can be taken over", args.file.display());
         return Err(Failure::new(Kind::Configuration, "nothing-imported", message));
@@ -50,17 +50,17 @@ pub(crate) fn run(args: &ImportArgs, manners: &Manners, world: &World) -> Result
     }
     let lines: String = files.iter().map(|file| format!("{}\n", place.shown(&file.path))).collect();
     write_stdout(&lines)?;
-    next(&place, args, manners);
+    next(&place, args, console);
     Ok(())
 }
 
-fn next(place: &Place, args: &ImportArgs, manners: &Manners) {
+fn next(place: &Place, args: &ImportArgs, console: &Console) {
     let flag = place.flag(&args.destination);
-    manners.note(&format!(
+    console.note(&format!(
         "written; `converse ensembles check{flag}` looks at it, and with `--connect` it tries the servers"
     ));
     if place.of_project {
-        manners.note("this is a project: it is used once you have said `converse ensembles trust`");
+        console.note("this is a project: it is used once you have said `converse ensembles trust`");
     }
 }
 

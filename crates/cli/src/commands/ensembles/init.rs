@@ -7,19 +7,19 @@ use converse_foreign::{BadSketch, Sketch, SketchKind};
 
 use super::placing::{New, Place};
 use crate::args::InitArgs;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::render::output::write_stdout;
 use crate::world::World;
 
 use questions::Questions;
 
-pub(crate) fn run(args: &InitArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
-    let sketch = sketch(args, manners)?;
+pub(crate) fn run(args: &InitArgs, console: &Console, world: &World) -> Result<(), Failure> {
+    let sketch = sketch(args, console)?;
     let (files, notes) = sketch.files().map_err(refused)?;
     let place = Place::of(&args.destination, world)?;
     let files: Vec<New> = files.into_iter().map(|file| New { path: file.path, text: file.text }).collect();
-    manners.warn_all(notes.iter().map(|note| format!("note: {note}")));
+    console.warn_all(notes.iter().map(|note| format!("note: {note}")));
     if args.destination.dry_run {
         let shown = |file: &New| format!("# {}\n{}", place.shown(&file.path), file.text);
         let texts: Vec<String> = files.iter().map(shown).collect();
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &InitArgs, manners: &Manners, world: &World) -> Result<(
     write_stdout(&lines)?;
     let name = &sketch.name;
     let flag = place.flag(&args.destination);
-    manners.note(&match sketch.kind {
+    console.note(&match sketch.kind {
         SketchKind::Server(_) | SketchKind::Url(..) => {
             format!("written; `converse ensembles check --connect{flag}` tries it")
         }
@@ -41,11 +41,11 @@ pub(crate) fn run(args: &InitArgs, manners: &Manners, world: &World) -> Result<(
     });
     let ships = |name: &str| shipped().iter().any(|(path, _)| path.strip_suffix(".toml") == Some(name));
     if ships(name) {
-        manners
+        console
             .note(&format!("note: converse brings an ensemble named `{name}`; this one stands in its place"));
     }
     if place.of_project {
-        manners.note("this is a project: it is used once you have said `converse ensembles trust`");
+        console.note("this is a project: it is used once you have said `converse ensembles trust`");
     }
     Ok(())
 }
@@ -55,12 +55,12 @@ fn refused(bad: BadSketch) -> Failure {
 }
 
 /// From the flags, and from somebody at a terminal where they say too little.
-fn sketch(args: &InitArgs, manners: &Manners) -> Result<Sketch, Failure> {
+fn sketch(args: &InitArgs, console: &Console) -> Result<Sketch, Failure> {
     let kind = kind(args)?;
     if let (Some(name), Some(kind)) = (&args.name, &kind) {
         return Ok(Sketch { name: name.clone(), description: args.description.clone(), kind: kind.clone() });
     }
-    if !manners.can_ask {
+    if !console.context.can_ask {
         let missing = if args.name.is_none() { "a name" } else { "what kind it is" };
         return Err(Failure::usage(
             "not-enough",
@@ -71,9 +71,9 @@ fn sketch(args: &InitArgs, manners: &Manners) -> Result<Sketch, Failure> {
         .hint("converse ensembles init NAME --command -- COMMAND…: a program as a tool")
         .hint("converse ensembles init NAME --http URL: an HTTP request as a tool"));
     }
-    let questions = Questions { manners };
+    let questions = Questions { console };
     let name = args.name.clone();
-    crate::block_on(async {
+    crate::runtime::block_on(async {
         let name = match name {
             Some(name) => name,
             None => questions.name().await?,

@@ -11,14 +11,14 @@ use super::{ensemble_row, scope};
 use crate::adapters::lists::ListFiles;
 use crate::args::Places;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::lockfiles::{Locked, State};
-use crate::manners::Manners;
-use crate::render::counted::counted;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe_line;
 use crate::render::table::table;
 use crate::wiring::at_home;
+use crate::wording::counted;
 use crate::world::World;
 
 /// Characters of a description in a line.
@@ -28,7 +28,7 @@ pub(super) struct List<'a> {
     pub(super) places: &'a Places,
     pub(super) tools: bool,
     pub(super) as_json: bool,
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
@@ -43,8 +43,8 @@ struct Known {
 impl List<'_> {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let catalogue = Catalogue::find(self.world, &self.places.ensembles);
-        self.manners.warn_all(catalogue.lines());
-        self.manners.warn_all(catalogue.lockfiles().iter().filter_map(damaged));
+        self.console.warn_all(catalogue.lines());
+        self.console.warn_all(catalogue.lockfiles().iter().filter_map(damaged));
         match (self.as_json, self.tools) {
             (true, _) => {
                 let rows = catalogue.plans.iter().map(|plan| self.row(plan)).collect();
@@ -99,7 +99,7 @@ impl List<'_> {
             let tools = tools.map(|tool| (tool.name.to_string(), tool.description.clone())).collect();
             return Known { tools: Some(tools), age: None };
         };
-        let lists = ListFiles::new(self.world.cache_dir(), self.manners.redactor.clone());
+        let lists = ListFiles::new(self.world.cache_dir(), self.console.context.redactor.clone());
         let connection = at_home(plan, connection, self.world);
         let manifest = Manifest::of(plan, &connection, &self.world.cwd, &lists);
         let age = manifest.as_ref().and_then(|manifest| lists.age(&manifest.key));

@@ -15,24 +15,24 @@ use serde_json::{Value, json};
 use crate::adapters::approver::says_yes;
 use crate::args::LockArgs;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::{Locked, Lockfiles, State};
-use crate::manners::Manners;
-use crate::render::counted::{counted, they_are};
 use crate::render::output::{write_json, write_stderr, write_stdout};
+use crate::wording::{counted, they_are};
 use crate::world::World;
 
 pub(super) use findings::findings;
 pub(super) use found::Found;
 use proposal::Proposal;
 
-pub(super) fn run(args: &LockArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
-    Lock { args, manners, world }.run()
+pub(super) fn run(args: &LockArgs, console: &Console, world: &World) -> Result<(), Failure> {
+    Lock { args, console, world }.run()
 }
 
 struct Lock<'a> {
     args: &'a LockArgs,
-    manners: &'a Manners,
+    console: &'a Console,
     world: &'a World,
 }
 
@@ -40,10 +40,10 @@ impl Lock<'_> {
     fn run(&self) -> Result<(), Failure> {
         // Directories that are named stand alone, as they do for `check`.
         let catalogue = Catalogue::check(self.world, &self.args.places.ensembles, false);
-        self.manners.warn_all(catalogue.lines());
+        self.console.warn_all(catalogue.lines());
         let lockfiles = catalogue.lockfiles();
         let plans = self.plans(&catalogue, &lockfiles)?;
-        let found = Found::connect(&plans, self.manners, self.world)?;
+        let found = Found::connect(&plans, self.console, self.world)?;
         let whole = self.args.names.is_empty();
         let gone = |name: &str| whole && !catalogue.knows(name);
         let proposed = |locked| Proposal::of(locked, &catalogue.plans, &found, &gone);
@@ -55,7 +55,7 @@ impl Lock<'_> {
         if self.args.json {
             let rows: Vec<Value> = proposals.iter().map(|one| one.json(outcome.is_ok())).collect();
             let mut report = json!({ "lockfiles": rows, "unconnected": found.unconnected_json() });
-            self.manners.redactor.clean_json(&mut report);
+            self.console.context.redactor.clean_json(&mut report);
             write_json(&report)?;
         } else if outcome.is_ok() && !(proposals.is_empty() && skipped.is_err()) {
             self.say(&told::written(&proposals))?;
@@ -122,17 +122,17 @@ impl Lock<'_> {
         if proposals.iter().all(|proposal| !proposal.needs_consent()) {
             return Ok(true);
         }
-        let asks = !self.args.accept && !self.args.json && self.manners.can_ask;
+        let asks = !self.args.accept && !self.args.json && self.console.context.can_ask;
         let text = told::changes(proposals);
         match (self.args.json, asks) {
             (true, _) => {}
-            (false, true) => write_stderr(&self.manners.redactor.clean(&text)),
+            (false, true) => write_stderr(&self.console.context.redactor.clean(&text)),
             (false, false) => self.say(&text)?,
         }
         let unshown = told::unshown(proposals);
         if !asks {
             if self.args.accept && !self.args.json {
-                self.manners.warn_all(unshown.iter().map(|what| format!("warning: accepted unseen: {what}")));
+                self.console.warn_all(unshown.iter().map(|what| format!("warning: accepted unseen: {what}")));
             }
             return Ok(self.args.accept);
         }
@@ -143,7 +143,7 @@ impl Lock<'_> {
                 they_are(count, "part")
             ),
         };
-        crate::block_on(says_yes(&self.manners.progress, question))
+        crate::runtime::block_on(says_yes(&self.console.progress, question))
     }
 
     fn write(&self, proposals: &[Proposal<'_>]) -> Result<(), Failure> {
@@ -163,7 +163,7 @@ impl Lock<'_> {
     }
 
     fn say(&self, text: &str) -> Result<(), Failure> {
-        Ok(write_stdout(&self.manners.redactor.clean(text))?)
+        Ok(write_stdout(&self.console.context.redactor.clean(text))?)
     }
 }
 

@@ -12,12 +12,12 @@ use crate::adapters::contents::Kept;
 use crate::adapters::signals;
 use crate::args::Places;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
-use crate::render::counted::counted;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
 use crate::wiring::Wiring;
+use crate::wording::counted;
 use crate::world::World;
 
 pub(super) struct Login<'a> {
@@ -25,7 +25,7 @@ pub(super) struct Login<'a> {
     pub(super) places: &'a Places,
     pub(super) no_browser: bool,
     pub(super) scopes: &'a [String],
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
@@ -44,13 +44,13 @@ impl Login<'_> {
         }
         let catalogue = Catalogue::find(self.world, &self.places.ensembles);
         let plan = catalogue.named(self.name)?;
-        self.manners.warn_all(catalogue.notes());
+        self.console.warn_all(catalogue.notes());
         let (connection, oauth) = oauth(plan)?;
         let consent = self.consent(oauth);
         let interrupt = signals::watch()?;
-        let (world, manners, interrupt, contents) = (self.world, self.manners, &interrupt, &Kept::new(None));
-        let wiring = Wiring::looking(world, manners, interrupt, contents);
-        crate::block_on(async {
+        let (world, console, interrupt, contents) = (self.world, self.console, &interrupt, &Kept::new(None));
+        let wiring = Wiring::looking(world, &console.context, interrupt, contents);
+        crate::runtime::block_on(async {
             let server = wiring.stranger(plan, connection, Some(consent));
             let granted = tokio::select! {
                 granted = server.log_in(self.scopes) => granted,
@@ -63,7 +63,7 @@ impl Login<'_> {
             let (failure, tools) =
                 (connected.failures.first().map(ToString::to_string), connected.roster.offer());
             let tools = tools.tools().count();
-            connected.disconnect(manners).await;
+            connected.disconnect(&console.context).await;
             match failure {
                 Some(failure) => Err(failed(failure)),
                 None => Ok(write_stdout(&format!("{}: {}\n", plan.name, counted(tools, "tool")))?),

@@ -4,8 +4,8 @@ use converse_config::{EnsemblePlan, Rule};
 
 use crate::adapters::contents::Kept;
 use crate::adapters::signals;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::wiring::{Connected, Wiring};
 use crate::world::World;
 
@@ -17,17 +17,17 @@ pub(super) fn eager(plan: &EnsemblePlan) -> EnsemblePlan {
 /// Connects them all, lets `see` look, and ends them.
 pub(super) fn look<T>(
     plans: &[&EnsemblePlan],
-    manners: &Manners,
+    console: &Console,
     world: &World,
     see: impl FnOnce(&Connected) -> T,
 ) -> Result<T, Failure> {
     let (interrupt, contents) = (&signals::watch()?, &Kept::new(None));
-    let wiring = Wiring::looking(world, manners, interrupt, contents);
+    let wiring = Wiring::looking(world, &console.context, interrupt, contents);
     let eager: Vec<EnsemblePlan> = plans.iter().map(|plan| eager(plan)).collect();
-    crate::block_on(async {
+    crate::runtime::block_on(async {
         let connected = wiring.connect(&eager.iter().collect::<Vec<_>>(), Vec::<Rule>::new()).await?;
         let seen = see(&connected);
-        connected.disconnect(manners).await;
+        connected.disconnect(&console.context).await;
         Ok(seen)
     })?
 }

@@ -12,9 +12,9 @@ use crate::adapters::contents::Kept;
 use crate::adapters::signals;
 use crate::args::{Places, Rules};
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
-use crate::manners::Manners;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe_line;
 use crate::settings::{Files, rules};
@@ -27,7 +27,7 @@ pub(super) struct Show<'a> {
     pub(super) places: &'a Places,
     pub(super) rules: &'a Rules,
     pub(super) as_json: bool,
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
@@ -43,10 +43,10 @@ impl Show<'_> {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let catalogue = Catalogue::find(self.world, &self.places.ensembles);
         let plan = catalogue.named(self.name)?;
-        self.manners.warn_all(catalogue.notes());
+        self.console.warn_all(catalogue.notes());
         let (files, warnings) = Files::read(self.world).checked()?;
-        self.manners.warn_all(warnings);
-        let rules = rules(self.rules, &files)?;
+        self.console.warn_all(warnings);
+        let rules = rules(&self.rules.options(), &files)?;
         let found = match &plan.connection {
             Some(_) if self.connect => self.found(plan, &rules, &catalogue.lockfiles())?,
             _ => Found {
@@ -96,9 +96,9 @@ impl Show<'_> {
     fn found(&self, plan: &EnsemblePlan, rules: &[Rule], lockfiles: &Lockfiles) -> Result<Found, Failure> {
         let interrupt = signals::watch()?;
         let contents = Kept::new(None);
-        let (world, manners) = (self.world, self.manners);
-        let wiring = Wiring { lockfiles, ..Wiring::looking(world, manners, &interrupt, &contents) };
-        crate::block_on(async {
+        let (world, console) = (self.world, self.console);
+        let wiring = Wiring { lockfiles, ..Wiring::looking(world, &console.context, &interrupt, &contents) };
+        crate::runtime::block_on(async {
             let eager = EnsemblePlan { lazy: false, ..plan.clone() };
             let connected = wiring.connect(&[&eager], Vec::new()).await?;
             let offer = connected.roster.offer();
@@ -110,7 +110,7 @@ impl Show<'_> {
                 Some(server) => Some(wiring.unless_stopped(Offers::of(server)).await),
                 None => None,
             };
-            connected.disconnect(manners).await;
+            connected.disconnect(&console.context).await;
             match failure {
                 Some(failure) => Err(Failure::new(Kind::Ensemble, "ensemble", failure)),
                 None => Ok(Found { tools, survey, offers: offers.transpose()? }),

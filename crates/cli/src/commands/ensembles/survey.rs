@@ -3,8 +3,8 @@
 use converse_mcp::{Era, Survey};
 use serde_json::{Value, json};
 
-use crate::render::counted::counted;
 use crate::render::safe::safe_line;
+use crate::wording::counted;
 
 pub(super) fn json(survey: &Survey) -> Value {
     json!({

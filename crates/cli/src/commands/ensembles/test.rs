@@ -17,12 +17,13 @@ use converse_mcp::Asked;
 
 use crate::adapters::audit::AuditSink;
 use crate::adapters::contents::Kept;
-use crate::adapters::signals::{self, Interrupt};
+use crate::adapters::signals;
 use crate::args::TestArgs;
 use crate::catalogue::Catalogue;
 use crate::commands::ensembles::looked;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::model;
 use crate::settings::{Files, rules};
 use crate::wiring::{Connected, Wiring};
@@ -33,23 +34,23 @@ use done::{Done, End};
 use report::Report;
 use selection::Wanted;
 
-pub(crate) fn run(args: &TestArgs, manners: &Manners, world: &World) -> Result<(), Failure> {
+pub(crate) fn run(args: &TestArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let interrupt = signals::watch()?;
-    let testing = Testing { args, manners, world, interrupt: &interrupt };
-    crate::block_on(testing.run())?
+    let testing = Testing { args, console, world, interrupt: &interrupt };
+    crate::runtime::block_on(testing.run())?
 }
 
 struct Testing<'a> {
     args: &'a TestArgs,
-    manners: &'a Manners,
+    console: &'a Console,
     world: &'a World,
     interrupt: &'a Interrupt,
 }
 
 impl Testing<'_> {
     async fn run(&self) -> Result<(), Failure> {
-        let manners = self.manners;
-        let mut report = Report::new(self.args, manners);
+        let console = self.console;
+        let mut report = Report::new(self.args, console);
         let ran = self.tests(&mut report).await;
         if let Err(failure) = &ran {
             report.stopped(failure);
@@ -57,19 +58,19 @@ impl Testing<'_> {
         // Whatever stopped it, a report has an end; what went wrong first is what is told.
         let told = report.finish();
         ran.and(told)?;
-        verdict::of(&self.args.names, report.done(), manners)
+        verdict::of(&self.args.names, report.done(), console)
     }
 
     async fn tests(&self, report: &mut Report<'_>) -> Result<(), Failure> {
-        let (manners, world) = (self.manners, self.world);
+        let (console, world) = (self.console, self.world);
         let catalogue = Catalogue::find(world, &self.args.places.ensembles);
         let wanted = selection::wanted(self.args, &catalogue)?;
-        manners.warn_all(catalogue.notes());
+        console.warn_all(catalogue.notes());
         let (files, warnings) = Files::read(world).checked()?;
-        manners.warn_all(warnings);
-        manners.redactor.learn(model::keys(&files, world)?);
-        let rules = rules(&self.args.rules, &files)?;
-        let audit = AuditSink::new(files.audit.unwrap_or(true), None, manners, world);
+        console.warn_all(warnings);
+        console.context.redactor.learn(model::keys(&files, world)?);
+        let rules = rules(&self.args.rules.options(), &files)?;
+        let audit = AuditSink::new(files.audit.unwrap_or(true), None, &console.context, world);
         if wanted.is_empty() {
             return Ok(());
         }
@@ -86,11 +87,11 @@ impl Testing<'_> {
     ) -> Result<(), Failure> {
         let plans: Vec<EnsemblePlan> = wanted.iter().map(|wanted| anew(wanted.plan)).collect();
         let (contents, lockfiles) = (&Kept::new(None), &catalogue.lockfiles());
-        let (world, manners, interrupt) = (self.world, self.manners, self.interrupt);
+        let (world, console, interrupt) = (self.world, self.console, self.interrupt);
         let protected = catalogue.protected();
         let wiring = Wiring {
             world,
-            manners,
+            context: &console.context,
             interrupt,
             deadline: None,
             contents,
@@ -100,7 +101,7 @@ impl Testing<'_> {
         };
         let connected = wiring.connect(&plans.iter().collect::<Vec<_>>(), rules).await?;
         let ran = self.each(wanted, &connected, audit, report).await;
-        connected.disconnect(manners).await;
+        connected.disconnect(&console.context).await;
         match self.interrupt.number() {
             Some(_) => Err(self.interrupt.failure()),
             None => ran,

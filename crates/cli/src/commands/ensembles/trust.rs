@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::declared::{self, Line, Outward};
 use crate::adapters::approver::says_yes;
-use crate::adapters::signals::Interrupt;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
+use crate::interrupt::Interrupt;
 use crate::render::output::{write_json, write_stderr, write_stdout};
 use crate::render::safe::safe_line;
 use crate::trust::{Changes, Declaration, Entry, Store, StoreError, Texts};
@@ -24,7 +24,7 @@ const SHORT: usize = 16;
 pub(super) struct Trust<'a> {
     pub(super) hash: Option<&'a str>,
     pub(super) as_json: bool,
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
     pub(super) world: &'a World,
     /// Takes the question back; without it a signal ends the program.
     pub(super) interrupt: Option<&'a Interrupt>,
@@ -32,11 +32,11 @@ pub(super) struct Trust<'a> {
 
 /// The question of the REPL: shown in full, asked once, recorded if the answer is yes. `false`: it is not trusted.
 pub(crate) fn asked_in_passing(
-    manners: &Manners,
+    console: &Console,
     world: &World,
     interrupt: &Interrupt,
 ) -> Result<bool, Failure> {
-    let trust = Trust { hash: None, as_json: false, manners, world, interrupt: Some(interrupt) };
+    let trust = Trust { hash: None, as_json: false, console, world, interrupt: Some(interrupt) };
     match trust.run() {
         Ok(()) => Ok(true),
         Err(failure) if failure.code == "untrusted" => Ok(false),
@@ -61,7 +61,7 @@ impl Trust<'_> {
         let case = self.case(&store)?;
         let current = case.declaration.hash.as_str();
         let known = case.before.as_ref().is_some_and(|before| before.hash == current);
-        let asks = self.hash.is_none() && !known && !self.as_json && self.manners.can_ask;
+        let asks = self.hash.is_none() && !known && !self.as_json && self.console.context.can_ask;
         match (self.as_json, asks) {
             (true, _) => {}
             (false, true) => write_stderr(&case.text(self.interrupt.is_some(), self.world)),
@@ -108,7 +108,7 @@ impl Trust<'_> {
             || Failure::usage("no-project-ensembles", "there are no ensembles in `ensembles/` to trust");
         let declaration = catalogue.declaration()?.ok_or_else(none)?;
         catalogue.stop_for_errors_of_the_project()?;
-        self.manners.warn_all(catalogue.lines());
+        self.console.warn_all(catalogue.lines());
         let root = self.root()?;
         let before = store.find(&root).map_err(|unsound| failed(unsound.into()))?;
         let farther = Catalogue::without_project(self.world).plans;
@@ -118,9 +118,9 @@ impl Trust<'_> {
 
     fn asked(&self) -> Result<bool, Failure> {
         let question = "\ntrust exactly this?  y = yes, n = no: ".to_owned();
-        let asking = says_yes(&self.manners.progress, question);
-        let Some(interrupt) = self.interrupt else { return crate::block_on(asking) };
-        crate::block_on(async {
+        let asking = says_yes(&self.console.progress, question);
+        let Some(interrupt) = self.interrupt else { return crate::runtime::block_on(asking) };
+        crate::runtime::block_on(async {
             tokio::select! {
                 yes = asking => Ok(yes),
                 () = interrupt.token.cancelled() => Err(interrupt.failure()),

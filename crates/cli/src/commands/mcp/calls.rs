@@ -9,9 +9,9 @@ use converse_ensemble::{Halt, Host, Offer, Roster, Tool};
 use serde_json::Map;
 
 use crate::adapters::audit::AuditSink;
-use crate::adapters::signals::Interrupt;
 use crate::args::ProbeArgs;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 const TURN: TurnId = TurnId(1);
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::render::counted::counted;
+use crate::wording::counted;
 use converse_ensemble::Tool;
 use converse_provider::{Linted, Remedy, lint, lint_name};
 use serde_json::{Value, json};

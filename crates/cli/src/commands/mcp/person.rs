@@ -10,19 +10,19 @@ use serde_json::Value;
 use crate::adapters::consent::{Browser, Headless, Listener};
 use crate::adapters::person::TerminalPerson;
 use crate::args::{Elicit, OauthFlow, ProbeArgs};
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::world::World;
 
 /// Nobody listens there: the page's own answer is all that is looked at.
 const NOWHERE: &str = "http://localhost:3000/callback";
 
 /// To be declined is what a server gets that is told of nobody.
-pub(super) fn asked(args: &ProbeArgs, manners: &Manners, world: &World) -> Result<Asked, Failure> {
+pub(super) fn asked(args: &ProbeArgs, console: &Console, world: &World) -> Result<Asked, Failure> {
     let person: Option<Arc<dyn Person>> = match args.elicit {
         Elicit::Decline => None,
         Elicit::Defaults => Some(Arc::new(Defaults)),
-        Elicit::Ask if manners.can_ask => Some(Arc::new(TerminalPerson::new(&manners.progress))),
+        Elicit::Ask if console.context.can_ask => Some(Arc::new(TerminalPerson::new(&console.progress))),
         Elicit::Ask => {
             return Err(Failure::usage("no-terminal", "nobody can be asked here: there is no terminal"));
         }

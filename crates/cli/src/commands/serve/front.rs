@@ -68,15 +68,15 @@ pub(super) async fn serve(
     gateway: &Gateway,
     address: SocketAddr,
 ) -> Result<(), Failure> {
-    let Serving { args, drain, manners, interrupt, .. } = serving;
+    let Serving { args, drain, console, interrupt, .. } = serving;
     let bound = Bound::bind(address).map_err(failed)?;
     let metrics = args.front.metrics.map(Bound::bind).transpose().map_err(failed)?;
     let at = bound.address();
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
     let Guarded { access, list } = guarded;
-    manners.note(&format!("serving MCP at http://{at}{PATH}"));
+    console.note(&format!("serving MCP at http://{at}{PATH}"));
     if let Some(metrics) = &metrics {
-        manners.note(&format!("numbers at http://{}/metrics", metrics.address()));
+        console.note(&format!("numbers at http://{}/metrics", metrics.address()));
     }
     let front = Front { access, hosts, metrics, drain: *drain, limits: limits() };
     let made = {
@@ -90,7 +90,7 @@ pub(super) async fn serve(
         None => listening.await,
         Some(list) => tokio::select! {
             () = listening => {}
-            () = list.watch(manners) => {}
+            () = list.watch(console) => {}
         },
     }
     gateway.close();

@@ -49,7 +49,7 @@ pub(super) fn begin() -> Result<(Pipes, Written), Failure> {
 
 fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).map(drop).map_err(|error| crate::denied("threads", &error))
+    thread.spawn(work).map(drop).map_err(|error| crate::runtime::denied("threads", &error))
 }
 
 /// Until the input ends or nobody wants it.

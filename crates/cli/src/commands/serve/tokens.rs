@@ -10,8 +10,8 @@ use std::time::Duration;
 use converse_server::{TokenError, Tokens};
 use rustix::fs::OFlags;
 
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::world::World;
 
 /// A single token, for who has no file.
@@ -68,7 +68,7 @@ impl TokenList {
     }
 
     /// Never ends. While what stands in the file cannot be used the tokens of before are good.
-    pub(super) async fn watch(mut self, manners: &Manners) {
+    pub(super) async fn watch(mut self, console: &Console) {
         let Some(path) = self.file.take() else { return std::future::pending().await };
         let mut told = String::new();
         loop {
@@ -78,19 +78,19 @@ impl TokenList {
             }
             let said = match self.again(&path) {
                 Ok(()) if self.tokens.is_empty() => {
-                    manners
+                    console
                         .note(&format!("warning: {}: there is no token; nobody is let in", path.display()));
                     String::new()
                 }
                 Ok(()) => {
-                    manners.note(&format!("read {} again", path.display()));
+                    console.note(&format!("read {} again", path.display()));
                     String::new()
                 }
                 Err(Unread { why, is_gone: true }) => format!("{why}; its tokens are not let in any more"),
                 Err(Unread { why, is_gone: false }) => format!("{why}; the tokens of before stay"),
             };
             if told != said && !said.is_empty() {
-                manners.note(&format!("warning: {}: {said}", path.display()));
+                console.note(&format!("warning: {}: {said}", path.display()));
             }
             told = said;
         }

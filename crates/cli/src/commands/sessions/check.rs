@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{Shelf, failed};
 use crate::args::SessionsCheckArgs;
 use crate::failure::{Failure, Kind};
-use crate::render::counted::counted;
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::safe_line;
+use crate::wording::counted;
 use crate::world::World;
 
 impl Shelf<'_> {
@@ -25,12 +25,12 @@ impl Shelf<'_> {
         let wrong = checked.iter().filter(|one| !one.faults.is_empty()).count() + litter.len();
         if args.json {
             let mut rows: Value = checked.iter().map(row).chain(litter.iter().map(lying)).collect();
-            self.manners.redactor.clean_json(&mut rows);
+            self.console.context.redactor.clean_json(&mut rows);
             write_json(&rows)?;
         } else {
             let lines: String =
                 checked.iter().map(lines).chain(litter.iter().map(|path| line(path))).collect();
-            write_stdout(&self.manners.redactor.clean(&lines))?;
+            write_stdout(&self.console.context.redactor.clean(&lines))?;
             write_stdout(&format!("{}, {wrong} with something wrong\n", counted(checked.len(), "session")))?;
         }
         if wrong == 0 {

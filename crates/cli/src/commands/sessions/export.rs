@@ -19,7 +19,7 @@ impl Shelf<'_> {
         let mut document = self.store.export(id, PROGRAM).map_err(failed)?;
         if !args.raw {
             self.learn_keys()?;
-            document = redacted(document, &self.manners.redactor)?;
+            document = redacted(document, &self.console.context.redactor)?;
         }
         let text = match format(args) {
             // Many files of it are read with `cat`.
@@ -31,7 +31,7 @@ impl Shelf<'_> {
             return Ok(write_stdout(&text)?);
         };
         write(&self.world.cwd.join(file), &text, args.force)?;
-        self.manners.note(&format!("{id} is written to {}", file.display()));
+        self.console.note(&format!("{id} is written to {}", file.display()));
         Ok(())
     }
 }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::{Shelf, failed};
 use crate::args::GcArgs;
 use crate::failure::{Failure, Kind};
-use crate::render::counted::{counted, they_are};
 use crate::render::output::{write_json, write_stderr, write_stdout};
 use crate::render::safe::safe_line;
+use crate::wording::{counted, they_are};
 use crate::world::World;
 
 impl Shelf<'_> {
@@ -22,18 +22,18 @@ impl Shelf<'_> {
         }
         // What nothing refers to is nobody's loss; a conversation is somebody's.
         if sessions > 0 && !args.yes {
-            if self.manners.can_ask {
+            if self.console.context.can_ask {
                 write_stderr(&found.iter().map(|one| line("would remove", one)).collect::<String>());
             }
             if !self.agreed(false, &format!("remove {} for good?", counted(sessions, "session")))? {
-                self.manners.note("nothing was removed");
+                self.console.note("nothing was removed");
                 return Ok(());
             }
         }
         let cleared = self.store.clear(&clearing, found);
         self.told(args, &cleared.removed, "removed", "freed")?;
         if !cleared.stayed.is_empty() {
-            self.manners
+            self.console
                 .note(&format!("{} left: used, or used meanwhile", they_are(cleared.stayed.len(), "thing")));
         }
         match cleared.failed.first() {

@@ -12,9 +12,9 @@ use super::{PROGRAM, Shelf, failed};
 use crate::args::SessionsImportArgs;
 use crate::failure::{Failure, Kind};
 use crate::patient::Patient;
-use crate::render::counted::counted;
 use crate::render::output::write_stdout;
 use crate::render::safe::safe_line;
+use crate::wording::counted;
 use crate::world::World;
 
 impl Shelf<'_> {
@@ -25,13 +25,13 @@ impl Shelf<'_> {
             .map_err(|error| Failure::usage("unreadable", format!("{name}: {error}")))?;
         let mut document = Document::read(&bytes).map_err(|error| refused(&name, &error))?;
         for left_out in shelved(&mut document) {
-            self.manners.warn(&format!("warning: {left_out}"));
+            self.console.warn(&format!("warning: {left_out}"));
         }
         let now = World::now();
         let id = new_id(now, &World::random_bytes());
         let missing = self.store.import(document, id, PROGRAM, now).map_err(failed)?;
         if !missing.is_empty() {
-            self.manners.warn(&format!(
+            self.console.warn(&format!(
                 "warning: content of messages is not in the file: {} missing",
                 counted(missing.len(), "piece")
             ));

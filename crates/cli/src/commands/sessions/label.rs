@@ -65,7 +65,7 @@ impl Shelf<'_> {
 impl Shelf<'_> {
     fn describe(&self, id: Uuid, change: impl FnOnce(&mut Metadata)) -> Result<(), Failure> {
         let repair = self.store.describe(id, change).map_err(failed)?;
-        self.manners.warn_all(repair.map(|repair| format!("warning: session {id}: {repair}")));
+        self.console.warn_all(repair.map(|repair| format!("warning: session {id}: {repair}")));
         Ok(())
     }
 }

@@ -31,17 +31,17 @@ impl Shelf<'_> {
         let shown: Vec<_> = shown.take(args.limit.unwrap_or(usize::MAX)).collect();
         if args.json {
             let mut rows: Value = shown.into_iter().map(row).collect();
-            self.manners.redactor.clean_json(&mut rows);
+            self.console.context.redactor.clean_json(&mut rows);
             return Ok(write_json(&rows)?);
         }
         if shown.is_empty() {
-            self.manners.note("no sessions");
+            self.console.note("no sessions");
             return Ok(());
         }
         let heading = ["session", "last used (UTC)", "messages", "model", "tags", "name"];
         let heading = heading.map(str::to_owned).to_vec();
         // Cleaned before anything is cut: half a secret is not known as one.
-        let clean = |cell: String| safe_line(&self.manners.redactor.clean(&cell), LONGEST);
+        let clean = |cell: String| safe_line(&self.console.context.redactor.clean(&cell), LONGEST);
         let rows = shown.iter().map(|summary| cells(summary, &short).into_iter().map(clean).collect());
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
         let problems =

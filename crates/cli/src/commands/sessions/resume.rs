@@ -1,11 +1,9 @@
 //! `sessions resume`: the REPL, on a conversation that was.
 
-use clap::Parser as _;
-
 use super::Shelf;
-use crate::args::{Cli, Command};
-use crate::commands::repl;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
+use crate::options::TurnOptions;
+use crate::repl;
 use crate::world::Input;
 
 impl Shelf<'_> {
@@ -15,10 +13,7 @@ impl Shelf<'_> {
             return Err(Failure::usage("no-terminal", "a conversation is gone on with at a terminal")
                 .hint(format!("in a script: `converse ask --session {id} …`")));
         }
-        // As if it had been typed: no flag can be forgotten here.
-        match Cli::try_parse_from(["converse", "repl", "--session", &id]).map(|cli| cli.command) {
-            Ok(Command::Repl(args)) => repl::run(&args, self.manners, self.world),
-            _ => Err(Failure::new(Kind::Internal, "internal", "the command line of the REPL has changed")),
-        }
+        let options = TurnOptions { session: Some(id), ..TurnOptions::default() };
+        repl::run(options, self.console, self.world)
     }
 }

@@ -20,20 +20,20 @@ impl Shelf<'_> {
         self.learn_keys_if_possible();
         let found = self.store.search(&query, args.limit).map_err(failed)?;
         for (id, error) in &found.unread {
-            self.manners.warn(&format!("warning: session {id} was not looked at: {error}"));
+            self.console.warn(&format!("warning: session {id} was not looked at: {error}"));
         }
         if args.json {
             let mut json = self.json(&found)?;
-            self.manners.redactor.clean_json(&mut json);
+            self.console.context.redactor.clean_json(&mut json);
             return Ok(write_json(&json)?);
         }
         for hit in &found.hits {
             write_stdout(&self.shown(hit)?)?;
         }
         match (found.hits.len(), found.total) {
-            (_, 0) => self.manners.note("nothing was found"),
+            (_, 0) => self.console.note("nothing was found"),
             (shown, total) if shown < total => {
-                self.manners.note(&format!("{shown} of {total} messages; `--limit` shows more"));
+                self.console.note(&format!("{shown} of {total} messages; `--limit` shows more"));
             }
             _ => {}
         }
@@ -66,7 +66,7 @@ impl Shelf<'_> {
     fn shown(&self, hit: &Hit) -> Result<String, Failure> {
         let id: String = hit.session.to_string().chars().take(SHORT).collect();
         let name = self.name(hit.session)?.unwrap_or_default();
-        let name = safe_line(&self.manners.redactor.clean(&name), 60);
+        let name = safe_line(&self.console.context.redactor.clean(&name), 60);
         let place = format!("{id}  {:>4}  {}  {:<9}  {name}", hit.number, minute(hit.at), word(hit.who));
         let place =
             self.columns().map_or(place.clone(), |columns| within_columns(&place, columns, "…").into_owned());
@@ -86,7 +86,7 @@ impl Shelf<'_> {
     }
 
     fn painted(&self, code: &str, text: &str) -> String {
-        if self.manners.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.console.style.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 

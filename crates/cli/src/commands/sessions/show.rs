@@ -13,15 +13,15 @@ impl Shelf<'_> {
         let id = self.named(&args.session)?;
         self.learn_keys_if_possible();
         let document = self.store.document(id, PROGRAM).map_err(failed)?;
-        let document = redacted(document, &self.manners.redactor)?;
+        let document = redacted(document, &self.console.context.redactor)?;
         if args.json {
             return Ok(write_json(&document.without_contents())?);
         }
         let look = Look {
             terminal: self.world.stdout_tty,
-            colour: self.manners.colour,
+            colour: self.console.style.colour,
             full: args.full,
-            answers: answers(self.manners, self.world, self.columns()),
+            answers: answers(self.console, self.world, self.columns()),
         };
         Ok(write_stdout(&text(&document, look))?)
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Report;
-use crate::render::json::{Passed, dollars};
+use crate::render::json::Passed;
+use crate::wording::dollars;
 
 /// One section for each, as they were named; the very answers, for a pipe.
 pub(crate) fn sections(reports: &[Report]) -> String {

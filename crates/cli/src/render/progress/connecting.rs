@@ -1,11 +1,12 @@
 //! Servers that keep the run waiting: each is told after a second, with its seconds, until it is there.
 
-use std::pin::pin;
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use super::{House, Progress, TICK};
 
@@ -17,25 +18,20 @@ const AFTER_PLAIN: Duration = Duration::from_secs(4);
 const MOST: usize = 8;
 
 impl Progress {
-    /// Waits for it, and says meanwhile that it is waited for. `what` is `starting NAME`.
-    pub(crate) async fn while_connecting<T>(&self, what: &str, connecting: impl Future<Output = T>) -> T {
-        let mut connecting = pin!(connecting);
-        if let Ok(connected) = timeout(AFTER, &mut connecting).await {
-            return connected;
-        }
+    /// Says that something is waited for, until it is dropped. `what` is `starting NAME`.
+    pub(super) async fn say_waiting(&self, what: &str) -> Infallible {
+        sleep(AFTER).await;
         if let Some(house) = self.house() {
             let _waited = Waited { house, number: house.wait_for(what) };
-            return connecting.await;
+            return pending().await;
         }
         if self.style.live {
             let _pending = self.pending(what);
-            return connecting.await;
+            return pending().await;
         }
-        if let Ok(connected) = timeout(AFTER_PLAIN - AFTER, &mut connecting).await {
-            return connected;
-        }
+        sleep(AFTER_PLAIN - AFTER).await;
         self.line(&format!("{} … {} s", self.brief(what, 80), AFTER_PLAIN.as_secs()));
-        connecting.await
+        pending().await
     }
 
     fn pending(&self, what: &str) -> Option<Pending<'_>> {

@@ -5,7 +5,7 @@ use converse_session::stats::{Calls, Figures, Sketch, Spent};
 use serde_json::{Map, Value, json};
 
 use super::Period;
-use crate::render::json::dollars;
+use crate::wording::dollars;
 
 pub(crate) fn json(figures: &Figures, period: &Period) -> Value {
     let days = figures.days.iter().map(|(date, day)| {

@@ -3,13 +3,12 @@
 use converse_canister::Cost;
 use converse_session::stats::{Calls, Figures, Spent};
 
-use super::Period;
 use super::cells;
 pub(crate) use super::chart::Look;
 use super::chart::{Chart, Column, Row};
 use super::number::{dollars, fee, percent, price, short};
-use crate::args::StatsBy;
-use crate::manners::Manners;
+use super::{Period, Table};
+use crate::console::Console;
 use crate::render::safe::safe_line;
 use crate::repl::stage::speaks_unicode;
 use crate::world::World;
@@ -20,13 +19,13 @@ const NARROWEST: usize = 40;
 const WIDEST: usize = 120;
 
 impl Look {
-    pub(crate) fn of(manners: &Manners, world: &World) -> Self {
+    pub(crate) fn of(console: &Console, world: &World) -> Self {
         let told = world.var("COLUMNS").and_then(|columns| columns.parse().ok());
         let size =
             || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
         let terminal = world.stdout_tty.then(size).flatten().filter(|columns| *columns > 0);
         let columns = terminal.or(told).unwrap_or(80).clamp(NARROWEST, WIDEST);
-        Self { columns, unicode: speaks_unicode(world), colour: manners.colour }
+        Self { columns, unicode: speaks_unicode(world), colour: console.style.colour }
     }
 }
 
@@ -34,7 +33,7 @@ impl Look {
 pub(crate) fn text(
     figures: &Figures,
     period: &Period,
-    by: Option<StatsBy>,
+    by: Option<Table>,
     look: &Look,
     clean: impl Fn(&str) -> String,
 ) -> String {
@@ -42,13 +41,13 @@ pub(crate) fn text(
     let most = if by.is_some() { usize::MAX } else { MOST_ROWS };
     let wanted = |table| by.is_none_or(|by| by == table);
     let mut parts = vec![summary(figures, period, look)];
-    if wanted(StatsBy::Day) {
+    if wanted(Table::Day) {
         parts.push(days(figures, most).lines(*look));
     }
-    if wanted(StatsBy::Model) && !figures.models.is_empty() {
+    if wanted(Table::Model) && !figures.models.is_empty() {
         parts.push(models(figures, most, &clean).lines(*look));
     }
-    if wanted(StatsBy::Tool) && !figures.tools.is_empty() {
+    if wanted(Table::Tool) && !figures.tools.is_empty() {
         parts.push(tools(figures, most, &clean).lines(*look));
     }
     parts.join("\n")

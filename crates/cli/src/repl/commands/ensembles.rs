@@ -1,8 +1,8 @@
 //! `/ensembles`: which are connected, which failed and why; `/ensembles NAME …`: only these; `+NAME` and `-NAME`: one more,
 //! one less; `all`: those that are enabled.
 
-use crate::args::Talk;
 use crate::failure::Failure;
+use crate::options::TurnOptions;
 use crate::repl::sitting::Sitting;
 
 impl Sitting<'_> {
@@ -13,14 +13,15 @@ impl Sitting<'_> {
         }
         let wanted = self.wanted(words)?;
         let none = wanted.as_ref().is_some_and(Vec::is_empty);
-        let talk = Talk { no_tools: none, ensemble: wanted.unwrap_or_default(), ..self.talk.clone() };
-        let settings = self.resolved(&talk)?;
+        let options =
+            TurnOptions { no_tools: none, ensemble: wanted.unwrap_or_default(), ..self.options.clone() };
+        let settings = self.resolved(&options)?;
         let before = std::mem::replace(&mut self.settings, settings);
         if let Err(failure) = self.reconnect().await {
             self.settings = before;
             return Err(failure);
         }
-        self.talk = talk;
+        self.options = options;
         self.wires = self.settings.wires();
         self.stage.say(&self.ensembles_table());
         Ok(())

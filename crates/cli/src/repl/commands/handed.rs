@@ -10,6 +10,7 @@ use converse_canister::Canister;
 use converse_process::INHERITED;
 use converse_terminal::editor::edited;
 
+use crate::adapters::secrets::is_of_a_key;
 use crate::attach::Said;
 use crate::failure::Failure;
 use crate::repl::sitting::Sitting;

@@ -5,12 +5,12 @@ use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Wit
 use crate::adapters::approver::asks;
 use crate::commands::sessions::session_name;
 use crate::failure::Failure;
-use crate::render::counted::counted;
 use crate::render::safe::safe_line;
 use crate::repl::require_key;
 use crate::repl::sitting::Sitting;
 use crate::repl::story::Story;
 use crate::turn::sessions;
+use crate::wording::counted;
 use crate::world::World;
 
 /// Sessions that are listed, and messages that are looked through for words.
@@ -44,7 +44,7 @@ impl Sitting<'_> {
             self.stage.note("none was picked");
             return Ok(());
         };
-        let session = sessions::open(one.id, self.manners, self.world)?;
+        let session = sessions::open(one.id, &self.console.context, self.world)?;
         self.turn_to(session)
     }
 
@@ -52,7 +52,7 @@ impl Sitting<'_> {
     pub(super) async fn asked(&self, question: &str) -> Result<Option<String>, Failure> {
         let attended = self.attention.to_turn();
         let line = tokio::select! {
-            line = asks(&self.manners.progress, question.to_owned()) => line,
+            line = asks(&self.console.progress, question.to_owned()) => line,
             () = attended.interrupt.token.cancelled() => None,
         };
         Ok(line.filter(|line| !line.is_empty()))
@@ -62,9 +62,9 @@ impl Sitting<'_> {
     pub(in crate::repl) fn turn_to(&mut self, session: Session) -> Result<(), Failure> {
         let before = self.session_model.take();
         self.session_model = session.metadata.model.clone();
-        if self.talk.model.is_empty() {
-            match self.resolved(&self.talk).and_then(|new| require_key(&new).map(|()| new)) {
-                Ok(settings) => self.settle(self.talk.clone(), settings),
+        if self.options.model.is_empty() {
+            match self.resolved(&self.options).and_then(|new| require_key(&new).map(|()| new)) {
+                Ok(settings) => self.settle(self.options.clone(), settings),
                 Err(failure) => {
                     self.session_model = before;
                     return Err(failure);
@@ -72,7 +72,7 @@ impl Sitting<'_> {
             }
         }
         self.tally.take(&session.loaded);
-        self.story = Story::of(session, &self.settings, self.manners, self.world);
+        self.story = Story::of(session, &self.settings, self.console, self.world);
         self.story.settle(&self.contents);
         self.resumed();
         Ok(())
@@ -90,11 +90,11 @@ impl Sitting<'_> {
         let metadata = Metadata { name, model: Some(self.settings.model.id.clone()), ..Metadata::default() };
         let program = concat!("converse ", env!("CARGO_PKG_VERSION")).to_owned();
         let upto = message.map(|number| number as usize);
-        let store = sessions::cleaned(sessions::required(self.world)?, self.manners);
+        let store = sessions::cleaned(sessions::required(self.world)?, &self.console.context);
         store.fork(source, Fork { id, program, upto, metadata }, now).map_err(Failure::of_session)?;
-        let session = sessions::open(id, self.manners, self.world)?;
+        let session = sessions::open(id, &self.console.context, self.world)?;
         let ran = std::mem::take(&mut self.story.ran);
-        self.story = Story::of(session, &self.settings, self.manners, self.world);
+        self.story = Story::of(session, &self.settings, self.console, self.world);
         (self.story.ran, self.story.went_on) = (ran, true);
         self.story.settle(&self.contents);
         // All of it ends as it did, and the stage knows more of that.
@@ -149,7 +149,7 @@ impl Sitting<'_> {
     /// A new conversation, led as this one is.
     pub(super) fn clear(&mut self) {
         let wanted = !self.settings.ephemeral;
-        self.story = Story::new(&self.settings, wanted, self.manners, self.world);
+        self.story = Story::new(&self.settings, wanted, self.console, self.world);
         self.contents.unsettle();
         self.waiting = Default::default();
         self.tally.clear();

@@ -2,11 +2,11 @@
 
 use converse_canister::{Canister, Maker};
 
-use crate::args::Talk;
 use crate::failure::Failure;
-use crate::render::counted::{grouped, they};
+use crate::options::TurnOptions;
 use crate::repl::require_key;
 use crate::repl::sitting::Sitting;
+use crate::wording::{grouped, they};
 
 impl Sitting<'_> {
     pub(super) fn model(&mut self, id: Option<&str>) -> Result<(), Failure> {
@@ -14,10 +14,10 @@ impl Sitting<'_> {
             self.stage.say(&self.model_line());
             return Ok(());
         };
-        let talk = Talk { model: vec![id.to_owned()], ..self.talk.clone() };
-        let settings = self.resolved(&talk)?;
+        let options = TurnOptions { model: vec![id.to_owned()], ..self.options.clone() };
+        let settings = self.resolved(&options)?;
         require_key(&settings)?;
-        self.settle(talk, settings);
+        self.settle(options, settings);
         self.stage.say(&self.model_line());
         self.understudy();
         match self.strangers() {
@@ -75,9 +75,9 @@ impl Sitting<'_> {
             self.stage.say(said);
             return Ok(());
         };
-        let talk = Talk { system: Some(text.to_owned()), ..self.talk.clone() };
-        let settings = self.resolved(&talk)?;
-        self.settle(talk, settings);
+        let options = TurnOptions { system: Some(text.to_owned()), ..self.options.clone() };
+        let settings = self.resolved(&options)?;
+        self.settle(options, settings);
         self.stage.note("the model is told with the next message");
         Ok(())
     }

@@ -7,10 +7,10 @@ use converse_ensemble::Tool;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::render::counted::{counted, grouped, they};
 use crate::render::in_words;
 use crate::render::safe::safe_line;
 use crate::repl::sitting::Sitting;
+use crate::wording::{counted, grouped, they};
 
 /// Characters of a description in a line.
 const DESCRIPTION: usize = 80;

@@ -6,12 +6,12 @@ use std::time::Instant;
 use converse_engine::{Condensing, Ledger, Part, Ports, condense_now, ledger};
 use futures_util::FutureExt as _;
 
-use crate::adapters::signals::Interrupt;
 use crate::failure::{Failure, Kind};
-use crate::render::counted::grouped;
-use crate::render::tool_name;
+use crate::interrupt::Interrupt;
 use crate::repl::sitting::Sitting;
 use crate::turn::ending;
+use crate::wording::grouped;
+use crate::wording::tool_name;
 use crate::world::World;
 
 impl Sitting<'_> {

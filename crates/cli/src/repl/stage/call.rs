@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::frame::Frame;
 use super::words::{so_far, took};
-use crate::render::counted::counted;
-use crate::render::size::bytes;
 use crate::render::{ended_for, result_text};
+use crate::wording::bytes;
+use crate::wording::counted;
 
 const ARGUMENTS_SHOWN: usize = 200;
 const WORD_SHOWN: usize = 120;
@@ -204,7 +204,7 @@ fn summary(result: &InvocationResult, frame: &Frame<'_>) -> String {
 
 /// `ensemble.invoker`: models are shown `ensemble__invoker`.
 pub(super) fn tool_name(tool: &str, frame: &Frame<'_>) -> String {
-    frame.brief(&crate::render::tool_name(tool), 64)
+    frame.brief(&crate::wording::tool_name(tool), 64)
 }
 
 /// `city="Oslo" days=3`.

@@ -10,7 +10,7 @@ use super::Stage;
 use super::call::{Call, tool_name};
 use super::frame::Frame;
 use super::words::so_far;
-use crate::render::size::bytes;
+use crate::wording::bytes;
 
 /// More than a turn may have by default; the first ones are forgotten.
 const MOST: usize = 200;

@@ -4,8 +4,8 @@ use converse_terminal::screen::{Line, Tone, wrapped};
 
 use super::Stage;
 use super::scene::Kind;
-use crate::render::counted::counted;
 use crate::render::table;
+use crate::wording::counted;
 
 /// Rows of the user's words that are shown again.
 const MOST: usize = 20;

@@ -12,7 +12,7 @@ use super::spending::Spending;
 use super::thinking::Thinking;
 use super::wait::Wait;
 use super::words::took;
-use crate::render::counted::grouped;
+use crate::wording::grouped;
 
 const WARNING_SHOWN: usize = 2000;
 

@@ -7,7 +7,7 @@ use converse_terminal::screen::{Line, Tone};
 
 use super::frame::Frame;
 use super::words::{money, took};
-use crate::render::counted::grouped;
+use crate::wording::grouped;
 
 #[derive(Debug, Default)]
 pub(super) struct Spending {

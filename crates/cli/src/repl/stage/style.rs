@@ -2,7 +2,7 @@
 
 use converse_terminal::screen::Look;
 
-use crate::manners::Manners;
+use crate::console::Console;
 use crate::world::World;
 
 /// How a stage looks; decided once.
@@ -18,15 +18,15 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    pub(crate) fn of(manners: &Manners, world: &World) -> Self {
+    pub(crate) fn of(console: &Console, world: &World) -> Self {
         let term = world.var("TERM").unwrap_or("dumb");
-        let rich = world.stdout_tty && term != "dumb" && !manners.plain;
+        let rich = world.stdout_tty && term != "dumb" && !console.style.plain;
         Self {
             rich,
-            colour: manners.colour,
+            colour: console.style.colour,
             links: rich && follows_links(term, world),
             unicode: term != "linux" && speaks_unicode(world),
-            quiet: manners.is_quiet(),
+            quiet: console.style.quiet,
         }
     }
 
@@ -49,8 +49,8 @@ impl Style {
 }
 
 /// How answers are laid out on a terminal that is so wide; `None` where they stand as they were written.
-pub(crate) fn answers(manners: &Manners, world: &World, columns: Option<usize>) -> Option<Look> {
-    let style = Style::of(manners, world);
+pub(crate) fn answers(console: &Console, world: &World, columns: Option<usize>) -> Option<Look> {
+    let style = Style::of(console, world);
     // As on a stage, a column stays free.
     style.rich.then(|| style.look(columns.unwrap_or(80).saturating_sub(1).max(1)))
 }

@@ -6,8 +6,8 @@ use converse_terminal::screen::{Line, Tone};
 
 use super::frame::Frame;
 use super::words::{so_far, took};
-use crate::render::counted::grouped;
 use crate::render::thoughts::Thoughts;
+use crate::wording::grouped;
 
 /// Of English; others have fewer. It is called an estimate.
 const CHARACTERS_A_TOKEN: usize = 4;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use converse_canister::Cost;
 use converse_text::width;
 
-use crate::render::counted::grouped;
+use crate::wording::grouped;
 
 /// A word is passed on by now, whole or not.
 const LONGEST_WORD: usize = 4096;

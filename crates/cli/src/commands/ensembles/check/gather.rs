@@ -9,9 +9,9 @@ use super::met::Met;
 use super::{Check, providers};
 use crate::catalogue::Catalogue;
 use crate::failure::Failure;
-use crate::render::counted::counted;
 use crate::render::safe::safe;
 use crate::settings::{Files, PROJECT_FILE};
+use crate::wording::counted;
 
 /// A finding, and how people see it.
 pub(super) struct Told {

@@ -34,11 +34,11 @@ impl<'a> Met<'a> {
         let locked = check.args.locked.then(|| catalogue.lockfiles());
         let of_locked = locked.iter().flat_map(|lockfiles| lock::lockable(catalogue, lockfiles));
         plans.extend(of_locked.filter(|plan| !is_server(plan)));
-        looked::look(&plans, check.manners, check.world, |connected| {
+        looked::look(&plans, check.console, check.world, |connected| {
             let mut met = Self::in_them(&plans, connected, catalogue);
             if let Some(lockfiles) = &locked {
                 let found = lock::Found::of(connected, &plans);
-                let drifts = lock::findings(catalogue, lockfiles, &found, check.manners);
+                let drifts = lock::findings(catalogue, lockfiles, &found, check.console);
                 met.told.extend(drifts.into_iter().map(Told::from));
             }
             met

@@ -4,14 +4,14 @@ use converse_canister::EnsembleName;
 use converse_foreign::SketchKind;
 
 use crate::adapters::approver::asks;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 
 /// Answers to one question that make no sense, after which it ends.
 const TRIES: usize = 5;
 
 pub(super) struct Questions<'a> {
-    pub(super) manners: &'a Manners,
+    pub(super) console: &'a Console,
 }
 
 impl Questions<'_> {
@@ -63,7 +63,7 @@ impl Questions<'_> {
 
     async fn ask(&self, question: &str) -> Result<String, Failure> {
         let none = || Failure::usage("not-enough", "nobody answers; nothing is written");
-        asks(&self.manners.progress, question.to_owned()).await.ok_or_else(none)
+        asks(&self.console.progress, question.to_owned()).await.ok_or_else(none)
     }
 }
 

@@ -6,16 +6,16 @@ use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 use super::found::Found;
 use super::lockable;
 use crate::catalogue::Catalogue;
+use crate::console::Console;
 use crate::lockfiles::{Locked, Lockfiles, State};
-use crate::manners::Manners;
-use crate::render::counted::counted;
+use crate::wording::counted;
 
 /// Compares what is locked with what was found of it.
 pub(in crate::commands::ensembles) fn findings(
     catalogue: &Catalogue,
     lockfiles: &Lockfiles,
     found: &Found,
-    manners: &Manners,
+    console: &Console,
 ) -> Vec<Finding> {
     let plans = lockable(catalogue, lockfiles);
     let is_some_there = lockfiles.iter().any(|locked| !matches!(locked.state, State::Absent));
@@ -27,7 +27,7 @@ pub(in crate::commands::ensembles) fn findings(
         all.extend(found.map(|finding| Finding { hint: said_here(locked, finding.hint), ..finding }));
     }
     for finding in &mut all {
-        manners.redactor.clean_text(&mut finding.message);
+        console.context.redactor.clean_text(&mut finding.message);
     }
     all
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::adapters::secrets::Redactor;
 use crate::commands::ensembles::looked;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::wiring::Connected;
 use crate::world::World;
 
@@ -22,10 +22,10 @@ pub(in crate::commands::ensembles) struct Found(BTreeMap<String, Result<Pinned, 
 impl Found {
     pub(super) fn connect(
         plans: &[&EnsemblePlan],
-        manners: &Manners,
+        console: &Console,
         world: &World,
     ) -> Result<Self, Failure> {
-        looked::look(plans, manners, world, |connected| Self::of(connected, plans).discreet(manners))
+        looked::look(plans, console, world, |connected| Self::of(connected, plans).discreet(console))
     }
 
     /// Of those that somebody else has connected.
@@ -34,9 +34,10 @@ impl Found {
     }
 
     /// A lockfile is there to be shared: a server that says a key again in what it declares is not written down.
-    fn discreet(self, manners: &Manners) -> Self {
-        let discreet =
-            |found: Result<Pinned, String>| found.and_then(|pinned| discreet(pinned, &manners.redactor));
+    fn discreet(self, console: &Console) -> Self {
+        let discreet = |found: Result<Pinned, String>| {
+            found.and_then(|pinned| discreet(pinned, &console.context.redactor))
+        };
         Self(self.0.into_iter().map(|(name, found)| (name, discreet(found))).collect())
     }
 

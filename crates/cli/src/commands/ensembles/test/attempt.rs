@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::adapters::audit::AuditSink;
-use crate::adapters::signals::Interrupt;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 const TURN: TurnId = TurnId(1);
 

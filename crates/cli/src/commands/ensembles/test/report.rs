@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::done::{Done, End, Sort};
 use crate::args::{TestArgs, TestFormat};
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::manners::Manners;
 use crate::render::junit::{self, Case, Fault, Suite, junit};
 use crate::render::output::{write_json, write_stdout};
 use crate::render::safe::{safe, safe_line};
@@ -22,14 +22,14 @@ const NAME: &str = "converse ensembles test";
 
 pub(super) struct Report<'a> {
     format: TestFormat,
-    manners: &'a Manners,
+    console: &'a Console,
     done: Vec<Done>,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(args: &TestArgs, manners: &'a Manners) -> Self {
+    pub(super) fn new(args: &TestArgs, console: &'a Console) -> Self {
         let format = if args.json { TestFormat::Json } else { args.format };
-        Self { format, manners, done: Vec::new() }
+        Self { format, console, done: Vec::new() }
     }
 
     pub(super) fn done(&self) -> &[Done] {
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
 
     /// Without secrets, those of the test itself too: a report goes to places where a descriptor would not.
     fn cleaned(&self, done: Done) -> Done {
-        let redactor = &self.manners.redactor;
+        let redactor = &self.console.context.redactor;
         let clean = |text: &str| redactor.clean(text);
         let done = Done { name: clean(&done.name), tool: clean(&done.tool), ..done };
         let end = match done.end {

@@ -4,21 +4,21 @@
 //! well nor amiss is a failure too.
 
 use super::done::{Done, End, Sort};
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::manners::Manners;
-use crate::render::counted::counted;
+use crate::wording::counted;
 
 const HOW: &str =
     "`[[tests]]` in the file of an invoker makes one; `--synth` makes calls from the schemas of tools";
 
-pub(super) fn of(names: &[String], done: &[Done], manners: &Manners) -> Result<(), Failure> {
+pub(super) fn of(names: &[String], done: &[Done], console: &Console) -> Result<(), Failure> {
     let count = |wanted: fn(&End) -> bool| done.iter().filter(|done| wanted(&done.end)).count();
     let failed = count(|end| matches!(end, End::Failed(_)));
     let lost = count(|end| matches!(end, End::Error(_)));
     let untested: Vec<&str> = names
         .iter()
         .map(String::as_str)
-        .filter(|name| !is_told(&manners.redactor.clean(name), done))
+        .filter(|name| !is_told(&console.context.redactor.clean(name), done))
         .collect();
     let mut also = String::new();
     if !untested.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn of(names: &[String], done: &[Done], manners: &Manners) -> Result<(
         (0, 0) if !untested.is_empty() => Err(nothing_of(&untested, done)),
         (0, 0) if done.iter().any(|done| done.end == End::Passed) => Ok(()),
         (0, 0) if done.is_empty() => {
-            manners.note(&format!("note: you have no tests; {HOW}; `converse ensembles test io` runs those of an ensemble in the binary"));
+            console.note(&format!("note: you have no tests; {HOW}; `converse ensembles test io` runs those of an ensemble in the binary"));
             Ok(())
         }
         (0, 0) => Err(no_tests("nothing could be tested: all was skipped".to_owned())),

@@ -3,6 +3,7 @@
 use converse_testkit::hang_guard::ends;
 
 use super::*;
+use crate::context::while_waiting;
 use crate::render::progress::{self, Progress};
 
 fn hosted(play: Play) -> (Arc<Stage>, Progress, Arc<Mutex<Shown>>) {
@@ -95,7 +96,7 @@ async fn progress_is_told_on_the_stage_and_drawn_nowhere_else() {
             tokio::task::yield_now().await;
         }
     };
-    progress.while_connecting("starting weather", ends("showing who starts", slow)).await;
+    while_waiting(&progress, "starting weather", ends("showing who starts", slow)).await;
     assert_eq!(screen(&shown), "warning: said once\nwarning: quarantined");
 }
 

@@ -1,4 +1,6 @@
-//! Numbers for people: how many there are of something, in words.
+//! Wording that messages share: counts, sizes, costs, and the name of a tool as people write it.
+
+use converse_canister::Cost;
 
 /// `1 tool`, `2 tools`: for nouns of ours, which all take an s but one.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
@@ -33,6 +35,25 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
+/// `640 B`, `1.2 KiB`.
+pub(crate) fn bytes(count: usize) -> String {
+    match count {
+        0..1024 => format!("{count} B"),
+        1024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),
+        _ => format!("{:.1} MiB", count as f64 / 1_048_576.0),
+    }
+}
+
+/// A cost in US dollars.
+pub(crate) fn dollars(cost: Cost) -> f64 {
+    cost.0 as f64 / 1e6
+}
+
+/// A tool as people write it: `ensemble.invoker`, made from the name shown to models, `ensemble__invoker`.
+pub(crate) fn tool_name(shown: &str) -> String {
+    shown.replacen("__", ".", 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +78,10 @@ mod tests {
     #[test]
     fn digits_stand_in_threes() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn the_unit_fits_the_size() {
+        assert_eq!([640, 2048, 3 << 20].map(bytes), ["640 B", "2.0 KiB", "3.0 MiB"]);
     }
 }

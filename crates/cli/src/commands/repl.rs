@@ -1,3 +1,0 @@
-//! `converse repl`.
-
-pub(crate) use crate::repl::run;
