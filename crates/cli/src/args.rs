@@ -25,7 +25,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
 
-use crate::options::RuleOptions;
+use converse_host::options::RuleOptions;
 
 pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};

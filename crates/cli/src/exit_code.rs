@@ -1,6 +1,6 @@
 //! The exit code of each kind of failure: `docs/reference/exit-codes.md`.
 
-use crate::failure::Kind;
+use converse_host::failure::Kind;
 
 pub(crate) fn exit_code(kind: Kind) -> u8 {
     match kind {

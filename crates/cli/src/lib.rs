@@ -4,48 +4,22 @@
 // What connects servers waits within what waits, deeper than the compiler looks by itself when it optimises.
 #![recursion_limit = "256"]
 
-mod adapters;
-mod answer;
-mod approvals;
 mod args;
-mod attach;
-mod catalogue;
 mod commands;
-mod confined;
-mod console;
-mod context;
 mod exit_code;
-mod failure;
-mod guardian;
-mod interrupt;
-mod lockfiles;
-mod model;
-mod options;
-mod patient;
-mod render;
-mod repl;
-mod routes;
-mod runtime;
-mod settings;
-mod stdin;
+mod log;
 mod style;
-mod this_program;
-mod trust;
-mod turn;
-mod wiring;
-mod wording;
-mod world;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use crate::args::{Audit, Command, Format, Mcp, Models};
-use crate::console::Console;
 use crate::exit_code::exit_code;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_stderr, write_stdout};
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_stderr, write_stdout};
 
 /// Runs the program; the exit codes are in `docs/reference/exit-codes.md`. Never 101: a panic is a failure like others.
 pub fn main() -> ExitCode {
@@ -65,26 +39,22 @@ fn run() -> u8 {
         return code;
     }
     let words = World::command_line();
-    if guardian::is_called(&words) {
-        converse_process::guard();
-        return 0;
-    }
-    if let Some(code) = confined::called(&words) {
+    if let Some(code) = converse_host::child_process(&words) {
         return code;
     }
-    world::own_what_is_made();
+    converse_host::world::own_what_is_made();
     let (world, warning) = match World::snapshot() {
         Ok(world) => world,
         Err(failure) => return unusable(&words, &failure),
     };
-    adapters::signals::outlive_limits_of_files();
-    render::signs::settle(repl::stage::speaks_unicode(&world));
+    converse_terminal::signals::outlive_limits_of_files();
+    converse_terminal::render::signs::settle(converse_terminal::repl::stage::speaks_unicode(&world));
     let cli = match args::parsed(&world.words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &world.words),
     };
     let console = style::console(&cli, &world);
-    adapters::log::init(cli.verbose, console.context.redactor.clone());
+    log::init(cli.verbose, console.context.redactor.clone());
     #[cfg(feature = "test-fakes")]
     watched_by_tests(&world, cli.verbose, &console.context.redactor);
     console.warn_all(warning.map(str::to_owned));
@@ -106,10 +76,25 @@ fn run() -> u8 {
     code
 }
 
+/// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,
+/// which tells the variable that `CONVERSE_TEST_PANIC` names.
+#[cfg(feature = "test-fakes")]
+#[allow(clippy::panic, reason = "that is what it is for")]
+fn watched_by_tests(world: &World, verbose: u8, redactor: &converse_host::secrets::Redactor) {
+    if let Some(directory) = world.var("CONVERSE_TEST_LOG").filter(|_| verbose == 0)
+        && let Err(error) = log::keep(directory, redactor.clone())
+    {
+        panic!("no log of a test: {error}");
+    }
+    if let Some(name) = world.var("CONVERSE_TEST_PANIC") {
+        panic!("a bug on purpose, with {:?}", world.var(name));
+    }
+}
+
 fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), Failure> {
     match command {
         Command::Ask(_) => Ok(()),
-        Command::Repl(args) => repl::run(args.talk.options(), console, world),
+        Command::Repl(args) => converse_terminal::repl::run(args.talk.options(), console, world),
         Command::Sessions(command) => commands::sessions::run(command, console, world),
         Command::Stats(args) => commands::stats::run(args, console, world),
         Command::Ensembles(command) => commands::ensembles::run(command, console, world),

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::args::{Cli, Color, Command, Format};
-use crate::console::{Console, OutputStyle};
-use crate::context::RunContext;
-use crate::render::progress::{Progress, Style};
-use crate::world::{Input, World};
+use converse_host::context::RunContext;
+use converse_host::this_program::this_program;
+use converse_host::world::{Input, World};
+use converse_terminal::console::{Console, OutputStyle};
+use converse_terminal::render::progress::{Progress, Style};
 
 /// The console of this run.
 pub(crate) fn console(cli: &Cli, world: &World) -> Console {
@@ -17,6 +18,7 @@ pub(crate) fn console(cli: &Cli, world: &World) -> Console {
     };
     let mut context = RunContext::new(world);
     context.verbose = cli.verbose > 0;
+    context.program = Some(this_program());
     // A gateway's clients are not who sits there.
     context.can_ask =
         world.stdin == Input::Terminal && world.stderr_tty && !matches!(cli.command, Command::Serve(_));
@@ -78,6 +80,8 @@ mod tests {
             words: vec![],
             env,
             cwd: "/".into(),
+            config: None,
+            data: None,
             stdin: Input::Nothing,
             stdout_tty: tty,
             stderr_tty: tty,

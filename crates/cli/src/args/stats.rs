@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::civil::Date;
 
-use crate::render::stats::Table;
+use converse_terminal::render::stats::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {

@@ -7,7 +7,7 @@ use converse_canister::Cost;
 use converse_provider::Effort;
 
 use super::{Places, Rules};
-use crate::options::TurnOptions;
+use converse_host::options::TurnOptions;
 
 /// Flags of a conversation, however it is led.
 #[derive(Debug, Clone, Args)]

@@ -6,13 +6,13 @@ use converse_canister::canonical;
 use converse_config::{Approval, Vary};
 use serde_json::{Map, Value, json};
 
-use crate::approvals::Approvals as Store;
 use crate::args::Approvals;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::table::table;
-use crate::world::World;
+use converse_host::approvals::Approvals as Store;
+use converse_host::failure::{Failure, Kind};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::table::table;
 
 /// Of a definition, as it is shown: enough to tell two apart.
 const SHOWN: usize = 12;

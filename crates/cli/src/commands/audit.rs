@@ -8,11 +8,11 @@ use converse_canister::Digest;
 use converse_session::{Verified, VerifyError, verify as verify_log};
 use serde_json::json;
 
-use crate::adapters::audit::place;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_json, write_stdout};
-use crate::world::World;
+use converse_host::audit::place;
+use converse_host::failure::{Failure, Kind};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
 
 /// What was asked for.
 pub(crate) struct Verify<'a> {

@@ -3,8 +3,8 @@
 use clap::CommandFactory as _;
 
 use crate::args::Cli;
-use crate::failure::Failure;
-use crate::render::output::write_stdout;
+use converse_host::failure::Failure;
+use converse_terminal::render::output::write_stdout;
 
 pub(crate) fn run(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();

@@ -13,13 +13,13 @@ mod settings;
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::table::table;
-use crate::settings::Files;
-use crate::wording::they_are;
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::settings::Files;
+use converse_host::wording::they_are;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::table::table;
 
 use finding::{Finding, Section, State};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &Console, world: &World) -> Result
     let files = files.checked().map(|(plan, _)| plan);
     let ensembles = ensembles::Ensembles::of(world);
     if let Ok(plan) = &files {
-        console.context.redactor.learn(crate::model::keys(plan, world)?);
+        console.context.redactor.learn(converse_host::model::keys(plan, world)?);
     }
     let clean = |text: String| console.context.redactor.clean(&text);
     let sections: Vec<Section> = [

@@ -3,7 +3,6 @@
 
 mod call;
 mod check;
-mod declared;
 mod export;
 mod import;
 mod init;
@@ -19,22 +18,20 @@ mod show;
 mod survey;
 mod taken;
 mod test;
-mod trust;
 
-use converse_config::{EnsemblePlan, Permission, Scope};
+use converse_config::{EnsemblePlan, Scope};
 use serde_json::{Value, json};
 
-use crate::adapters::signals;
 use crate::args::Ensembles;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::signals;
 
 use call::Call;
 use check::Check;
+use converse_terminal::project_trust::Trust;
 use show::Show;
-use trust::Trust;
-pub(crate) use trust::asked_in_passing;
 
 pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Result<(), Failure> {
     match command {
@@ -62,7 +59,7 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
         Ensembles::Call { tool, arguments, places, rules, json } => {
             let interrupt = signals::watch()?;
             let call = Call { tool, arguments, places, rules, as_json: *json, interrupt: &interrupt };
-            crate::runtime::block_on(call.run(console, world))?
+            converse_host::runtime::block_on(call.run(console, world))?
         }
     }
 }
@@ -90,12 +87,4 @@ fn ensemble_row(plan: &EnsemblePlan) -> Value {
         // Those of a server are known once it is connected.
         "tools": plan.connection.is_none().then_some(plan.invokers.len()),
     })
-}
-
-fn permission(permission: Permission) -> &'static str {
-    match permission {
-        Permission::Allow => "allow",
-        Permission::Ask => "ask",
-        Permission::Deny => "deny",
-    }
 }

@@ -10,13 +10,13 @@ use converse_config::{ArgumentsSchema, Subject, explain};
 use serde_json::Value;
 
 use crate::args::ExplainArgs;
-use crate::catalogue::Catalogue;
 use crate::commands::typed::arguments;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::render::output::{write_json, write_stdout};
-use crate::settings::{Files, rules};
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
+use converse_host::settings::{Files, rules};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
 
 use case::Case;
 use told::Told;

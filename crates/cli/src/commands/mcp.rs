@@ -11,21 +11,21 @@ mod told;
 use converse_config::{EnsemblePlan, Rule};
 use converse_mcp::McpConnection;
 
-use crate::adapters::audit::AuditSink;
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
 use crate::args::ProbeArgs;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::interrupt::Interrupt;
-use crate::lockfiles::Lockfiles;
-use crate::model;
-use crate::options::RuleOptions;
-use crate::render::output::{write_json, write_stdout};
-use crate::settings::{Files, rules};
-use crate::wiring::{Connected, Wiring};
-use crate::wording::counted;
-use crate::world::World;
+use converse_host::audit::AuditSink;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::lockfiles::Lockfiles;
+use converse_host::model;
+use converse_host::options::RuleOptions;
+use converse_host::settings::{Files, rules};
+use converse_host::wiring::{Connected, Wiring};
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::signals;
 
 use calls::{Called, Caller, Wanted};
 use counts::Counts;
@@ -40,7 +40,7 @@ pub(crate) fn probe(args: &ProbeArgs, console: &Console, world: &World) -> Resul
     let plan = plan::of(args)?;
     let interrupt = signals::watch()?;
     let probe = Probe { args, plan, wanted, console, world, interrupt: &interrupt };
-    crate::runtime::block_on(probe.run())?
+    converse_host::runtime::block_on(probe.run())?
 }
 
 struct Probe<'a> {

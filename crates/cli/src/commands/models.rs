@@ -7,13 +7,13 @@ mod show;
 
 use std::time::Duration;
 
-use crate::adapters::model_lists::{self, A_DAY, ModelList, ModelLists, Offered, Unlisted};
 use crate::args::{ModelsListArgs, ModelsShowArgs};
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::model::{self, Reach};
-use crate::settings::Files;
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::model::{self, Reach};
+use converse_host::model_lists::{self, A_DAY, ModelList, ModelLists, Offered, Unlisted};
+use converse_host::settings::Files;
+use converse_host::world::World;
+use converse_terminal::console::Console;
 
 /// For a whole list, all pages of it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -62,7 +62,8 @@ fn provider_list(reach: &Reach, wanted: Wanted, world: &World) -> Result<Option<
     model::require_key(reach)?;
     let endpoint = reach.signed();
     let asked = model_lists::ask(&endpoint, reach.credentials.clone(), model_lists::ALL, PATIENCE);
-    let Offered { models, whole } = crate::runtime::block_on(asked)?.map_err(|why| unlisted(reach, why))?;
+    let Offered { models, whole } =
+        converse_host::runtime::block_on(asked)?.map_err(|why| unlisted(reach, why))?;
     let list = ModelList { models, whole, at: now };
     lists.put(&reach.endpoint, &list);
     Ok(Some(list))

@@ -4,6 +4,7 @@
 //! approval is refused, in words that say what would allow it. Nothing of a call is kept but the audit.
 
 mod front;
+mod issuer_keys;
 mod pipes;
 mod tokens;
 
@@ -15,20 +16,20 @@ use converse_engine::{Sink, SinkError};
 use converse_mcp::Asked;
 use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
 
-use crate::adapters::audit::AuditSink;
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
 use crate::args::ServeArgs;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::interrupt::Interrupt;
-use crate::model;
-use crate::render::output::write_stderr;
-use crate::render::safe::safe;
-use crate::settings::{Files, rules};
-use crate::wiring::{Connected, Wiring};
-use crate::world::{Input, World};
+use converse_host::audit::AuditSink;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::model;
+use converse_host::settings::{Files, rules};
+use converse_host::wiring::{Connected, Wiring};
+use converse_host::world::{Input, World};
+use converse_terminal::console::Console;
+use converse_terminal::render::output::write_stderr;
+use converse_terminal::signals;
+use converse_text::safe;
 
 /// How often the user is told what has come up.
 const NEWS: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<
     let drain = Duration::from_secs_f64(args.drain);
     let interrupt = signals::watch_with(drain)?;
     let serving = Serving { args, drain, console, world, interrupt: &interrupt };
-    crate::runtime::block_on(serving.run())?
+    converse_host::runtime::block_on(serving.run())?
 }
 
 pub(super) struct Serving<'a> {

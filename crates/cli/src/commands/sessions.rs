@@ -14,18 +14,16 @@ mod resume;
 mod search;
 mod show;
 
-pub(crate) use label::name as session_name;
-
 use converse_session::{SessionError, Store, Uuid};
 
-use crate::adapters::approver::says_yes;
 use crate::args::Sessions;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::model;
-use crate::settings::Files;
-use crate::turn::sessions;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::model;
+use converse_host::settings::Files;
+use converse_host::turn::sessions;
+use converse_host::world::World;
+use converse_terminal::approver::says_yes;
+use converse_terminal::console::Console;
 
 /// What writes sessions.
 const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
@@ -78,7 +76,10 @@ impl Shelf<'_> {
             let message = "nobody can be asked here, so nothing was removed";
             return Err(Failure::usage("not-asked", message).hint("`--yes` goes without a question"));
         }
-        crate::runtime::block_on(says_yes(&self.console.progress, format!("{question}  y = yes, n = no: ")))
+        converse_host::runtime::block_on(says_yes(
+            &self.console.progress,
+            format!("{question}  y = yes, n = no: "),
+        ))
     }
 
     /// The keys that are used, whatever their variables are called: they are taken out of what is shown.

@@ -13,13 +13,13 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::args::{StatsArgs, StatsBy};
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::safe;
-use crate::render::stats::{Look, Period, html, json, text};
-use crate::turn::sessions;
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::turn::sessions;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::stats::{Look, Period, html, json, text};
+use converse_text::safe;
 
 use zone::Zone;
 

@@ -3,7 +3,7 @@
 use converse_canister::Arguments;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use converse_host::failure::Failure;
 
 /// One JSON object, or `key=value` words typed by the schema: a property that is no string may be written as JSON. Both
 /// are read as a model's arguments are, so that a key given twice or a number that would change is refused here too.

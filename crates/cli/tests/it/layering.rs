@@ -17,7 +17,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-provider", &["converse-canister"]),
     ("converse-session", &["converse-canister"]),
     ("converse-understudy", &["converse-canister"]),
-    ("converse-terminal", &[]),
     ("converse-cassette", &["converse-canister", "converse-engine", "converse-ensemble"]),
     ("converse-foreign", &["converse-canister", "converse-config"]),
     ("converse-ensemble", &["converse-canister", "converse-config", "converse-process"]),
@@ -25,14 +24,45 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
     ("converse-server", &["converse-canister", "converse-config", "converse-engine", "converse-ensemble"]),
     (
-        "converse",
+        "converse-host",
         &[
             "converse-canister",
             "converse-cassette",
             "converse-config",
             "converse-engine",
             "converse-ensemble",
+            "converse-mcp",
+            "converse-process",
+            "converse-provider",
+            "converse-session",
+            // With its feature `test-fakes` alone.
+            "converse-testkit",
+            "converse-understudy",
+        ],
+    ),
+    (
+        "converse-terminal",
+        &[
+            "converse-canister",
+            "converse-config",
+            "converse-engine",
+            "converse-ensemble",
+            "converse-host",
+            "converse-mcp",
+            "converse-process",
+            "converse-provider",
+            "converse-session",
+        ],
+    ),
+    (
+        "converse",
+        &[
+            "converse-canister",
+            "converse-config",
+            "converse-engine",
+            "converse-ensemble",
             "converse-foreign",
+            "converse-host",
             "converse-mcp",
             "converse-process",
             "converse-provider",
@@ -41,7 +71,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-terminal",
             // With its feature `test-fakes` alone.
             "converse-testkit",
-            "converse-understudy",
         ],
     ),
     // Of tests and chores only: for the others it is a development dependency, which is no arrow.
@@ -60,13 +89,13 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Heavy or worldly crates, and the only ones of ours that may use them.
 const CONFINED: &[(&str, &[&str])] = &[
-    // The servers of one ensemble are reached by a client that the program builds.
-    ("reqwest", &["converse", "converse-mcp"]),
+    // The servers of one ensemble are reached by a client that the host builds.
+    ("reqwest", &["converse-host", "converse-mcp"]),
     ("rmcp", &["converse-mcp", "converse-server"]),
     ("hyper", &["converse-server"]),
-    ("rustls", &["converse"]),
+    ("rustls", &["converse-host"]),
     ("clap", &["converse"]),
-    ("indicatif", &["converse"]),
+    ("indicatif", &["converse-terminal"]),
     ("jsonschema", &["converse-config"]),
     ("landlock", &["converse-process"]),
     ("html5gum", &["converse-ensemble"]),
@@ -83,6 +112,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "converse-cassette",
             "converse-engine",
             "converse-ensemble",
+            "converse-host",
             "converse-mcp",
             "converse-process",
             "converse-server",

@@ -5,8 +5,8 @@ use converse_session::{Session, Uuid};
 
 use super::conversation::{Group, Named};
 use super::{Candidate, Run};
-use crate::failure::Failure;
-use crate::settings::Settings;
+use converse_host::failure::Failure;
+use converse_host::settings::Settings;
 
 /// Models that can be compared.
 const MOST: usize = 8;

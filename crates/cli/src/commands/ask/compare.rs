@@ -9,14 +9,14 @@ use super::round::{Ended, Round};
 use super::{Begun, Candidate, Run};
 use crate::args::Format;
 use crate::exit_code::exit_code;
-use crate::failure::Failure;
-use crate::render::End;
-use crate::render::Renderer as _;
-use crate::render::compare::{Compared, Report, sections, terminal};
-use crate::render::json::{JsonRenderer, write_line};
-use crate::render::jsonl::{JsonlRenderer, Record};
-use crate::render::output::write_stdout;
-use crate::turn::ending;
+use converse_host::failure::Failure;
+use converse_host::turn::ending;
+use converse_terminal::render::End;
+use converse_terminal::render::Renderer as _;
+use converse_terminal::render::compare::{Compared, Report, sections, terminal};
+use converse_terminal::render::json::{JsonRenderer, write_line};
+use converse_terminal::render::jsonl::{JsonlRenderer, Record};
+use converse_terminal::render::output::write_stdout;
 
 /// One of the models, and how it ended.
 struct Told<'a> {

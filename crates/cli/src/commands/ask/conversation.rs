@@ -5,11 +5,11 @@ use converse_session::{Metadata, Session, Uuid, new_id};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Candidate;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::options::TurnOptions;
-use crate::turn::sessions;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::options::TurnOptions;
+use converse_host::turn::sessions;
+use converse_host::world::World;
+use converse_terminal::console::Console;
 
 /// The conversation so far, and where it is kept, if it is.
 pub(super) struct Keeping {

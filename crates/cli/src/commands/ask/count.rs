@@ -18,11 +18,11 @@ use tokio::time::timeout;
 use super::Candidate;
 use super::round::Round;
 use crate::args::Format;
-use crate::failure::Failure;
-use crate::render::output::{write_json, write_stdout};
-use crate::runtime::block_on;
-use crate::settings::Settings;
-use crate::wiring;
+use converse_host::failure::Failure;
+use converse_host::runtime::block_on;
+use converse_host::settings::Settings;
+use converse_host::wiring;
+use converse_terminal::render::output::{write_json, write_stdout};
 
 /// An answer holds one number; what is longer is an error page.
 const MOST: usize = 256 * 1024;

@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::round::{Round, common};
 use super::{Candidate, internal};
-use crate::adapters::contents::Kept;
-use crate::adapters::credentials::Credentials;
-use crate::attach::{Said, shortened};
-use crate::failure::{Failure, Kind};
-use crate::render::output::write_json;
-use crate::runtime::block_on;
-use crate::settings::Settings;
-use crate::turn::opening;
+use converse_host::attach::{Said, shortened};
+use converse_host::contents::Kept;
+use converse_host::credentials::Credentials;
+use converse_host::failure::{Failure, Kind};
+use converse_host::runtime::block_on;
+use converse_host::settings::Settings;
+use converse_host::turn::opening;
+use converse_terminal::render::output::write_json;
 
 impl Round<'_> {
     pub(super) fn dry_run(&self, candidates: &mut [Candidate]) -> Result<(), Failure> {

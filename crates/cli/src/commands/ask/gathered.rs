@@ -7,11 +7,11 @@ use converse_config::EnsemblePlan;
 
 use super::Candidate;
 use super::round::Round;
-use crate::attach::Said;
-use crate::catalogue::Catalogue;
-use crate::context::while_waiting;
-use crate::failure::{Failure, Kind};
-use crate::wiring::{Connected, Wiring};
+use converse_host::attach::Said;
+use converse_host::catalogue::Catalogue;
+use converse_host::context::while_waiting;
+use converse_host::failure::{Failure, Kind};
+use converse_host::wiring::{Connected, Wiring};
 
 impl Round<'_> {
     /// The ensembles whose servers are asked for something: known, trusted, with a server. Before anything is started.

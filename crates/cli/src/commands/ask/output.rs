@@ -4,15 +4,15 @@ use converse_engine::SinkError;
 use converse_ensemble::Roster;
 
 use crate::args::{Ask, Format};
-use crate::console::Console;
-use crate::model::Model;
-use crate::render::Renderer;
-use crate::render::compare::Compared;
-use crate::render::json::JsonRenderer;
-use crate::render::jsonl::{EnsembleRecord, JsonlRenderer, Record};
-use crate::render::progress::Progress;
-use crate::render::text::TextRenderer;
-use crate::world::World;
+use converse_host::model::Model;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::Renderer;
+use converse_terminal::render::compare::Compared;
+use converse_terminal::render::json::JsonRenderer;
+use converse_terminal::render::jsonl::{EnsembleRecord, JsonlRenderer, Record};
+use converse_terminal::render::progress::Progress;
+use converse_terminal::render::text::TextRenderer;
 
 pub(super) enum Output {
     Text(TextRenderer),

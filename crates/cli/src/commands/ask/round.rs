@@ -11,19 +11,19 @@ use futures_util::future::join_all;
 use super::output::Output;
 use super::turn::Turn;
 use super::{Begun, Candidate, Run, internal};
-use crate::adapters::approver::{Approvers, Memory, TerminalApprover};
-use crate::adapters::audit::AuditSink;
-use crate::adapters::contents::Kept;
-use crate::adapters::person::somebody;
-use crate::adapters::sampler::{Around, Models};
-use crate::adapters::spent::Spent;
-use crate::attach::Said;
-use crate::catalogue::Catalogue;
-use crate::failure::{Failure, Kind};
-use crate::interrupt::Interrupt;
-use crate::runtime::block_on;
-use crate::settings::Settings;
-use crate::wiring::{Connected, Wiring};
+use converse_host::attach::Said;
+use converse_host::audit::AuditSink;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::runtime::block_on;
+use converse_host::sampler::{Around, Models};
+use converse_host::settings::Settings;
+use converse_host::spent::Spent;
+use converse_host::wiring::{Connected, Wiring};
+use converse_terminal::approver::{Approvers, Memory, TerminalApprover};
+use converse_terminal::person::somebody;
 
 pub(super) struct Round<'a> {
     pub(super) run: &'a Run<'a>,

@@ -5,13 +5,13 @@ use converse_engine::{Conversation, Ports, Sink, converse};
 use super::conversation::Keeping;
 use super::output::Output;
 use super::round::{Round, Table};
-use crate::adapters::audit::AuditSink;
-use crate::adapters::journal::JournalSink;
-use crate::attach;
-use crate::failure::{Failure, Kind};
-use crate::settings::Settings;
-use crate::turn::{Asking, ending, opening, say, sayings};
-use crate::world::World;
+use converse_host::attach;
+use converse_host::audit::AuditSink;
+use converse_host::failure::{Failure, Kind};
+use converse_host::journal::JournalSink;
+use converse_host::settings::Settings;
+use converse_host::turn::{Asking, ending, opening, say, sayings};
+use converse_host::world::World;
 
 pub(super) struct Turn<'a> {
     pub(super) round: &'a Round<'a>,

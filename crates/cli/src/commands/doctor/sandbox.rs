@@ -10,10 +10,12 @@ use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};
-use crate::runtime::block_on;
-use crate::wording::counted;
-use crate::world::World;
-use crate::{confined, guardian};
+use converse_host::confined;
+use converse_host::guardian;
+use converse_host::runtime::block_on;
+use converse_host::this_program::this_program;
+use converse_host::wording::counted;
+use converse_host::world::World;
 
 /// How long bubblewrap has to start nothing.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -129,7 +131,7 @@ fn works(bwrap: &Path) -> bool {
         stdin: false,
     };
     let works = block_on(async {
-        let Ok(mut child) = spawn.start(&guardian::of_this_run()) else { return false };
+        let Ok(mut child) = spawn.start(&guardian::guardian(Some(&this_program()))) else { return false };
         let ended = timeout(PATIENCE, child.wait()).await;
         child.end(PATIENCE).await;
         matches!(ended, Ok(Ok(status)) if status.success())

@@ -7,23 +7,23 @@ use converse_engine::{Alone, Asking};
 use converse_ensemble::{Halt, Host, Roster};
 use converse_mcp::Asked;
 
-use crate::adapters::approver::{Memory, TerminalApprover};
-use crate::adapters::audit::AuditSink;
-use crate::adapters::contents::Kept;
-use crate::adapters::person::somebody;
 use crate::args::{Places, Rules};
-use crate::catalogue::Catalogue;
 use crate::commands::typed::arguments;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::interrupt::Interrupt;
-use crate::model;
-use crate::render::output::{write_json, write_stdout};
-use crate::render::result_text;
-use crate::render::safe::safe;
-use crate::settings::{Files, rules};
-use crate::wiring::Wiring;
-use crate::world::World;
+use converse_host::audit::AuditSink;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::model;
+use converse_host::settings::{Files, rules};
+use converse_host::wiring::Wiring;
+use converse_host::world::World;
+use converse_terminal::approver::{Memory, TerminalApprover};
+use converse_terminal::console::Console;
+use converse_terminal::person::somebody;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::result_text;
+use converse_text::safe;
 
 /// What was asked for.
 pub(super) struct Call<'a> {

@@ -8,13 +8,13 @@ mod providers;
 use std::path::PathBuf;
 
 use crate::args::{CheckArgs, ReportFormat};
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::findings::{self, Report};
-use crate::render::output::{write_json, write_stdout};
-use crate::wording::counted;
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::{Failure, Kind};
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::findings::{self, Report};
+use converse_terminal::render::output::{write_json, write_stdout};
 
 use gather::Gathered;
 

@@ -4,11 +4,11 @@ use converse_config::EnsemblePlan;
 use converse_foreign::export;
 
 use crate::args::ExportArgs;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::render::output::write_json;
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::write_json;
 
 pub(crate) fn run(args: &ExportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);

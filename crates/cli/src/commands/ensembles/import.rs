@@ -11,13 +11,13 @@ use converse_foreign::{Format, Found, MAX_BYTES, Note, Server, read};
 use serde_json::{Value, json};
 
 use super::placing::{New, Place};
-use crate::adapters::signals;
 use crate::args::{ForeignFormat, ImportArgs};
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_json, write_stdout};
-use crate::stdin::{Bounds, whole};
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::signals;
+use converse_terminal::stdin::{Bounds, whole};
 
 pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let text = text(&args.file, world)?;

@@ -7,10 +7,10 @@ use converse_foreign::{BadSketch, Sketch, SketchKind};
 
 use super::placing::{New, Place};
 use crate::args::InitArgs;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::render::output::write_stdout;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::write_stdout;
 
 use questions::Questions;
 
@@ -73,7 +73,7 @@ fn sketch(args: &InitArgs, console: &Console) -> Result<Sketch, Failure> {
     }
     let questions = Questions { console };
     let name = args.name.clone();
-    crate::runtime::block_on(async {
+    converse_host::runtime::block_on(async {
         let name = match name {
             Some(name) => name,
             None => questions.name().await?,

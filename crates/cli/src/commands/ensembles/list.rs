@@ -8,18 +8,18 @@ use converse_mcp::Manifest;
 use serde_json::{Value, json};
 
 use super::{ensemble_row, scope};
-use crate::adapters::lists::ListFiles;
 use crate::args::Places;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::lockfiles::{Locked, State};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::safe_line;
-use crate::render::table::table;
-use crate::wiring::at_home;
-use crate::wording::counted;
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
+use converse_host::lockfiles::{Locked, State};
+use converse_host::tool_lists::ListFiles;
+use converse_host::wiring::at_home;
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::table::table;
+use converse_text::safe_line;
 
 /// Characters of a description in a line.
 const DESCRIPTION: usize = 100;

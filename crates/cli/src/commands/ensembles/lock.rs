@@ -12,15 +12,15 @@ use converse_config::EnsemblePlan;
 use converse_config::lock::LockError;
 use serde_json::{Value, json};
 
-use crate::adapters::approver::says_yes;
 use crate::args::LockArgs;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::lockfiles::{Locked, Lockfiles, State};
-use crate::render::output::{write_json, write_stderr, write_stdout};
-use crate::wording::{counted, they_are};
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::{Failure, Kind};
+use converse_host::lockfiles::{Locked, Lockfiles, State};
+use converse_host::wording::{counted, they_are};
+use converse_host::world::World;
+use converse_terminal::approver::says_yes;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 
 pub(super) use findings::findings;
 pub(super) use found::Found;
@@ -143,7 +143,7 @@ impl Lock<'_> {
                 they_are(count, "part")
             ),
         };
-        crate::runtime::block_on(says_yes(&self.console.progress, question))
+        converse_host::runtime::block_on(says_yes(&self.console.progress, question))
     }
 
     fn write(&self, proposals: &[Proposal<'_>]) -> Result<(), Failure> {

@@ -7,18 +7,18 @@ use converse_mcp::{Consent, Login as Granted};
 use jiff::Timestamp;
 
 use super::looked::eager;
-use crate::adapters::consent::{Browser, Listener, Pasted};
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
 use crate::args::Places;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::render::output::write_stdout;
-use crate::render::safe::safe_line;
-use crate::wiring::Wiring;
-use crate::wording::counted;
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::wiring::Wiring;
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_terminal::consent::{Browser, Listener, Pasted};
+use converse_terminal::console::Console;
+use converse_terminal::render::output::write_stdout;
+use converse_terminal::signals;
+use converse_text::safe_line;
 
 pub(super) struct Login<'a> {
     pub(super) name: &'a str,
@@ -50,7 +50,7 @@ impl Login<'_> {
         let interrupt = signals::watch()?;
         let (world, console, interrupt, contents) = (self.world, self.console, &interrupt, &Kept::new(None));
         let wiring = Wiring::looking(world, &console.context, interrupt, contents);
-        crate::runtime::block_on(async {
+        converse_host::runtime::block_on(async {
             let server = wiring.stranger(plan, connection, Some(consent));
             let granted = tokio::select! {
                 granted = server.log_in(self.scopes) => granted,

@@ -3,16 +3,16 @@
 use converse_mcp::LoggedOut;
 
 use super::login::{failed, oauth};
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
 use crate::args::Places;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::render::output::write_stdout;
-use crate::render::safe::safe_line;
-use crate::wiring::Wiring;
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::Failure;
+use converse_host::wiring::Wiring;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::write_stdout;
+use converse_terminal::signals;
+use converse_text::safe_line;
 
 pub(super) fn run(name: &str, places: &Places, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &places.ensembles);
@@ -23,7 +23,7 @@ pub(super) fn run(name: &str, places: &Places, console: &Console, world: &World)
     let wiring = Wiring::looking(world, &console.context, interrupt, contents);
     // It is forgotten first; after a Ctrl-C only nobody else is told.
     let server = wiring.stranger(plan, connection, None);
-    let out = crate::runtime::block_on(server.log_out(&interrupt.token))?
+    let out = converse_host::runtime::block_on(server.log_out(&interrupt.token))?
         .map_err(|error| failed(error.to_string()))?;
     let told = match out {
         LoggedOut::Nothing => "there was no token".to_owned(),

@@ -2,12 +2,12 @@
 
 use converse_config::{EnsemblePlan, Rule};
 
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::wiring::{Connected, Wiring};
-use crate::world::World;
+use converse_host::contents::Kept;
+use converse_host::failure::Failure;
+use converse_host::wiring::{Connected, Wiring};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::signals;
 
 /// What is required is told like all others, and what is lazy is started as well.
 pub(super) fn eager(plan: &EnsemblePlan) -> EnsemblePlan {
@@ -24,7 +24,7 @@ pub(super) fn look<T>(
     let (interrupt, contents) = (&signals::watch()?, &Kept::new(None));
     let wiring = Wiring::looking(world, &console.context, interrupt, contents);
     let eager: Vec<EnsemblePlan> = plans.iter().map(|plan| eager(plan)).collect();
-    crate::runtime::block_on(async {
+    converse_host::runtime::block_on(async {
         let connected = wiring.connect(&eager.iter().collect::<Vec<_>>(), Vec::<Rule>::new()).await?;
         let seen = see(&connected);
         connected.disconnect(&console.context).await;

@@ -3,7 +3,7 @@
 use converse_mcp::{McpConnection, OfferError, Offered, Prompt, Resource, Template};
 use serde_json::{Value, json};
 
-use crate::render::safe::safe_line;
+use converse_text::safe_line;
 
 /// Lines of one sort that a terminal is shown.
 const MOST_LINES: usize = 50;

@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use crate::args::Destination;
-use crate::failure::{Failure, Kind};
-use crate::settings::leads_out;
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::settings::leads_out;
+use converse_host::world::World;
 
 /// A directory of ensembles to write to.
 pub(super) struct Place {

@@ -3,8 +3,8 @@
 use converse_config::{ensemble_schema, invoker_schema, schema_text};
 
 use crate::args::{SchemaArgs, SchemaOf};
-use crate::failure::Failure;
-use crate::render::output::write_stdout;
+use converse_host::failure::Failure;
+use converse_terminal::render::output::write_stdout;
 
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), Failure> {
     let schema = match args.of {

@@ -4,22 +4,23 @@ use converse_config::{Binding, EnsemblePlan, InvokerKind, InvokerPlan, Policy, R
 use converse_ensemble::{Held, Tool, own_permission, tool_name};
 use serde_json::{Map, Value, json};
 
-use super::declared::Outward;
 use super::offers::Offers;
 use super::taken::taken;
-use super::{ensemble_row, permission, survey};
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
+use super::{ensemble_row, survey};
 use crate::args::{Places, Rules};
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::lockfiles::Lockfiles;
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::safe_line;
-use crate::settings::{Files, rules};
-use crate::wiring::Wiring;
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::lockfiles::Lockfiles;
+use converse_host::settings::{Files, rules};
+use converse_host::wiring::Wiring;
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::declared::Outward;
+use converse_terminal::declared::permission;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::signals;
+use converse_text::safe_line;
 
 pub(super) struct Show<'a> {
     pub(super) name: &'a str,
@@ -98,7 +99,7 @@ impl Show<'_> {
         let contents = Kept::new(None);
         let (world, console) = (self.world, self.console);
         let wiring = Wiring { lockfiles, ..Wiring::looking(world, &console.context, &interrupt, &contents) };
-        crate::runtime::block_on(async {
+        converse_host::runtime::block_on(async {
             let eager = EnsemblePlan { lazy: false, ..plan.clone() };
             let connected = wiring.connect(&[&eager], Vec::new()).await?;
             let offer = connected.roster.offer();

@@ -3,8 +3,8 @@
 use converse_mcp::{Era, Survey};
 use serde_json::{Value, json};
 
-use crate::render::safe::safe_line;
-use crate::wording::counted;
+use converse_host::wording::counted;
+use converse_text::safe_line;
 
 pub(super) fn json(survey: &Survey) -> Value {
     json!({

@@ -15,19 +15,19 @@ mod written;
 use converse_config::{EnsemblePlan, Policy, Rule};
 use converse_mcp::Asked;
 
-use crate::adapters::audit::AuditSink;
-use crate::adapters::contents::Kept;
-use crate::adapters::signals;
 use crate::args::TestArgs;
-use crate::catalogue::Catalogue;
 use crate::commands::ensembles::looked;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::interrupt::Interrupt;
-use crate::model;
-use crate::settings::{Files, rules};
-use crate::wiring::{Connected, Wiring};
-use crate::world::World;
+use converse_host::audit::AuditSink;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
+use converse_host::model;
+use converse_host::settings::{Files, rules};
+use converse_host::wiring::{Connected, Wiring};
+use converse_host::world::World;
+use converse_terminal::console::Console;
+use converse_terminal::signals;
 
 use attempt::Stage;
 use done::{Done, End};
@@ -37,7 +37,7 @@ use selection::Wanted;
 pub(crate) fn run(args: &TestArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let interrupt = signals::watch()?;
     let testing = Testing { args, console, world, interrupt: &interrupt };
-    crate::runtime::block_on(testing.run())?
+    converse_host::runtime::block_on(testing.run())?
 }
 
 struct Testing<'a> {

@@ -5,8 +5,8 @@ use converse_config::{Binding, Effects, EnsemblePlan, InvokerKind, InvokerPlan, 
 use converse_ensemble::{declared_definition, own_permission, reached};
 use serde_json::{Value, json};
 
-use crate::catalogue::Catalogue;
-use crate::failure::Failure;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
 
 /// Why a tool is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

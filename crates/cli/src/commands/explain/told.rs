@@ -4,7 +4,7 @@ use converse_config::{Bearing, Explanation, Heard, Permission, Rule, Subject};
 use serde_json::{Value, json};
 
 use super::case::{Absent, Case};
-use crate::render::safe::safe_line;
+use converse_text::safe_line;
 
 pub(super) struct Told<'a> {
     pub(super) case: &'a Case,

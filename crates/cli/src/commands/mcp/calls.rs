@@ -8,10 +8,10 @@ use converse_ensemble::tool_tests::synthesise;
 use converse_ensemble::{Halt, Host, Offer, Roster, Tool};
 use serde_json::Map;
 
-use crate::adapters::audit::AuditSink;
 use crate::args::ProbeArgs;
-use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use converse_host::audit::AuditSink;
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
 
 const TURN: TurnId = TurnId(1);
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::calls::Called;
 use super::counts::Counts;
 use super::lint::Objected;
-use crate::world::World;
+use converse_host::world::World;
 
 /// Times that its tools are listed to see how long it takes.
 pub(super) const LISTS: usize = 5;

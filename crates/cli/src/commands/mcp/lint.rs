@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::wording::counted;
 use converse_ensemble::Tool;
+use converse_host::wording::counted;
 use converse_provider::{Linted, Remedy, lint, lint_name};
 use serde_json::{Value, json};
 

@@ -7,12 +7,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::adapters::consent::{Browser, Headless, Listener};
-use crate::adapters::person::TerminalPerson;
 use crate::args::{Elicit, OauthFlow, ProbeArgs};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::headless_consent::Headless;
+use converse_host::world::World;
+use converse_terminal::consent::{Browser, Listener};
+use converse_terminal::console::Console;
+use converse_terminal::person::TerminalPerson;
 
 /// Nobody listens there: the page's own answer is all that is looked at.
 const NOWHERE: &str = "http://localhost:3000/callback";

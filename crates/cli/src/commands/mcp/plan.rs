@@ -9,7 +9,7 @@ use converse_config::{
 
 use super::NAME;
 use crate::args::{Elicit, OauthFlow, ProbeArgs};
-use crate::failure::{Failure, Kind};
+use converse_host::failure::{Failure, Kind};
 
 /// Nothing of a result is cut that a person would look at here.
 const RESULT_LIMIT: usize = 1024 * 1024;

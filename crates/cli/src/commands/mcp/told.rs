@@ -5,9 +5,9 @@ use converse_canister::Outcome;
 use super::calls::Called;
 use super::found::{Found, era};
 use super::lint;
-use crate::render::result_text;
-use crate::render::safe::safe_line;
-use crate::wording::counted;
+use converse_host::wording::counted;
+use converse_terminal::render::result_text;
+use converse_text::safe_line;
 
 /// Of each list; the rest is counted. `--json` has them all.
 const MOST: usize = 20;

@@ -2,7 +2,7 @@
 
 use converse_provider::{Above, Facts, Price, Thinking};
 
-use crate::model::Lore;
+use converse_host::model::Lore;
 
 pub(super) const UNKNOWN: &str = "–";
 

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::facts::{UNKNOWN, price, sources};
 use super::{Wanted, provider_list};
-use crate::adapters::model_lists::as_json;
 use crate::args::ModelsListArgs;
-use crate::failure::Failure;
-use crate::model::{self, Lore, Reach, UNDERSTUDY};
-use crate::render::output::{write_json, write_stderr, write_stdout};
-use crate::render::table::table;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::model::{self, Lore, Reach, UNDERSTUDY};
+use converse_host::model_lists::as_json;
+use converse_host::world::World;
+use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
+use converse_terminal::render::table::table;
 
 /// A model and what is known of it.
 struct Offer {

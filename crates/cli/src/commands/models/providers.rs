@@ -4,11 +4,11 @@ use converse_config::SettingsPlan;
 use serde_json::{Value, json};
 
 use super::facts::UNKNOWN;
-use crate::failure::Failure;
-use crate::model::{self, Reach, UNDERSTUDY};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::table::table;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::model::{self, Reach, UNDERSTUDY};
+use converse_host::world::World;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::table::table;
 
 pub(super) fn list(as_json: bool, files: &SettingsPlan, world: &World) -> Result<(), Failure> {
     let all = model::all(files, world);

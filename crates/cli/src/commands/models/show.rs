@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::facts::{lines, sources};
 use super::{Wanted, provider_list};
-use crate::adapters::model_lists::as_json;
 use crate::args::ModelsShowArgs;
-use crate::failure::Failure;
-use crate::model::{self, Lore, Model};
-use crate::render::output::{write_json, write_stderr, write_stdout};
-use crate::render::table::table;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::model::{self, Lore, Model};
+use converse_host::model_lists::as_json;
+use converse_host::world::World;
+use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
+use converse_terminal::render::table::table;
 
 pub(super) fn show(args: &ModelsShowArgs, files: &SettingsPlan, world: &World) -> Result<(), Failure> {
     let model = model::choose(Some(&args.model), files, world)?;

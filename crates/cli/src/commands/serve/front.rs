@@ -9,10 +9,10 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Serving;
 use super::tokens::TokenList;
-use crate::adapters::issuer_keys::IssuerKeys;
 use crate::args::FrontArgs;
-use crate::failure::Failure;
-use crate::world::World;
+use crate::commands::serve::issuer_keys::IssuerKeys;
+use converse_host::failure::Failure;
+use converse_host::world::World;
 
 /// What calls that were cut off may take to be written down.
 const LAST_LINES: Duration = Duration::from_secs(3);

@@ -7,9 +7,9 @@ use std::time::Duration;
 use converse_server::Pipes;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::failure::Failure;
-use crate::patient::Patient;
-use crate::render::output::classify;
+use converse_host::failure::Failure;
+use converse_terminal::poll_io::Patient;
+use converse_terminal::render::output::classify;
 
 const CHUNK: usize = 64 * 1024;
 /// Chunks and lines that may wait.
@@ -49,7 +49,7 @@ pub(super) fn begin() -> Result<(Pipes, Written), Failure> {
 
 fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).map(drop).map_err(|error| crate::runtime::denied("threads", &error))
+    thread.spawn(work).map(drop).map_err(|error| converse_host::runtime::denied("threads", &error))
 }
 
 /// Until the input ends or nobody wants it.

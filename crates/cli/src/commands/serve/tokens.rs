@@ -10,9 +10,9 @@ use std::time::Duration;
 use converse_server::{TokenError, Tokens};
 use rustix::fs::OFlags;
 
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::world::World;
+use converse_terminal::console::Console;
 
 /// A single token, for who has no file.
 const VARIABLE: &str = "CONVERSE_SERVE_TOKEN";

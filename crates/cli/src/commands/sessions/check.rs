@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{Shelf, failed};
 use crate::args::SessionsCheckArgs;
-use crate::failure::{Failure, Kind};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::safe_line;
-use crate::wording::counted;
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_text::safe_line;
 
 impl Shelf<'_> {
     pub(super) fn check(&self, args: &SessionsCheckArgs) -> Result<(), Failure> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Shelf, failed};
-use crate::failure::Failure;
-use crate::render::output::{write_stderr, write_stdout};
-use crate::render::safe::safe_line;
+use converse_host::failure::Failure;
+use converse_terminal::render::output::{write_stderr, write_stdout};
+use converse_text::safe_line;
 
 impl Shelf<'_> {
     pub(super) fn delete(&self, sessions: &[String], yes: bool) -> Result<(), Failure> {

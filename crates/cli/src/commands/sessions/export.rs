@@ -8,10 +8,10 @@ use std::path::Path;
 use super::redacted::redacted;
 use super::{PROGRAM, Shelf, failed};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
-use crate::failure::{Failure, Kind};
-use crate::render::output::{printable, write_stdout};
-use crate::render::safe::safe;
-use crate::render::transcript::{html, markdown};
+use converse_host::failure::{Failure, Kind};
+use converse_terminal::render::output::{printable, write_stdout};
+use converse_terminal::render::transcript::{html, markdown};
+use converse_text::safe;
 
 impl Shelf<'_> {
     pub(super) fn export(&self, args: &SessionsExportArgs) -> Result<(), Failure> {

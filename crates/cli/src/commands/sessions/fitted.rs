@@ -3,7 +3,7 @@
 use converse_text::shorten::within_columns;
 use converse_text::width;
 
-use crate::render::table::table;
+use converse_terminal::render::table::table;
 
 /// Between two columns of a table.
 const GAP: usize = 2;

@@ -2,12 +2,13 @@
 
 use converse_session::{Fork, Metadata, new_id};
 
-use super::label::{is_ours, name};
+use super::label::is_ours;
 use super::{PROGRAM, Shelf, failed};
 use crate::args::ForkArgs;
-use crate::failure::Failure;
-use crate::render::output::write_stdout;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::turn::sessions::name;
+use converse_host::world::World;
+use converse_terminal::render::output::write_stdout;
 
 impl Shelf<'_> {
     pub(super) fn fork(&self, args: &ForkArgs) -> Result<(), Failure> {

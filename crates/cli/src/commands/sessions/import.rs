@@ -10,12 +10,13 @@ use converse_session::{Document, ImportError, MAX_IMPORT_BYTES, new_id};
 use super::label::{self, MOST_TAGS, is_ours};
 use super::{PROGRAM, Shelf, failed};
 use crate::args::SessionsImportArgs;
-use crate::failure::{Failure, Kind};
-use crate::patient::Patient;
-use crate::render::output::write_stdout;
-use crate::render::safe::safe_line;
-use crate::wording::counted;
-use crate::world::World;
+use converse_host::failure::{Failure, Kind};
+use converse_host::turn::sessions;
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_terminal::poll_io::Patient;
+use converse_terminal::render::output::write_stdout;
+use converse_text::safe_line;
 
 impl Shelf<'_> {
     pub(super) fn import(&self, args: &SessionsImportArgs) -> Result<(), Failure> {
@@ -61,7 +62,7 @@ fn shelved(document: &mut Document) -> Vec<String> {
         left_out.push(format!("the {kind} `{}` is left out: {}", safe_line(text, 60), failure.message));
     };
     document.name = document.name.take().and_then(|name| {
-        let kept = label::name(&name);
+        let kept = sessions::name(&name);
         kept.unwrap_or_else(|failure| {
             without("name", &name, failure);
             None

@@ -4,12 +4,11 @@ use converse_session::{Metadata, Uuid};
 
 use super::{Shelf, failed};
 use crate::args::TagArgs;
-use crate::failure::Failure;
-use crate::render::output::write_stdout;
-use crate::render::safe::{is_unsafe, safe_line};
+use converse_host::failure::Failure;
+use converse_host::turn::sessions::name;
+use converse_terminal::render::output::write_stdout;
+use converse_text::{is_unsafe, safe_line};
 
-/// Characters of a name.
-const LONGEST_NAME: usize = 120;
 const LONGEST_TAG: usize = 40;
 pub(super) const MOST_TAGS: usize = 50;
 
@@ -68,25 +67,6 @@ impl Shelf<'_> {
         self.console.warn_all(repair.map(|repair| format!("warning: session {id}: {repair}")));
         Ok(())
     }
-}
-
-/// None for an empty one. `last` means another thing wherever a session is named.
-pub(crate) fn name(given: &str) -> Result<Option<String>, Failure> {
-    let name = given.trim();
-    let bad = |why: String| Err(Failure::usage("bad-name", why));
-    if name.is_empty() {
-        return Ok(None);
-    }
-    if name == "last" {
-        return bad("`last` is what the latest session is called".to_owned());
-    }
-    if name.chars().count() > LONGEST_NAME {
-        return bad(format!("a name has at most {LONGEST_NAME} characters"));
-    }
-    if name.chars().any(|c| is_unsafe(c) || c == '\n' || c == '\t') {
-        return bad("a name is one line of characters that can be seen".to_owned());
-    }
-    Ok(Some(name.to_owned()))
 }
 
 pub(super) fn checked(tag: &str) -> Result<String, Failure> {

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::fitted::narrow;
 use super::{Shelf, failed};
 use crate::args::SessionsListArgs;
-use crate::failure::Failure;
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::safe_line;
-use crate::render::transcript::minute;
+use converse_host::failure::Failure;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::transcript::minute;
+use converse_text::safe_line;
 
 /// Characters of an id: those of the time it was made at. More where that is not enough.
 pub(super) const SHORT: usize = 13;

@@ -11,8 +11,8 @@ use converse_session::{Decided, Document, Kept, digest, digests_mut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::adapters::secrets::Redactor;
-use crate::failure::{Failure, Kind};
+use converse_host::failure::{Failure, Kind};
+use converse_host::secrets::Redactor;
 
 pub(super) fn redacted(mut document: Document, redactor: &Redactor) -> Result<Document, Failure> {
     let (mut others, mut contents) = (HashMap::new(), BTreeMap::new());
@@ -100,7 +100,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::adapters::secrets::Secret;
+    use converse_host::secrets::Secret;
 
     const SECRET: &str = "sk-canary-12345";
 

@@ -1,10 +1,10 @@
 //! `sessions resume`: the REPL, on a conversation that was.
 
 use super::Shelf;
-use crate::failure::Failure;
-use crate::options::TurnOptions;
-use crate::repl;
-use crate::world::Input;
+use converse_host::failure::Failure;
+use converse_host::options::TurnOptions;
+use converse_host::world::Input;
+use converse_terminal::repl;
 
 impl Shelf<'_> {
     pub(super) fn resume(&self, session: &str) -> Result<(), Failure> {

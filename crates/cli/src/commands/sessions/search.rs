@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::list::SHORT;
 use super::{Shelf, failed};
 use crate::args::{SearchArgs, SearchIn};
-use crate::failure::Failure;
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::safe_line;
-use crate::render::transcript::minute;
+use converse_host::failure::Failure;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::transcript::minute;
+use converse_text::safe_line;
 
 impl Shelf<'_> {
     pub(super) fn search(&self, args: &SearchArgs) -> Result<(), Failure> {

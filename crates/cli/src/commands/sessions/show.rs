@@ -3,10 +3,10 @@
 use super::redacted::redacted;
 use super::{PROGRAM, Shelf, failed};
 use crate::args::SessionsShowArgs;
-use crate::failure::Failure;
-use crate::render::output::{write_json, write_stdout};
-use crate::render::transcript::{Look, text};
-use crate::repl::stage::answers;
+use converse_host::failure::Failure;
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::transcript::{Look, text};
+use converse_terminal::repl::stage::answers;
 
 impl Shelf<'_> {
     pub(super) fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {

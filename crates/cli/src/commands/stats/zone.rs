@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use crate::world::World;
+use converse_host::world::World;
 
 /// What a machine's own zone is in.
 const LOCAL: &str = "/etc/localtime";

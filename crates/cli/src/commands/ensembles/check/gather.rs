@@ -7,11 +7,11 @@ use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, Severity};
 
 use super::met::Met;
 use super::{Check, providers};
-use crate::catalogue::Catalogue;
-use crate::failure::Failure;
-use crate::render::safe::safe;
-use crate::settings::{Files, PROJECT_FILE};
-use crate::wording::counted;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
+use converse_host::settings::{Files, PROJECT_FILE};
+use converse_host::wording::counted;
+use converse_text::safe;
 
 /// A finding, and how people see it.
 pub(super) struct Told {

@@ -6,10 +6,10 @@ use converse_mcp::Idle;
 
 use super::Check;
 use super::gather::{Told, of_ensemble};
-use crate::catalogue::Catalogue;
 use crate::commands::ensembles::{lock, looked, survey};
-use crate::failure::Failure;
-use crate::wiring::Connected;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
+use converse_host::wiring::Connected;
 
 #[derive(Default)]
 pub(super) struct Met<'a> {

@@ -10,7 +10,7 @@ use converse_provider::{Linted, Objection, Remedy, lint, lint_name};
 use super::gather::{Told, of_ensemble};
 use super::met::Discovered;
 use crate::args::LintedProvider;
-use crate::catalogue::Catalogue;
+use converse_host::catalogue::Catalogue;
 
 /// Each at its line of `[arguments]`, or where the tool is declared.
 pub(super) fn of_declared(asked: &[LintedProvider], catalogue: &Catalogue) -> Vec<Told> {

@@ -3,9 +3,9 @@
 use converse_canister::EnsembleName;
 use converse_foreign::SketchKind;
 
-use crate::adapters::approver::asks;
-use crate::console::Console;
-use crate::failure::Failure;
+use converse_host::failure::Failure;
+use converse_terminal::approver::asks;
+use converse_terminal::console::Console;
 
 /// Answers to one question that make no sense, after which it ends.
 const TRIES: usize = 5;
@@ -55,7 +55,7 @@ impl Questions<'_> {
         for _ in 0..TRIES {
             match sound(&self.ask(&asked).await?) {
                 Ok(answer) => return Ok(answer),
-                Err(why) => asked = format!("  {}\n{question}", crate::render::safe::safe_line(&why, 200)),
+                Err(why) => asked = format!("  {}\n{question}", converse_text::safe_line(&why, 200)),
             }
         }
         Err(Failure::usage("not-enough", "there was no answer that makes sense; nothing is written"))

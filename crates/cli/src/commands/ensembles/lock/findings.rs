@@ -5,10 +5,10 @@ use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 
 use super::found::Found;
 use super::lockable;
-use crate::catalogue::Catalogue;
-use crate::console::Console;
-use crate::lockfiles::{Locked, Lockfiles, State};
-use crate::wording::counted;
+use converse_host::catalogue::Catalogue;
+use converse_host::lockfiles::{Locked, Lockfiles, State};
+use converse_host::wording::counted;
+use converse_terminal::console::Console;
 
 /// Compares what is locked with what was found of it.
 pub(in crate::commands::ensembles) fn findings(

@@ -8,12 +8,12 @@ use converse_ensemble::{Tool, declared_ensemble};
 use converse_mcp::Survey;
 use serde_json::{Value, json};
 
-use crate::adapters::secrets::Redactor;
 use crate::commands::ensembles::looked;
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::wiring::Connected;
-use crate::world::World;
+use converse_host::failure::Failure;
+use converse_host::secrets::Redactor;
+use converse_host::wiring::Connected;
+use converse_host::world::World;
+use converse_terminal::console::Console;
 
 /// By the names of the ensembles; of those that could not be connected the reason.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ fn discreet(pinned: Pinned, redactor: &Redactor) -> Result<Pinned, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::secrets::Secret;
+    use converse_host::secrets::Secret;
 
     #[test]
     fn a_key_stands_nowhere_in_what_is_written_down() {

@@ -6,7 +6,7 @@ use converse_config::EnsemblePlan;
 use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Subject};
 
 use super::found::Found;
-use crate::lockfiles::{Locked, State};
+use converse_host::lockfiles::{Locked, State};
 
 pub(super) struct Proposal<'a> {
     pub(super) locked: &'a Locked,

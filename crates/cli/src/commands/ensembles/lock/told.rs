@@ -4,8 +4,8 @@ use converse_config::lock::{Change, Drift, Kind, Shown, Subject, diff};
 use serde_json::{Value, json};
 
 use super::proposal::Proposal;
-use crate::render::safe::safe_line;
-use crate::wording::counted;
+use converse_host::wording::counted;
+use converse_text::safe_line;
 
 /// Characters of a name.
 const NAME: usize = 128;

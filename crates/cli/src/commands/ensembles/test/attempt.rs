@@ -12,9 +12,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::adapters::audit::AuditSink;
-use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use converse_host::audit::AuditSink;
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
 
 const TURN: TurnId = TurnId(1);
 

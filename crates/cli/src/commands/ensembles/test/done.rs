@@ -7,7 +7,7 @@ use converse_config::EnsemblePlan;
 use converse_ensemble::tool_tests::Miss;
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use converse_host::failure::Failure;
 
 #[derive(Debug, Clone)]
 pub(super) struct Done {

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::done::{Done, End, Sort};
 use crate::args::{TestArgs, TestFormat};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::render::junit::{self, Case, Fault, Suite, junit};
-use crate::render::output::{write_json, write_stdout};
-use crate::render::safe::{safe, safe_line};
+use converse_host::failure::Failure;
+use converse_terminal::console::Console;
+use converse_terminal::render::junit::{self, Case, Fault, Suite, junit};
+use converse_terminal::render::output::{write_json, write_stdout};
+use converse_text::{safe, safe_line};
 
 /// Bytes of arguments that a document repeats.
 const MOST_ARGUMENTS: usize = 4 * 1024;

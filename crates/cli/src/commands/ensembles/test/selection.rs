@@ -4,8 +4,8 @@ use converse_config::{EnsemblePlan, Scope, TestPlan};
 use converse_ensemble::Roster;
 
 use crate::args::TestArgs;
-use crate::catalogue::Catalogue;
-use crate::failure::Failure;
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::Failure;
 
 /// An ensemble to be tested.
 pub(super) struct Wanted<'c> {

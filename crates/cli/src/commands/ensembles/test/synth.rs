@@ -9,8 +9,8 @@ use converse_ensemble::{CRASHED, KILLED, Tool};
 use super::attempt::{Call, Called, Stage};
 use super::done::{Done, End, Sort};
 use super::report::Report;
-use crate::failure::Failure;
-use crate::render::safe::safe_line;
+use converse_host::failure::Failure;
+use converse_text::safe_line;
 
 /// Characters of an answer that are shown.
 const SHOWN: usize = 200;

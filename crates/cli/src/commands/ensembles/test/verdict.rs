@@ -4,9 +4,9 @@
 //! well nor amiss is a failure too.
 
 use super::done::{Done, End, Sort};
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::wording::counted;
+use converse_host::failure::{Failure, Kind};
+use converse_host::wording::counted;
+use converse_terminal::console::Console;
 
 const HOW: &str =
     "`[[tests]]` in the file of an invoker makes one; `--synth` makes calls from the schemas of tools";

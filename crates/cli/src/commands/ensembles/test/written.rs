@@ -7,7 +7,7 @@ use super::attempt::{Call, Stage};
 use super::done::{Done, End, Sort};
 use super::report::Report;
 use super::selection::tests;
-use crate::failure::Failure;
+use converse_host::failure::Failure;
 
 pub(super) async fn run(
     plan: &EnsemblePlan,

@@ -1,0 +1,274 @@
+//! `--schema FILE`: what the answer must be, for the wire and for the check afterwards.
+//!
+//! Wires want an object at the root (OpenAI refuses anything else,
+//! <https://developers.openai.com/api/docs/guides/structured-outputs>, 2026-11), so a schema of another kind is sent
+//! inside of one, and the value is taken out again before it is checked against the schema as the user wrote it.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use converse_canister::{Malformed, exact_json};
+use converse_config::{SchemaFault, ValueSchema};
+use converse_engine::AnswerCheck;
+use converse_provider::AnswerFormat;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::trust::open_regular;
+use crate::world::World;
+
+/// The key of the object around a value that is none.
+const INNER: &str = "value";
+/// The same that schemas of arguments may have.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// A schema that is valid, and how it is sent.
+#[derive(Debug)]
+pub struct Wanted {
+    schema: ValueSchema,
+    sent: Value,
+    wrapped: bool,
+}
+
+impl Wanted {
+    pub fn read(path: &Path, world: &World) -> Result<Self, Failure> {
+        let shown = path.display();
+        let failed = |why: String| Failure::usage("schema-file", format!("`{shown}` cannot be used: {why}"));
+        let unread = |error: std::io::Error| failed(error.to_string());
+        let file =
+            world.cwd.join(path).canonicalize().and_then(|path| open_regular(&path)).map_err(unread)?;
+        let mut text = String::new();
+        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unread)?;
+        if text.len() as u64 > MOST_BYTES {
+            return Err(failed(format!("a schema of at most {MOST_BYTES} bytes is needed")));
+        }
+        let schema =
+            serde_json::from_str(&text).map_err(|error| failed(format!("it is no JSON: {error}")))?;
+        Self::of(schema)
+            .map_err(|why| failed(why).hint("a JSON Schema is needed, such as {\"type\": \"object\", …}"))
+    }
+
+    fn of(schema: Value) -> Result<Self, String> {
+        if !schema.is_object() {
+            return Err("it is JSON, but no schema: an object is needed".to_owned());
+        }
+        let compiled = ValueSchema::compile(&schema).map_err(|error| match error.pointer.as_str() {
+            "" => error.message,
+            pointer => format!("{pointer}: {}", error.message),
+        })?;
+        let wrapped = schema.get("type").and_then(Value::as_str) != Some("object");
+        let sent = if wrapped { within(schema) } else { schema };
+        Ok(Self { schema: compiled, sent, wrapped })
+    }
+
+    /// For [`converse_provider::Controls::answer`].
+    pub fn format(&self) -> AnswerFormat {
+        AnswerFormat { name: "answer".to_owned(), schema: self.sent.clone() }
+    }
+
+    fn checked(&self, value: Value) -> Result<Value, String> {
+        let faults = self.schema.check(&value);
+        if faults.is_empty() {
+            Ok(value)
+        } else {
+            Err(faults.iter().map(told).collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+impl AnswerCheck for Wanted {
+    fn check(&self, text: &str) -> Result<Value, String> {
+        let value = read(text)?;
+        let inner =
+            value.get(INNER).filter(|_| self.wrapped && value.as_object().is_some_and(|o| o.len() == 1));
+        match inner {
+            // Some models know better and leave the object out, even if theirs looks like it.
+            Some(inner) => {
+                self.checked(inner.clone()).or_else(|errors| self.checked(value).map_err(|_| errors))
+            }
+            None => self.checked(value),
+        }
+    }
+}
+
+/// Whoever reads the value must read what the model wrote: no number is rounded and no key is lost on the way.
+fn read(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    exact_json(text).map_err(|malformed| match malformed {
+        Malformed::Syntax { message } => format!("it is not JSON: {message}"),
+        Malformed::LossyNumber { number } => {
+            format!("the number {number} cannot be held exactly; it needs fewer digits")
+        }
+        other => other.to_string(),
+    })
+}
+
+fn told(fault: &SchemaFault) -> String {
+    match fault.pointer.as_str() {
+        "" => fault.message.clone(),
+        pointer => format!("{pointer} {}", fault.message),
+    }
+}
+
+/// An object whose only property is of that schema. Definitions move to the root, where wires look for them, and
+/// references to anywhere else follow the schema.
+fn within(mut schema: Value) -> Value {
+    let mut root = Map::new();
+    if let Some(object) = schema.as_object_mut() {
+        for key in ["$schema", "$id", "$defs", "definitions"] {
+            root.extend(object.shift_remove(key).map(|held| (key.to_owned(), held)));
+        }
+    }
+    moved(&mut schema);
+    for key in ["$defs", "definitions"] {
+        root.get_mut(key).into_iter().for_each(moved_within);
+    }
+    root.extend([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), json!({ INNER: schema })),
+        ("required".to_owned(), json!([INNER])),
+        ("additionalProperties".to_owned(), json!(false)),
+    ]);
+    Value::Object(root)
+}
+
+/// Keys whose values are data, and those whose values are schemas by name.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+fn moved(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for (key, held) in object.iter_mut() {
+                match held {
+                    Value::String(target) if key == "$ref" => moved_target(target),
+                    held if NAMED.contains(&key.as_str()) => moved_within(held),
+                    held if !DATA.contains(&key.as_str()) => moved(held),
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(moved),
+        _ => {}
+    }
+}
+
+fn moved_within(named: &mut Value) {
+    named.as_object_mut().into_iter().flat_map(|named| named.values_mut()).for_each(moved);
+}
+
+/// An anchor (`#name`) moves along by itself.
+fn moved_target(target: &mut String) {
+    let stays = ["#/$defs/", "#/definitions/"].iter().any(|root| target.starts_with(root));
+    let pointer = target.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    if let Some(rest) = pointer.filter(|_| !stays) {
+        *target = format!("#/properties/{INNER}{rest}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(schema: Value) -> Wanted {
+        Wanted::of(schema).unwrap()
+    }
+
+    #[test]
+    fn an_object_is_sent_as_it_is_and_checked() {
+        let schema =
+            json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+        let wanted = wanted(schema.clone());
+        assert_eq!(wanted.format().schema, schema);
+        assert_eq!(wanted.check(r#"{"n": 1}"#), Ok(json!({ "n": 1 })));
+        for (text, word) in [("{}", "n"), (r#"{"n":"1"}"#, "/n"), ("n is 1", "not JSON"), (" ", "empty")] {
+            assert!(wanted.check(text).unwrap_err().contains(word), "{text}: {:?}", wanted.check(text));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_two_readers_could_read_differently_does_not_fit() {
+        let wanted = wanted(json!({ "type": "object" }));
+        for (text, word) in [
+            (r#"{"n": 9007199254740993.5}"#, "9007199254740993.5"),
+            (r#"{"n": 123456789012345678901234567890}"#, "123456789012345678901234567890"),
+            (r#"{"n": 1e999}"#, "not JSON"),
+            (r#"{"city": "Oslo", "city": "Bergen"}"#, "`city` is given twice"),
+            (r#"{"a": [{"b": 1, "b": 1}]}"#, "`b` is given twice"),
+        ] {
+            let error = wanted.check(text).unwrap_err();
+            assert!(error.contains(word) && !error.contains("string"), "{text}: {error}");
+        }
+        assert_eq!(wanted.check(r#"{"n": 18446744073709551615}"#), Ok(json!({ "n": u64::MAX })));
+    }
+
+    #[test]
+    fn another_root_is_wrapped_and_unwrapped() {
+        let wanted = wanted(json!({ "type": "array", "items": { "type": "integer" } }));
+        assert_eq!(
+            wanted.format().schema,
+            json!({
+                "type": "object",
+                "properties": { "value": { "type": "array", "items": { "type": "integer" } } },
+                "required": ["value"],
+                "additionalProperties": false,
+            })
+        );
+        assert_eq!(wanted.check(r#"{"value":[1,2]}"#), Ok(json!([1, 2])));
+        assert_eq!(wanted.check("[1]"), Ok(json!([1])), "a model that knew better");
+        assert!(wanted.check(r#"{"value":["x"]}"#).unwrap_err().contains("/0"));
+    }
+
+    #[test]
+    fn a_value_that_looks_like_the_wrapping_is_not_lost() {
+        let wanted =
+            wanted(json!({ "anyOf": [{ "type": "object", "required": ["value"] }, { "type": "null" }] }));
+        assert_eq!(wanted.check(r#"{"value":1}"#), Ok(json!({ "value": 1 })));
+        assert_eq!(wanted.check(r#"{"value":null}"#), Ok(Value::Null));
+    }
+
+    #[test]
+    fn references_lead_where_they_led() {
+        let schema = json!({
+            "$defs": { "tree": { "type": "array", "items": { "$ref": "#/$defs/tree" } }, "top": { "$ref": "#" } },
+            "anyOf": [{ "$ref": "#/$defs/tree" }, { "type": "string" }],
+        });
+        let sent = within(schema);
+        assert_eq!(sent["$defs"]["tree"]["items"]["$ref"], "#/$defs/tree");
+        assert_eq!(sent["$defs"]["top"]["$ref"], "#/properties/value");
+        assert_eq!(sent["properties"]["value"]["anyOf"][0]["$ref"], "#/$defs/tree");
+        let sent = ValueSchema::compile(&sent).unwrap();
+        assert!(sent.check(&json!({ "value": [[], []] })).is_empty());
+        assert!(!sent.check(&json!({ "value": [1] })).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_schema_is_refused() {
+        for (schema, word) in [
+            (json!([]), "object is needed"),
+            (json!({ "type": "strin" }), "/type"),
+            (json!({ "$ref": "https://example.org/x" }), "leads out"),
+        ] {
+            let error = Wanted::of(schema.clone()).unwrap_err();
+            assert!(error.contains(word), "{schema}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_references_move_and_only_where_they_are_some() {
+        let schema = json!({ "$id": "https://a.example/s", "type": "array", "$defs": { "t": { "$anchor": "tt" } },
+            "items": { "anyOf": [{ "$ref": "#tt" }, { "$ref": "#/$defs/t" }, { "$ref": "#" }, { "$ref": "#/items" }],
+                "default": { "$ref": "#/x" }, "properties": { "default": { "$ref": "#/items" } } } });
+        let sent = within(schema);
+        let items = &sent["properties"]["value"]["items"];
+        let targets: Vec<&str> =
+            items["anyOf"].as_array().unwrap().iter().map(|one| one["$ref"].as_str().unwrap()).collect();
+        assert_eq!(targets, ["#tt", "#/$defs/t", "#/properties/value", "#/properties/value/items"]);
+        assert_eq!(items["default"]["$ref"], "#/x");
+        assert_eq!(items["properties"]["default"]["$ref"], "#/properties/value/items");
+        assert_eq!(sent["$id"], "https://a.example/s");
+        assert_eq!(sent.pointer("/properties/value/$id"), None);
+    }
+}

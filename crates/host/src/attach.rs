@@ -1,0 +1,346 @@
+//! `-a FILE|URL`: what the user hands over to be read.
+//!
+//! Read before anything is asked or kept, so that a wrong name costs nothing. Text becomes a document; pictures, PDF
+//! files and recordings go with the user's words, before them, as vendors advise
+//! (<https://platform.claude.com/docs/en/build-with-claude/vision>, 2026-11). Their bytes are kept by digest in the
+//! session, so that the conversation can go on with them.
+
+mod from_server;
+mod from_url;
+mod kind;
+mod opening;
+mod prompt;
+mod short;
+mod suggested;
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use converse_canister::{Blobs, Canister, Content, Document, TurnId, User};
+use converse_ensemble::Artefacts;
+use converse_mcp::{McpConnection, PromptMessage};
+use converse_provider::{Endpoint, Facts, Fate, Medium, Place, budget, encoded, fate, most_bytes};
+
+use crate::contents::Kept;
+use crate::failure::{Failure, Kind as FailureKind};
+use crate::interrupt::Interrupt;
+use crate::secrets::Redactor;
+use crate::trust::open_regular;
+use crate::wording::bytes;
+use crate::world::World;
+
+use from_server::Named;
+use kind::Kind;
+pub use prompt::Asked;
+pub use short::shortened;
+
+/// Of one attachment.
+const MOST_BYTES: usize = 20 * 1024 * 1024;
+/// Of all of them.
+const MOST_TOGETHER: usize = 50 * 1024 * 1024;
+const MOST: usize = 100;
+const NAME_CHARS: usize = 200;
+
+/// One thing that was handed over.
+#[derive(Debug, Clone)]
+struct Attachment {
+    name: String,
+    mime: &'static str,
+    kind: Kind,
+    bytes: Arc<[u8]>,
+    /// Where it was read, if from a file of this machine.
+    file: Option<PathBuf>,
+}
+
+/// One that is here, or one that a server has.
+#[derive(Debug, Clone)]
+enum Handed {
+    Here(Attachment),
+    Awaited(Named),
+}
+
+/// What a user says in one turn: attachments, a prompt of a server, words.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    handed: Vec<Handed>,
+    /// To be had from its server.
+    asked: Option<Asked>,
+    /// The messages of a prompt, once they are here.
+    opening: Vec<PromptMessage>,
+    words: String,
+}
+
+/// What bounds the reading.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a> {
+    pub deadline: Option<Instant>,
+    pub interrupt: &'a Interrupt,
+}
+
+impl Said {
+    /// Reads and fetches all attachments.
+    pub fn new(words: String, named: &[String], world: &World, bounds: Bounds<'_>) -> Result<Self, Failure> {
+        if named.len() > MOST {
+            let message = format!("{} attachments are more than {MOST}", named.len());
+            return Err(Failure::usage("attachment", message));
+        }
+        let mut said = Self { words, ..Self::default() };
+        for name in named {
+            said.handed.push(one(name, world, bounds)?);
+            said.is_light()?;
+        }
+        Ok(said)
+    }
+
+    /// The same with a prompt of a server; its words go before those that are there.
+    pub fn asking(self, asked: Asked) -> Self {
+        Self { asked: Some(asked), ..self }
+    }
+
+    /// What was handed over before, and this. A file that is in both goes once, as it was read last.
+    pub fn and(mut self, later: Self) -> Result<Self, Failure> {
+        let files: Vec<_> = later.attachments().filter_map(|one| one.file.as_ref()).collect();
+        self.handed.retain(|handed| match handed {
+            Handed::Here(Attachment { file: Some(file), .. }) => !files.contains(&file),
+            _ => true,
+        });
+        self.handed.extend(later.handed);
+        self.is_light()?;
+        Ok(Self { asked: later.asked, words: later.words, ..self })
+    }
+
+    /// What is handed over, by name.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.handed.iter().map(|handed| match handed {
+            Handed::Here(attachment) => attachment.name.as_str(),
+            Handed::Awaited(named) => named.ensemble.as_str(),
+        })
+    }
+
+    /// The same with the bytes of each, where they are known.
+    pub fn sizes(&self) -> String {
+        let sizes = self.names().zip(&self.handed).map(|(name, handed)| match handed {
+            Handed::Here(attachment) => format!("{name} ({})", bytes(attachment.bytes.len())),
+            Handed::Awaited(_) => name.to_owned(),
+        });
+        sizes.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The ensembles whose servers have some of it.
+    pub fn servers(&self) -> BTreeSet<&str> {
+        let resources = self.handed.iter().filter_map(|handed| match handed {
+            Handed::Awaited(named) => Some(named.ensemble.as_str()),
+            Handed::Here(_) => None,
+        });
+        resources.chain(self.asked.iter().map(|asked| asked.ensemble.as_str())).collect()
+    }
+
+    /// All of it, what servers have included. Nothing that they say holds a secret of ours. Bytes in prompts are held by
+    /// `artefacts` until they are kept.
+    pub async fn gathered<'s>(
+        &self,
+        server: impl Fn(&str) -> Result<&'s McpConnection, Failure>,
+        redactor: &Redactor,
+        artefacts: &dyn Artefacts,
+    ) -> Result<Self, Failure> {
+        let mut said = Self { words: self.words.clone(), ..Self::default() };
+        for handed in &self.handed {
+            match handed {
+                Handed::Here(_) => said.handed.push(handed.clone()),
+                Handed::Awaited(named) => {
+                    let read = named.read(server(&named.ensemble)?, redactor).await?;
+                    said.handed.extend(read.into_iter().map(Handed::Here));
+                }
+            }
+            said.is_light()?;
+        }
+        if let Some(asked) = &self.asked {
+            let filled = asked.filled(server(&asked.ensemble)?, redactor, artefacts).await?;
+            let words = [filled.rest, said.words].into_iter().filter(|words| !words.trim().is_empty());
+            said.words = words.collect::<Vec<_>>().join("\n\n");
+            said.opening = filled.messages;
+            if said.words.is_empty() {
+                asked.stands_alone(&said.opening)?;
+            }
+        }
+        Ok(said)
+    }
+
+    fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.handed.iter().filter_map(|handed| match handed {
+            Handed::Here(attachment) => Some(attachment),
+            Handed::Awaited(_) => None,
+        })
+    }
+
+    fn is_light(&self) -> Result<(), Failure> {
+        if self.handed.len() > MOST {
+            let message = format!("{} attachments are more than {MOST}", self.handed.len());
+            return Err(Failure::usage("attachment", message));
+        }
+        if self.attachments().map(|attachment| attachment.bytes.len()).sum::<usize>() > MOST_TOGETHER {
+            let message = format!("the attachments have more than {MOST_TOGETHER} bytes together");
+            return Err(Failure::usage("attachment-too-large", message));
+        }
+        Ok(())
+    }
+
+    /// Is each of them, and are all together, within what the wire's server is known to take?
+    pub fn fits(&self, endpoint: &Endpoint, facts: &Facts, model: &str) -> Result<(), Failure> {
+        let dialect = endpoint.dialect;
+        let mut together = 0;
+        for Attachment { name, mime, bytes, .. } in self.attachments() {
+            if fate(endpoint, model, facts, Place::Said, mime) == Fate::Inline {
+                together += encoded(bytes.len());
+            }
+            let most = Medium::of(mime).and_then(|medium| most_bytes(dialect, medium));
+            if let Some(most) = most.filter(|most| bytes.len() > *most) {
+                let is = bytes.len();
+                let message =
+                    format!("`{name}` has {is} bytes and `{model}` takes at most {most} of its kind");
+                return Err(Failure::usage("attachment-too-large", message));
+            }
+        }
+        if let Some(most) = budget(dialect).filter(|most| together > *most) {
+            let message = format!(
+                "the attachments are {together} bytes in a request, and `{model}` takes at most {most} in one"
+            );
+            return Err(Failure::usage("attachment-too-large", message)
+                .hint("attach fewer or smaller ones, or ask about them one after another"));
+        }
+        Ok(())
+    }
+
+    /// What joins the transcript: a document for each text, the messages of a prompt, the user's message. The bytes are
+    /// kept first; those of a prompt are taken from `held`. `turn`: the next reply's.
+    pub fn canisters(
+        &self,
+        keep: &dyn Artefacts,
+        held: &dyn Blobs,
+        turn: TurnId,
+    ) -> Result<Vec<Canister>, Failure> {
+        let mut canisters = Vec::new();
+        let mut content = Vec::new();
+        for attachment in self.attachments() {
+            match attachment.kind {
+                Kind::Text => canisters.push(attachment.document()),
+                Kind::Bytes(mime) => {
+                    let digest = keep.keep(&attachment.bytes).ok_or_else(|| unkept(&attachment.name))?;
+                    let name = Some(attachment.name.clone());
+                    content.push(Content::Blob { mime: mime.to_owned(), digest, name, seal: None });
+                }
+            }
+        }
+        canisters.extend(opening::canisters(&self.opening, keep, held, turn)?);
+        // A prompt may be all that is said.
+        if self.opening.is_empty() || !self.words.is_empty() {
+            content.push(Content::text(self.words.clone()));
+        }
+        if !content.is_empty() {
+            canisters.push(Canister::User(User { content }));
+        }
+        Ok(canisters)
+    }
+}
+
+/// Where attachments are kept: in the session if there is one, else until the run ends.
+pub fn keeper(contents: &Kept) -> Box<dyn Artefacts> {
+    if contents.is_of_a_session() { Box::new(contents.clone()) } else { Box::new(contents.shown()) }
+}
+
+impl Attachment {
+    /// `shown`: where it is from, for a message.
+    fn of(name: String, bytes: Vec<u8>, shown: &str) -> Result<Self, Failure> {
+        let kind = kind::of(&bytes).map_err(|why| {
+            Failure::usage("attachment-type", format!("`{shown}` cannot be attached: {why}"))
+                .hint("pictures (PNG, JPEG, GIF, WebP), PDF files, recordings (WAV, MP3 …), text in UTF-8")
+        })?;
+        let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
+        let mime = match kind {
+            Kind::Text => kind::text_mime(&name),
+            Kind::Bytes(mime) => mime,
+        };
+        Ok(Self { name, mime, kind, bytes: bytes.into(), file: None })
+    }
+
+    fn document(&self) -> Canister {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let (name, mime) = (self.name.clone(), self.mime.to_owned());
+        Canister::Document(Document { name, mime, content: vec![Content::text(text)] })
+    }
+}
+
+fn one(named: &str, world: &World, bounds: Bounds<'_>) -> Result<Handed, Failure> {
+    if named == "-" {
+        return Err(refused(named, "stdin is read with the question; name a file"));
+    }
+    if let Some(resource) = named.strip_prefix("mcp:") {
+        return Named::parse(resource).map(Handed::Awaited);
+    }
+    if named.contains("://") {
+        return crate::runtime::block_on(fetched(named, bounds))?.map(Handed::Here);
+    }
+    from_file(named, world).map(Handed::Here)
+}
+
+async fn fetched(url: &str, bounds: Bounds<'_>) -> Result<Attachment, Failure> {
+    let deadline = async {
+        match bounds.deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        attachment = from_url::attachment(url) => attachment,
+        () = bounds.interrupt.token.cancelled() => Err(bounds.interrupt.failure()),
+        () = deadline => {
+            let message = "the deadline passed while an attachment was fetched";
+            Err(Failure::new(FailureKind::Limit, "deadline", message))
+        }
+    }
+}
+
+fn from_file(named: &str, world: &World) -> Result<Attachment, Failure> {
+    let unread = |error: std::io::Error| refused(named, &error.to_string());
+    // Links are followed: the user has named this one. What they lead to must be a file that opens at once.
+    let path = world.cwd.join(named).canonicalize().map_err(unread)?;
+    let file = open_regular(&path).map_err(unread)?;
+    let length = file.metadata().map_err(unread)?.len();
+    if length > MOST_BYTES as u64 {
+        return Err(too_large(named, Some(length)));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.len() > MOST_BYTES {
+        return Err(too_large(named, None));
+    }
+    // By the name that was typed: where a link leads is nobody's business.
+    let name = named.rsplit('/').find(|part| !part.is_empty()).unwrap_or(named);
+    let attachment = Attachment::of(name.to_owned(), bytes, named)?;
+    Ok(Attachment { file: Some(path), ..attachment })
+}
+
+fn refused(named: &str, why: &str) -> Failure {
+    Failure::usage("attachment", format!("`{named}` cannot be attached: {why}"))
+}
+
+/// `length`: how large it is, if that is known.
+fn too_large(named: &str, length: Option<u64>) -> Failure {
+    let message = match length {
+        Some(length) => format!("`{named}` has {length} bytes, and at most {MOST_BYTES} can be attached"),
+        None => format!("`{named}` has more than {MOST_BYTES} bytes"),
+    };
+    Failure::usage("attachment-too-large", message)
+}
+
+fn unkept(name: &str) -> Failure {
+    Failure::new(FailureKind::Output, "save-failed", format!("`{name}` could not be kept in the session"))
+        .hint("`--ephemeral` keeps no session")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! An attachment that a server has. The user has named the address, so it is asked for like one typed into a browser;
+//! another address that the server names instead has to be typed, too: what is fetched goes to a model.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Uri};
+
+use converse_ensemble::{Fetch as _, FetchError, Fetched};
+
+use super::kind::agrees;
+use super::{Attachment, MOST_BYTES, refused, too_large};
+use crate::failure::Failure;
+use crate::fetch::HttpFetch;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// All of it, redirects included.
+const WHOLE: Duration = Duration::from_secs(60);
+const MOST_REDIRECTS: usize = 5;
+
+pub(super) async fn attachment(url: &str) -> Result<Attachment, Failure> {
+    let uri = parsed(url)?;
+    let shown = shown(&uri);
+    let fetched = tokio::time::timeout(WHOLE, followed(uri)).await;
+    let (uri, fetched) =
+        fetched.map_err(|_| refused(&shown, "the server took longer than a minute for it"))??;
+    let shown = self::shown(&uri);
+    if fetched.truncated {
+        return Err(too_large(&shown, None));
+    }
+    let said = fetched.content_type.clone().unwrap_or_default();
+    let attachment = Attachment::of(name(&uri), fetched.body.to_vec(), &shown)?;
+    if !agrees(&said, attachment.kind) {
+        let is = attachment.mime;
+        return Err(refused(&shown, &format!("the server calls it `{said}` and it is {is}")));
+    }
+    Ok(attachment)
+}
+
+fn parsed(url: &str) -> Result<Uri, Failure> {
+    let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    if !matches!(scheme.as_str(), "http" | "https") {
+        return Err(refused(url, "only http: and https: addresses are fetched"));
+    }
+    let uri = url.parse::<Uri>().ok().filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
+    uri.ok_or_else(|| refused(url, "that is no address"))
+}
+
+async fn followed(mut uri: Uri) -> Result<(Uri, Fetched), Failure> {
+    let http = HttpFetch::new(CONNECT);
+    for _ in 0..=MOST_REDIRECTS {
+        let request = Request::get(uri.clone()).header("accept", "*/*").body(Bytes::new());
+        let request = request.map_err(|_| refused(&shown(&uri), "that is no address"))?;
+        let fetched = http.fetch(request, MOST_BYTES).await.map_err(|error| failed(&uri, &error))?;
+        match (fetched.status, &fetched.location) {
+            (200, _) => return Ok((uri, fetched)),
+            (301 | 302 | 303 | 307 | 308, Some(location)) => uri = next(&uri, location)?,
+            (status, _) => return Err(refused(&shown(&uri), &format!("the server answers {status}"))),
+        }
+    }
+    Err(refused(&shown(&uri), "the server sends us in circles"))
+}
+
+/// Where the server sends us, if it is the same server, and no less safely.
+fn next(from: &Uri, location: &str) -> Result<Uri, Failure> {
+    let absolute = match location {
+        path if path.starts_with('/') && !path.starts_with("//") => {
+            let authority = from.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+            format!("{}://{authority}{path}", from.scheme_str().unwrap_or("https"))
+        }
+        other => other.to_owned(),
+    };
+    let to = parsed(&absolute).map_err(|_| refused(&shown(from), "the server sends us to no address"))?;
+    let safe = from.scheme_str() == to.scheme_str() || to.scheme_str() == Some("https");
+    if from.host() == to.host() && safe {
+        return Ok(to);
+    }
+    Err(refused(&shown(from), &format!("the server sends us to {}", shown(&to)))
+        .hint("if that is what you mean, attach that address"))
+}
+
+fn failed(uri: &Uri, error: &FetchError) -> Failure {
+    refused(&shown(uri), &error.to_string())
+}
+
+/// Without what may be secret in it: a name and password, a query.
+fn shown(uri: &Uri) -> String {
+    let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
+    format!("{scheme}://{host}{port}{}", uri.path())
+}
+
+fn name(uri: &Uri) -> String {
+    let last = uri.path().rsplit('/').find(|part| !part.is_empty());
+    last.or(uri.host()).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_stays_with_the_server_that_was_named() {
+        let from: Uri = "http://a.example:8080/x?secret=1".parse().unwrap();
+        for (location, to) in [
+            ("/y", Some("http://a.example:8080/y")),
+            ("http://a.example/z", Some("http://a.example/z")),
+            ("https://a.example/z", Some("https://a.example/z")),
+            ("https://b.example/z", None),
+            ("//b.example/z", None),
+            ("file:///etc/passwd", None),
+            ("http://169.254.169.254/", None),
+        ] {
+            assert_eq!(next(&from, location).ok().map(|uri| uri.to_string()).as_deref(), to, "{location}");
+        }
+        let safe: Uri = "https://a.example/".parse().unwrap();
+        assert!(next(&safe, "http://a.example/").is_err());
+        let failure = next(&from, "https://b.example/z?k=1").unwrap_err();
+        assert!(failure.message.contains("https://b.example/z") && !failure.message.contains("secret"));
+    }
+
+    #[test]
+    fn an_address_is_shown_and_named_without_its_secrets() {
+        let uri: Uri = "https://user:pass@a.example/d/x.png?token=1".parse().unwrap();
+        assert_eq!((shown(&uri).as_str(), name(&uri).as_str()), ("https://a.example/d/x.png", "x.png"));
+        assert_eq!(name(&"https://a.example/".parse().unwrap()), "a.example");
+        assert!(parsed("ftp://a.example/x").is_err() && parsed("http:///x").is_err());
+    }
+}

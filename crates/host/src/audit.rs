@@ -1,0 +1,250 @@
+//! The audit log as a sink: what is decided about an invocation, that it starts, what came of it.
+//!
+//! It hears the same events as the journal, in the loop and in `ensembles call`, so that there is one log and one form.
+//! It is opened at the first record: a run that invokes nothing touches no file. Where there is no place for a log (no
+//! home, a read-only one) the run goes on with a warning, as it does without a session; any other reason why it cannot
+//! be opened or written ends the run before anything is invoked.
+//!
+//! `serve` opens it before it serves anybody, and has its lines written beside the calls: see [`scribe`].
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use converse_canister::{Canister, Invocation, InvocationId, InvocationResult};
+use converse_engine::{Event, Sink, SinkError};
+use converse_session::{AuditError, AuditLog, Happened, Record};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::context::RunContext;
+use crate::secrets::Redactor;
+use crate::world::World;
+
+mod gathering;
+mod scribe;
+
+use gathering::Gathering;
+use scribe::{Scribe, Slip};
+
+/// Where the log is; `None` without a home. One that is no directory (`/dev/null`) is how others say that there is none.
+pub fn place(world: &World) -> Option<PathBuf> {
+    let dir = world.state_dir()?;
+    let is_none =
+        |home: &PathBuf| dir.starts_with(home) && fs::metadata(home).is_ok_and(|home| !home.is_dir());
+    if world.home().as_ref().is_some_and(is_none) { None } else { Some(dir.join("audit.jsonl")) }
+}
+
+/// One log, for whoever hears it; see [`AuditSink::for_client`].
+pub struct AuditSink<'a> {
+    book: Arc<Book<'a>>,
+    /// For whom, if somebody calls through us.
+    client: Option<String>,
+    /// What was asked for and has no answer yet.
+    open: Mutex<HashMap<InvocationId, Asked>>,
+    slip: Arc<Slip>,
+}
+
+crate::opaque_debug!(AuditSink<'_>);
+
+struct Book<'a> {
+    place: Option<PathBuf>,
+    session: Option<String>,
+    redactor: Redactor,
+    warn: Box<dyn Fn(&str) + Send + Sync + 'a>,
+    /// Tools are on a cassette.
+    replayed: bool,
+    log: Mutex<Log>,
+    /// Of many calls at once.
+    gathers: bool,
+}
+
+enum Log {
+    Unopened,
+    Open(AuditLog),
+    Handed(Scribe),
+    Without,
+}
+
+struct Asked {
+    tool: String,
+    arguments: Map<String, Value>,
+}
+
+impl<'a> AuditSink<'a> {
+    pub fn new(enabled: bool, session: Option<String>, context: &'a RunContext, world: &World) -> Self {
+        let warn = Box::new(|text: &str| context.warn(text));
+        let (redactor, place) = (context.redactor.clone(), place(world));
+        let (log, replayed) = (Log::new(enabled), context.tape.answers_for_tools());
+        Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
+    }
+
+    fn of(book: Arc<Book<'a>>, client: Option<String>) -> Self {
+        Self { book, client, open: Mutex::default(), slip: Slip::new() }
+    }
+}
+
+impl AuditSink<'static> {
+    /// Of many calls at once, for others. `warn` is told what the user should know. Opened here and now: whoever serves
+    /// is not to learn from its first call that it cannot.
+    pub fn gathering(
+        enabled: bool,
+        session: String,
+        redactor: Redactor,
+        warn: impl Fn(&str) + Send + Sync + 'static,
+        world: &World,
+    ) -> Result<Self, SinkError> {
+        let (warn, log) = (Box::new(warn), Log::new(enabled));
+        let (place, session) = (place(world), Some(session));
+        let book = Book { place, session, redactor, warn, replayed: false, log, gathers: true };
+        book.open(&mut *book.log()?)?;
+        Ok(Self::of(Arc::new(book), None))
+    }
+
+    /// The same log, for one call of this client.
+    pub fn for_client(&self, client: Option<String>) -> Self {
+        Self::of(Arc::clone(&self.book), client)
+    }
+
+    /// Waits until all that was heard by now is written.
+    pub async fn flush(&self) -> Result<(), SinkError> {
+        self.book.append(Vec::new(), false, &self.slip)?;
+        self.settle().await
+    }
+}
+
+impl Log {
+    fn new(enabled: bool) -> Mutex<Self> {
+        Mutex::new(if enabled { Self::Unopened } else { Self::Without })
+    }
+}
+
+impl Book<'_> {
+    fn opened(&self) -> Result<Log, SinkError> {
+        let Some(path) = &self.place else {
+            (self.warn)("warning: no home directory: what tools do is not audited");
+            return Ok(Log::Without);
+        };
+        let redactor = self.redactor.clone();
+        match AuditLog::open(path, Box::new(move |text| redactor.clean(text))) {
+            Ok(log) if self.gathers => handed(log).map_err(|error| failed(&error)),
+            Ok(log) => Ok(Log::Open(log)),
+            Err(error @ AuditError::Unavailable { .. }) => {
+                (self.warn)(&format!("warning: what tools do is not audited: {error}"));
+                Ok(Log::Without)
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    fn open(&self, log: &mut Log) -> Result<(), SinkError> {
+        if let Log::Unopened = log {
+            *log = self.opened()?;
+        }
+        Ok(())
+    }
+
+    fn log(&self) -> Result<MutexGuard<'_, Log>, SinkError> {
+        self.log.lock().map_err(|_| crashed())
+    }
+
+    fn append(&self, records: Vec<Record>, durable: bool, slip: &Arc<Slip>) -> Result<(), SinkError> {
+        let mut log = self.log()?;
+        self.open(&mut log)?;
+        match &mut *log {
+            Log::Handed(scribe) => scribe.hand(records, durable, slip),
+            Log::Open(log) => {
+                log.append(&records, World::now()).map_err(|error| failed(&error))?;
+                if durable { log.commit().map_err(|error| failed(&error)) } else { Ok(()) }
+            }
+            Log::Without | Log::Unopened => Ok(()),
+        }
+    }
+}
+
+fn handed(mut log: AuditLog) -> Result<Log, AuditError> {
+    let gathering = Gathering::begin(log.handle()?);
+    Ok(Log::Handed(Scribe::begin(gathering, move |records, at| log.append(records, at))))
+}
+
+impl AuditSink<'_> {
+    fn record(&self, id: &InvocationId, tool: &str, happened: Happened) -> Record {
+        let (session, client) = (self.book.session.clone(), self.client.clone());
+        let replayed = self.book.replayed;
+        Record { session, client, replayed, invocation: id.clone(), tool: tool.to_owned(), happened }
+    }
+
+    fn append(&self, records: Vec<Record>, durable: bool) -> Result<(), SinkError> {
+        self.book.append(records, durable, &self.slip)
+    }
+
+    fn started(&self, invocation: &Invocation) -> Record {
+        let arguments = invocation.arguments.object.clone();
+        self.record(&invocation.id, &invocation.tool, Happened::Started { arguments })
+    }
+
+    /// An answer that no tool gave: no such tool, bad arguments, a limit. A refusal has been recorded as a decision.
+    fn answered(&self, asked: &Asked, result: &InvocationResult) -> Record {
+        let happened = Happened::finished(result.outcome, &result.content, None);
+        self.record(&result.id, &asked.tool, happened)
+    }
+}
+
+const GONE: &str = "its writer has gone, or could not be started";
+
+fn failed(error: &AuditError) -> SinkError {
+    SinkError::Audit(error.to_string())
+}
+
+fn crashed() -> SinkError {
+    SinkError::Audit("its writer crashed".to_owned())
+}
+
+impl Sink for AuditSink<'_> {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        if let Log::Without = *self.book.log()? {
+            return Ok(());
+        }
+        let mut open = self.open.lock().map_err(|_| crashed())?;
+        match event {
+            Event::Appended(Canister::Invocation(Invocation { id, tool, arguments, .. })) => {
+                open.insert(id.clone(), Asked { tool: tool.clone(), arguments: arguments.object.clone() });
+                Ok(())
+            }
+            Event::Decided { id, decision } => {
+                let Some(asked) = open.get(id) else { return Ok(()) };
+                let happened = Happened::decided(decision, &asked.arguments);
+                let record = self.record(id, &asked.tool, happened);
+                if !decision.allows() {
+                    open.remove(id);
+                }
+                self.append(vec![record], false)
+            }
+            Event::Started(invocations) => {
+                let records = invocations.iter().map(|invocation| self.started(invocation)).collect();
+                self.append(records, true)
+            }
+            Event::Finished { invocation, result, elapsed } => {
+                open.remove(&invocation.id);
+                let happened = Happened::finished(result.outcome, &result.content, Some(*elapsed));
+                self.append(vec![self.record(&invocation.id, &invocation.tool, happened)], false)
+            }
+            Event::Appended(Canister::Result(result)) => match open.remove(&result.id) {
+                Some(asked) => self.append(vec![self.answered(&asked, result)], false),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        let scribe = match self.book.log().as_deref() {
+            Ok(Log::Handed(scribe)) => Ok(scribe.clone()),
+            Ok(_) => return std::future::ready(Ok(())).boxed(),
+            Err(error) => Err(error.clone()),
+        };
+        async move { scribe?.settle(&self.slip).await }.boxed()
+    }
+}

@@ -1,0 +1,90 @@
+//! Small files in the user's cache directory. All of them are hints that save time: they may be lost, and nothing here
+//! fails or is synced to the disk.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// `None`: without a home nothing is kept.
+#[derive(Debug, Clone)]
+pub struct Cache(pub Option<PathBuf>);
+
+impl Cache {
+    /// A regular file of at most so many bytes.
+    pub fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
+        let path = self.0.as_deref()?.join(name);
+        let metadata = fs::metadata(&path).ok()?;
+        if metadata.is_file() && metadata.len() <= limit { fs::read(path).ok() } else { None }
+    }
+
+    /// How long ago it was written.
+    pub fn age(&self, name: &str) -> Option<Duration> {
+        let metadata = fs::metadata(self.0.as_deref()?.join(name)).ok()?;
+        metadata.modified().ok()?.elapsed().ok()
+    }
+
+    /// The file has all of these bytes or is as it was before.
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        if let Some(dir) = &self.0
+            && let Err(error) = replace(dir, name, bytes)
+        {
+            tracing::debug!(%error, name, "a cached file was not kept");
+        }
+    }
+
+    /// Makes room for one more: of more than so many files the oldest tenth goes.
+    pub(crate) fn prune(&self, most: usize) {
+        let Some(dir) = &self.0 else { return };
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        let mut files: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        if files.len() < most {
+            return;
+        }
+        files.sort_unstable();
+        for (_, path) in files.iter().take(most / 10 + files.len() - most) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    private(dir)?;
+    let temporary = dir.join(format!(".{name}-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&temporary, dir.join(name)))
+        .inspect_err(|_| drop(fs::remove_file(&temporary)))
+}
+
+/// What servers and tools have said is nobody else's business.
+fn private(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// Whatever the umask is: it takes nothing away that the world may not have.
+    #[test]
+    fn what_is_kept_is_for_nobody_else() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("one/two");
+        Cache(Some(dir.clone())).write("name", b"x");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(&dir), mode(&dir.join("name"))), (0o700, 0o600));
+    }
+}

@@ -1,0 +1,324 @@
+//! The ensembles of this run: found, read, judged by what the user trusts, resolved; and what the user must hear of them.
+
+mod places;
+mod project;
+mod protected;
+mod roots;
+mod skipped;
+
+use std::path::PathBuf;
+
+use converse_config::{
+    Broken, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Environment, Finding, Given,
+    Root, Scope, SourceMap, load, resolve, shipped,
+};
+use converse_ensemble::{Builtin, builtins};
+
+use crate::failure::{Failure, Kind};
+use crate::lockfiles::Lockfiles;
+use crate::trust::{Declaration, HOW, Standing};
+use crate::wording::{counted, they_are};
+use crate::world::World;
+
+use project::Project;
+use roots::{root, roots};
+
+/// The tools in this binary.
+pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
+    #[cfg(feature = "test-fakes")]
+    return builtins().iter().chain(converse_testkit::fakes::FAKES).collect();
+    #[cfg(not(feature = "test-fakes"))]
+    builtins().iter().collect()
+}
+
+/// Everything that was found.
+#[derive(Debug)]
+pub struct Catalogue {
+    pub plans: Vec<EnsemblePlan>,
+    broken: Vec<Broken>,
+    diagnostics: Vec<Diagnostic>,
+    project: Project,
+    /// As written, for places in them.
+    descriptors: Vec<EnsembleDescriptor>,
+    sources: SourceMap,
+    protected: Vec<PathBuf>,
+    roots: Vec<Root>,
+    project_trusted: bool,
+    /// About the project as a whole.
+    notes: Vec<String>,
+}
+
+/// How closely descriptors are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rigour {
+    /// As far as a run needs it.
+    Run,
+    Check {
+        /// A variable that is not set is an error.
+        require_env: bool,
+    },
+}
+
+/// How the project's ensembles are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    /// By what the user has trusted.
+    AsTheyStand,
+    /// As if they were trusted, to see what that would mean.
+    AsIfTrusted,
+}
+
+impl Catalogue {
+    /// Explicit directories, the project's `ensembles/`, the user's, and those in the binary.
+    pub fn find(world: &World, explicit: &[PathBuf]) -> Self {
+        Self::read(world, &roots(world, explicit), shipped(), Rigour::Run, Judged::AsTheyStand)
+    }
+
+    /// What would be in force if the project were trusted. Nothing of it may run.
+    pub fn as_if_trusted(world: &World) -> Self {
+        Self::read(world, &roots(world, &[]), shipped(), Rigour::Run, Judged::AsIfTrusted)
+    }
+
+    /// What there would be without the project.
+    pub fn without_project(world: &World) -> Self {
+        let mut roots = roots(world, &[]);
+        roots.retain(|root| root.scope != Scope::Project);
+        Self::read(world, &roots, shipped(), Rigour::Run, Judged::AsTheyStand)
+    }
+
+    /// Those in the binary, and no others.
+    pub fn shipped(world: &World) -> Self {
+        Self::read(world, &[], shipped(), Rigour::Run, Judged::AsTheyStand)
+    }
+
+    /// For `check`: every schema is compiled. Directories that are named stand alone.
+    pub fn check(world: &World, directories: &[PathBuf], require_env: bool) -> Self {
+        let rigour = Rigour::Check { require_env };
+        if directories.is_empty() {
+            return Self::read(world, &roots(world, &[]), shipped(), rigour, Judged::AsTheyStand);
+        }
+        let roots: Vec<Root> = directories.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
+        Self::read(world, &roots, &[], rigour, Judged::AsTheyStand)
+    }
+
+    fn read(world: &World, roots: &[Root], shipped: &[(&str, &str)], rigour: Rigour, judged: Judged) -> Self {
+        let builtins = all_builtins();
+        let specs: Vec<BuiltinSpec<'_>> = builtins
+            .iter()
+            .map(|builtin| BuiltinSpec { name: builtin.name, effects: builtin.effects })
+            .collect();
+        let environment = Environment::new(world.env.clone());
+        let loaded = load(roots, shipped);
+        let given = Given {
+            builtins: &specs,
+            environment: &environment,
+            project_trusted: false,
+            compile_schemas: rigour != Rigour::Run,
+            require_env: rigour == Rigour::Check { require_env: true },
+        };
+        let project = project::project(&loaded, &given, world);
+        let standing = match judged {
+            Judged::AsTheyStand => project::standing(&project, world),
+            Judged::AsIfTrusted => Some(Standing::Trusted),
+        };
+        let project_trusted = standing == Some(Standing::Trusted);
+        let given = Given { project_trusted, ..given };
+        let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+        let mut diagnostics = loaded.diagnostics;
+        diagnostics.extend(resolved.diagnostics);
+        diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
+        // As somebody reads: file by file, from the top.
+        diagnostics.sort_by_cached_key(|diagnostic| {
+            let finding = diagnostic.finding(&loaded.sources);
+            (finding.file, finding.line, finding.column)
+        });
+        let notes = notes(standing.as_ref(), &diagnostics);
+        let (plans, broken) = (resolved.plans, resolved.broken);
+        let protected = protected::protected(roots, &plans, &environment, world);
+        let (sources, descriptors, roots) = (loaded.sources, loaded.descriptors, roots.to_vec());
+        Self {
+            plans,
+            broken,
+            diagnostics,
+            project,
+            descriptors,
+            sources,
+            protected,
+            roots,
+            project_trusted,
+            notes,
+        }
+    }
+
+    /// Files and directories that no tool may write to while these ensembles are in use.
+    pub fn protected(&self) -> &[PathBuf] {
+        &self.protected
+    }
+
+    /// Of all directories that were looked in, as they are now.
+    pub fn lockfiles(&self) -> Lockfiles {
+        Lockfiles::read(&self.roots, self.project_trusted)
+    }
+
+    /// Does a descriptor of this name stand somewhere, whatever became of it?
+    pub fn knows(&self, name: &str) -> bool {
+        self.plans.iter().any(|plan| plan.name.as_str() == name)
+            || self.broken.iter().any(|broken| broken.name.as_deref() == Some(name))
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    pub fn findings(&self) -> Vec<Finding> {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
+    }
+
+    /// Everything that is declared, also what stands in descriptors with an error. To be looked at, not to be used.
+    pub fn declared(&self) -> impl Iterator<Item = &EnsemblePlan> {
+        self.plans.iter().chain(self.broken.iter().filter_map(|broken| broken.rest.as_ref()))
+    }
+
+    /// What the project's files declare, if there are any.
+    pub fn declaration(&self) -> Result<Option<Declaration>, Failure> {
+        let unread = |why: &String| Failure::new(Kind::Configuration, "untrusted", why.as_str());
+        self.project.clone().map_err(|why| unread(&why))
+    }
+
+    /// What is to be said of the project as a whole.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.iter().map(|note| format!("warning: {note}")).collect()
+    }
+
+    /// Does something of the project lie still until it is trusted?
+    pub fn holds_back(&self) -> bool {
+        self.plans.iter().any(is_inert)
+    }
+
+    /// The ensembles to use: those that are named, or all that are enabled. What is wrong in the user's own or an
+    /// explicit directory stops the run; what is wrong in a project is only told, unless it is named.
+    pub fn select(&self, named: Option<&[String]>) -> Result<Vec<&EnsemblePlan>, Failure> {
+        self.stop_for_own_errors()?;
+        let Some(named) = named else {
+            return Ok(self.plans.iter().filter(|plan| plan.enabled && !is_inert(plan)).collect());
+        };
+        named.iter().map(|name| self.named(name)).collect()
+    }
+
+    pub fn named(&self, name: &str) -> Result<&EnsemblePlan, Failure> {
+        let plan = self.plans.iter().find(|plan| plan.name.as_str() == name);
+        let broken = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name));
+        // A broken one of the project stands in nobody's way.
+        if let Some(broken) = broken.filter(|broken| plan.is_none() || broken.scope != Scope::Project) {
+            let concerns = |diagnostic: &Diagnostic| diagnostic.place.source() == broken.source;
+            let excess =
+                |diagnostic: &Diagnostic| diagnostic.code == Code::UntrustedExcess && concerns(diagnostic);
+            if self.diagnostics.iter().any(excess) {
+                return Err(
+                    self.untrusted(format!("the ensemble `{name}` of {} is not trusted", broken.file))
+                );
+            }
+            return Err(self.invalid(concerns));
+        }
+        if let Some(plan) = plan {
+            if is_inert(plan) {
+                let message = format!(
+                    "the ensemble `{name}` of {}:{} is not trusted",
+                    plan.origin.file, plan.origin.line
+                );
+                return Err(self.untrusted(message));
+            }
+            return Ok(plan);
+        }
+        let names = self.plans.iter().map(|plan| plan.name.as_str());
+        Err(Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`")).did_you_mean(
+            name,
+            names,
+            "`converse ensembles list` shows those there are",
+        ))
+    }
+
+    /// Errors in what the user wrote or named end a run; a project's do not.
+    pub fn stop_for_own_errors(&self) -> Result<(), Failure> {
+        let own = |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) != Scope::Project;
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.is_error() && own(diagnostic)) {
+            return Err(self.invalid(own));
+        }
+        Ok(())
+    }
+
+    /// For `check`: an ensemble that nothing may start is as good as a broken one.
+    pub fn stop_for_untrusted(&self) -> Result<(), Failure> {
+        let held_back = |diagnostic: &&Diagnostic| {
+            matches!(diagnostic.code, Code::UntrustedConnection | Code::UntrustedExcess)
+        };
+        match self.diagnostics.iter().filter(held_back).count() {
+            0 => Ok(()),
+            count => {
+                Err(self.untrusted(format!("{} not trusted in this project", they_are(count, "ensemble"))))
+            }
+        }
+    }
+
+    /// Half a project is not trusted: an error in what it declares must be mended first.
+    pub fn stop_for_errors_of_the_project(&self) -> Result<(), Failure> {
+        let of_project =
+            |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) == Scope::Project;
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.is_error() && of_project(diagnostic)) {
+            return Err(self.invalid(of_project));
+        }
+        Ok(())
+    }
+
+    fn untrusted(&self, message: String) -> Failure {
+        let failure = Failure::new(Kind::Configuration, "untrusted", message);
+        self.notes.iter().fold(failure, |failure, note| failure.hint(note.as_str()))
+    }
+
+    fn invalid(&self, concerns: impl Fn(&Diagnostic) -> bool) -> Failure {
+        let errors =
+            self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error() && concerns(diagnostic));
+        let pictures: Vec<String> = errors.map(|diagnostic| diagnostic.render(&self.sources)).collect();
+        let message = format!("{} in ensembles\n{}", counted(pictures.len(), "error"), pictures.join("\n"));
+        Failure::new(Kind::Configuration, "ensembles", message.trim_end())
+            .hint("`converse ensembles check` reports every problem")
+    }
+}
+
+/// It would start or contact something, and nobody has trusted it.
+pub fn is_inert(plan: &EnsemblePlan) -> bool {
+    plan.reaches_out() && !plan.trusted
+}
+
+/// Nothing is said of a project that loses nothing by not being trusted and never was.
+fn notes(standing: Option<&Standing>, diagnostics: &[Diagnostic]) -> Vec<String> {
+    use Code::{
+        UntrustedConfiguration, UntrustedConnection, UntrustedExcess, UntrustedPermission, UntrustedShadow,
+    };
+    let held_back = |diagnostic: &Diagnostic| {
+        let codes = [
+            UntrustedConfiguration,
+            UntrustedConnection,
+            UntrustedExcess,
+            UntrustedPermission,
+            UntrustedShadow,
+        ];
+        codes.contains(&diagnostic.code)
+    };
+    let mut notes: Vec<String> = standing.and_then(Standing::warning).into_iter().collect();
+    if standing == Some(&Standing::Unknown) && diagnostics.iter().any(held_back) {
+        notes.push(format!("this project is not trusted; {HOW}"));
+    }
+    notes
+}
+
+/// A project that holds the very descriptors of this binary (its own repository does) shadows nothing, and none of its own are used.
+fn is_copy_of_shipped(diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
+    let source = diagnostic.place.source();
+    let copy = || shipped().iter().any(|(_, text)| *text == sources.text(source));
+    let held_back = matches!(
+        diagnostic.code,
+        Code::UntrustedShadow | Code::UntrustedConfiguration | Code::UntrustedConnection
+    );
+    held_back && copy()
+}

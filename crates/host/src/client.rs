@@ -1,0 +1,217 @@
+//! HTTP clients, for providers, servers and tools alike.
+//!
+//! Plain `http:` loads no certificates at all (loading the platform's costs as much as all the rest of a short run).
+//! For `https:` they are the platform's, or the bundled ones where a machine has none.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, ClientBuilder, redirect};
+
+/// What a redirect is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// Followed to the same origin with the same method, so that a key never travels to another.
+    SameOrigin,
+    /// It is the answer.
+    Never,
+}
+
+/// Two clients of one set-up, each built at its first use and once: without certificates, and with them.
+#[derive(Debug)]
+pub struct Clients {
+    plan: ClientPlan,
+    plain: OnceLock<Result<Client, Cause>>,
+    secure: OnceLock<Result<Client, Cause>>,
+}
+
+impl Clients {
+    pub fn new(plan: ClientPlan) -> Self {
+        Self { plan, plain: OnceLock::new(), secure: OnceLock::new() }
+    }
+
+    pub fn get(&self, https: bool) -> Result<&Client, Cause> {
+        let place = if https { &self.secure } else { &self.plain };
+        let build = || self.plan.build(https).map_err(|error| cause_of(&error));
+        place.get_or_init(build).as_ref().map_err(Clone::clone)
+    }
+
+    /// The one that such an address needs.
+    pub fn to(&self, uri: &http::Uri) -> Result<&Client, Cause> {
+        self.get(is_https(uri))
+    }
+}
+
+/// Set-up of a client.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientPlan {
+    pub connect_timeout: Duration,
+    pub redirects: Redirects,
+    /// Connections that are kept open for the next request.
+    pub reuse: bool,
+}
+
+impl ClientPlan {
+    fn build(self, https: bool) -> Result<Client, reqwest::Error> {
+        built(https, || self.builder())
+    }
+
+    /// A client for one request, past every proxy: whatever the URL's name, it connects to these addresses.
+    pub fn pinned(self, uri: &http::Uri, addresses: &[IpAddr]) -> Result<Client, Cause> {
+        let literal = uri.host().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
+        if literal.is_some_and(|literal| !addresses.contains(&literal)) {
+            // Nobody is asked about an address, so it must have been judged itself.
+            let message = "the request could not be made: its address was not judged".to_owned();
+            return Err(Cause { kind: CauseKind::Request, message });
+        }
+        let pinned = Pinned(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect());
+        let builder = || self.builder().no_proxy().dns_resolver(pinned.clone());
+        built(is_https(uri), builder).map_err(|error| cause_of(&error))
+    }
+
+    fn builder(self) -> ClientBuilder {
+        let builder = Client::builder()
+            .user_agent(concat!("converse/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.connect_timeout)
+            .redirect(match self.redirects {
+                Redirects::SameOrigin => same_origin(),
+                Redirects::Never => redirect::Policy::none(),
+            });
+        if self.reuse { builder } else { builder.pool_max_idle_per_host(0) }
+    }
+}
+
+fn built(https: bool, builder: impl Fn() -> ClientBuilder) -> Result<Client, reqwest::Error> {
+    // Fails only when somebody has installed one before, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    if https {
+        // Without any certificate on the machine the platform's verifier cannot be built.
+        builder().build().or_else(|_| with_bundled_roots(builder()).build())
+    } else {
+        without_roots(builder()).build()
+    }
+}
+
+fn is_https(uri: &http::Uri) -> bool {
+    uri.scheme() == Some(&http::uri::Scheme::HTTPS)
+}
+
+/// Answers every name with the same addresses.
+#[derive(Clone)]
+struct Pinned(Arc<[SocketAddr]>);
+
+impl Resolve for Pinned {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses = self.0.to_vec();
+        Box::pin(std::future::ready(Ok(Box::new(addresses.into_iter()) as Addrs)))
+    }
+}
+
+fn with_bundled_roots(builder: ClientBuilder) -> ClientBuilder {
+    let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    builder.tls_certs_only(roots.filter_map(|der| reqwest::Certificate::from_der(der).ok()))
+}
+
+fn without_roots(builder: ClientBuilder) -> ClientBuilder {
+    let config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    builder.tls_backend_preconfigured(config)
+}
+
+/// 307 and 308 to the same origin, five times at most; anything else is the answer itself.
+fn same_origin() -> redirect::Policy {
+    redirect::Policy::custom(|attempt| {
+        let first = attempt.previous().first().map(reqwest::Url::origin);
+        let same = first.is_some_and(|origin| origin == attempt.url().origin());
+        let kept = matches!(attempt.status().as_u16(), 307 | 308);
+        if same && kept && attempt.previous().len() <= 5 { attempt.follow() } else { attempt.stop() }
+    })
+}
+
+/// The whole chain of causes in one line; reqwest's own words hide the telling ones. Names the origin only: the rest of
+/// an address may be secret.
+pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
+    use std::error::Error as _;
+    let mut message = String::new();
+    let mut tls = false;
+    let mut cause: Option<&dyn std::error::Error> = error.source();
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        tls |= is_tls(inner);
+        if !message.contains(&words) {
+            message.push_str(if message.is_empty() { "" } else { ": " });
+            message.push_str(&words);
+        }
+        cause = inner.source();
+    }
+    let target = error.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+    let (kind, what) = match () {
+        () if tls => (CauseKind::Tls, format!("no trusted connection to {target}")),
+        () if error.is_builder() => (CauseKind::Request, "the request could not be made".to_owned()),
+        () if error.is_connect() && is_no_such_host(&message) => {
+            (CauseKind::NoSuchHost, format!("{target} cannot be reached"))
+        }
+        () if error.is_connect() && error.is_timeout() => {
+            (CauseKind::Unreachable, format!("connecting to {target} took too long"))
+        }
+        () if error.is_connect() => (CauseKind::Unreachable, format!("{target} cannot be reached")),
+        () => (CauseKind::Broken, "the connection broke".to_owned()),
+    };
+    Cause { kind, message: if message.is_empty() { what } else { format!("{what}: {message}") } }
+}
+
+/// Why an exchange failed.
+#[derive(Debug, Clone)]
+pub struct Cause {
+    pub kind: CauseKind,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CauseKind {
+    /// It was never sent.
+    Request,
+    /// The server cannot be trusted; it will be the same next time. Nothing was sent.
+    Tls,
+    /// No connection was made. Nothing was sent.
+    Unreachable,
+    /// There is no host of that name, says whoever knows. Nothing was sent.
+    NoSuchHost,
+    /// It may have been sent.
+    Broken,
+}
+
+/// The resolver's answer "there is none", as against "ask me later" (EAI_AGAIN): the code itself does not come through
+/// the standard library. The words are those of glibc (without a locale of its own), musl and macOS.
+fn is_no_such_host(message: &str) -> bool {
+    const NONE: [&str; 4] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "nodename nor servname provided",
+    ];
+    NONE.iter().any(|words| message.contains(words))
+}
+
+/// Is it a refusal of TLS itself: a certificate, a protocol, a server that speaks something else? An IO error hides what
+/// it wraps from the chain of causes, so it is opened.
+fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    cause.is::<rustls::Error>() || wrapped.is_some_and(|inner| is_tls(inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_such_host_is_told_from_ask_me_later() {
+        let words =
+            |why: &str| is_no_such_host(&format!("dns error: failed to lookup address information: {why}"));
+        assert!(words("Name or service not known") && words("Name does not resolve"));
+        assert!(!words("Temporary failure in name resolution") && !words("Try again"));
+    }
+}

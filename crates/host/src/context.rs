@@ -1,0 +1,109 @@
+//! What a run of the library is told once: whether somebody can be asked, what must never be shown, where notices go.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use crate::cassette_mode::Tape;
+use crate::secrets::{Redactor, keys_of};
+use crate::telemetry::Telemetry;
+use crate::world::World;
+
+/// Where warnings and notes for people go. All text is redacted; it may hold control characters of others.
+pub trait Notices: Send + Sync {
+    /// Shows one notice.
+    fn show(&self, text: &str);
+
+    /// Removes what is drawn and not final, such as a spinner.
+    fn hush(&self) {}
+
+    /// Shows that the run waits for `what` (`starting NAME`), until the future is dropped.
+    fn waiting<'a>(&'a self, _what: &'a str) -> BoxFuture<'a, Infallible> {
+        std::future::pending().boxed()
+    }
+}
+
+/// Waits for the future; notices say meanwhile that `what` is waited for.
+pub async fn while_waiting<T>(notices: &dyn Notices, what: &str, future: impl Future<Output = T>) -> T {
+    tokio::select! {
+        biased;
+        output = future => output,
+        never = notices.waiting(what) => match never {},
+    }
+}
+
+/// Drops every notice.
+#[derive(Debug)]
+pub struct NoNotices;
+
+impl Notices for NoNotices {
+    fn show(&self, _text: &str) {}
+}
+
+/// The parts of a run that every layer shares.
+pub struct RunContext {
+    /// Somebody is there who can answer a question.
+    pub can_ask: bool,
+    /// Remarks are shown too.
+    pub verbose: bool,
+    pub redactor: Redactor,
+    /// This program, where it may be started again: as the guardian of child processes, and to enter a sandbox.
+    pub program: Option<PathBuf>,
+    /// The cassette of this run, if it has one.
+    pub tape: Tape,
+    /// Who is told how long everything took, if somebody is.
+    pub telemetry: Telemetry,
+    pub notices: Arc<dyn Notices>,
+    /// What was warned of, for output that has a record of it.
+    warnings: Mutex<Vec<String>>,
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext").field("can_ask", &self.can_ask).finish_non_exhaustive()
+    }
+}
+
+impl RunContext {
+    /// A run that asks nobody and shows nothing. Learns every secret of the environment.
+    pub fn new(world: &World) -> Self {
+        let redactor = Redactor::default();
+        redactor.learn(keys_of(world));
+        let telemetry = Telemetry::of(world, &redactor);
+        let (tape, notices) = (Tape::default(), Arc::new(NoNotices));
+        Self {
+            can_ask: false,
+            verbose: false,
+            redactor,
+            program: None,
+            tape,
+            telemetry,
+            notices,
+            warnings: Mutex::default(),
+        }
+    }
+
+    /// Shows a warning and keeps it for [`RunContext::take_warnings`].
+    pub fn warn(&self, text: &str) {
+        let text = self.redactor.clean(text.trim_end());
+        self.note(&text);
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    pub fn warn_all(&self, texts: impl IntoIterator<Item = String>) {
+        texts.into_iter().for_each(|text| self.warn(&text));
+    }
+
+    /// Shows something that is for people only. The text must hold no secret.
+    pub fn note(&self, text: &str) {
+        self.notices.show(text);
+    }
+
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,307 @@
+//! How a run fails: errors of all crates folded into few kinds. The kind alone decides the exit code; the code and the
+//! hints are made here, where the command line is known.
+
+use std::path::Path;
+use std::time::Duration;
+
+use converse_engine::{EngineError, ExchangeError, SinkError, Trouble, WireError, WireErrorKind};
+use converse_provider::{Refusal, RefusalClass};
+use converse_session::SessionError;
+use converse_text::suggest::nearest;
+use serde_json::{Value, json};
+
+use converse_text::safe;
+
+/// What sort of failure it is; see the exit codes in `docs/reference/exit-codes.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Internal,
+    Usage,
+    Configuration,
+    ProviderRefused,
+    ProviderUnreachable,
+    ProviderNonsense,
+    Limit,
+    Unapproved,
+    Output,
+    Ensemble,
+    /// Nobody reads stdout any more: quiet.
+    Closed,
+    /// By a signal of this number.
+    Signal(u8),
+}
+
+/// One failure, ready to be told.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub kind: Kind,
+    /// Stable, kebab-case.
+    pub code: &'static str,
+    pub message: String,
+    pub hints: Vec<String>,
+    /// Facts for machines: `model`, `status`, `attempts`, `request_id`, `retry_after_s` …
+    pub facts: Vec<(&'static str, Value)>,
+    /// What came before it is worth going on from.
+    pub resumable: bool,
+}
+
+impl Failure {
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, code, message: message.into(), hints: Vec::new(), facts: Vec::new(), resumable: false }
+    }
+
+    pub fn usage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, code, message)
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// "Did you mean", if a known name is near; else where to look.
+    pub fn did_you_mean<'n>(
+        self,
+        asked: &str,
+        names: impl Iterator<Item = &'n str>,
+        otherwise: &str,
+    ) -> Self {
+        match nearest(asked, names) {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => self.hint(otherwise),
+        }
+    }
+
+    pub fn resumable(self) -> Self {
+        Self { resumable: true, ..self }
+    }
+
+    fn fact(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.facts.push((name, value.into()));
+        self
+    }
+
+    /// Whose failure it is, as `provider/model`, where it is told apart from its model.
+    pub fn of_model(self, id: &str) -> Self {
+        self.fact("model", id)
+    }
+
+    /// How the provider names the request: whoever asks for help there is asked for it.
+    fn request(mut self, id: &str) -> Self {
+        self.message.push_str(&format!(" (request {id})"));
+        self.fact("request_id", id)
+    }
+
+    /// With every known secret taken out of its words.
+    pub fn redacted(self, redact: impl Fn(&str) -> String) -> Self {
+        let hints = self.hints.iter().map(|hint| redact(hint)).collect();
+        Self { message: redact(&self.message), hints, ..self }
+    }
+
+    /// `error[code]: …` and its hints, safe for a terminal.
+    pub fn lines(&self) -> String {
+        let mut text = format!("error[{}]: {}\n", self.code, safe(&self.message).replace('\n', "\n  "));
+        for hint in &self.hints {
+            text.push_str(&format!("  hint: {}\n", safe(hint)));
+        }
+        text
+    }
+
+    pub fn json(&self) -> Value {
+        let mut object = json!({ "code": self.code, "message": self.message, "hints": self.hints });
+        if let Some(object) = object.as_object_mut() {
+            object.extend(self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        }
+        object
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Exchange(error) => exchange(*error),
+            EngineError::Sink(error) => error.into(),
+            EngineError::Transcript(error) => Self::new(Kind::Internal, "internal", error.to_string()),
+        }
+    }
+}
+
+impl From<SinkError> for Failure {
+    fn from(error: SinkError) -> Self {
+        match error {
+            SinkError::Closed => Self::new(Kind::Closed, "output-closed", "the output is closed"),
+            SinkError::Output(reason) => {
+                Self::new(Kind::Output, "output-failed", format!("stdout could not be written: {reason}"))
+            }
+            SinkError::Save(reason) => {
+                Self::new(Kind::Output, "save-failed", format!("the session could not be saved: {reason}"))
+                    .hint("nothing that was not saved has been run; `--ephemeral` keeps no session")
+            }
+            SinkError::Audit(reason) => {
+                Self::new(Kind::Output, "audit-failed", format!("the audit log could not be written: {reason}"))
+                    .hint("nothing has been run that it does not say was started")
+                    .hint("`converse audit verify` checks it; `[audit] enabled = false` in your own settings goes without it")
+            }
+        }
+    }
+}
+
+/// Of a run, which can go on without this session.
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        Self::of_session(error).or_anew()
+    }
+}
+
+impl Failure {
+    /// With what a run can do that was told to go on with a session; not for those that are chosen within a run.
+    pub fn or_anew(self) -> Self {
+        match self.kind {
+            Kind::Usage => self,
+            _ => self.hint("without `-c` or `--session` a new session begins"),
+        }
+    }
+
+    /// What went wrong with a session, and what can be done about that one.
+    pub fn of_session(error: SessionError) -> Self {
+        let failure = Self::new(Kind::Output, "session", error.to_string());
+        let unknown = |failure| Self { kind: Kind::Usage, code: "no-such-session", ..failure };
+        match error {
+            SessionError::NotFound(asked) if asked == "latest" => {
+                Self::usage("no-such-session", "there is no session yet")
+            }
+            SessionError::NotFound(_) => unknown(failure)
+                .hint("`converse sessions list` shows them; one is named by its id, the beginning of it, or its name"),
+            SessionError::Ambiguous { .. } => unknown(failure),
+            SessionError::Uncuttable { .. } => {
+                Self { kind: Kind::Usage, code: "no-such-message", ..failure }
+                    .hint("`converse sessions show` numbers them")
+            }
+            SessionError::InUse { session, .. } => failure
+                .hint("wait for the other run to end; nothing was changed")
+                .hint(format!("`converse sessions fork {session}` makes a copy of it that is free")),
+            SessionError::Corrupt { path, .. } => {
+                let id = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+                failure.hint(format!(
+                    "`converse sessions check --repair {id}` makes a new session of what can be read; this one stays"
+                ))
+            }
+            _ => failure,
+        }
+    }
+}
+
+fn exchange(error: ExchangeError) -> Failure {
+    let ExchangeError { trouble, route, routes_before, attempts, waited, asked_to_wait, kept, request_id } =
+        error;
+    let mut failure = match trouble {
+        Trouble::Sink(error) => return error.into(),
+        Trouble::Translate(error) => {
+            Failure::new(Kind::ProviderNonsense, "cannot-translate", error.to_string())
+        }
+        Trouble::Decode(error) => Failure::new(Kind::ProviderNonsense, "bad-response", error.to_string()),
+        Trouble::Refusal(refusal) => refused(&refusal),
+        Trouble::Wire(error) => unsent(error),
+        trouble @ Trouble::Silent { .. } => {
+            Failure::new(Kind::ProviderUnreachable, "silent", trouble.to_string())
+        }
+        trouble @ Trouble::CutShort => {
+            Failure::new(Kind::ProviderUnreachable, "cut-short", trouble.to_string())
+        }
+    };
+    // A refusal may know its name from the body.
+    if let Some(id) = request_id.filter(|_| !failure.facts.iter().any(|(name, _)| *name == "request_id")) {
+        failure = failure.request(&id);
+    }
+    if attempts > 1 {
+        failure.message =
+            format!("{}; {attempts} attempts, {} s of waiting", failure.message, seconds(waited));
+    }
+    if let Some(asked) = asked_to_wait {
+        failure.message = format!("{}; the provider says: retry after {}", failure.message, long(asked));
+        failure = failure.fact("retry_after_s", asked.as_secs_f64());
+    }
+    if routes_before > 0 {
+        failure.message = format!("{route}, the last fallback: {}", failure.message);
+    }
+    if kept {
+        failure.code = "cut-short";
+        failure.hints = Vec::new();
+        failure.resumable = true;
+    }
+    failure.fact("attempts", attempts)
+}
+
+fn unsent(error: WireError) -> Failure {
+    let (kind, code) = match error.kind {
+        WireErrorKind::Request => (Kind::Usage, "bad-request-target"),
+        WireErrorKind::Tls => (Kind::ProviderUnreachable, "tls"),
+        WireErrorKind::Connection => (Kind::ProviderUnreachable, "unreachable"),
+        WireErrorKind::NoSuchHost => (Kind::ProviderUnreachable, "no-such-host"),
+        WireErrorKind::Broken => (Kind::ProviderUnreachable, "connection-broken"),
+    };
+    let failure = Failure::new(kind, code, error.message);
+    match error.kind {
+        WireErrorKind::Tls => failure.hint("converse never goes on without a certificate that it can trust"),
+        WireErrorKind::Connection | WireErrorKind::NoSuchHost => {
+            failure.hint("check the network and the base URL; `converse models list` shows it")
+        }
+        WireErrorKind::Request | WireErrorKind::Broken => failure,
+    }
+}
+
+fn refused(refusal: &Refusal) -> Failure {
+    let (kind, code) = match refusal.class {
+        RefusalClass::Auth => (Kind::ProviderRefused, "auth"),
+        RefusalClass::Quota => (Kind::ProviderRefused, "quota"),
+        RefusalClass::RateLimit => (Kind::ProviderUnreachable, "rate-limit"),
+        RefusalClass::Overload => (Kind::ProviderUnreachable, "overloaded"),
+        RefusalClass::ContextTooLong => (Kind::ProviderNonsense, "context-too-long"),
+        RefusalClass::BadRequest => (Kind::ProviderNonsense, "rejected"),
+        RefusalClass::Nonsense if refusal.status >= 500 => (Kind::ProviderUnreachable, "bad-gateway"),
+        RefusalClass::Nonsense => (Kind::ProviderNonsense, "bad-response"),
+    };
+    let status = refusal.status;
+    let mut failure =
+        Failure::new(kind, code, format!("the provider answered {status}: {}", refusal.message));
+    if let Some(id) = &refusal.request_id {
+        failure = failure.request(id);
+    }
+    let hint = match (refusal.class, status) {
+        // Ollama: "… does not support tools"; OpenRouter: "No endpoints found that support tool use".
+        (RefusalClass::BadRequest, _) if refusal.message.contains("support tool") => Some(
+            "take a model that knows tools, go without them (--no-tools), or set tools = \"prompted\" under its [providers.NAME]",
+        ),
+        (RefusalClass::Auth, _) => {
+            Some("check the key: `converse models list` says which variable it is read from")
+        }
+        (RefusalClass::Quota, _) => Some("waiting does not help: look at the provider's billing page"),
+        (RefusalClass::ContextTooLong, _) => Some(
+            "use a model with a larger window, start a new session, or offer fewer tools (-e, --no-tools, `[context] lazy_tools`)",
+        ),
+        (_, 413) => Some("the request is too large: fewer or smaller tool results and attachments"),
+        _ if refusal.is_unknown_model() => Some("check the model's name and the base URL"),
+        _ => None,
+    };
+    if let Some(hint) = hint {
+        failure = failure.hint(hint);
+    }
+    if refusal.class == RefusalClass::ContextTooLong {
+        failure = failure.hint(
+            "is the last question too long by itself: once another one follows, the model is shown its beginning and end",
+        );
+    }
+    failure.fact("status", status)
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64())
+}
+
+fn long(duration: Duration) -> String {
+    match duration.as_secs() {
+        s if s >= 7200 => format!("{} h", s / 3600),
+        s if s >= 120 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}

@@ -1,0 +1,55 @@
+//! Access granted by a page that sends back by itself, as those of test servers do: nobody is asked, nothing listens.
+
+use std::time::Duration;
+
+use converse_mcp::Consent;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::Uri;
+use http::header::LOCATION;
+use tokio::time::timeout;
+
+use crate::client::{ClientPlan, Clients, Redirects};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub struct Headless {
+    redirect_uri: String,
+    clients: Clients,
+}
+
+impl Headless {
+    /// Nothing has to be there: the page's answer is taken for the browser's.
+    pub fn new(redirect_uri: &str) -> Self {
+        let plan = ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::Never, reuse: false };
+        Self { redirect_uri: redirect_uri.to_owned(), clients: Clients::new(plan) }
+    }
+
+    async fn sent_back(&self, url: &str) -> Result<String, String> {
+        let uri: Uri = url.parse().map_err(|_| "the address to grant access at is none".to_owned())?;
+        let client = self.clients.to(&uri).map_err(|cause| cause.message)?;
+        // Its own words would show the whole address.
+        let asked = timeout(PATIENCE, client.get(url).send()).await;
+        let Ok(Ok(answer)) = asked else {
+            return Err("the page where access is granted did not answer".to_owned());
+        };
+        let status = answer.status();
+        let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+        let sent_back = location.filter(|_| status.is_redirection()).map(str::to_owned);
+        sent_back.ok_or_else(|| {
+            format!("the page where access is granted wants a person (HTTP {})", status.as_u16())
+        })
+    }
+}
+
+impl Consent for Headless {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<String, String>> {
+        std::future::ready(Ok(self.redirect_uri.clone())).boxed()
+    }
+
+    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
+        self.sent_back(url).boxed()
+    }
+}

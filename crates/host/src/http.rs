@@ -1,0 +1,110 @@
+//! The provider's wire over HTTP, by reqwest.
+
+use std::time::Duration;
+
+use crate::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
+use crate::credentials::Credentials;
+use bytes::Bytes;
+use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
+use converse_provider::AuthScheme;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _};
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use hyper_util::client::proxy::matcher::Matcher;
+
+pub struct HttpWire {
+    credentials: Credentials,
+    clients: Clients,
+}
+
+impl HttpWire {
+    pub fn new(credentials: Credentials, connect_timeout: Duration) -> Self {
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, reuse: true };
+        Self { credentials, clients: Clients::new(plan) }
+    }
+
+    fn authorise(&self, request: &mut http::Request<Bytes>, auth: &AuthScheme) -> Result<(), WireError> {
+        let headers = request.headers_mut();
+        for header in &self.credentials.headers {
+            if let Some(secret) = &header.value {
+                headers.insert(header.name.clone(), sensitive(secret.expose(), &header.variable)?);
+            }
+        }
+        let Some(key) = &self.credentials.key else { return Ok(()) };
+        let (name, value) = match auth {
+            AuthScheme::None => return Ok(()),
+            AuthScheme::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+            AuthScheme::Header(name) => (HeaderName::from_static(name), key.expose().to_owned()),
+        };
+        headers.insert(name, sensitive(&value, "the key")?);
+        Ok(())
+    }
+}
+
+fn sensitive(value: &str, what: &str) -> Result<HeaderValue, WireError> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| WireError {
+        kind: WireErrorKind::Request,
+        message: format!("{what} holds characters that no header may have"),
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+impl std::fmt::Debug for HttpWire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpWire").finish_non_exhaustive()
+    }
+}
+
+impl Wire for HttpWire {
+    fn send<'a>(
+        &'a self,
+        mut request: http::Request<Bytes>,
+        auth: &'a AuthScheme,
+    ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
+        async move {
+            let client = self.clients.to(request.uri()).map_err(in_words)?;
+            self.authorise(&mut request, auth)?;
+            let target = request.uri().clone();
+            let request = reqwest::Request::try_from(request).map_err(|error| translate(&error))?;
+            tracing::debug!(url = %request.url(), "sending a request");
+            let response = client.execute(request).await;
+            let response = response.map_err(|error| in_words(by_proxy(cause_of(&error), &target)))?;
+            tracing::debug!(status = %response.status(), "the response has begun");
+            let mut head = http::Response::new(());
+            *head.status_mut() = response.status();
+            *head.headers_mut() = response.headers().clone();
+            let body = response.bytes_stream().map(|piece| piece.map_err(|error| translate(&error))).boxed();
+            Ok(head.map(|()| body))
+        }
+        .boxed()
+    }
+}
+
+fn translate(error: &reqwest::Error) -> WireError {
+    in_words(cause_of(error))
+}
+
+/// Where a proxy stands in between it is the proxy that was not reached, and who reads of the provider alone looks in the
+/// wrong place.
+fn by_proxy(cause: Cause, target: &http::Uri) -> Cause {
+    let unconnected = matches!(cause.kind, CauseKind::Unreachable | CauseKind::NoSuchHost);
+    let Some(proxy) = Matcher::from_system().intercept(target).filter(|_| unconnected) else { return cause };
+    // Without the password that may stand in it.
+    let (scheme, host) = (proxy.uri().scheme_str().unwrap_or("http"), proxy.uri().host().unwrap_or_default());
+    let port = proxy.uri().port().map(|port| format!(":{port}")).unwrap_or_default();
+    let message = format!("through the proxy {scheme}://{host}{port}: {}", cause.message);
+    Cause { message, ..cause }
+}
+
+/// The cause in the words of the wire.
+fn in_words(Cause { kind, message }: Cause) -> WireError {
+    let kind = match kind {
+        CauseKind::Tls => WireErrorKind::Tls,
+        CauseKind::Request => WireErrorKind::Request,
+        CauseKind::Unreachable => WireErrorKind::Connection,
+        CauseKind::NoSuchHost => WireErrorKind::NoSuchHost,
+        CauseKind::Broken => WireErrorKind::Broken,
+    };
+    WireError { kind, message }
+}

@@ -1,0 +1,114 @@
+//! The library behind `converse`: conversations of models with declared tools, for programs of your own.
+//!
+//! A [`Host`] reads the settings, connects the ensembles and knows the model. A [`Conversation`] grows by [`Turn`]s; each
+//! tells what happens as [`Event`]s and ends in a [`Reply`]. Tools of the program itself are [`OwnTool`]s.
+//!
+//! ```
+//! use converse_host::{Event, Host};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), converse_host::Failure> {
+//! // The understudy needs no key and no network. A model is named as `anthropic/claude-sonnet-4-6`.
+//! let directory = std::env::temp_dir().join("converse-host-example");
+//! let host = Host::builder().config_dir(&directory).data_dir(&directory).model("understudy").build().await?;
+//! let mut conversation = host.conversation().start()?;
+//! let mut turn = conversation.ask("What is 15% of 2500?");
+//! while let Some(event) = turn.next().await {
+//!     if let Event::TextDelta(text) = event {
+//!         print!("{text}");
+//!     }
+//! }
+//! let reply = turn.finish().await?;
+//! assert!(reply.text.contains("375"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The examples of this crate show a tool of one's own and an approver. The modules are what `converse` itself is made of;
+//! they change more often than the names above.
+
+// Futures that connect servers nest deeper than the default limit of the optimising compiler.
+#![recursion_limit = "256"]
+
+/// Implements `Debug` by the name of the type alone, for types that hold ports or secrets.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! opaque_debug {
+    ($type:ty) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($type))
+            }
+        }
+    };
+}
+
+pub mod answer;
+pub mod approvals;
+pub mod attach;
+pub mod audit;
+pub mod cache;
+pub mod cassette_mode;
+pub mod catalogue;
+pub mod client;
+pub mod confined;
+pub mod contents;
+pub mod context;
+pub mod credentials;
+pub mod eras;
+pub mod failure;
+pub mod fetch;
+pub mod guardian;
+pub mod headless_consent;
+mod host;
+pub mod http;
+pub mod interrupt;
+pub mod journal;
+pub mod lockfiles;
+pub mod model;
+pub mod model_lists;
+pub mod options;
+mod own_tool;
+pub mod progress_connection;
+pub mod reach;
+pub mod redacting_connection;
+pub mod results;
+pub mod routes;
+pub mod runtime;
+pub mod sampler;
+pub mod secrets;
+pub mod settings;
+pub mod spent;
+pub mod telemetry;
+pub mod this_program;
+pub mod tool_lists;
+pub mod trust;
+pub mod turn;
+pub mod understudy;
+pub mod vault;
+pub mod wiring;
+pub mod wording;
+pub mod world;
+
+use std::ffi::OsString;
+
+pub use converse_canister::{Decision, Outcome};
+pub use converse_config::Effects;
+pub use converse_engine::Approver;
+pub use converse_ensemble::Pending;
+
+pub use crate::context::Notices;
+pub use crate::failure::{Failure, Kind};
+pub use crate::host::{Conversation, ConversationBuilder, Event, Host, HostBuilder, Reply, Turn};
+pub use crate::options::{RuleOptions, TurnOptions};
+pub use crate::own_tool::OwnTool;
+
+/// What a program that starts itself must call first with its command line: runs the guardian or enters a sandbox if these
+/// words ask for it. `Some`: the exit code; there is nothing else to do.
+pub fn child_process(words: &[OsString]) -> Option<u8> {
+    if guardian::is_called(words) {
+        converse_process::guard();
+        return Some(0);
+    }
+    confined::called(words)
+}

@@ -1,0 +1,85 @@
+//! What is known of a model, and from whom: the user, the provider's own list as it was kept, the table in the program.
+//! The nearer one wins, field by field.
+
+use converse_config::SettingsPlan;
+use converse_provider::{Facts, Known, Listed, Price, known};
+
+use super::{Reach, said};
+use crate::model_lists::ModelLists;
+use crate::world::World;
+
+/// The layers of what is known of one model.
+#[derive(Debug, Default)]
+pub struct Lore {
+    /// Of the settings.
+    pub own: Option<Facts>,
+    /// Of the provider's list.
+    pub listed: Option<Listed>,
+    pub table: Option<Known>,
+    /// It runs on this machine, so nobody wants money for it.
+    pub free: bool,
+    /// The settings say so or not; the others only can say so.
+    pub needs_responses: Option<bool>,
+}
+
+impl Lore {
+    pub fn of(reach: &Reach, model: &str, files: &SettingsPlan, world: &World) -> Self {
+        let listed = ModelLists::new(world).find(&reach.endpoint, model, World::now());
+        Self::with(reach, model, files, listed)
+    }
+
+    /// With what the provider says of it.
+    pub fn with(reach: &Reach, model: &str, files: &SettingsPlan, listed: Option<Listed>) -> Self {
+        let plan = files.models.get(&format!("{}/{model}", reach.endpoint.provider));
+        Self {
+            own: plan.map(said::facts),
+            listed,
+            table: of_table(reach, model),
+            free: is_free(reach),
+            needs_responses: plan.and_then(|plan| plan.needs_responses),
+        }
+    }
+
+    pub fn facts(&self) -> Facts {
+        let table = self.table.as_ref().map(|known| known.facts.clone()).unwrap_or_default();
+        let listed = self.listed.as_ref().map(|listed| listed.facts.clone()).unwrap_or_default();
+        let facts = self.own.clone().unwrap_or_default().or(&listed).or(&table);
+        Facts {
+            price: facts.price.or(self.free.then_some(Price::NOTHING)),
+            needs_responses: self.needs_responses.unwrap_or(facts.needs_responses),
+            ..facts
+        }
+    }
+
+    /// The day on which it is shut down.
+    pub fn ends(&self) -> Option<&str> {
+        let listed = self.listed.as_ref().and_then(|listed| listed.ends.as_deref());
+        listed.or(self.table.as_ref().and_then(|known| known.ends))
+    }
+}
+
+/// As the table writes days.
+pub fn today() -> String {
+    World::now().strftime("%F").to_string()
+}
+
+/// The table is about what vendors serve. Elsewhere the same name can do the same, but who knows what it costs?
+fn of_table(reach: &Reach, model: &str) -> Option<Known> {
+    let mut known = known(reach.row?.vendor(), model, &today())?;
+    if !reach.is_vendors_own() {
+        known.facts.price = None;
+    }
+    Some(known)
+}
+
+/// A server of the kind that people run themselves, and on this machine.
+fn is_free(reach: &Reach) -> bool {
+    let rest = reach.endpoint.base_url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => host,
+        _ => authority,
+    };
+    let loopback = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    reach.row.is_some_and(|row| row.is_local()) && (loopback || host.eq_ignore_ascii_case("localhost"))
+}

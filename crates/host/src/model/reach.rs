@@ -1,0 +1,217 @@
+//! A provider as this run could reach it: its row, if it has one, under what the user's settings say.
+
+use converse_canister::ProviderName;
+use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
+use converse_provider::{AuthScheme, Dialect, Endpoint, Patch, ProviderRow, Quirks, ToolProtocol, row, rows};
+use converse_text::suggest::nearest;
+
+use http::header::HeaderName;
+
+use super::place::same_base_url;
+use super::said;
+use crate::credentials::{Credentials, SecretHeader};
+use crate::failure::{Failure, Kind};
+use crate::secrets::Secret;
+use crate::world::World;
+
+/// A provider and the way to it.
+#[derive(Debug)]
+pub struct Reach {
+    /// Without a base URL where nobody has named one, or one that cannot be used.
+    pub endpoint: Endpoint,
+    pub default_model: Option<String>,
+    /// The variables a key is looked for in.
+    pub key_variables: Vec<String>,
+    pub credentials: Credentials,
+    /// Its own row, or that of the provider it is like.
+    pub row: Option<&'static ProviderRow>,
+    /// The user named a wire.
+    pub(crate) dialect_said: bool,
+    /// The variables that would name a base URL.
+    base_url_variables: &'static [&'static str],
+    /// Who names a base URL that cannot be used, and why not. The URL itself is kept nowhere: a password may be in it.
+    pub unusable: Option<(String, &'static str)>,
+    /// It will want a key: the base URL is the vendor's own, or a variable is named for one.
+    pub(super) wants_key: bool,
+    pub local: bool,
+}
+
+impl Reach {
+    /// Whose it is: the base URL is the one of the row.
+    pub(crate) fn is_vendors_own(&self) -> bool {
+        self.row.is_some_and(|row| same_base_url(row.base_url, &self.endpoint.base_url))
+    }
+
+    /// Checked before anything is sent there.
+    pub fn require_base_url(&self) -> Result<(), Failure> {
+        if !self.endpoint.base_url.is_empty() {
+            return Ok(());
+        }
+        let name = &self.endpoint.provider;
+        if let Some((from, why)) = &self.unusable {
+            let message = format!("{from} cannot be used as the base URL of `{name}`: {why}");
+            return Err(Failure::new(Kind::Configuration, "bad-base-url", message));
+        }
+        let failure = Failure::new(Kind::Configuration, "no-base-url", format!("`{name}` has no base URL"));
+        let failure = match self.base_url_variables.first() {
+            Some(variable) => failure.hint(format!("export {variable}=https://…")),
+            None => failure,
+        };
+        Err(failure.hint(format!("`base_url` in `[providers.{name}]` of your `config.toml`")))
+    }
+
+    /// The endpoint as requests go there: one without a key is for servers that want none; a dry run shows where the
+    /// key would go.
+    pub fn signed(&self) -> Endpoint {
+        let keyed = self.credentials.key.is_some() || self.needs_key();
+        let auth = if keyed { self.endpoint.auth } else { AuthScheme::None };
+        Endpoint { auth, ..self.endpoint.clone() }
+    }
+
+    /// Where its key should be.
+    pub fn key_variable(&self) -> &str {
+        self.key_variables.first().map_or("its key", String::as_str)
+    }
+
+    pub(crate) fn needs_key(&self) -> bool {
+        self.endpoint.auth != AuthScheme::None && self.wants_key && !self.local
+    }
+
+    /// The variable that should hold a key, or a header, and does not.
+    pub fn missing_key(&self) -> Option<&str> {
+        let key = (self.needs_key() && self.credentials.key.is_none()).then(|| self.key_variable());
+        key.or_else(|| self.credentials.unset())
+    }
+}
+
+/// `None` if nobody knows such a provider.
+pub fn reach(provider: &str, files: &SettingsPlan, world: &World) -> Option<Reach> {
+    let name = ProviderName::new(provider).ok()?;
+    let (row, plan) = (row(provider), files.providers.get(&name));
+    (row.is_some() || plan.is_some()).then(|| made(name, row, plan, world))
+}
+
+/// The provider of a row.
+pub(super) fn of_row(row: &'static ProviderRow, files: &SettingsPlan, world: &World) -> Reach {
+    let name = row.endpoint(None).provider;
+    let plan = files.providers.get(&name);
+    made(name, Some(row), plan, world)
+}
+
+/// All providers, for a list.
+pub fn all(files: &SettingsPlan, world: &World) -> Vec<Reach> {
+    let known = rows().iter().map(|row| of_row(row, files, world));
+    let own = files.providers.iter().filter(|(name, _)| row(name.as_str()).is_none());
+    known.chain(own.map(|(name, plan)| made(name.clone(), None, Some(plan), world))).collect()
+}
+
+fn made(
+    name: ProviderName,
+    own: Option<&'static ProviderRow>,
+    plan: Option<&ProviderPlan>,
+    world: &World,
+) -> Reach {
+    let nothing = ProviderPlan::default();
+    let plan = plan.unwrap_or(&nothing);
+    let like = plan.like.as_ref().and_then(|like| row(&like.value)).or(own);
+    let base_url_variables = own.map(|row| row.base_url_env).unwrap_or_default();
+    let variable = base_url_variables.iter().find_map(|name| Some((name, world.var(name)?)));
+    let (from, given) = match variable {
+        Some((variable, value)) => ((*variable).to_owned(), Some(value.to_owned())),
+        None => (format!("`base_url` of `[providers.{name}]`"), plan.base_url.clone()),
+    };
+    // A vendor's key is for the vendor: who is only like it has one of its own.
+    let vendors = own.map(|row| row.key_env).unwrap_or_default();
+    let key_variables: Vec<String> =
+        plan.key_env.iter().cloned().chain(vendors.iter().map(|name| (*name).to_owned())).collect();
+    let mut base = match like {
+        Some(row) => row.endpoint(given.as_deref()),
+        None => bare(&name, plan, given.clone().unwrap_or_default()),
+    };
+    let unusable = given.as_ref().and_then(|_| base_url_fault(&base.base_url)).map(|why| (from, why));
+    if unusable.is_some() {
+        base.base_url.clear();
+    }
+    let vendors_url = given.is_none() || like.is_some_and(|row| same_base_url(row.base_url, &base.base_url));
+    let default_model = plan.default_model.clone();
+    Reach {
+        wants_key: match own {
+            Some(row) => row.base_url.is_empty() || vendors_url,
+            // Somebody's own server: whether it wants a key is theirs to say, by naming a variable for it.
+            None => {
+                plan.key_env.is_some() || (like.is_some() && vendors_url && plan.secret_headers.is_empty())
+            }
+        },
+        default_model: default_model.or_else(|| own.and_then(|row| row.default_model).map(str::to_owned)),
+        credentials: Credentials {
+            key: key_variables.iter().find_map(|name| world.var(name)).map(Secret::new),
+            headers: secret_headers(plan, world),
+        },
+        key_variables,
+        row: like,
+        dialect_said: plan.dialect.is_some(),
+        base_url_variables,
+        unusable,
+        local: plan.local,
+        endpoint: with_settings(Endpoint { provider: name, ..base }, plan),
+    }
+}
+
+/// Their names are checked when the settings are read.
+fn secret_headers(plan: &ProviderPlan, world: &World) -> Vec<SecretHeader> {
+    let header = |(name, variable): &(String, String)| {
+        Some(SecretHeader {
+            name: HeaderName::from_bytes(name.as_bytes()).ok()?,
+            variable: variable.clone(),
+            value: world.var(variable).map(Secret::new),
+        })
+    };
+    plan.secret_headers.iter().filter_map(header).collect()
+}
+
+/// A server that nothing is known about but what the settings say.
+fn bare(name: &ProviderName, plan: &ProviderPlan, base_url: String) -> Endpoint {
+    let dialect = plan.dialect.map_or(Dialect::OpenAiChat, said::dialect);
+    let auth = match dialect {
+        Dialect::AnthropicMessages => AuthScheme::Header("x-api-key"),
+        Dialect::Gemini => AuthScheme::Header("x-goog-api-key"),
+        Dialect::OpenAiChat | Dialect::OpenAiResponses | Dialect::Ollama => AuthScheme::Bearer,
+    };
+    let base_url = base_url.trim().trim_end_matches('/').to_owned();
+    Endpoint::new(name.clone(), dialect, base_url, auth, Quirks::CAUTIOUS)
+}
+
+fn with_settings(endpoint: Endpoint, plan: &ProviderPlan) -> Endpoint {
+    let auth = match (&plan.auth, endpoint.auth) {
+        (Some(auth), _) => said::auth(auth),
+        // A server of the table that wants none, run with one.
+        (None, AuthScheme::None) if plan.key_env.is_some() => AuthScheme::Bearer,
+        (None, auth) => auth,
+    };
+    let quirks = said::quirks(endpoint.quirks, plan);
+    Endpoint {
+        dialect: plan.dialect.map_or(endpoint.dialect, said::dialect),
+        auth,
+        quirks,
+        version: plan.version.clone().or(endpoint.version),
+        headers: plan.headers.clone(),
+        patches: plan.patches.iter().flat_map(said::patches).collect::<Vec<Patch>>(),
+        tools: plan.tools.map_or(ToolProtocol::Native, said::tools),
+        ..endpoint
+    }
+}
+
+/// What is said to be like a provider that nobody knows; the settings' reader has no table.
+pub(crate) fn unlike(files: &SettingsPlan) -> Vec<Diagnostic> {
+    let likes = files.providers.values().filter_map(|plan| plan.like.as_ref());
+    let unknown = likes.filter(|like| row(&like.value).is_none());
+    let told = unknown.map(|like| {
+        let message = "`like` must name a known provider; `converse models list` shows them";
+        let diagnostic = Diagnostic::error(Code::BadValue, like.span, message);
+        match nearest(&like.value, rows().iter().map(|row| row.name)) {
+            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        }
+    });
+    told.collect()
+}

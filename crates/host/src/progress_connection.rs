@@ -1,0 +1,30 @@
+//! A connection that says that it is waited for, where that takes long enough to wonder.
+
+use std::sync::Arc;
+
+use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use crate::context::{Notices, while_waiting};
+
+pub(crate) struct Watched<C> {
+    pub inner: C,
+    pub notices: Arc<dyn Notices>,
+    /// `starting NAME`.
+    pub what: String,
+}
+
+impl<C: Connection> Connection for Watched<C> {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        while_waiting(self.notices.as_ref(), &self.what, self.inner.connect(ensemble)).boxed()
+    }
+
+    fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
+        self.inner.refresh(ensemble)
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        self.inner.disconnect()
+    }
+}

@@ -1,0 +1,43 @@
+//! The ways of a run: the model that is asked, and those who answer instead.
+
+use converse_engine::{Route, Wire};
+use converse_provider::processor_of;
+
+use crate::model::Model;
+use crate::settings::Settings;
+use crate::wiring;
+
+/// What carries the requests of each.
+pub struct Wires {
+    first: Box<dyn Wire>,
+    others: Vec<Box<dyn Wire>>,
+}
+
+crate::opaque_debug!(Wires);
+
+impl Settings {
+    pub fn wires(&self) -> Wires {
+        let wire = |model: &Model| wiring::wire(model, self.connect_timeout, &self.tape);
+        Wires { first: wire(&self.model), others: self.fallbacks.models.iter().map(wire).collect() }
+    }
+
+    /// The first, and those after it.
+    pub fn routes<'w>(&self, wires: &'w Wires) -> (Route<'w>, Vec<Route<'w>>) {
+        let others = self.fallbacks.models.iter().zip(&wires.others);
+        (
+            self.route(&self.model, wires.first.as_ref()),
+            others.map(|(model, wire)| self.route(model, wire.as_ref())).collect(),
+        )
+    }
+
+    fn route<'w>(&self, model: &Model, wire: &'w dyn Wire) -> Route<'w> {
+        Route {
+            endpoint: model.endpoint.clone(),
+            processor: processor_of(&model.endpoint),
+            model: model.name.clone(),
+            controls: self.controls.clone(),
+            facts: model.facts.clone(),
+            wire,
+        }
+    }
+}

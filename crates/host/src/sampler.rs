@@ -1,0 +1,247 @@
+//! A model for servers that were granted one (`sampling = true`): the conversation's own, one answer at a time.
+//!
+//! What a server asks is judged, asked about and audited as an invocation of `ENSEMBLE.sampling/createMessage`, and what
+//! it costs is paid by the call that the server asked for.
+
+mod model;
+mod purse;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use converse_canister::{Arguments, Content, Cost, Invocation, InvocationId, InvokerName, ToolName};
+use converse_config::{Permission, Policy};
+use converse_engine::{Alone, Approver, Asking, Sink};
+use converse_ensemble::{
+    Artefacts, ConnectError, Connection, Ensemble, Halt, Host, Invocable, Order, Roster, Rules, Tab, Tool,
+};
+use converse_mcp::Sampler;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalogue::Catalogue;
+use crate::settings::Settings;
+use crate::spent::Spent;
+
+use model::Model;
+
+/// Answers in one run, and tokens of one.
+const MOST: u32 = 10;
+const MAX_TOKENS: u64 = 4096;
+const INVOKER: &str = "sampling/createMessage";
+/// What a rule has to spell out to allow it: who wrote `e.*` had the tools of `e` in mind.
+const SPELLED: &str = "sampling/";
+const DESCRIPTION: &str = "A server of tools asks the model on its own account";
+/// What of a question counts; the rest (preferences for models, context of other servers) is not heeded.
+const HEEDED: [&str; 5] = ["systemPrompt", "messages", "maxTokens", "temperature", "stopSequences"];
+
+/// Where servers ask, and where they are served from.
+pub struct Models {
+    sender: mpsc::Sender<Request>,
+    requests: Mutex<mpsc::Receiver<Request>>,
+    /// A turn runs, and they are answered.
+    serving: AtomicBool,
+}
+
+crate::opaque_debug!(Models);
+
+struct Request {
+    ensemble: String,
+    params: Value,
+    tab: Tab,
+    /// Until all of it is paid.
+    _order: Order,
+    reply: oneshot::Sender<Result<Value, String>>,
+}
+
+impl Sampler for Models {
+    fn sample<'a>(
+        &'a self,
+        ensemble: &'a str,
+        params: Value,
+        tab: Tab,
+    ) -> BoxFuture<'a, Result<Value, String>> {
+        async move {
+            let (reply, answer) = oneshot::channel();
+            let _order = tab.order();
+            let request = Request { ensemble: ensemble.to_owned(), params, tab, _order, reply };
+            let nobody = || "the model is asked during a turn only".to_owned();
+            if !self.serving.load(Ordering::Relaxed) {
+                return Err(nobody());
+            }
+            self.sender.send(request).await.map_err(|_| nobody())?;
+            answer.await.unwrap_or_else(|_| Err(nobody()))
+        }
+        .boxed()
+    }
+}
+
+/// What they are served with.
+pub struct Around<'a> {
+    pub settings: &'a Settings,
+    pub catalogue: &'a Catalogue,
+    pub rules: &'a Rules,
+    pub approver: &'a dyn Approver,
+    pub audit: &'a dyn Sink,
+    pub artefacts: Arc<dyn Artefacts>,
+    /// By the turns, beside what servers ask for now.
+    pub spent: &'a Spent,
+    pub cancel: &'a CancellationToken,
+}
+
+crate::opaque_debug!(Around<'_>);
+
+impl Models {
+    pub fn new() -> Arc<Self> {
+        let (sender, requests) = mpsc::channel(1);
+        Arc::new(Self { sender, requests: Mutex::new(requests), serving: AtomicBool::new(false) })
+    }
+
+    /// Runs beside the turns of a run, and ends with them.
+    pub async fn serve(&self, around: Around<'_>) -> Infallible {
+        let mut requests = self.requests.lock().await;
+        let _serving = Serving::begin(&self.serving);
+        let (mut asked, mut bills) = (0, Bills::default());
+        loop {
+            let Some(mut request) = requests.recv().await else {
+                // The sender lives in `self`.
+                return std::future::pending().await;
+            };
+            asked += 1;
+            bills.open(&request.tab);
+            let sampled = if asked > MOST {
+                Err(format!("servers may ask the model {MOST} times in one run"))
+            } else {
+                around.sampled(&mut request, asked, &bills).await
+            };
+            // Whoever hears of it may look at the tab.
+            let Request { reply, .. } = request;
+            let _ = reply.send(sampled);
+        }
+    }
+}
+
+/// As long as it lives they are answered.
+struct Serving<'a>(&'a AtomicBool);
+
+impl<'a> Serving<'a> {
+    fn begin(serving: &'a AtomicBool) -> Self {
+        serving.store(true, Ordering::Relaxed);
+        Self(serving)
+    }
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// What servers have spent in calls that are not paid yet.
+#[derive(Default)]
+struct Bills {
+    tabs: Vec<Tab>,
+    /// Something was spent, and nobody knows how much.
+    unknown: Arc<AtomicBool>,
+}
+
+impl Bills {
+    fn open(&mut self, tab: &Tab) {
+        if !self.tabs.iter().any(|known| known.is(tab)) {
+            self.tabs.push(tab.clone());
+        }
+    }
+
+    fn due(&self) -> Cost {
+        self.tabs.iter().filter_map(Tab::due).fold(Cost(0), Cost::plus)
+    }
+}
+
+impl Around<'_> {
+    async fn sampled(&self, request: &mut Request, number: u32, bills: &Bills) -> Result<Value, String> {
+        let Request { ensemble, params, tab, reply, .. } = request;
+        let model = Model::of(self.settings, self.left(bills)?, tab.clone(), Arc::clone(&bills.unknown));
+        let (roster, tool) = self.roster(ensemble, model).await.ok_or("this server is not known any more")?;
+        let turn = self.spent.turn();
+        // Not one of those that the model asks for.
+        let id = InvocationId::new(format!("inv_{}_s{number}", turn.0)).map_err(|error| error.to_string())?;
+        let arguments = Arguments::from_object(heeded(params));
+        let invocation =
+            Invocation { turn, id, wire_id: None, tool: tool.to_string(), arguments, seal: None };
+        let (ruling, halt) = (Asking(Some(self.approver)), Halt::below(self.cancel));
+        let alone = Alone { roster: &roster, ruling: &ruling, sink: self.audit, halt: &halt, within: None };
+        let mut running = std::pin::pin!(alone.run(invocation, Host::default()));
+        let answered = tokio::select! {
+            answered = &mut running => answered,
+            // Nobody waits for it any more.
+            () = reply.closed() => {
+                halt.now.cancel();
+                running.await
+            }
+        };
+        let result = answered.map_err(|error| error.to_string())?.result;
+        match result.content.first() {
+            Some(Content::Structured { value }) if result.outcome.is_success() => Ok(value.clone()),
+            said => Err(said.and_then(Content::as_text).unwrap_or("the model gave no answer").to_owned()),
+        }
+    }
+
+    /// What is left of the limit of costs, if there is one.
+    fn left(&self, bills: &Bills) -> Result<Option<Cost>, String> {
+        let Some(most) = self.settings.limits.cost else { return Ok(None) };
+        let known = self.spent.most().filter(|_| !bills.unknown.load(Ordering::Relaxed));
+        let spent = known.ok_or("the limit of costs cannot be held: what a reply cost is not known")?;
+        match most.0.saturating_sub(spent.plus(bills.due()).0) {
+            0 => Err(model::REACHED.to_owned()),
+            left => Ok(Some(Cost(left))),
+        }
+    }
+
+    /// One with nothing in it but the model, under the name of the server's ensemble.
+    async fn roster(&self, ensemble: &str, model: Model) -> Option<(Roster, ToolName)> {
+        let plan = self.catalogue.named(ensemble).ok()?;
+        let name = ToolName::new(format!("{ensemble}__sampling")).ok()?;
+        let connection = Only { model: Arc::new(model), name: name.clone() };
+        let ensembles = vec![Ensemble::new(plan, Box::new(connection))];
+        let called = format!("{ensemble}.{INVOKER}");
+        let rules =
+            self.rules.only(|rule| rule.permission != Permission::Allow || rule.spells(&called, SPELLED));
+        let (roster, failures) = Roster::connect(ensembles, rules, Arc::clone(&self.artefacts)).await;
+        failures.is_empty().then_some((roster, name))
+    }
+}
+
+/// What is judged, shown and audited is what the model is asked.
+fn heeded(params: &Value) -> Map<String, Value> {
+    let told = HEEDED.iter().filter_map(|key| Some(((*key).to_owned(), params.get(*key)?.clone())));
+    let mut heeded: Map<String, Value> = told.collect();
+    let tokens = params["maxTokens"].as_u64().unwrap_or(MAX_TOKENS).min(MAX_TOKENS);
+    heeded.insert("maxTokens".to_owned(), json!(tokens));
+    heeded
+}
+
+/// A connection to nothing but the model.
+struct Only {
+    model: Arc<Model>,
+    name: ToolName,
+}
+
+impl Connection for Only {
+    fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
+        let failed = |reason: String| ConnectError { ensemble: ensemble.name.to_string(), reason };
+        let tool = InvokerName::new(INVOKER).map_err(|error| failed(error.to_string())).map(|invoker| {
+            let policy =
+                Policy { timeout: converse_mcp::QUESTION, result_limit: 256 * 1024, ..Policy::default() };
+            let arguments = json!({ "type": "object" });
+            let model = Arc::clone(&self.model) as Arc<dyn Invocable>;
+            let mut tool = ensemble.tool(&invoker, DESCRIPTION.to_owned(), arguments, policy, false, model);
+            tool.declaration.name = self.name.clone();
+            vec![tool]
+        });
+        std::future::ready(tool).boxed()
+    }
+}

@@ -1,0 +1,206 @@
+//! The model as a tool: one answer to messages that a server has written.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use converse_canister::{
+    Arguments, Assistant, Canister, Content, Cost, Decision, NoBlobs, Stop, Supervisor, Transcript, User,
+};
+use converse_engine::{
+    Approver, Care, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route, Timeouts,
+    converse,
+};
+use converse_ensemble::{
+    Answer, Artefacts, Context, Invocable, InvokeError, NoArtefacts, Pending, Roster, Rules, Tab,
+};
+use converse_provider::{Controls, processor_of};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::purse::{Purse, most};
+use crate::cassette_mode::Tape;
+use crate::settings::Settings;
+use crate::world::World;
+use crate::{model, wiring};
+
+/// Said to a server.
+pub(super) const REACHED: &str = "the limit of costs is reached";
+/// Sequences that a server may stop the model at.
+const MAX_STOPS: usize = 4;
+
+pub(super) struct Model {
+    model: model::Model,
+    controls: Controls,
+    timeouts: Timeouts,
+    retry: RetryPolicy,
+    connect_timeout: Duration,
+    tape: Tape,
+    /// What may still be spent.
+    cost: Option<Cost>,
+    tab: Tab,
+    unknown: Arc<AtomicBool>,
+}
+
+impl Model {
+    /// `left` is what may still be spent, if there is a limit. What it costs goes on the tab; `unknown` is set if nobody
+    /// knows what.
+    pub(super) fn of(settings: &Settings, left: Option<Cost>, tab: Tab, unknown: Arc<AtomicBool>) -> Self {
+        Self {
+            model: settings.model.clone(),
+            controls: settings.controls.clone(),
+            timeouts: settings.timeouts,
+            retry: settings.retry,
+            connect_timeout: settings.connect_timeout,
+            tape: settings.tape.clone(),
+            cost: left,
+            tab,
+            unknown,
+        }
+    }
+
+    async fn ask(&self, context: Context, arguments: &Map<String, Value>) -> Result<Answer, InvokeError> {
+        let failed =
+            |error: &dyn std::fmt::Display| InvokeError::Failed(format!("the model was not asked: {error}"));
+        let limits = Limits { iterations: 1, invocations: 0, deadline: None, cost: self.cost };
+        let mut conversation = Conversation::resume(Transcript::new(), limits);
+        for canister in said(arguments) {
+            conversation.say(canister).map_err(|error| failed(&error))?;
+        }
+        let before = conversation.transcript().as_slice().len();
+        let wire = wiring::wire(&self.model, self.connect_timeout, &self.tape);
+        let endpoint = &self.model.endpoint;
+        let route = Route {
+            endpoint: endpoint.clone(),
+            processor: processor_of(endpoint),
+            model: self.model.name.clone(),
+            controls: controls(&self.controls, arguments),
+            facts: self.model.facts.clone(),
+            wire: wire.as_ref(),
+        };
+        let nothing = Arc::new(NoArtefacts) as Arc<dyn Artefacts>;
+        let (roster, _) = Roster::connect(Vec::new(), Rules::new(Vec::new()), nothing).await;
+        let engine = Engine {
+            route,
+            fallbacks: Vec::new(),
+            roster: &roster,
+            blobs: &NoBlobs,
+            note: None,
+            answer: None,
+            timeouts: self.timeouts,
+            retry: self.retry,
+            care: Care::NONE,
+            can_take_back: true,
+            deadline: Some(context.deadline.into()),
+        };
+        let bytes = Value::Object(arguments.clone()).to_string().len();
+        let most = most(bytes, engine.route.controls.max_output_tokens);
+        let most = self.model.facts.price.and_then(|price| price.cost(&most));
+        let purse = Purse::new(self.tab.clone(), most, Arc::clone(&self.unknown));
+        let ports = Ports { approver: &Nobody, sinks: &[&purse], jitter: &World::dice };
+        let ended = converse(&mut conversation, &engine, ports, &context.cancel).await;
+        // One that is cancelled may be billed all the same, though nothing of it had come.
+        if !matches!(ended, Ok(Ending::Cancelled)) {
+            purse.close();
+        }
+        let ended = ended.map_err(|error| failed(&error))?;
+        let replies = conversation.transcript().as_slice().get(before..).unwrap_or_default();
+        let why = match ended {
+            Ending::Limit(Limit::Cost(_) | Limit::UnknownCost) => REACHED,
+            _ => "the model gave no answer",
+        };
+        self.answered(replies).ok_or_else(|| InvokeError::Failed(why.to_owned()))
+    }
+
+    /// The result of `sampling/createMessage`.
+    fn answered(&self, replies: &[Canister]) -> Option<Answer> {
+        let replies: Vec<&Assistant> = replies
+            .iter()
+            .filter_map(|canister| match canister {
+                Canister::Assistant(assistant) => Some(assistant),
+                _ => None,
+            })
+            .collect();
+        let words: String = replies.iter().map(|reply| reply.words()).collect();
+        let stopped = match &replies.first()?.stop {
+            Stop::Sequence => "stopSequence",
+            Stop::Truncated => "maxTokens",
+            _ => "endTurn",
+        };
+        (!words.is_empty()).then(|| {
+            let content = json!({ "type": "text", "text": words });
+            let model = &self.model.id;
+            Answer::structured(
+                json!({ "role": "assistant", "content": content, "model": model, "stopReason": stopped }),
+            )
+        })
+    }
+}
+
+impl Invocable for Model {
+    fn invoke<'a>(
+        &'a self,
+        context: Context,
+        arguments: &'a Arguments,
+    ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
+        self.ask(context, &arguments.object).boxed()
+    }
+}
+
+/// The messages as canisters: those of the assistant are replies of no model.
+fn said(arguments: &Map<String, Value>) -> Vec<Canister> {
+    let mut canisters = Vec::new();
+    if let Some(text) = arguments.get("systemPrompt").and_then(Value::as_str) {
+        canisters.push(Canister::Supervisor(Supervisor { text: text.to_owned() }));
+    }
+    let mut turn = Transcript::new().next_turn();
+    for message in arguments.get("messages").and_then(Value::as_array).into_iter().flatten() {
+        let content = match &message["content"] {
+            Value::Array(parts) => parts.iter().filter_map(text).collect(),
+            part => text(part).into_iter().collect(),
+        };
+        if message["role"] == "assistant" {
+            let assistant = Assistant { turn, content, native: None, stop: Stop::End, response_id: None };
+            canisters.push(Canister::Assistant(assistant));
+            turn.0 += 1;
+        } else {
+            canisters.push(Canister::User(User { content }));
+        }
+    }
+    canisters
+}
+
+fn text(part: &Value) -> Option<Content> {
+    Some(Content::text(part["text"].as_str()?))
+}
+
+/// The conversation's own, and what the server asks for within them.
+fn controls(own: &Controls, arguments: &Map<String, Value>) -> Controls {
+    let asked =
+        arguments.get("maxTokens").and_then(Value::as_u64).and_then(|tokens| u32::try_from(tokens).ok());
+    let stops = arguments.get("stopSequences").and_then(Value::as_array).into_iter().flatten();
+    let stops = stops.filter_map(Value::as_str).filter(|stop| !stop.is_empty()).take(MAX_STOPS);
+    Controls {
+        temperature: arguments.get("temperature").and_then(Value::as_f64).or(own.temperature),
+        max_output_tokens: [asked, own.max_output_tokens].into_iter().flatten().min(),
+        stop: stops.map(str::to_owned).collect(),
+        show_reasoning: false,
+        answer: None,
+        ..own.clone()
+    }
+}
+
+/// It is offered no tools, so that there is nothing to approve and nothing to keep.
+struct Nobody;
+
+impl Approver for Nobody {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        let deny = || Decision::Deny { rule: "no tools".to_owned(), comment: None };
+        std::future::ready(pending.iter().map(|_| deny()).collect()).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        false
+    }
+}

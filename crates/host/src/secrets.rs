@@ -1,0 +1,269 @@
+//! Keys: found in the snapshot of the environment, attached by the wire, shown by nobody.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use converse_text::secrets::is_secret;
+use serde_json::{Map, Value};
+
+use crate::world::World;
+
+/// A key. Its value leaves this module only to become a header, or to be searched for in what is about to be printed.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into().trim().to_owned())
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Enough of it to know it by; `None`: it is too short to be a key.
+    fn beginning(&self) -> Option<&str> {
+        const TELLING: usize = 12;
+        let key = self.0.as_str();
+        // Up to its host, a URL may begin as any other does.
+        let host = key
+            .split_once("://")
+            .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
+        key.get(..key.floor_char_boundary(TELLING + host.unwrap_or_default())).filter(|_| key.len() >= 8)
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.beginning().is_some_and(|beginning| text.contains(beginning))
+    }
+
+    /// The text with the key replaced wherever it stands, also where only its beginning stands: somebody before us may
+    /// have cut the text. Keys too short to be one are left alone.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let key = self.0.as_str();
+        let Some(beginning) = self.beginning() else { return text.to_owned() };
+        let (mut clean, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find(beginning) {
+            let (before, from) = rest.split_at(at);
+            let same =
+                from.chars().zip(key.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+            clean.push_str(before);
+            clean.push_str("[redacted]");
+            rest = from.get(same..).unwrap_or_default();
+        }
+        clean + rest
+    }
+}
+
+/// Takes every known secret out of what is about to be said. Shared: keys become known while settings are read.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor(Arc<RwLock<Vec<Secret>>>);
+
+impl Redactor {
+    pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(secrets);
+    }
+
+    /// Tokens come by again and again.
+    pub(crate) fn learn_once(&self, secret: Secret) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !known.iter().any(|old| old.0 == secret.0) {
+            known.push(secret);
+        }
+    }
+
+    pub fn clean(&self, text: &str) -> String {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    /// The same for a line by itself, which may be one of several of a key.
+    pub(crate) fn clean_line(&self, line: &str) -> String {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let lines = secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
+        lines.fold(line.to_owned(), |line, secret| secret.redact(&line))
+    }
+
+    /// The one that is in a text, if there is one.
+    pub fn found(&self, text: &str) -> Option<Secret> {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().find(|secret| secret.is_in(text)).cloned()
+    }
+
+    /// Most texts hold no key and are left as they are.
+    pub fn clean_text(&self, text: &mut String) {
+        let clean = self.clean(text);
+        if clean != *text {
+            *text = clean;
+        }
+    }
+
+    /// Is one of them in a JSON text, escaped or not? What cannot be read may hold anything.
+    pub(crate) fn is_in_json(&self, text: &str) -> bool {
+        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if secrets.is_empty() {
+            return false;
+        }
+        let hold = |text: &str| secrets.iter().any(|secret| secret.is_in(text));
+        // Without a backslash every string is there as it is.
+        hold(text)
+            || text.contains('\\')
+                && serde_json::from_str(text).map_or(true, |value| is_any_text(&value, &hold))
+    }
+
+    /// Every text in a value, and every key: no two of them become one. Serialised text is no place to look: there a key
+    /// may be escaped, and a key that looks like JSON would break it.
+    pub fn clean_json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_json(item)),
+            Value::Object(object) => {
+                object.values_mut().for_each(|item| self.clean_json(item));
+                if object.keys().any(|key| self.clean(key) != *key) {
+                    *object = self.renamed(std::mem::take(object));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// In the same order; a name that is taken already gets a number.
+    fn renamed(&self, object: Map<String, Value>) -> Map<String, Value> {
+        let names: Vec<String> = object.keys().map(|key| self.clean(key)).collect();
+        let mut taken: HashSet<String> = object
+            .keys()
+            .zip(&names)
+            .filter(|(key, name)| key == name)
+            .map(|(_, name)| name.clone())
+            .collect();
+        // Counts on through the whole object: as many tries as there are keys, not the square of it.
+        let mut number = 1;
+        let mut fresh = |name: String| {
+            let mut free = name.clone();
+            while !taken.insert(free.clone()) {
+                number += 1;
+                free = format!("{name} ({number})");
+            }
+            free
+        };
+        let renamed = object.into_iter().zip(names).map(|((key, value), name)| {
+            let key = if key == name { key } else { fresh(name) };
+            (key, value)
+        });
+        renamed.collect()
+    }
+}
+
+/// Is it so of a text in a value, or of a key?
+fn is_any_text(value: &Value, so: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => so(text),
+        Value::Array(items) => items.iter().any(|item| is_any_text(item, so)),
+        Value::Object(object) => object.iter().any(|(key, item)| so(key) || is_any_text(item, so)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret([redacted])")
+    }
+}
+
+/// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
+/// learnt beside these, whatever their variables are called.
+pub(crate) fn keys_of(world: &World) -> Vec<Secret> {
+    let secrets = world.env.iter().filter(|(name, value)| is_secret(name, value));
+    secrets.map(|(_, value)| Secret::new(value.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Input;
+
+    #[test]
+    fn keys_are_known_by_their_names() {
+        for (name, value, is_key) in [
+            ("SOME_API_KEY", "swordfish", true),
+            ("PGPASSWORD", "swordfish", true),
+            ("DB_PASS", "swordfish", true),
+            ("GITHUB_PAT", "swordfish", true),
+            ("MY_APIKEY", "swordfish", true),
+            ("PATH", "/usr/bin", false),
+            ("PWD", "/home/me", false),
+            ("KEYBOARD", "swordfish", false),
+            ("MONKEY", "swordfish", false),
+            ("XAUTHORITY", "/home/me/.Xauthority", false),
+        ] {
+            let world = World {
+                words: vec![],
+                env: [(name.to_owned(), value.to_owned())].into(),
+                cwd: "/".into(),
+                config: None,
+                data: None,
+                stdin: Input::Nothing,
+                stdout_tty: false,
+                stderr_tty: false,
+            };
+            let found = keys_of(&world);
+            assert_eq!(
+                found.iter().map(Secret::expose).collect::<Vec<_>>(),
+                Vec::from_iter(is_key.then_some(value)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_secret_shows_itself_to_nobody() {
+        let secret = Secret::new(" sk-canary-123 \n");
+        assert!(!format!("{secret:?}").contains("canary"));
+        assert_eq!(secret.redact("bad key sk-canary-123!"), "bad key [redacted]!");
+        assert_eq!(Secret::new("x").redact("x"), "x");
+        let long = Secret::new("sk-proj-0123456789abcdef");
+        assert_eq!(
+            long.redact("cut: sk-proj-0123456…, whole: sk-proj-0123456789abcdef."),
+            "cut: [redacted]…, whole: [redacted]."
+        );
+        assert_eq!(long.redact("sk-proj-other"), "sk-proj-other");
+        let webhook = Secret::new("https://hooks.example/services/T024BE7LH");
+        assert_eq!(webhook.redact("https://hooks.example/services/T024BE7LH"), "[redacted]");
+        assert_eq!(webhook.redact("https://hooks.example/about"), "https://hooks.example/about");
+        let redactor = Redactor::default();
+        let shared = redactor.clone();
+        redactor.learn([secret]);
+        assert_eq!(shared.clean("sk-canary-123 sk-canary-123"), "[redacted] [redacted]");
+        redactor.learn([Secret::new("pa\"ss\\word12")]);
+        let mut value = serde_json::json!({ "answer": ["it is pa\"ss\\word12", 1, null] });
+        shared.clean_json(&mut value);
+        assert_eq!(value, serde_json::json!({ "answer": ["it is [redacted]", 1, null] }));
+    }
+
+    #[test]
+    fn a_line_may_be_part_of_a_key() {
+        let redactor = Redactor::default();
+        redactor
+            .learn([Secret::new("sk-canary-123"), Secret::new("-----BEGIN KEY-----\nMIIcanary0123456\nx\n")]);
+        for (line, clean) in
+            [("it is sk-canary-123.", "it is [redacted]."), ("MIIcanary0123456", "[redacted]"), ("x", "x")]
+        {
+            assert_eq!(redactor.clean_line(line), clean);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_of_keys_and_no_two_of_them_become_one() {
+        let redactor = Redactor::default();
+        redactor.learn([Secret::new("sk-canary-1"), Secret::new("sk-canary-2")]);
+        let mut value = serde_json::json!({
+            "b": 1, "sk-canary-1": 2, "a": { "x sk-canary-2": "sk-canary-1" }, "sk-canary-2": 3, "[redacted]": 4,
+            "[redacted] (2)": 5, "sk-canary-1!": 6,
+        });
+        redactor.clean_json(&mut value);
+        assert_eq!(
+            value.to_string(),
+            r#"{"b":1,"[redacted] (3)":2,"a":{"x [redacted]":"[redacted]"},"[redacted] (4)":3,"[redacted]":4,"[redacted] (2)":5,"[redacted]!":6}"#
+        );
+    }
+}

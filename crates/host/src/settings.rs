@@ -1,0 +1,360 @@
+//! What this run shall do: flags over environment over project over user over what is built in. Pure but for reading
+//! the two settings files.
+
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use converse_config::{
+    Code, ContextPlan, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Permission, Place, PresetPlan, Rule,
+    Scope, SettingsPlan, SourceMap, TimeoutsPlan, idle_rules, load_settings,
+};
+use converse_engine::{Care, Limits, RetryPolicy, Timeouts};
+use converse_provider::Controls;
+
+use crate::answer::Wanted;
+use crate::approvals;
+use crate::cassette_mode::Tape;
+use crate::failure::{Failure, Kind};
+use crate::model::fallback::{Fallbacks, fallbacks, require_price};
+use crate::model::{self, Model};
+use crate::options::{RuleOptions, TurnOptions};
+use crate::wording::counted;
+use crate::world::World;
+
+/// The settings files, merged, and what was found wrong in them.
+#[derive(Debug)]
+pub struct Files {
+    pub plan: SettingsPlan,
+    sources: SourceMap,
+    diagnostics: Vec<Diagnostic>,
+    notes: Vec<String>,
+}
+
+/// The settings of a project, beside its `ensembles/`.
+pub const PROJECT_FILE: &str = "converse.toml";
+const LEADS_OUT: &str = "a symbolic link leads out of the project";
+
+/// False where even the question fails: a home that belongs to somebody else, or is no directory. A file that is there
+/// and cannot be read is another matter: it may hold rules.
+pub(crate) fn can_be_looked_for(path: &Path) -> bool {
+    let error = std::fs::symlink_metadata(path).err().map(|error| error.kind());
+    !matches!(error, Some(ErrorKind::PermissionDenied | ErrorKind::NotADirectory))
+}
+
+/// Why it cannot be told whether there is a file. Rules may stand in it, so it is not gone without.
+fn hidden(path: &Path) -> Option<String> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => None,
+        Err(error) if error.kind() != ErrorKind::NotFound => Some(format!("cannot be looked for: {error}")),
+        Err(_) => {
+            // Its directory, and what that is in.
+            let link = path.ancestors().skip(1).take(2).find(|dir| dir.is_symlink() && !dir.exists())?;
+            Some(format!("cannot be looked for: {} is a link to nothing", link.display()))
+        }
+    }
+}
+
+/// A home that is no directory, or that belongs to somebody else and lets nobody in: nothing of the user's is there.
+fn is_anothers(home: &Path) -> bool {
+    let own = |home: &Metadata| home.is_dir() && home.uid() == rustix::process::geteuid().as_raw();
+    !can_be_looked_for(&home.join(".")) && !std::fs::metadata(home).is_ok_and(|home| own(&home))
+}
+
+fn unread(sources: &mut SourceMap, shown: &str, scope: Scope, code: Code, why: &str) -> Diagnostic {
+    let id = sources.add(shown, scope, "");
+    Diagnostic::error(code, Place::File(id), why)
+}
+
+/// What is a project's is a link to somewhere else: an error message could show its reader any file of the machine.
+pub fn leads_out(path: &Path, project: &Path) -> bool {
+    path.is_symlink() && path.canonicalize().map_or(true, |target| !target.starts_with(project))
+}
+
+impl Files {
+    pub fn read(world: &World) -> Self {
+        let mut sources = SourceMap::new();
+        let (mut diagnostics, mut notes) = (Vec::new(), Vec::new());
+        let mut read = |path: &Path, shown: &str, scope| {
+            if let Some(why) = hidden(path) {
+                if scope == Scope::User && world.config_home().is_some_and(is_anothers) {
+                    notes.push(format!("warning: `{shown}` cannot be looked for; going on without it"));
+                    return SettingsPlan::default();
+                }
+                diagnostics.push(unread(&mut sources, shown, scope, Code::Unreadable, &why));
+                return SettingsPlan::default();
+            }
+            if scope == Scope::Project && leads_out(path, &world.cwd) {
+                diagnostics.push(unread(&mut sources, shown, scope, Code::OutsideRoot, LEADS_OUT));
+                return SettingsPlan::default();
+            }
+            let checked = load_settings(&mut sources, path, shown, scope);
+            diagnostics.extend(checked.diagnostics);
+            checked.value.unwrap_or_default()
+        };
+        let user = world.config_dir().map(|dir| dir.join("config.toml"));
+        let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
+        let project = read(&world.cwd.join(PROJECT_FILE), PROJECT_FILE, Scope::Project);
+        let mut plan = user.under(project);
+        diagnostics.extend(model::unlike(&plan));
+        let (answered, unsound) = approvals::rules(world);
+        plan.rules.extend(answered);
+        notes.extend(unsound);
+        Self { plan, sources, diagnostics, notes }
+    }
+
+    /// What the file of one project says, whatever the user's own says. `shown` is the path as people see it.
+    pub fn of_project(project: &Path, shown: &str) -> Self {
+        let (path, scope) = (project.join(PROJECT_FILE), Scope::Project);
+        let mut sources = SourceMap::new();
+        let unread = match hidden(&path) {
+            Some(why) => Some(unread(&mut sources, shown, scope, Code::Unreadable, &why)),
+            None if leads_out(&path, project) => {
+                Some(unread(&mut sources, shown, scope, Code::OutsideRoot, LEADS_OUT))
+            }
+            None => None,
+        };
+        if let Some(unread) = unread {
+            let plan = SettingsPlan::default();
+            return Self { plan, sources, diagnostics: vec![unread], notes: Vec::new() };
+        }
+        let checked = load_settings(&mut sources, &path, shown, scope);
+        let plan = SettingsPlan::default().under(checked.value.unwrap_or_default());
+        let mut diagnostics = checked.diagnostics;
+        diagnostics.extend(model::unlike(&plan));
+        Self { plan, sources, diagnostics, notes: Vec::new() }
+    }
+
+    /// Rules in them that never decide anything, each as a finding and a picture; nothing while they have errors.
+    pub fn idle_rules(&self, plans: &[EnsemblePlan]) -> Vec<(Finding, String)> {
+        if self.diagnostics.iter().any(Diagnostic::is_error) {
+            return Vec::new();
+        }
+        let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
+        idle_rules(&self.plan.rules, plans).iter().map(told).collect()
+    }
+
+    /// All that was found in them, each as a finding and a picture.
+    pub fn findings(&self) -> Vec<(Finding, String)> {
+        let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
+        self.diagnostics.iter().map(told).collect()
+    }
+
+    /// A settings file with an error in it stops the run: half of somebody's rules is not what they wrote.
+    pub fn checked(self) -> Result<(SettingsPlan, Vec<String>), Failure> {
+        let pictures = |wanted: bool| {
+            let chosen = self.diagnostics.iter().filter(move |diagnostic| diagnostic.is_error() == wanted);
+            chosen.map(|diagnostic| diagnostic.render(&self.sources)).collect::<Vec<_>>()
+        };
+        let errors = pictures(true);
+        if errors.is_empty() {
+            let warnings = [self.notes.clone(), pictures(false)].concat();
+            return Ok((self.plan, warnings));
+        }
+        let message = format!("the settings have {}\n{}", counted(errors.len(), "error"), errors.join("\n"));
+        Err(Failure::new(Kind::Configuration, "settings", message.trim_end()))
+    }
+}
+
+/// Everything that one `ask` needs to know.
+#[derive(Debug)]
+pub struct Settings {
+    pub model: Model,
+    pub fallbacks: Fallbacks,
+    pub system: Option<String>,
+    pub controls: Controls,
+    /// What the answer must be.
+    pub answer: Option<Wanted>,
+    pub limits: Limits,
+    pub timeouts: Timeouts,
+    pub connect_timeout: Duration,
+    pub retry: RetryPolicy,
+    pub care: Care,
+    pub rules: Vec<Rule>,
+    /// `None`: all that are enabled.
+    pub ensembles: Option<Vec<String>>,
+    pub ephemeral: bool,
+    pub audit: bool,
+    pub tape: Tape,
+}
+
+impl Settings {
+    /// `session_model` is what a continued session used last: it stands between environment and files. `compared` is
+    /// the one of several models that this is for.
+    pub fn resolve(
+        args: &TurnOptions,
+        schema: Option<&Path>,
+        compared: Option<&str>,
+        files: &SettingsPlan,
+        session_model: Option<&str>,
+        world: &World,
+    ) -> Result<Self, Failure> {
+        let preset = args.preset.as_deref().map(|name| preset(files, name)).transpose()?.unwrap_or_default();
+        let named = compared
+            .or(args.model.first().map(String::as_str))
+            .or(preset.model.as_deref())
+            .or(world.var("CONVERSE_MODEL"));
+        let named = named.or(session_model).or(args.tape.model()).or(files.model.as_deref());
+        let system = match args.system.as_deref() {
+            Some(text) => Some(system_text(text, world)?),
+            None => preset.system.clone().or_else(|| files.system.clone()),
+        };
+        let ensembles = match args.ensemble.as_slice() {
+            [] => preset.ensembles.clone(),
+            named => Some(named.to_vec()),
+        };
+        let answer = schema.map(|path| Wanted::read(path, world)).transpose()?;
+        let model = model::choose(named, files, world)?;
+        let limits = limits(args, files);
+        require_price(&model, limits.cost)?;
+        let care = if model.is_understudy() { Care::NONE } else { care(&files.context) };
+        let instead = fallback(args, compared.is_some(), &preset, files)?;
+        let fallbacks = fallbacks(instead, &model, limits.cost, &args.tape, files, world)?;
+        args.tape.names([&model].into_iter().chain(&fallbacks.models));
+        Ok(Self {
+            fallbacks,
+            model,
+            system,
+            controls: Controls {
+                answer: answer.as_ref().map(Wanted::format),
+                ..controls(args, &preset, files)
+            },
+            answer,
+            limits,
+            timeouts: timeouts(&files.timeouts),
+            connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
+            retry: args.tape.hurried(retry(&files.timeouts)),
+            care,
+            rules: rules(&args.rules, files)?,
+            ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
+            ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
+            audit: files.audit.unwrap_or(true),
+            tape: args.tape.clone(),
+        })
+    }
+}
+
+/// Who is named to answer instead. In a comparison everybody answers for themselves.
+fn fallback<'a>(
+    args: &'a TurnOptions,
+    compared: bool,
+    preset: &'a PresetPlan,
+    files: &'a SettingsPlan,
+) -> Result<&'a [String], Failure> {
+    match (compared, args.fallback.as_slice()) {
+        (true, []) => Ok(&[]),
+        (true, _) => Err(Failure::usage(
+            "usage",
+            "in a comparison nobody answers for somebody else: `--fallback` goes with one `-m`",
+        )),
+        (false, []) => Ok(preset.fallback.as_ref().or(files.fallback.as_ref()).map_or(&[], Vec::as_slice)),
+        (false, named) => Ok(named),
+    }
+}
+
+fn preset(files: &SettingsPlan, name: &str) -> Result<PresetPlan, Failure> {
+    files.presets.get(name).cloned().ok_or_else(|| {
+        let names = files.presets.keys().map(String::as_str);
+        Failure::usage("unknown-preset", format!("there is no preset `{name}`")).did_you_mean(
+            name,
+            names,
+            "presets are tables `[presets.NAME]` of a settings file",
+        )
+    })
+}
+
+/// `@FILE` is the file's text.
+fn system_text(text: &str, world: &World) -> Result<String, Failure> {
+    const MOST: u64 = 1024 * 1024;
+    let Some(file) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let path = world.cwd.join(file);
+    let failed = |reason: String| Failure::usage("system-file", format!("`{file}` cannot be used: {reason}"));
+    let metadata = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?;
+    if !metadata.is_file() || metadata.len() > MOST {
+        return Err(failed("a text file of at most 1 MiB is needed".to_owned()));
+    }
+    std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))
+}
+
+/// What models think is wanted, and shown.
+pub fn shows_reasoning(args: &TurnOptions, files: &SettingsPlan) -> bool {
+    args.show_reasoning || files.show_reasoning.unwrap_or(false)
+}
+
+fn controls(args: &TurnOptions, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
+    Controls {
+        stream: !args.no_stream,
+        temperature: args.temperature.or(preset.temperature),
+        max_output_tokens: args.max_output_tokens.or(preset.max_output_tokens),
+        show_reasoning: shows_reasoning(args, files),
+        effort: args.effort,
+        ..Controls::default()
+    }
+}
+
+/// Flags win over files; a project's bounds win over everything.
+pub fn limits(args: &TurnOptions, files: &SettingsPlan) -> Limits {
+    let default = Limits::default();
+    let deadline = args.deadline.map(Duration::from_secs_f64);
+    let wanted = LimitsPlan {
+        max_iterations: args.max_iterations.or(files.limits.max_iterations).or(Some(default.iterations)),
+        max_invocations: args.max_invocations.or(files.limits.max_invocations).or(Some(default.invocations)),
+        deadline: deadline.or(files.limits.deadline),
+        max_cost: args.max_cost.or(files.limits.max_cost),
+    };
+    let bounded = wanted.bounded_by(files.bounds);
+    Limits {
+        iterations: bounded.max_iterations.unwrap_or(default.iterations),
+        invocations: bounded.max_invocations.unwrap_or(default.invocations),
+        deadline: bounded.deadline,
+        cost: bounded.max_cost,
+    }
+}
+
+fn timeouts(files: &TimeoutsPlan) -> Timeouts {
+    let default = Timeouts::default();
+    Timeouts {
+        first_byte: files.first_byte.unwrap_or(default.first_byte),
+        stream_idle: files.stream_idle.unwrap_or(default.stream_idle),
+        stream_content: files.stream_content.unwrap_or(default.stream_content),
+    }
+}
+
+fn retry(files: &TimeoutsPlan) -> RetryPolicy {
+    let default = RetryPolicy::default();
+    RetryPolicy {
+        retries: files.max_retries.unwrap_or(default.retries),
+        first: files.retry_first.unwrap_or(default.first),
+        cap: files.retry_cap.unwrap_or(default.cap),
+        total: files.retry_total.unwrap_or(default.total),
+        ..default
+    }
+}
+
+fn care(files: &ContextPlan) -> Care {
+    let default = Care::default();
+    Care {
+        compact: files.compact.unwrap_or(default.compact),
+        compact_at: files.compact_at.unwrap_or(default.compact_at),
+        lazy_tools: files.lazy_tools.unwrap_or(default.lazy_tools),
+    }
+}
+
+/// The rules of the files and of the flags; the strictest that matches wins.
+pub fn rules(tools: &RuleOptions, files: &SettingsPlan) -> Result<Vec<Rule>, Failure> {
+    let mut rules = files.rules.clone();
+    for (patterns, permission, flag) in [
+        (&tools.allow, Permission::Allow, "--allow"),
+        (&tools.ask, Permission::Ask, "--ask"),
+        (&tools.deny, Permission::Deny, "--deny"),
+    ] {
+        for pattern in patterns {
+            let rule = Rule::new(pattern.as_str(), permission, flag);
+            let rule = rule.map_err(|error| Failure::usage("bad-pattern", format!("{flag}: {error}")))?;
+            rules.push(rule.for_this_run());
+        }
+    }
+    Ok(rules)
+}

@@ -1,0 +1,69 @@
+//! What the turns of a run have spent so far, for whoever spends beside them, and where they are.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use converse_canister::{Cost, TurnId};
+use converse_engine::{Event, Sink, SinkError};
+
+/// By the places of the models that are compared.
+#[derive(Default)]
+pub struct Spent(Mutex<BTreeMap<usize, Seat>>);
+
+crate::opaque_debug!(Spent);
+
+#[derive(Clone, Copy)]
+struct Seat {
+    turn: TurnId,
+    known: Cost,
+    /// A reply cost something that nobody said.
+    unknown: bool,
+}
+
+/// Hears what one turn spends.
+pub struct Meter<'a> {
+    spent: &'a Spent,
+    place: usize,
+}
+
+crate::opaque_debug!(Meter<'_>);
+
+impl Spent {
+    pub fn meter(&self, place: usize, next: TurnId) -> Meter<'_> {
+        self.lock().insert(place, Seat { turn: next, known: Cost(0), unknown: false });
+        Meter { spent: self, place }
+    }
+
+    /// Of the turn that has spent the most, as each has its limit for itself; `None` if nobody knows.
+    pub fn most(&self) -> Option<Cost> {
+        let seats = self.lock();
+        let known = seats.values().map(|seat| seat.known).max().unwrap_or_default();
+        (!seats.values().any(|seat| seat.unknown)).then_some(known)
+    }
+
+    /// Where the first is.
+    pub fn turn(&self) -> TurnId {
+        self.lock().values().next().map_or(TurnId(1), |seat| seat.turn)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Seat>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for Meter<'_> {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        let mut seats = self.spent.lock();
+        let Some(seat) = seats.get_mut(&self.place) else { return Ok(()) };
+        match event {
+            Event::Requested { turn, .. } => seat.turn = *turn,
+            Event::Used { cost: Some(cost), .. } => seat.known = seat.known.plus(*cost),
+            Event::Used { cost: None, .. } => seat.unknown = true,
+            Event::Finished { result, .. } => {
+                seat.known = seat.known.plus(result.cost.unwrap_or_default());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

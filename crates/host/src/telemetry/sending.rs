@@ -1,0 +1,107 @@
+//! The thread that sends. What it cannot send it forgets.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::target::Endpoint;
+use crate::client::{ClientPlan, Clients, Redirects, cause_of};
+
+/// Requests that wait for a slow collector; more are dropped.
+const MOST_WAITING: usize = 16;
+const CONNECT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct Sender {
+    /// `None` once all is said.
+    queue: Mutex<Option<SyncSender<Parcel>>>,
+    /// Hears when the thread has ended.
+    ended: Mutex<Receiver<()>>,
+    problem: Problem,
+}
+
+#[derive(Debug)]
+struct Parcel {
+    endpoint: Endpoint,
+    body: Bytes,
+}
+
+/// The first one is the one to tell.
+#[derive(Debug, Clone, Default)]
+struct Problem(Arc<Mutex<Option<String>>>);
+
+impl Problem {
+    fn tell(&self, problem: impl Into<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| problem.into());
+    }
+}
+
+impl Sender {
+    pub(super) fn begin() -> Self {
+        let (queue, parcels) = sync_channel(MOST_WAITING);
+        let (end, ended) = sync_channel(1);
+        let problem = Problem::default();
+        let heard = problem.clone();
+        let begun = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
+            run(&parcels, &heard);
+            let _ = end.send(());
+        });
+        if let Err(error) = begun {
+            problem.tell(error.to_string());
+        }
+        Self { queue: Mutex::new(Some(queue)), ended: Mutex::new(ended), problem }
+    }
+
+    /// Never waits.
+    pub(super) fn send(&self, endpoint: &Endpoint, body: Value) {
+        let parcel = Parcel { endpoint: endpoint.clone(), body: body.to_string().into() };
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.as_ref().is_none_or(|queue| queue.try_send(parcel).is_err()) {
+            self.problem.tell("it is too slow, and something was left out");
+        }
+    }
+
+    /// Waits until all is sent, but no longer than that; what went wrong, if anything did.
+    pub(super) fn settle(&self, patience: Duration) -> Option<String> {
+        let until = Instant::now() + patience;
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(until.saturating_duration_since(Instant::now())).is_err() {
+            self.problem.tell(format!("it did not answer within {} s", patience.as_secs()));
+        }
+        self.problem.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+fn run(parcels: &Receiver<Parcel>, problem: &Problem) {
+    let plan = ClientPlan { connect_timeout: CONNECT, redirects: Redirects::Never, reuse: true };
+    let clients = Clients::new(plan);
+    let runtime = match crate::runtime::runtime() {
+        Ok(runtime) => runtime,
+        Err(failure) => return problem.tell(failure.message),
+    };
+    for parcel in parcels {
+        if let Err(error) = runtime.block_on(post(&clients, parcel)) {
+            tracing::debug!(%error, "nothing was told to the collector");
+            problem.tell(error);
+        }
+    }
+    runtime.shutdown_background();
+}
+
+async fn post(clients: &Clients, parcel: Parcel) -> Result<(), String> {
+    let Parcel { endpoint: Endpoint { url, headers, timeout }, body } = parcel;
+    let client = clients.get(url.scheme() == "https").map_err(|cause| cause.message)?;
+    let request = client.post(url).headers(headers).timeout(timeout).body(body);
+    let response = request.send().await.map_err(|error| match error.is_timeout() && !error.is_connect() {
+        true => format!("it did not answer within {} s", timeout.as_secs_f64()),
+        false => cause_of(&error).message,
+    })?;
+    match response.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(format!("it answered {status}")),
+    }
+}

@@ -1,0 +1,40 @@
+//! The file that runs, to be run again: as the guardian, and to become a command in its sandbox.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use rustix::param::linux_execfn;
+
+/// Leads to the very file, also when another has taken its name since.
+const LINK: &str = "/proc/self/exe";
+
+/// Where there is no `/proc`, or one that does not show us, it is the name that we were started by.
+pub fn this_program() -> PathBuf {
+    static FOUND: LazyLock<PathBuf> =
+        LazyLock::new(|| found(Path::new(LINK), OsStr::from_bytes(linux_execfn().to_bytes())));
+    FOUND.clone()
+}
+
+/// A relative name is below the directory that we still are in: nothing changes it.
+fn found(link: &Path, name: &OsStr) -> PathBuf {
+    let named = || Path::new(name).canonicalize().ok().filter(|file| file.is_file());
+    let link = Some(link).filter(|link| link.exists()).map(Path::to_path_buf);
+    link.or_else(named).unwrap_or_else(|| PathBuf::from(LINK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_found_without_proc() {
+        let nowhere = Path::new("/nowhere/exe");
+        let ours = Path::new(LINK).canonicalize().unwrap();
+        assert_eq!(found(nowhere, OsStr::from_bytes(linux_execfn().to_bytes())), ours);
+        assert_eq!(found(nowhere, OsStr::new("/nowhere/converse")), Path::new(LINK));
+        assert_eq!(found(nowhere, OsStr::new("/")), Path::new(LINK), "no program");
+        assert_eq!(this_program(), Path::new(LINK));
+    }
+}

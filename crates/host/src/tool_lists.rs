@@ -1,0 +1,84 @@
+//! The tools of servers as they were last time: `mcp-tools/<key>.json` in the user's cache directory.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use converse_mcp::Lists;
+
+use crate::cache::Cache;
+use crate::secrets::Redactor;
+
+/// More than any server may list.
+const MAX_BYTES: u64 = 33 * 1024 * 1024;
+/// More servers than anybody has; then the oldest are forgotten.
+const MOST: usize = 1_000;
+
+#[derive(Debug)]
+pub struct ListFiles {
+    cache: Cache,
+    redactor: Redactor,
+}
+
+impl ListFiles {
+    pub fn new(dir: Option<PathBuf>, redactor: Redactor) -> Self {
+        Self { cache: Cache(dir.map(|dir| dir.join("mcp-tools"))), redactor }
+    }
+
+    /// How long ago it was seen.
+    pub fn age(&self, key: &str) -> Option<Duration> {
+        self.cache.age(&name(key))
+    }
+}
+
+impl Lists for ListFiles {
+    fn get(&self, key: &str) -> Option<String> {
+        String::from_utf8(self.cache.read(&name(key), MAX_BYTES)?).ok()
+    }
+
+    fn put(&self, key: &str, list: &str) {
+        // A server may repeat a key that it was handed. A list without the key would be another one: it is asked for anew.
+        if self.redactor.is_in_json(list) {
+            return;
+        }
+        // Written also if it is the same: that is when it was seen.
+        if self.age(key).is_none() {
+            self.cache.prune(MOST);
+        }
+        self.cache.write(&name(key), list.as_bytes());
+    }
+}
+
+/// A key is a digest in hex.
+fn name(key: &str) -> String {
+    format!("{key}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secrets::Secret;
+
+    #[test]
+    fn a_list_is_there_next_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let lists = ListFiles::new(Some(dir.path().to_path_buf()), Redactor::default());
+        assert_eq!(lists.get("a"), None);
+        lists.put("a", "[1]");
+        lists.put("a", "[2]");
+        assert_eq!((lists.get("a").as_deref(), lists.get("b")), (Some("[2]"), None));
+        assert_eq!(std::fs::read_dir(dir.path().join("mcp-tools")).unwrap().count(), 1);
+        assert!(lists.age("a").is_some_and(|age| age.as_secs() < 3600) && lists.age("b").is_none());
+    }
+
+    #[test]
+    fn a_list_with_a_key_in_it_is_not_written_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let redactor = Redactor::default();
+        redactor.learn([Secret::new("canary-0123456789")]);
+        let lists = ListFiles::new(Some(dir.path().to_path_buf()), redactor);
+        lists.put("a", r#"[{"_meta":{"key":"c\u0061nary-0123456789"}}]"#);
+        assert_eq!(lists.get("a"), None);
+        lists.put("a", "[1]");
+        assert_eq!(lists.get("a").as_deref(), Some("[1]"));
+    }
+}

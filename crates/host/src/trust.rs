@@ -1,0 +1,258 @@
+//! What a project's ensembles declare, as one digest; and whether the user has trusted exactly that.
+//!
+//! Trust is bound to content, not to a name: every descriptor and invoker file counts, with its path below the project's
+//! root and the very text that was judged. A digest of the disk would be of other bytes if a file changed in between.
+//! The project's own files that its commands name count as well ([`Scripts`]).
+//! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
+//! had none must change [`DOMAIN`], or it would act on what nobody was shown.
+
+mod private;
+mod regular;
+mod scripts;
+mod store;
+mod texts;
+mod variables;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use converse_canister::Digest;
+use converse_config::{Scope, SourceMap};
+use converse_session::digest;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::world::World;
+use converse_text::safe_line;
+
+pub use private::{PrivateText, private_dir};
+pub(crate) use regular::open_regular;
+pub use scripts::Scripts;
+pub use store::{Entry, Store, StoreError};
+pub use texts::Texts;
+pub use variables::decides_code;
+
+/// No other digest of this program begins like this one.
+const DOMAIN: &[u8] = b"converse-trust-2";
+
+/// One file of a declaration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Below the project's root, with `/`; `PATH -> TARGET` for a link, whose digest is that of its target's name.
+    pub path: String,
+    /// Lower-case hex.
+    pub sha256: String,
+}
+
+/// Everything that a project's files declare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declaration {
+    /// Lower-case hex.
+    pub hash: String,
+    pub files: Vec<FileDigest>,
+}
+
+impl Declaration {
+    /// `None`: the project declares nothing.
+    pub fn of(sources: &SourceMap, scripts: &[FileDigest]) -> Option<Self> {
+        let project = sources.iter().filter(|(_, source)| source.scope == Scope::Project);
+        let files: BTreeSet<(&str, &str)> =
+            project.map(|(_, source)| (source.path.as_str(), source.text.as_str())).collect();
+        (!files.is_empty()).then(|| Self::of_files(&files, scripts))
+    }
+
+    /// A file that two ensembles name is there once, unless it changed between the two readings.
+    fn of_files(files: &BTreeSet<(&str, &str)>, scripts: &[FileDigest]) -> Self {
+        let mut whole = Sha256::new_with_prefix(DOMAIN);
+        let scripts_as_pairs = scripts.iter().map(|script| (script.path.as_str(), script.sha256.as_str()));
+        whole.update(length(files.len()));
+        whole.update(length(scripts.len()));
+        let pairs = files.iter().copied().chain(scripts_as_pairs);
+        for part in pairs.flat_map(|(path, text)| [path, text]) {
+            whole.update(length(part.len()));
+            whole.update(part);
+        }
+        let file = |(path, text): &(&str, &str)| FileDigest {
+            path: (*path).to_owned(),
+            sha256: digest(text.as_bytes()).to_string(),
+        };
+        let files = files.iter().map(file).chain(scripts.iter().cloned()).collect();
+        Self { hash: Digest(whole.finalize().into()).to_string(), files }
+    }
+
+    /// What has become of the files that were trusted.
+    pub fn since(&self, before: &[FileDigest]) -> Changes {
+        let (old, new) = (by_path(before), by_path(&self.files));
+        let names = |keep: &dyn Fn(&str) -> bool| {
+            let all: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+            all.into_iter().filter(|path| keep(path)).map(str::to_owned).collect()
+        };
+        Changes {
+            changed: names(
+                &|path| matches!((old.get(path), new.get(path)), (Some(old), Some(new)) if old != new),
+            ),
+            added: names(&|path| !old.contains_key(path)),
+            removed: names(&|path| !new.contains_key(path)),
+        }
+    }
+}
+
+fn by_path(files: &[FileDigest]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut map: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in files {
+        map.entry(&file.path).or_default().insert(&file.sha256);
+    }
+    map
+}
+
+fn length(of: usize) -> [u8; 8] {
+    (of as u64).to_be_bytes()
+}
+
+/// Paths of files, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    pub changed: Vec<String>,
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+}
+
+impl Changes {
+    /// All in one line, the first of them by name.
+    fn in_a_line(&self) -> String {
+        const NAMED: usize = 10;
+        let marked = |paths: &[String], mark: &str| {
+            paths.iter().map(|path| format!("{}{mark}", safe_line(path, 200))).collect::<Vec<_>>()
+        };
+        let mut all = marked(&self.changed, "");
+        all.extend(marked(&self.added, " (new)"));
+        all.extend(marked(&self.removed, " (gone)"));
+        let more = all.len().saturating_sub(NAMED);
+        all.truncate(NAMED);
+        if more > 0 {
+            all.push(format!("and {more} more"));
+        }
+        all.join(", ")
+    }
+}
+
+/// How a declaration stands with the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    Trusted,
+    /// Nobody was ever asked about this project.
+    Unknown,
+    /// Trusted as it was before.
+    Changed(Changes),
+    /// It cannot be told, so it is not trusted.
+    Unsound(String),
+}
+
+impl Standing {
+    pub fn of(declaration: &Declaration, world: &World) -> Self {
+        let (Some(store), Some(root)) = (Store::of(world), world.cwd.to_str()) else { return Self::Unknown };
+        match store.find(root) {
+            Err(unsound) => Self::Unsound(unsound.to_string()),
+            Ok(None) => Self::Unknown,
+            Ok(Some(entry)) if entry.hash == declaration.hash => Self::Trusted,
+            Ok(Some(entry)) => Self::Changed(declaration.since(&entry.files)),
+        }
+    }
+
+    /// What the user must hear even if nothing was held back.
+    pub fn warning(&self) -> Option<String> {
+        match self {
+            Self::Trusted | Self::Unknown => None,
+            Self::Changed(changes) if *changes == Changes::default() => {
+                Some(format!("this project was trusted by another version of this program; {HOW}"))
+            }
+            Self::Changed(changes) => Some(format!(
+                "this project was trusted before; changed since: {}; {HOW}",
+                changes.in_a_line()
+            )),
+            Self::Unsound(why) => Some(format!("this project is not trusted: {why}")),
+        }
+    }
+}
+
+/// The way out of not being trusted.
+pub const HOW: &str = "`converse ensembles trust` shows what its ensembles declare and asks";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(files: &[(&str, &str)]) -> Declaration {
+        let mut sources = SourceMap::new();
+        sources.add("builtin:io.toml", Scope::Shipped, "shipped");
+        sources.add("/home/u/ensembles/own.toml", Scope::User, "own");
+        for (path, text) in files {
+            sources.add(*path, Scope::Project, text);
+        }
+        Declaration::of(&sources, &[]).unwrap()
+    }
+
+    #[test]
+    fn only_the_projects_files_count_in_whatever_order() {
+        let (a, b) = (("ensembles/a.toml", "1"), ("ensembles/b.toml", "2"));
+        assert_eq!(declared(&[a, b]), declared(&[b, a, a]));
+        assert_eq!(declared(&[a, b]).files.len(), 2);
+        let mut alone = SourceMap::new();
+        alone.add(a.0, Scope::Project, a.1);
+        assert_eq!(Declaration::of(&alone, &[]), Some(declared(&[a])));
+        assert_eq!(Declaration::of(&SourceMap::new(), &[]), None);
+    }
+
+    #[test]
+    fn every_byte_and_its_place_counts() {
+        let sets: &[&[(&str, &str)]] = &[
+            &[("ensembles/a.toml", "text")],
+            &[("ensembles/a.toml", "texT")],
+            &[("ensembles/a.toml", "text\n")],
+            &[("ensembles/A.toml", "text")],
+            &[("ensembles/a.tom", "ltext")],
+            &[("ensembles/a.tomlt", "ext")],
+            &[("ensembles/a.toml", "te"), ("ensembles/b.toml", "xt")],
+            &[("ensembles/a.toml", "te"), ("ensembles/a.toml", "xt")],
+            &[("ensembles/a.toml", ""), ("text", "")],
+            &[("ensembles/a.toml", "text"), ("ensembles/b.toml", "")],
+        ];
+        let hashes: BTreeSet<String> = sets.iter().map(|files| declared(files).hash).collect();
+        assert_eq!(hashes.len(), sets.len());
+    }
+
+    #[test]
+    fn a_script_counts_by_its_content() {
+        let mut sources = SourceMap::new();
+        sources.add("ensembles/a.toml", Scope::Project, "text");
+        let with = |sha256: &str| {
+            let script = FileDigest { path: "server.py".to_owned(), sha256: sha256.to_owned() };
+            Declaration::of(&sources, &[script]).unwrap()
+        };
+        let (before, now) = (with("aa"), with("bb"));
+        assert_ne!(before.hash, now.hash);
+        assert_eq!(now.since(&before.files).in_a_line(), "server.py");
+        assert_ne!(Declaration::of(&sources, &[]).unwrap().hash, before.hash);
+    }
+
+    /// What users have recorded must stay valid: the form may change only together with its domain.
+    #[test]
+    fn the_canonical_form_is_fixed() {
+        let bytes =
+            b"converse-trust-2\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10ensembles/a.toml\0\0\0\0\0\0\0\x01x";
+        let one = declared(&[("ensembles/a.toml", "x")]);
+        assert_eq!(one.hash, digest(bytes).to_string());
+        assert_eq!(one.files[0].sha256, digest(b"x").to_string());
+    }
+
+    #[test]
+    fn changes_are_named() {
+        let before = declared(&[("a", "1"), ("b", "2"), ("c\n", "3")]);
+        let now = declared(&[("a", "1"), ("b", "3"), ("d", "4")]);
+        let changes = now.since(&before.files);
+        assert_eq!(changes.in_a_line(), "b, d (new), c\\n (gone)");
+        assert_eq!(before.since(&before.files), Changes::default());
+        let many: Vec<String> = (0..12).map(|number| format!("{number:02}")).collect();
+        let changes = Changes { added: many, ..Changes::default() };
+        assert!(changes.in_a_line().ends_with("09 (new), and 2 more"), "{}", changes.in_a_line());
+    }
+}

@@ -1,0 +1,160 @@
+//! Files and directories of trust are for the user's eyes only. The umask narrows a mode and what is there already keeps
+//! its own, so it is set afterwards too.
+//!
+//! A [`PrivateText`] is a small file that decides what may run. It is relied upon or not at all: one that is too large,
+//! no file, of somebody else, or that others may write to or put another in place of, is no text.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use converse_session::{LOCK_PATIENCE, lock_within};
+use rustix::fs::OFlags;
+
+/// Makes it, and those above it that are missing.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    if fs::metadata(path)?.permissions().mode() & 0o7777 != 0o700 {
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+pub(super) fn private_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+#[derive(Debug)]
+pub struct PrivateText {
+    pub dir: PathBuf,
+    pub name: &'static str,
+    /// Bytes.
+    pub most: u64,
+}
+
+impl PrivateText {
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(self.name)
+    }
+
+    /// `None` if there is none; why it cannot be relied upon, as the rest of a sentence about it.
+    pub fn read(&self) -> Result<Option<String>, String> {
+        let unreadable = |error: io::Error| format!("cannot be read: {error}");
+        // What is looked at is what was opened. Opening a pipe must not wait for somebody to write to it.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let file = match OpenOptions::new().read(true).custom_flags(flags).open(self.path()) {
+            Ok(file) => file,
+            // Without a directory that can be one there is no file either.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(unreadable(error)),
+        };
+        let own = rustix::process::geteuid().as_raw();
+        sound_file(&file.metadata().map_err(unreadable)?, own)?;
+        sound_directory(&fs::metadata(&self.dir).map_err(unreadable)?, own)?;
+        let mut text = String::new();
+        file.take(self.most + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > self.most {
+            return Err(format!("has more than {} bytes", self.most));
+        }
+        Ok(Some(text))
+    }
+
+    /// Two runs that write must not lose each other's word, least of all a revocation.
+    pub fn lock(&self) -> io::Result<File> {
+        private_dir(&self.dir)?;
+        let path = self.path().with_extension("lock");
+        let lock = private_file(OpenOptions::new().write(true).create(true), &path)?;
+        if lock_within(&lock, LOCK_PATIENCE)? {
+            return Ok(lock);
+        }
+        Err(io::Error::other("another process has been changing it for ten seconds"))
+    }
+
+    /// The file has this text or is as it was before. Only for who holds the lock.
+    pub fn replace(&self, text: &str) -> io::Result<()> {
+        if text.len() as u64 > self.most {
+            return Err(io::Error::other(format!("it would have more than {} bytes", self.most)));
+        }
+        let temporary = self.dir.join(format!(".tmp-{}", self.name));
+        let written = private_file(OpenOptions::new().write(true).create(true).truncate(true), &temporary)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&temporary, self.path()))
+            .and_then(|()| File::open(&self.dir)?.sync_all());
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+}
+
+/// Nobody but its owner, who is the user or root, may have written it.
+fn sound_file(file: &Metadata, own: u32) -> Result<(), String> {
+    if !file.is_file() {
+        return Err("is not a regular file".to_owned());
+    }
+    if file.permissions().mode() & 0o022 != 0 {
+        return Err("may be written by others: it must have the mode 0600".to_owned());
+    }
+    sound_owner(file, own, "belongs to somebody else")
+}
+
+/// Nobody else may put another file in its place.
+fn sound_directory(directory: &Metadata, own: u32) -> Result<(), String> {
+    let mode = directory.permissions().mode();
+    if mode & 0o022 != 0 && mode & 0o1000 == 0 {
+        return Err("is in a directory that others may write to: it must have the mode 0700".to_owned());
+    }
+    sound_owner(directory, own, "is in a directory of somebody else")
+}
+
+fn sound_owner(metadata: &Metadata, own: u32, otherwise: &str) -> Result<(), String> {
+    if [own, 0].contains(&metadata.uid()) { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_can_neither_write_it_nor_put_another_in_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = PrivateText { dir: dir.path().join("state"), name: "a.toml", most: 10 };
+        assert_eq!(text.read(), Ok(None));
+        private_dir(&text.dir).unwrap();
+        fs::write(text.path(), "x").unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        for (file, directory, sound) in [
+            (0o600, 0o700, true),
+            (0o644, 0o755, true),
+            (0o600, 0o1777, true),
+            (0o600, 0o777, false),
+            (0o600, 0o770, false),
+            (0o620, 0o700, false),
+        ] {
+            mode(&text.path(), file);
+            mode(&text.dir, directory);
+            assert_eq!(text.read().is_ok(), sound, "{file:o} {directory:o}: {:?}", text.read());
+        }
+        mode(&text.path(), 0o600);
+        mode(&text.dir, 0o700);
+        assert_eq!(text.read(), Ok(Some("x".to_owned())));
+        let (file, directory) = (fs::metadata(text.path()).unwrap(), fs::metadata(&text.dir).unwrap());
+        let (own, other) = (file.uid(), file.uid() + 1);
+        let is_roots = own == 0;
+        assert!(sound_file(&file, own).is_ok() && sound_directory(&directory, own).is_ok());
+        assert_eq!(sound_file(&file, other).is_ok(), is_roots);
+        assert_eq!(sound_directory(&directory, other).is_ok(), is_roots);
+        if is_roots {
+            std::os::unix::fs::chown(text.path(), Some(other), None).unwrap();
+            assert!(text.read().unwrap_err().contains("somebody else"));
+        }
+        fs::remove_file(text.path()).unwrap();
+        std::os::unix::fs::symlink("/dev/null", text.path()).unwrap();
+        assert!(text.read().unwrap_err().contains("regular"));
+    }
+}

@@ -1,0 +1,142 @@
+//! The texts that were trusted, kept beside the record under the SHA-256 of their bytes, so that a change can be shown
+//! line by line and not only named. Losing them loses the picture, never the verdict.
+//!
+//! Kept is only what lies in the project itself: a link of a repository must not copy what is elsewhere to where it would
+//! be found. What no record names any more is removed.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use converse_session::digest;
+use similar::TextDiff;
+
+use super::FileDigest;
+use super::private::{private_dir, private_file};
+use super::regular::open_regular;
+use crate::world::World;
+
+/// Longer files are named only.
+const MAX_BYTES: u64 = 1024 * 1024;
+/// Two files that have nothing in common are not compared for ever.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub struct Texts {
+    dir: PathBuf,
+}
+
+crate::opaque_debug!(Texts);
+
+impl Texts {
+    /// `None` without a home.
+    pub fn of(world: &World) -> Option<Self> {
+        world.state_dir().map(|dir| Self { dir: dir.join("trusted") })
+    }
+
+    /// Keeps those of the project's files that still are what was trusted.
+    pub fn keep(&self, root: &Path, files: &[FileDigest]) {
+        for file in files {
+            let kept = read_below(root, file).map(|text| self.put(&file.sha256, &text));
+            if let Some(Err(error)) = kept {
+                tracing::debug!(%error, "a trusted text was not kept");
+            }
+        }
+    }
+
+    /// What has become of a file, as a unified diff; `None` if that cannot be told any more.
+    pub fn diff(&self, root: &Path, before: &FileDigest, now: &FileDigest) -> Option<String> {
+        let old = read(&self.dir.join(&before.sha256), &before.sha256)?;
+        let new = read_below(root, now)?;
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
+        let (before, now) = (format!("{} (trusted)", before.path), format!("{} (now)", now.path));
+        Some(diff.unified_diff().context_radius(2).header(&before, &now).to_string())
+    }
+
+    /// Removes those that no record names any more.
+    pub fn keep_only(&self, named: &BTreeSet<String>) {
+        let is_text = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_text(&name) && !named.contains(&name) {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+    }
+
+    fn put(&self, sha256: &str, text: &str) -> io::Result<()> {
+        private_dir(&self.dir)?;
+        let temporary = self.dir.join(format!(".tmp-{}-{sha256}", std::process::id()));
+        let written = private_file(OpenOptions::new().write(true).create(true).truncate(true), &temporary)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| fs::rename(&temporary, self.dir.join(sha256)));
+        written.inspect_err(|_| drop(fs::remove_file(&temporary)))
+    }
+}
+
+/// One of the project's files: what lies elsewhere is none, whatever leads there.
+fn read_below(root: &Path, file: &FileDigest) -> Option<String> {
+    let path = root.join(&file.path).canonicalize().ok()?;
+    if path.starts_with(root.canonicalize().ok()?) { read(&path, &file.sha256) } else { None }
+}
+
+/// The text of a file that has this digest.
+fn read(path: &Path, sha256: &str) -> Option<String> {
+    let mut text = String::new();
+    open_regular(path).ok()?.take(MAX_BYTES + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_BYTES && digest(text.as_bytes()).to_string() == sha256).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn file(path: &str, text: &str) -> FileDigest {
+        FileDigest { path: path.to_owned(), sha256: digest(text.as_bytes()).to_string() }
+    }
+
+    #[test]
+    fn a_change_is_shown_line_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let texts = Texts { dir: dir.path().join("state/trusted") };
+        let (old, new) = ("a = 1\nb = 2\n", "a = 1\nb = 3\n");
+        fs::write(dir.path().join("x.toml"), old).unwrap();
+        texts.keep(dir.path(), &[file("x.toml", old), file("gone.toml", "?")]);
+        fs::write(dir.path().join("x.toml"), new).unwrap();
+        let diff = texts.diff(dir.path(), &file("x.toml", old), &file("x.toml", new)).unwrap();
+        assert!(diff.contains("--- x.toml (trusted)") && diff.contains("\n-b = 2\n+b = 3\n"), "{diff}");
+    }
+
+    #[test]
+    fn what_is_not_what_its_name_says_is_not_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let texts = Texts { dir: dir.path().join("trusted") };
+        fs::write(dir.path().join("x.toml"), "old").unwrap();
+        texts.keep(dir.path(), &[file("x.toml", "old")]);
+        fs::write(texts.dir.join(file("x.toml", "old").sha256), "other").unwrap();
+        assert_eq!(texts.diff(dir.path(), &file("x.toml", "old"), &file("x.toml", "old")), None);
+        assert_eq!(fs::read_dir(&texts.dir).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_not_kept_and_what_nobody_names_is_removed() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let texts = Texts { dir: dir.path().join("state/trusted") };
+        fs::write(outside.path().join("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join("away")).unwrap();
+        for text in ["one", "two"] {
+            fs::write(dir.path().join(text), text).unwrap();
+        }
+        texts.keep(dir.path(), &[file("away/secret", "secret"), file("one", "one"), file("two", "two")]);
+        let kept =
+            || fs::read_dir(&texts.dir).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        assert_eq!(kept().len(), 2);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(&kept()[0]), mode(&texts.dir)), (0o600, 0o700));
+        texts.keep_only(&BTreeSet::from([file("two", "two").sha256]));
+        assert_eq!(kept(), [texts.dir.join(file("two", "two").sha256)]);
+    }
+}

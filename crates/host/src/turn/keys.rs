@@ -1,0 +1,13 @@
+//! A key in what the user says. It goes where all of it goes, and the user is told: nobody takes a key back.
+
+use crate::context::RunContext;
+use crate::world::World;
+
+/// What there is to say of the words, if one of the keys that are known is in them. `is_kept`: in a session.
+pub fn told(words: &str, is_kept: bool, context: &RunContext, world: &World) -> Option<String> {
+    let key = context.redactor.found(words)?;
+    let named = world.env.iter().find(|(_, value)| value.trim() == key.expose());
+    let key = named.map_or("a key".to_owned(), |(name, _)| format!("the key in {name}"));
+    let session = if is_kept { " and into the session" } else { "" };
+    Some(format!("warning: that looks like {key}; it goes to the model{session}"))
+}

@@ -1,0 +1,111 @@
+//! Where a conversation is kept: the sessions of this user, opened and begun.
+
+use converse_canister::Canister;
+use converse_session::{Clean, Repair, Session, Store, Uuid, new_id};
+use jiff::Timestamp;
+
+use crate::context::RunContext;
+use crate::failure::Failure;
+use crate::wording::tool_name;
+use crate::world::World;
+use converse_text::{is_unsafe, safe_line};
+
+/// Characters of a repair that is told.
+const REPAIR: usize = 400;
+
+/// `None` without a home.
+pub fn store(world: &World) -> Option<Store> {
+    world.data_dir().map(|dir| Store::new(dir.join("sessions")))
+}
+
+/// The same, for who writes: no name, and no first words, with a secret in them are kept beside the journal.
+pub fn cleaned(store: Store, context: &RunContext) -> Store {
+    let redactor = context.redactor.clone();
+    store.cleaned(Clean::new(move |text| redactor.clean(text)))
+}
+
+/// For what there is no way without.
+pub fn required(world: &World) -> Result<Store, Failure> {
+    let none = || Failure::usage("no-such-session", "without a home there are no sessions");
+    store(world).ok_or_else(none)
+}
+
+/// The session, repaired; what was repaired is told.
+pub fn open(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Failure> {
+    let store = cleaned(required(world)?, context);
+    let session = store.open(id, World::now()).map_err(Failure::of_session)?;
+    let canisters = session.loaded.transcript.as_slice();
+    let repairs = session.loaded.repairs.iter().map(|repair| told(repair, canisters));
+    context.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));
+    Ok(session)
+}
+
+/// What was repaired; a call by the name of its tool too, for nobody knows it by its number.
+fn told(repair: &Repair, canisters: &[Canister]) -> String {
+    let (Repair::Interrupted { id } | Repair::NotStarted { id }) = repair else { return repair.to_string() };
+    let tool = canisters.iter().rev().find_map(|one| match one {
+        Canister::Invocation(invocation) if invocation.id == *id => Some(invocation.tool.as_str()),
+        _ => None,
+    });
+    match tool {
+        Some(tool) => format!("`{}`, {repair}", tool_name(tool)),
+        None => repair.to_string(),
+    }
+}
+
+/// A new one. Where there is no place for it, the conversation goes on unkept, and the user is told.
+pub fn create(now: Timestamp, context: &RunContext, world: &World) -> Option<Session> {
+    let Some(store) = store(world) else {
+        context.warn("warning: no home directory: this session is not kept");
+        return None;
+    };
+    let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
+    let created = cleaned(store, context).create(new_id(now, &World::random_bytes()), program, now);
+    let warn = |error: &_| context.warn(&format!("warning: this session is not kept: {error}"));
+    created.inspect_err(warn).ok().map(Session::fleeting)
+}
+
+/// Characters of a name.
+const LONGEST_NAME: usize = 120;
+
+/// The name of a session as it is kept. None for an empty one. `last` means another thing wherever a session is named.
+pub fn name(given: &str) -> Result<Option<String>, Failure> {
+    let name = given.trim();
+    let bad = |why: String| Err(Failure::usage("bad-name", why));
+    if name.is_empty() {
+        return Ok(None);
+    }
+    if name == "last" {
+        return bad("`last` is what the latest session is called".to_owned());
+    }
+    if name.chars().count() > LONGEST_NAME {
+        return bad(format!("a name has at most {LONGEST_NAME} characters"));
+    }
+    if name.chars().any(|c| is_unsafe(c) || c == '\n' || c == '\t') {
+        return bad("a name is one line of characters that can be seen".to_owned());
+    }
+    Ok(Some(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{Arguments, Invocation, InvocationId, TurnId};
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_by_its_tool() {
+        let id = InvocationId::of(TurnId(7), 0);
+        let call = Canister::Invocation(Invocation {
+            turn: TurnId(7),
+            id: id.clone(),
+            wire_id: None,
+            tool: "io__write_file".into(),
+            arguments: Arguments::parse("{}"),
+            seal: None,
+        });
+        let repair = Repair::NotStarted { id };
+        assert_eq!(told(&repair, &[call]), "`io.write_file`, `inv_7_0` was never run");
+        assert_eq!(told(&repair, &[]), "`inv_7_0` was never run");
+    }
+}

@@ -1,0 +1,96 @@
+//! What the user is told of tools that are held back by a lockfile: each of them once.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use converse_config::{Code, EnsemblePlan};
+use converse_ensemble::{Held, Offer};
+
+use crate::context::RunContext;
+use crate::lockfiles::{Lockfiles, State};
+use converse_text::safe_line;
+
+/// Names of tools in one line; the rest is counted.
+const MAX_NAMES: usize = 10;
+/// Characters of a tool's name.
+const NAME: usize = 64;
+
+/// The ensembles that a lockfile speaks of.
+#[derive(Debug)]
+pub(super) struct Wards {
+    wards: Vec<Ward>,
+    told: Mutex<BTreeSet<(String, Held)>>,
+}
+
+#[derive(Debug)]
+struct Ward {
+    ensemble: String,
+    /// Where its descriptor is.
+    place: String,
+    lockfile: String,
+    damage: Option<String>,
+    flag: String,
+}
+
+impl Wards {
+    pub(super) fn of(plans: &[&EnsemblePlan], lockfiles: &Lockfiles) -> Self {
+        let ward = |plan: &&EnsemblePlan| {
+            let locked = lockfiles.of(plan)?;
+            let damage = match &locked.state {
+                State::Absent => return None,
+                State::Sound(_) => None,
+                State::Damaged(why) => Some(why.clone()),
+            };
+            Some(Ward {
+                ensemble: plan.name.to_string(),
+                place: format!("{}:{}", plan.origin.file, plan.origin.line),
+                lockfile: locked.shown.clone(),
+                damage,
+                flag: locked.flag(),
+            })
+        };
+        Self { wards: plans.iter().filter_map(ward).collect(), told: Mutex::default() }
+    }
+
+    /// What has not been told yet.
+    pub(super) fn tell(&self, offer: &Offer, context: &RunContext) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for ward in &self.wards {
+            for why in [Held::Changed, Held::New, Held::Unknown] {
+                let fresh = offer.held().filter(|tool| {
+                    let of_this = tool.qualified.split('.').next() == Some(ward.ensemble.as_str());
+                    of_this && tool.held == Some(why) && told.insert((tool.qualified.clone(), why))
+                });
+                let names: Vec<&str> = fresh.map(|tool| tool.invoker.as_str()).collect();
+                if !names.is_empty() {
+                    context.warn(&ward.line(why, &names));
+                }
+            }
+        }
+    }
+}
+
+impl Ward {
+    fn line(&self, why: Held, names: &[&str]) -> String {
+        let Self { ensemble, place, lockfile, damage, flag } = self;
+        let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| safe_line(name, NAME)).collect();
+        shown.extend((names.len() > MAX_NAMES).then(|| format!("and {} more", names.len() - MAX_NAMES)));
+        let (tools, code) =
+            (shown.join(", "), if damage.is_some() { Code::LockDamaged } else { Code::LockDrift });
+        let said = match why {
+            Held::Changed => format!("these tools are not what {lockfile} says, and are held back: {tools}"),
+            Held::New => format!("these tools are not in {lockfile}, and are held back: {tools}"),
+            Held::Unknown => {
+                let damage = damage.as_deref().unwrap_or_default();
+                return format!(
+                    "{place}: warning[{code}]: `{ensemble}`: all its tools are held back, because {lockfile} is damaged: \
+                     {damage}; restore it, or write it anew: `converse ensembles lock{flag} --accept`"
+                );
+            }
+        };
+        format!(
+            "{place}: warning[{code}]: `{ensemble}`: {said}; `converse ensembles lock {ensemble}{flag}` shows what is otherwise, \
+             with `--accept` it is accepted"
+        )
+    }
+}

@@ -1,0 +1,58 @@
+//! Servers that are asked for a resource or a prompt only: no tool of theirs is offered in this run.
+
+use std::sync::Arc;
+
+use converse_config::EnsemblePlan;
+use converse_ensemble::Connection as _;
+use converse_mcp::McpConnection;
+use converse_process::Guardian;
+use futures_util::future::join_all;
+
+use super::{Said, Servers, Wiring, at_home};
+use crate::context::RunContext;
+use crate::failure::Failure;
+
+/// Each is started when it is first asked.
+pub struct Readers {
+    servers: Servers,
+    guardian: Guardian,
+    said: Said,
+}
+
+crate::opaque_debug!(Readers);
+
+impl Wiring<'_> {
+    /// Starts nothing yet. Plans without a server are passed over.
+    pub fn readers(&self, plans: &[&EnsemblePlan]) -> Readers {
+        self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
+        let (guardian, said) = (self.guardian(), Said::default());
+        let around = Arc::new(self.surroundings_of_servers(&guardian, &said));
+        let server = |plan: &&EnsemblePlan| {
+            let connection = at_home(plan, plan.connection.as_ref()?, self.world);
+            let server = McpConnection::new(plan, &connection, Arc::clone(&around));
+            Some((plan.name.clone(), Arc::new(server)))
+        };
+        Readers { servers: plans.iter().filter_map(server).collect(), guardian, said }
+    }
+
+    /// What becomes of it, unless the run must not go on first.
+    pub async fn unless_stopped<T>(&self, asking: impl Future<Output = T>) -> Result<T, Failure> {
+        tokio::select! {
+            answer = asking => Ok(answer),
+            failure = self.stopped() => Err(failure),
+        }
+    }
+}
+
+impl Readers {
+    pub fn server(&self, name: &str) -> Option<&McpConnection> {
+        self.servers.iter().find(|(known, _)| known.as_str() == name).map(|(_, server)| server.as_ref())
+    }
+
+    /// Bounded, and all at once.
+    pub async fn disconnect(self, context: &RunContext) {
+        join_all(self.servers.iter().map(|(_, server)| server.disconnect())).await;
+        self.guardian.sweep();
+        self.said.tell(&self.guardian, context);
+    }
+}

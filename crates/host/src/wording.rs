@@ -1,0 +1,87 @@
+//! Wording that messages share: counts, sizes, costs, and the name of a tool as people write it.
+
+use converse_canister::Cost;
+
+/// `1 tool`, `2 tools`: for nouns of ours, which all take an s but one.
+pub fn counted(count: usize, noun: &str) -> String {
+    match (count, noun) {
+        (1, noun) => format!("1 {noun}"),
+        (count, "reply") => format!("{} replies", grouped(count as u64)),
+        (count, noun) => format!("{} {noun}s", grouped(count as u64)),
+    }
+}
+
+/// `1 tool is`, `2 tools are`.
+pub fn they_are(count: usize, noun: &str) -> String {
+    they(count, noun, ["is", "are"])
+}
+
+/// `1 tool runs`, `2 tools run`: `does` is what one does, and what several do.
+pub fn they(count: usize, noun: &str, does: [&str; 2]) -> String {
+    let [one, several] = does;
+    format!("{} {}", counted(count, noun), if count == 1 { one } else { several })
+}
+
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `640 B`, `1.2 KiB`.
+pub fn bytes(count: usize) -> String {
+    match count {
+        0..1024 => format!("{count} B"),
+        1024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),
+        _ => format!("{:.1} MiB", count as f64 / 1_048_576.0),
+    }
+}
+
+/// A cost in US dollars.
+pub fn dollars(cost: Cost) -> f64 {
+    cost.0 as f64 / 1e6
+}
+
+/// A tool as people write it: `ensemble.invoker`, made from the name shown to models, `ensemble__invoker`.
+pub fn tool_name(shown: &str) -> String {
+    shown.replacen("__", ".", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_told_from_many() {
+        for (count, words, are) in [
+            (0, "0 tools", "0 tools are"),
+            (1, "1 tool", "1 tool is"),
+            (2, "2 tools", "2 tools are"),
+            (21, "21 tools", "21 tools are"),
+            (4321, "4,321 tools", "4,321 tools are"),
+        ] {
+            assert_eq!((counted(count, "tool").as_str(), they_are(count, "tool").as_str()), (words, are));
+        }
+        assert_eq!(
+            [1, 2].map(|count| they(count, "reply", ["goes", "go"])),
+            ["1 reply goes", "2 replies go"]
+        );
+    }
+
+    #[test]
+    fn digits_stand_in_threes() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn the_unit_fits_the_size() {
+        assert_eq!([640, 2048, 3 << 20].map(bytes), ["640 B", "2.0 KiB", "3.0 MiB"]);
+    }
+}

@@ -1,0 +1,273 @@
+//! The world as it was when the program began: environment, directories, terminals. Read here, once, and nowhere else.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use converse_provider::rows;
+use jiff::Timestamp;
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+use crate::failure::{Failure, Kind};
+
+/// A snapshot; nothing below `main` asks the system again, except for the time.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The command line, the program's name first.
+    pub words: Vec<OsString>,
+    /// Variables whose names and values are UTF-8. Others cannot be named in configuration; of those that are heeded there
+    /// are none.
+    pub env: BTreeMap<String, String>,
+    /// Canonical where that is possible.
+    pub cwd: PathBuf,
+    /// The directory of the settings and the user's ensembles, if it is not the usual one.
+    pub config: Option<PathBuf>,
+    /// The directory of records, tokens and caches, if they are not in the usual ones.
+    pub data: Option<PathBuf>,
+    pub stdin: Input,
+    pub stdout_tty: bool,
+    pub stderr_tty: bool,
+}
+
+/// What standard input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    Terminal,
+    File,
+    /// A pipe or a socket: somebody may still write to it, or never.
+    Pipe,
+    /// Closed, or a device such as /dev/null.
+    Nothing,
+}
+
+impl World {
+    /// The command line alone, which is there whatever the rest of the world is like.
+    pub fn command_line() -> Vec<OsString> {
+        std::env::args_os().collect()
+    }
+
+    /// Also what the user is to be warned of.
+    #[allow(clippy::disallowed_methods, reason = "this is the one place that may")]
+    pub fn snapshot() -> Result<(Self, Option<&'static str>), Failure> {
+        let (env, warning) = variables(std::env::vars_os())?;
+        let cwd = std::env::current_dir().map_err(|error| {
+            Failure::usage("no-directory", format!("the current directory cannot be used: {error}"))
+        })?;
+        let world = Self {
+            words: Self::command_line(),
+            env,
+            cwd: cwd.canonicalize().unwrap_or(cwd),
+            config: None,
+            data: None,
+            stdin: input(),
+            stdout_tty: std::io::stdout().is_terminal(),
+            stderr_tty: std::io::stderr().is_terminal(),
+        };
+        Ok((world, warning))
+    }
+
+    /// A variable that is set and not empty.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// `$XDG_CONFIG_HOME/converse`, or `~/.config/converse`; `None` without a home.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| self.base_dir("XDG_CONFIG_HOME", ".config"))
+    }
+
+    /// `$XDG_DATA_HOME/converse`, or `~/.local/share/converse`; `None` without a home.
+    pub fn data_dir(&self) -> Option<PathBuf> {
+        self.data.clone().or_else(|| self.base_dir("XDG_DATA_HOME", ".local/share"))
+    }
+
+    /// `$XDG_STATE_HOME/converse`, or `~/.local/state/converse`; `None` without a home.
+    pub fn state_dir(&self) -> Option<PathBuf> {
+        self.data.clone().or_else(|| self.base_dir("XDG_STATE_HOME", ".local/state"))
+    }
+
+    /// `$XDG_CACHE_HOME/converse`, or `~/.cache/converse`; `None` without a home.
+    pub fn cache_dir(&self) -> Option<PathBuf> {
+        self.data.clone().or_else(|| self.base_dir("XDG_CACHE_HOME", ".cache"))
+    }
+
+    pub fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+    }
+
+    /// What the settings' place begins with: `$XDG_CONFIG_HOME`, or the home.
+    pub(crate) fn config_home(&self) -> Option<&Path> {
+        let absolute = |name| self.var(name).map(Path::new).filter(|path| path.is_absolute());
+        absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME"))
+    }
+
+    /// The XDG base directory specification: relative values are to be ignored.
+    fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        let absolute = |name: &str| self.var(name).map(Path::new).filter(|path| path.is_absolute());
+        let base = absolute(variable).map(Path::to_path_buf);
+        Some(base.or_else(|| absolute("HOME").map(|home| home.join(below_home)))?.join("converse"))
+    }
+
+    /// The directory converse runs in, if it can be that of a project: neither the whole file system nor one with the
+    /// user's home in it, where the programs of the user are.
+    pub fn project(&self) -> Option<&Path> {
+        let home = self.home().map(|home| home.canonicalize().unwrap_or(home));
+        let holds_home = home.is_some_and(|home| home.starts_with(&self.cwd));
+        (!holds_home && self.cwd.parent().is_some()).then_some(&self.cwd)
+    }
+
+    pub fn now() -> Timestamp {
+        Timestamp::now()
+    }
+
+    /// A number in [0, 1) that differs from run to run: enough for jitter, useless for secrets.
+    pub fn dice() -> f64 {
+        f64::from(seed() >> 8) / f64::from(1u32 << 24)
+    }
+
+    /// Bytes that no two runs share, for session ids.
+    pub fn random_bytes() -> [u8; 10] {
+        let mut seeds = [seed(), seed(), seed()].into_iter().flat_map(u32::to_le_bytes);
+        std::array::from_fn(|_| seeds.next().unwrap_or_default())
+    }
+}
+
+/// What we make is ours to use: a mask that takes the owner's own rights would make directories that nobody can enter.
+/// What it takes from others it keeps.
+pub fn own_what_is_made() {
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask.difference(Mode::RWXU));
+}
+
+const ODD_PATH: &str = "warning: entries of PATH that are not UTF-8 are passed over";
+
+/// A variable that decides what is allowed, who is asked or where something is, and cannot be read, is not as good as one
+/// that is not set: rules would be missing, without a word. Of PATH what can be read is used.
+fn variables(
+    all: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<(BTreeMap<String, String>, Option<&'static str>), Failure> {
+    let (mut env, mut warning) = (BTreeMap::new(), None);
+    for (name, value) in all {
+        let Ok(name) = name.into_string() else { continue };
+        match value.into_string() {
+            Ok(value) => drop(env.insert(name, value)),
+            Err(value) if name == "PATH" => {
+                let entries = value.as_bytes().split(|byte| *byte == b':');
+                let readable: Vec<_> = entries.filter_map(|entry| str::from_utf8(entry).ok()).collect();
+                env.insert(name, readable.join(":"));
+                warning = Some(ODD_PATH);
+            }
+            Err(_) if is_heeded(&name) => {
+                let message = format!("the variable `{name}` is not UTF-8, so it cannot be heeded");
+                return Err(Failure::new(Kind::Configuration, "not-utf8", message)
+                    .hint(format!("set it anew, or go without it: `env -u {name} converse …`")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok((env, warning))
+}
+
+/// Those that are about looks (`TERM`, `LANG`, `NO_COLOR` …) and those that descriptors name are not among them.
+fn is_heeded(name: &str) -> bool {
+    const PLACES: [&str; 6] =
+        ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR"];
+    const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
+    let of_a_provider =
+        || rows().iter().any(|row| row.base_url_env.contains(&name) || row.key_env.contains(&name));
+    PLACES.contains(&name)
+        || PROXIES.contains(&name.to_ascii_uppercase().as_str())
+        || ["CONVERSE_", "OTEL_"].iter().any(|ours| name.starts_with(ours))
+        || of_a_provider()
+}
+
+/// The standard library seeds its hash maps from the system's random source; a hash of nothing is a piece of that.
+fn seed() -> u32 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
+}
+
+fn input() -> Input {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Input::Terminal;
+    }
+    let metadata = stdin.as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata());
+    match metadata.map(|metadata| metadata.file_type()) {
+        Ok(kind) if kind.is_file() => Input::File,
+        Ok(kind) if kind.is_fifo() || kind.is_socket() => Input::Pipe,
+        _ => Input::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(env: &[(&str, &str)]) -> World {
+        let env = env.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        World {
+            words: vec![],
+            env,
+            cwd: "/".into(),
+            config: None,
+            data: None,
+            stdin: Input::Nothing,
+            stdout_tty: false,
+            stderr_tty: false,
+        }
+    }
+
+    #[test]
+    fn directories_follow_xdg() {
+        let home = world(&[("HOME", "/h"), ("XDG_DATA_HOME", "relative")]);
+        assert_eq!(home.config_dir(), Some("/h/.config/converse".into()));
+        assert_eq!(home.data_dir(), Some("/h/.local/share/converse".into()));
+        assert_eq!(home.state_dir(), Some("/h/.local/state/converse".into()));
+        assert_eq!(home.cache_dir(), Some("/h/.cache/converse".into()));
+        let xdg = world(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);
+        assert_eq!(xdg.config_dir(), Some("/c/converse".into()));
+        assert_eq!(world(&[("HOME", "")]).config_dir(), None);
+    }
+
+    #[test]
+    fn the_home_and_what_it_is_in_are_no_project() {
+        let at = |cwd: &str| World { cwd: cwd.into(), ..world(&[("HOME", "/no/home")]) }.project().is_some();
+        assert_eq!(
+            ["/", "/no", "/no/home", "/no/home/x", "/no/hom"].map(at),
+            [false, false, false, true, true]
+        );
+        assert!(world(&[]).project().is_none());
+    }
+
+    #[test]
+    fn what_is_heeded_is_read_or_refused() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let odd = |name: &str, value: &[u8]| {
+            let odd = (OsString::from(name), OsString::from_vec(value.to_vec()));
+            variables([odd, ("SHELL".into(), "/bin/sh".into())].into_iter())
+        };
+        for name in ["HOME", "XDG_CONFIG_HOME", "CONVERSE_MODEL", "OPENAI_API_KEY", "https_proxy"] {
+            let failure = odd(name, b"/x\xff").unwrap_err();
+            assert_eq!((failure.kind, failure.code), (Kind::Configuration, "not-utf8"));
+            assert!(failure.message.contains(&format!("`{name}`")), "{}", failure.message);
+            assert_eq!(odd(name, "/ü".as_bytes()).unwrap().0[name], "/ü");
+        }
+        let (env, warning) = odd("LESS", b"\xff").unwrap();
+        assert_eq!((env.keys().map(String::as_str).collect::<Vec<_>>(), warning), (vec!["SHELL"], None));
+        let (env, warning) = odd("PATH", b"/home/jos\xe9/bin:/bin::/usr/bin").unwrap();
+        assert_eq!((env["PATH"].as_str(), warning), ("/bin::/usr/bin", Some(ODD_PATH)));
+    }
+
+    #[test]
+    fn the_dice_stay_in_range() {
+        assert!((0..1000).all(|_| (0.0..1.0).contains(&World::dice())));
+        assert_ne!(World::random_bytes(), World::random_bytes());
+    }
+}

@@ -1,0 +1,241 @@
+//! The question on the terminal. Without a terminal nobody is asked, and "ask" means refused.
+
+mod answers;
+mod editing;
+mod memory;
+mod pattern;
+mod proposals;
+mod question;
+mod reading;
+mod several;
+mod shown;
+mod together;
+mod typed;
+mod visible;
+
+use std::sync::Arc;
+
+use converse_canister::Decision;
+use converse_config::{Permission, Varying};
+use converse_engine::Approver;
+use converse_ensemble::Pending;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::render::output::write_stderr;
+use crate::render::progress::Progress;
+use converse_host::world::World;
+use converse_text::safe;
+
+use answers::{Answer, Choices};
+pub use memory::Memory;
+use memory::{Offered, Reach};
+use question::{Asked, flowing, painted};
+pub(crate) use reading::read_answer;
+use shown::Much;
+pub use together::Approvers;
+
+/// Who talks with the person: one at a time, a question and its answer together.
+pub(crate) static FLOOR: Mutex<()> = Mutex::const_new(());
+
+/// Edits of one call that are not right, or not wanted, after which it is refused.
+const MOST_EDITS: usize = 20;
+
+pub struct TerminalApprover {
+    can_ask: bool,
+    progress: Arc<Progress>,
+    memory: Option<Memory>,
+}
+
+converse_host::opaque_debug!(TerminalApprover);
+
+impl TerminalApprover {
+    pub fn new(can_ask: bool, progress: Arc<Progress>) -> Self {
+        Self { can_ask, progress, memory: None }
+    }
+
+    /// One that also takes answers for more than one call.
+    pub fn remembering(self, memory: Memory) -> Self {
+        Self { memory: Some(memory), ..self }
+    }
+
+    /// One decision each. `who` is told in the question, where several models may ask.
+    async fn all(&self, pending: &[&Pending], who: Option<&str>) -> Vec<Decision> {
+        let _floor = FLOOR.lock().await;
+        let count = pending.len();
+        let asked = |(index, pending): (usize, &&'_ Pending)| (index, self.known(pending).is_none());
+        let open: Vec<usize> =
+            pending.iter().enumerate().map(asked).filter(|(_, open)| *open).map(|(index, _)| index).collect();
+        let places = pending.iter().enumerate().map(|(index, pending)| Asked {
+            pending,
+            place: (index + 1, count),
+            who,
+        });
+        let places: Vec<Asked<'_>> = places.collect();
+        if open.len() > 1 {
+            let listed: Vec<Asked<'_>> = open.iter().filter_map(|at| places.get(*at).copied()).collect();
+            if let Some(decisions) = self.about_all(&listed).await {
+                return self.spread(&places, &open, decisions);
+            }
+        }
+        let mut decisions = Vec::with_capacity(count);
+        for asked in places {
+            decisions.push(self.one(asked).await);
+        }
+        decisions
+    }
+
+    /// Each in its place, between those that nobody had to be asked about.
+    fn spread(&self, places: &[Asked<'_>], open: &[usize], decisions: Vec<Decision>) -> Vec<Decision> {
+        let mut decisions = decisions.into_iter();
+        let decision = |(at, asked): (usize, &Asked<'_>)| {
+            let given = if open.contains(&at) { decisions.next() } else { self.known(asked.pending) };
+            given.unwrap_or_else(|| deny(None))
+        };
+        places.iter().enumerate().map(decision).collect()
+    }
+
+    /// The answer before this one may have been for all of them.
+    fn known(&self, pending: &Pending) -> Option<Decision> {
+        let judged = self.memory.as_ref().map(|memory| pending.judged_anew(&memory.rules))?;
+        (judged.permission == Permission::Allow).then_some(Decision::Allow { rule: judged.rule })
+    }
+
+    async fn one(&self, asked: Asked<'_>) -> Decision {
+        if let Some(decision) = self.known(asked.pending) {
+            return decision;
+        }
+        let offered = self.memory.as_ref().map(|memory| memory.offered(asked.pending)).unwrap_or_default();
+        let (mut edited, mut edits): (Option<Pending>, usize) = (None, 0);
+        let mut choices = Choices { offered, edit: self.memory.is_some(), view: false };
+        let mut text = self.question(asked, &mut choices, Much::First);
+        loop {
+            let Some(line) = self.progress.suspended(|| read_answer(text.clone())).await else {
+                return deny(None);
+            };
+            let now = Asked { pending: edited.as_ref().unwrap_or(asked.pending), ..asked };
+            match choices.parse(&line) {
+                None => text = choices.reminder(),
+                Some(Answer::View) => text = self.question(now, &mut choices, Much::All),
+                Some(Answer::No(comment)) => return deny(comment),
+                Some(Answer::Yes) => {
+                    return edited.map_or_else(allow, |edited| with_edited(edited, asked.pending));
+                }
+                Some(Answer::Further(Reach::Pattern)) => match self.patterned(asked.pending).await {
+                    Some(varying) => return self.further(asked.pending, Reach::Pattern, varying),
+                    None => text = self.question(asked, &mut choices, Much::First),
+                },
+                Some(Answer::Further(reach)) => {
+                    return self.further(asked.pending, reach, Varying::new());
+                }
+                Some(Answer::Edit) if edits == MOST_EDITS => return deny(None),
+                Some(Answer::Edit) => {
+                    edits += 1;
+                    match self.edited(now.pending).await {
+                        Ok(other) if other.arguments() == now.pending.arguments() => {
+                            text = self.question(now, &mut choices, Much::First);
+                        }
+                        Ok(other) => {
+                            // A yes to what the person wrote is for this once.
+                            choices.offered = Offered::default();
+                            text =
+                                self.question(Asked { pending: &other, ..asked }, &mut choices, Much::First);
+                            edited = Some(other);
+                        }
+                        Err(why) => {
+                            let why = self
+                                .memory
+                                .as_ref()
+                                .map_or(why.clone(), |memory| memory.redactor.clean(&why));
+                            text = format!("  nothing was changed: {}\n{}", safe(&why), choices.reminder());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Other arguments, judged as the model's were.
+    async fn edited(&self, pending: &Pending) -> Result<Pending, String> {
+        let memory = self.memory.as_ref().ok_or("nothing can be edited here")?;
+        let arguments = memory.editing.arguments(&self.progress, pending).await?;
+        pending.edited(arguments, &memory.rules)
+    }
+
+    fn question(&self, asked: Asked<'_>, choices: &mut Choices, much: Much) -> String {
+        let (lines, cut) = asked.lines(much);
+        choices.view = cut;
+        painted(&lines, self.colour()) + &flowing(&choices.told(asked.pending.tool()))
+    }
+
+    fn colour(&self) -> bool {
+        self.progress.is_coloured()
+    }
+
+    /// What cannot be kept is a yes all the same.
+    fn further(&self, pending: &Pending, reach: Reach, varying: Varying) -> Decision {
+        let Some(memory) = &self.memory else { return allow() };
+        match memory.remember(pending, reach, varying, World::now().to_string()) {
+            Ok(pattern) => Decision::Remember { pattern },
+            Err(why) => {
+                let why = memory.redactor.clean(&why);
+                write_stderr(&format!("warning: allowed this once, for it cannot be kept: {}\n", safe(&why)));
+                allow()
+            }
+        }
+    }
+}
+
+fn allow() -> Decision {
+    Decision::Allow { rule: "user".to_owned() }
+}
+
+fn deny(comment: Option<String>) -> Decision {
+    Decision::Deny { rule: "user".to_owned(), comment }
+}
+
+/// The very arguments that were shown; those that the model wrote are no others.
+fn with_edited(shown: Pending, asked: &Pending) -> Decision {
+    if shown.arguments() == asked.arguments() {
+        return allow();
+    }
+    Decision::AllowEdited { arguments: shown.arguments().clone() }
+}
+
+/// Asks a question to which nothing but a plain yes is a yes.
+pub async fn says_yes(progress: &Progress, mut question: String) -> bool {
+    let choices = Choices::default();
+    loop {
+        let Some(line) = progress.suspended(|| read_answer(question.clone())).await else { return false };
+        match choices.parse(&line) {
+            None => question = choices.reminder(),
+            Some(answer) => return answer == Answer::Yes,
+        }
+    }
+}
+
+/// Asks for a line; `None` if nobody answers any more.
+pub async fn asks(progress: &Progress, question: String) -> Option<String> {
+    let line = progress.suspended(|| read_answer(question)).await?;
+    Some(line.trim().to_owned())
+}
+
+impl Approver for TerminalApprover {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        async move { self.all(&pending.iter().collect::<Vec<_>>(), None).await }.boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        self.can_ask
+    }
+
+    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let mut told = Value::Object(arguments.clone());
+        if let Some(memory) = &self.memory {
+            memory.redactor.clean_json(&mut told);
+        }
+        if let Value::Object(told) = told { told } else { Map::new() }
+    }
+}

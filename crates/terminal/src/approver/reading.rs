@@ -1,0 +1,78 @@
+//! Lines from the terminal.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal as Number;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::signals::next_of;
+
+/// How long a question that nobody waits for any more may still read, and bytes of a line.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const MAX_LINE: usize = 64 * 1024;
+/// A signal that came before a line may be heard so long after it: another thread takes it.
+const ON_ITS_WAY: Duration = Duration::from_millis(60);
+
+/// Reads one line on a thread of its own: a run that is cancelled does not wait for it, and a question that is taken back
+/// takes no line from the next one.
+///
+/// A program that was stopped meanwhile asks again when it goes on: the terminal was the shell's, and a yes to what is
+/// not on the screen is none.
+pub(crate) async fn read_answer(question: String) -> Option<String> {
+    let mut goes_on = signal(SignalKind::from_raw(Number::CONT.as_raw())).ok();
+    loop {
+        let answer = ask(question.clone());
+        tokio::select! {
+            biased;
+            () = next_of(&mut goes_on) => {}
+            line = answer => {
+                if timeout(ON_ITS_WAY, next_of(&mut goes_on)).await.is_err() {
+                    return line.ok().flatten();
+                }
+            }
+        }
+    }
+}
+
+/// Whoever drops the receiver takes the question back.
+fn ask(question: String) -> oneshot::Receiver<Option<String>> {
+    let (sender, receiver) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut stderr = std::io::stderr().lock();
+        // What was typed before the question is no answer to it.
+        let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+        let asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+        drop(stderr);
+        let line = asked.ok().and_then(|()| line(&sender));
+        let _ = sender.send(line);
+    });
+    receiver
+}
+
+/// A terminal gives whole lines. Nothing is read ahead.
+fn line(sender: &oneshot::Sender<Option<String>>) -> Option<String> {
+    let (stdin, mut line) = (std::io::stdin(), Vec::new());
+    while !line.ends_with(b"\n") {
+        let mut waits = [PollFd::new(&stdin, PollFlags::IN)];
+        let ready = match poll(&mut waits, Some(&LOOK)) {
+            Err(rustix::io::Errno::INTR) => 0,
+            ready => ready.ok()?,
+        };
+        if sender.is_closed() {
+            return None;
+        }
+        let mut bytes = [0; 4096];
+        if ready > 0 {
+            let read = rustix::io::read(&stdin, &mut bytes).ok().filter(|read| *read > 0)?;
+            line.extend_from_slice(bytes.get(..read)?);
+        }
+        if line.len() > MAX_LINE {
+            return None;
+        }
+    }
+    Some(String::from_utf8_lossy(&line).into_owned())
+}

@@ -1,0 +1,176 @@
+//! Arguments for the eyes of a person: all of them, a text of several lines as lines, and what is not shown counted.
+
+use crate::screen::{Line, Tone, broken};
+use serde_json::{Map, Value};
+
+use super::visible::visible;
+use crate::render::signs;
+use converse_text::safe_line;
+
+/// Lines of one value that are shown at first, and values.
+const FEW: usize = 40;
+const FEW_VALUES: usize = 40;
+/// More columns for text than that are always taken.
+const LEAST: usize = 10;
+
+/// How much of it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Much {
+    First,
+    All,
+}
+
+/// Lines, and whether there are more.
+pub(super) fn arguments(arguments: &Map<String, Value>, columns: usize, much: Much) -> (Vec<Line>, bool) {
+    let (mut lines, mut cut) = (Vec::new(), false);
+    let most = if much == Much::All { usize::MAX } else { FEW_VALUES };
+    for (name, value) in arguments.iter().take(most) {
+        let mut of_value = argument(name, value, columns);
+        if much == Much::First && of_value.len() > FEW {
+            let more = of_value.len() - FEW;
+            of_value.truncate(FEW);
+            let bytes = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+            of_value.push(rest(&format!(
+                "{} {more} more lines, {bytes} bytes in all: v = view all",
+                signs::more()
+            )));
+            cut = true;
+        }
+        lines.append(&mut of_value);
+    }
+    if arguments.len() > most {
+        let more = arguments.len() - most;
+        lines.push(rest(&format!("{} {more} more arguments: v = view all", signs::more())));
+        cut = true;
+    }
+    (lines, cut)
+}
+
+/// All of them in one line, which may be long.
+pub(super) fn in_short(arguments: &Map<String, Value>) -> String {
+    let one = |(name, value): (&String, &Value)| format!("{} = {}", safe_line(name, 100), flat(value));
+    arguments.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn rest(text: &str) -> Line {
+    Line::plain("  ").with(Tone::Warning, text)
+}
+
+fn argument(name: &str, value: &Value, columns: usize) -> Vec<Line> {
+    let name = safe_line(name, 200);
+    let text = value.as_str().filter(|text| text.trim_end_matches('\n').contains('\n'));
+    if let Some(text) = text {
+        let lines: Vec<&str> = text.split_inclusive('\n').map(|line| line.trim_end_matches('\n')).collect();
+        let head = format!("  {name} = {} lines, {} bytes", lines.len(), text.len());
+        return headed(&head, &lines, columns);
+    }
+    let line = Line::plain(&format!("  {name} = {}", flat(value)));
+    let nested = value.is_object() || value.is_array();
+    if nested && line.width() > columns {
+        let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
+        let lines: Vec<&str> = pretty.lines().collect();
+        return headed(&format!("  {name} ="), &lines, columns);
+    }
+    fitted(&line, columns)
+}
+
+/// What does not fit goes on behind a bar: a line that the terminal breaks could look like one of ours.
+pub(super) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
+    broken(line, columns.max(LEAST), &Line::toned(Tone::Dim, &format!("  {} ", signs::bar())))
+}
+
+fn headed(head: &str, lines: &[&str], columns: usize) -> Vec<Line> {
+    let mut all = fitted(&Line::plain(head), columns);
+    all.extend(numbered(lines, columns));
+    all
+}
+
+/// One line, whatever it is.
+fn flat(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => visible(&format!("{text:?}"), false),
+        None => visible(&value.to_string(), false),
+    }
+}
+
+/// Each with its number; what is broken off has none.
+fn numbered(lines: &[&str], columns: usize) -> Vec<Line> {
+    let digits = lines.len().to_string().len();
+    let room = columns.saturating_sub(digits + 5).max(LEAST);
+    let mut out = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        for (part, text) in
+            broken(&Line::plain(&visible(line, true)), room, &Line::new()).into_iter().enumerate()
+        {
+            let number = if part == 0 { (index + 1).to_string() } else { String::new() };
+            let mut whole = Line::toned(Tone::Dim, &format!("  {number:>digits$} {} ", signs::bar()));
+            whole.append(text);
+            out.push(whole);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_line_is_left_to_the_terminal_to_break() {
+        let long = Line::plain(&format!("  ({})", "y = yes ".repeat(20)));
+        let lines = fitted(&long, 40);
+        assert!(lines.len() > 1 && lines.iter().all(|line| line.width() <= 40));
+        assert!(lines.iter().skip(1).all(|line| line.text().starts_with("  │ ")));
+    }
+
+    fn shown(value: &Value, columns: usize, much: Much) -> (String, bool) {
+        let map = value.as_object().cloned().unwrap_or_default();
+        let (lines, cut) = arguments(&map, columns, much);
+        assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
+        (lines.iter().map(|line| line.text() + "\n").collect(), cut)
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_lines() {
+        for (value, columns, text) in [
+            (json!({ "path": "a \"b\"", "n": 1 }), 40, "  path = \"a \\\"b\\\"\"\n  n = 1\n"),
+            (
+                json!({ "content": "fn a() {\n    b();  \n}\n" }),
+                40,
+                "  content = 3 lines, 22 bytes\n  1 │ fn a() {\n  2 │     b();␣×2\n  3 │ }\n",
+            ),
+            (json!({ "c": "one\n" }), 40, "  c = \"one\\n\"\n"),
+            (
+                json!({ "c": "0123456789abcdefghij\nx" }),
+                20,
+                "  c = 2 lines, 22 by\n  │ tes\n  1 │ 0123456789abcd\n    │ efghij\n  2 │ x\n",
+            ),
+            (json!({ "c": "0123456789abcdefghij" }), 20, "  c = \"0123456789abc\n  │ defghij\"\n"),
+            (json!({ "o": { "k": [1, "\u{202e}"] } }), 40, "  o = {\"k\":[1,\"\\u{202e}\"]}\n"),
+            (
+                json!({ "o": { "long": "words that need", "more": true } }),
+                34,
+                "  o =\n  1 │ {\n  2 │   \"long\": \"words that need\",\n  3 │   \"more\": true\n  4 │ }\n",
+            ),
+        ] {
+            assert_eq!(shown(&value, columns, Much::First), (text.to_owned(), false));
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        let text: String = (1..=100).map(|number| format!("line {number}\n")).collect();
+        let value = json!({ "first": text, "last": "seen" });
+        let (first, cut) = shown(&value, 60, Much::First);
+        assert!(cut && first.contains("line 39\n") && !first.contains("line 40\n"), "{first}");
+        assert!(
+            first.contains("… 61 more lines, 792 bytes in all: v = view all") && first.contains("\"seen\"")
+        );
+        let (all, cut) = shown(&value, 60, Much::All);
+        assert!(!cut && all.contains("line 100\n") && !all.contains("more lines"));
+        let many: Map<String, Value> = (0..50).map(|number| (format!("a{number}"), json!(1))).collect();
+        assert!(shown(&Value::Object(many.clone()), 60, Much::First).0.contains("… 10 more arguments"));
+        assert!(in_short(&many).starts_with("a0 = 1, a1 = 1"));
+    }
+}

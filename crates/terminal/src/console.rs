@@ -1,0 +1,44 @@
+//! How a run looks on this terminal.
+
+use std::sync::Arc;
+
+use crate::render::progress::Progress;
+use converse_host::context::RunContext;
+
+/// How loud and how colourful the output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputStyle {
+    pub quiet: bool,
+    /// Nothing but plain lines, one below the other.
+    pub plain: bool,
+    /// Stdout may be coloured.
+    pub colour: bool,
+}
+
+/// The context of a run, and how it is shown at the terminal.
+#[derive(Debug)]
+pub struct Console {
+    pub context: RunContext,
+    pub style: OutputStyle,
+    pub progress: Arc<Progress>,
+}
+
+impl Console {
+    /// Notices of the context go to the progress from now on.
+    pub fn new(mut context: RunContext, style: OutputStyle, progress: Arc<Progress>) -> Self {
+        context.notices = Arc::clone(&progress) as _;
+        Self { context, style, progress }
+    }
+
+    pub fn warn(&self, text: &str) {
+        self.context.warn(text);
+    }
+
+    pub fn warn_all(&self, texts: impl IntoIterator<Item = String>) {
+        self.context.warn_all(texts);
+    }
+
+    pub fn note(&self, text: &str) {
+        self.context.note(text);
+    }
+}

@@ -1,0 +1,213 @@
+//! What would be started or contacted, in full: command lines with the program that they would run, addresses, and what
+//! they would be handed.
+
+mod granted;
+mod written;
+
+use std::path::{Path, PathBuf};
+
+use converse_config::{
+    ArgvPart, CommandPlan, ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Openings, Protocol,
+    SecretRef, Template, Way,
+};
+use converse_process::find_program;
+use serde_json::{Value, json};
+
+use super::{Line, plain, quoted};
+use converse_host::trust::Scripts;
+use converse_host::world::World;
+use granted::{grants_json, grants_lines, oauth_json, oauth_line};
+use written::{
+    Values, argv_json, argv_text, header_lines, named_json, request_json, request_lines, variable_lines,
+    written,
+};
+
+/// Programs are looked for in the world as it is now.
+pub struct Outward<'a> {
+    world: &'a World,
+    environment: Environment,
+    values: Values,
+}
+
+converse_host::opaque_debug!(Outward<'_>);
+
+impl<'a> Outward<'a> {
+    pub fn new(world: &'a World) -> Self {
+        Self { world, environment: Environment::new(world.env.clone()), values: Values::Shown }
+    }
+
+    /// Without what headers and variables are set to: in the user's own files that may be a key.
+    pub fn discreet(world: &'a World) -> Self {
+        Self { values: Values::Hidden, ..Self::new(world) }
+    }
+
+    pub fn connection_json(&self, connection: &ConnectionPlan) -> Value {
+        let mut json = match &connection.way {
+            Way::Stdio { command, environment, cwd } => json!({
+                "command": command.iter().map(written).collect::<Vec<_>>(),
+                "program": self.program_of(command, environment, cwd.as_ref()).ok(),
+                "environment": named_json(environment, self.values),
+                "cwd": cwd,
+            }),
+            Way::Http { url, headers } => {
+                json!({ "url": written(url), "headers": named_json(headers, self.values) })
+            }
+        };
+        json["connect_timeout"] = json!(connection.connect_timeout.map(|timeout| timeout.as_secs_f64()));
+        json["protocol"] = json!(protocol(connection.protocol));
+        json["auth"] = json!(connection.auth.as_ref().map(oauth_json));
+        json["grants"] = grants_json(&connection.grants);
+        json
+    }
+
+    pub fn connection_lines(&self, connection: &ConnectionPlan) -> Vec<Line> {
+        let mut lines = match &connection.way {
+            Way::Stdio { command, environment, cwd } => {
+                let words: Vec<String> = command.iter().map(|word| quoted(&written(word))).collect();
+                let named = command.first().map(written).unwrap_or_default();
+                let program = self.program_of(command, environment, cwd.as_ref());
+                self.starts(&words, &named, program, cwd.as_ref(), environment)
+            }
+            Way::Http { url, headers } => {
+                let mut lines = vec![Line::acting(format!("CONNECTS TO {}", quoted(&written(url))))];
+                lines.extend(header_lines(headers, self.values));
+                lines
+            }
+        };
+        let timeout = connection.connect_timeout.map(|timeout| timeout.as_secs_f64());
+        lines.extend(timeout.map(|timeout| Line::telling(format!("connect_timeout = {timeout} s"))));
+        if connection.protocol != Protocol::default() {
+            lines.push(Line::telling(format!("protocol = {}", protocol(connection.protocol))));
+        }
+        lines.extend(connection.auth.as_ref().map(oauth_line));
+        lines.extend(grants_lines(&connection.grants));
+        lines
+    }
+
+    /// The key it stands under, and what stands there.
+    pub(super) fn kind_json(&self, kind: &InvokerKind) -> (&'static str, Value) {
+        match kind {
+            InvokerKind::Builtin(name) => ("builtin", json!(name)),
+            InvokerKind::Command(plan) => {
+                let what = json!({
+                    "argv": plan.argv.iter().map(argv_json).collect::<Vec<_>>(),
+                    "program": self.program_of_command(plan).ok(),
+                    "environment": named_json(&plan.environment, self.values),
+                    "cwd": plan.cwd,
+                    "stdin": plan.stdin.as_ref().map(Template::to_string),
+                    "reads": plan.openings.reads,
+                    "writes": plan.openings.writes,
+                    "network": plan.openings.network,
+                });
+                ("command", what)
+            }
+            InvokerKind::Http(plan) => ("http", request_json(plan)),
+        }
+    }
+
+    pub(super) fn kind_lines(&self, kind: &InvokerKind) -> Vec<Line> {
+        match kind {
+            InvokerKind::Builtin(_) => Vec::new(),
+            InvokerKind::Command(plan) => self.command_lines(plan),
+            InvokerKind::Http(plan) => request_lines(plan),
+        }
+    }
+
+    /// Where a command is handed all there is, a change of it goes unnoticed.
+    pub(super) fn whole_line(&self, plan: &EnsemblePlan) -> Option<Line> {
+        let text = "IS GIVEN THE WHOLE PROJECT: a change of its files is not asked about";
+        let whole = Scripts::of([plan], &self.world.cwd, &self.environment).whole;
+        whole.then(|| Line::acting(text.to_owned()))
+    }
+
+    fn command_lines(&self, plan: &CommandPlan) -> Vec<Line> {
+        let words: Vec<String> = plan.argv.iter().map(argv_text).collect();
+        let named = match plan.argv.first() {
+            Some(ArgvPart::One(first)) => first.to_string(),
+            _ => String::new(),
+        };
+        let program = self.program_of_command(plan);
+        let mut lines = self.starts(&words, &named, program, plan.cwd.as_ref(), &plan.environment);
+        let reading = |stdin: &Template| Line::telling(format!("reading {}", quoted(&stdin.to_string())));
+        lines.extend(plan.stdin.iter().map(reading));
+        lines.extend(opened(&plan.openings).map(Line::telling));
+        lines
+    }
+
+    fn program_of(
+        &self,
+        command: &[SecretRef],
+        environment: &[(String, SecretRef)],
+        cwd: Option<&PathBuf>,
+    ) -> Result<PathBuf, String> {
+        let first = command.first().ok_or("no program is named")?;
+        let name = first.read(&self.environment).map_err(|unset| unset.to_string())?;
+        self.found(&name, environment, cwd)
+    }
+
+    fn program_of_command(&self, plan: &CommandPlan) -> Result<PathBuf, String> {
+        let Some(ArgvPart::One(first)) = plan.argv.first() else {
+            return Err("no program is named".to_owned());
+        };
+        let name = first.fill(&serde_json::Map::new(), &self.environment, |value| value);
+        let name = name.map_err(|unset| unset.to_string())?.unwrap_or_default();
+        self.found(&name, &plan.environment, plan.cwd.as_ref())
+    }
+
+    /// As it would be found when it is started: a `PATH` that is declared is the one that counts.
+    fn found(
+        &self,
+        name: &str,
+        environment: &[(String, SecretRef)],
+        cwd: Option<&PathBuf>,
+    ) -> Result<PathBuf, String> {
+        let dir = cwd.map_or_else(|| self.world.cwd.clone(), |cwd| self.world.cwd.join(cwd));
+        let declared = environment.iter().rfind(|(variable, _)| variable == "PATH");
+        let declared = declared.map(|(_, path)| path.read(&self.environment)).transpose();
+        let declared = declared.map_err(|unset| unset.to_string())?;
+        let path = declared.as_deref().or(self.environment.get("PATH"));
+        find_program(name, path, &dir, self.world.project()).map_err(|error| error.to_string())
+    }
+
+    fn starts(
+        &self,
+        words: &[String],
+        named: &str,
+        program: Result<PathBuf, String>,
+        cwd: Option<&PathBuf>,
+        environment: &[(String, SecretRef)],
+    ) -> Vec<Line> {
+        let mut lines = vec![Line::acting(format!("STARTS {}", words.join(" ")))];
+        lines.extend(program_line(named, program));
+        lines.extend(cwd.map(|cwd| Line::telling(format!("in {}", quoted(&cwd.to_string_lossy())))));
+        lines.extend(variable_lines(environment, self.values));
+        lines
+    }
+}
+
+/// Nothing, where the program is named by its whole path.
+fn program_line(named: &str, program: Result<PathBuf, String>) -> Option<Line> {
+    match program {
+        Ok(path) if path == Path::new(named) => None,
+        Ok(path) => Some(Line::acting(format!("which is {} now", quoted(&path.to_string_lossy())))),
+        Err(why) => Some(Line::telling(format!("which is not there now: {}", plain(&why)))),
+    }
+}
+
+fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Auto => "auto",
+        Protocol::Modern => "modern",
+        Protocol::Legacy => "legacy",
+    }
+}
+
+/// What its sandbox would not keep from it.
+fn opened(openings: &Openings) -> impl Iterator<Item = String> {
+    let paths = |what: &str, paths: &[PathBuf]| {
+        let paths: Vec<_> = paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
+        (!paths.is_empty()).then(|| format!("its sandbox lets it {what} {}", paths.join(", ")))
+    };
+    let network = openings.network.then(|| "its sandbox lets it open connections".to_owned());
+    [paths("read", &openings.reads), paths("change", &openings.writes), network].into_iter().flatten()
+}

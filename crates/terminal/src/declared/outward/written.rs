@@ -1,0 +1,133 @@
+//! What stands in a descriptor, as it stands there: variables and arguments stay names.
+
+use converse_config::{ArgvPart, BodyPlan, JsonTemplate, RequestPlan, SecretRef, Template};
+use serde_json::{Value, json};
+
+use super::super::{Line, plain, quoted};
+use converse_host::trust::decides_code;
+
+/// Whether it is shown what headers and variables are set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    Shown,
+    Hidden,
+}
+
+impl Values {
+    fn of(self, value: &SecretRef) -> Option<String> {
+        (self == Self::Shown).then(|| written(value))
+    }
+}
+
+pub(super) fn request_json(plan: &RequestPlan) -> Value {
+    json!({
+        "method": plan.method,
+        "url": plan.url.to_string(),
+        "query": templates_json(&plan.query),
+        "headers": templates_json(&plan.headers),
+        "body": plan.body.as_ref().map(body),
+    })
+}
+
+pub(super) fn request_lines(plan: &RequestPlan) -> Vec<Line> {
+    let line = format!("CONNECTS TO {} {}", plan.method, quoted(&plan.url.to_string()));
+    let mut lines = vec![Line::acting(line)];
+    for (what, list) in [("with the query", &plan.query), ("with the header", &plan.headers)] {
+        for (name, value) in list {
+            let reads: Vec<&str> = value.variables().collect();
+            lines.push(Line::telling(format!("{what} {}", set(name, Some(&value.to_string()), &reads))));
+        }
+    }
+    let sending = |sent| Line::telling(format!("sending {}", quoted(&body_text(sent))));
+    lines.extend(plan.body.iter().map(sending));
+    lines
+}
+
+pub(super) fn named_json(list: &[(String, SecretRef)], values: Values) -> Vec<Value> {
+    let entry = |(name, value): &(String, SecretRef)| json!({ "name": name, "value": values.of(value), "reads": value.variables() });
+    list.iter().map(entry).collect()
+}
+
+pub(super) fn header_lines(list: &[(String, SecretRef)], values: Values) -> impl Iterator<Item = Line> {
+    list.iter().map(move |entry| Line::telling(format!("with the header {}", named(entry, values))))
+}
+
+pub(super) fn variable_lines(list: &[(String, SecretRef)], values: Values) -> impl Iterator<Item = Line> {
+    list.iter().map(move |entry| {
+        let set = named(entry, values);
+        match decides_code(&entry.0) {
+            true => Line::acting(format!("SETS {set}: it decides which code runs")),
+            false => Line::telling(format!("with the variable {set}")),
+        }
+    })
+}
+
+fn named((name, value): &(String, SecretRef), values: Values) -> String {
+    set(name, values.of(value).as_deref(), &value.variables())
+}
+
+fn set(name: &str, value: Option<&str>, reads: &[&str]) -> String {
+    let (name, names) = (quoted(name), plain(&reads.join(", ")));
+    match value.map(quoted) {
+        Some(value) if reads.is_empty() => format!("{name} = {value}"),
+        Some(value) => format!("{name} = {value}, which reads your {names}"),
+        None if reads.is_empty() => format!("{name}: written there"),
+        None => format!("{name}: reads your {names}"),
+    }
+}
+
+pub(super) fn argv_json(part: &ArgvPart) -> Value {
+    match part {
+        ArgvPart::One(one) => json!(one.to_string()),
+        ArgvPart::Together(parts) => json!(parts.iter().map(Template::to_string).collect::<Vec<_>>()),
+    }
+}
+
+pub(super) fn argv_text(part: &ArgvPart) -> String {
+    match part {
+        ArgvPart::One(one) => quoted(&one.to_string()),
+        ArgvPart::Together(parts) => {
+            format!("[{}]", parts.iter().map(|part| quoted(&part.to_string())).collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn templates_json(list: &[(String, Template)]) -> Vec<Value> {
+    let entry = |(name, value): &(String, Template)| json!({ "name": name, "value": value.to_string() });
+    list.iter().map(entry).collect()
+}
+
+fn body(body: &BodyPlan) -> Value {
+    match body {
+        BodyPlan::Text(text) => json!(text.to_string()),
+        BodyPlan::Form(entries) => json!({ "form": templates_json(entries) }),
+        BodyPlan::Json(value) => json_template(value),
+    }
+}
+
+fn body_text(sent: &BodyPlan) -> String {
+    match sent {
+        BodyPlan::Text(text) => text.to_string(),
+        BodyPlan::Form(_) | BodyPlan::Json(_) => body(sent).to_string(),
+    }
+}
+
+fn json_template(value: &JsonTemplate) -> Value {
+    match value {
+        JsonTemplate::Fixed(value) => value.clone(),
+        JsonTemplate::Text(text) => json!(text.to_string()),
+        JsonTemplate::Array(entries) => entries.iter().map(json_template).collect(),
+        JsonTemplate::Object(entries) => {
+            let entries = entries.iter().map(|(name, entry)| (name.clone(), json_template(entry)));
+            Value::Object(entries.collect())
+        }
+    }
+}
+
+/// A variable looks the same wherever it stands.
+pub(super) fn written(value: &SecretRef) -> String {
+    match value {
+        SecretRef::Environment(name) => format!("${{{name}}}"),
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,265 @@
+//! `converse ensembles trust`: shows what a project declares, and records that the user trusts exactly that.
+//!
+//! What is shown, hashed and recorded is one reading of the files. What somebody is asked about stands where the
+//! question stands, on stderr. Without a terminal nobody is asked: only the hash itself, typed out, is a yes, since a
+//! bare flag would trust whatever is there by the time it runs.
+
+use converse_config::{EnsemblePlan, Scope};
+use serde_json::{Value, json};
+
+use crate::approver::says_yes;
+use crate::console::Console;
+use crate::declared::{self, Line, Outward};
+use crate::render::output::{write_json, write_stderr, write_stdout};
+use converse_host::catalogue::Catalogue;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::trust::{Changes, Declaration, Entry, Store, StoreError, Texts};
+use converse_host::world::World;
+use converse_text::safe_line;
+
+/// Lines that somebody who is asked still has before them.
+const SHORT: usize = 16;
+
+pub struct Trust<'a> {
+    pub hash: Option<&'a str>,
+    pub as_json: bool,
+    pub console: &'a Console,
+    pub world: &'a World,
+    /// Takes the question back; without it a signal ends the program.
+    pub interrupt: Option<&'a Interrupt>,
+}
+
+converse_host::opaque_debug!(Trust<'_>);
+
+/// The question of the REPL: shown in full, asked once, recorded if the answer is yes. `false`: it is not trusted.
+pub(crate) fn asked_in_passing(
+    console: &Console,
+    world: &World,
+    interrupt: &Interrupt,
+) -> Result<bool, Failure> {
+    let trust = Trust { hash: None, as_json: false, console, world, interrupt: Some(interrupt) };
+    match trust.run() {
+        Ok(()) => Ok(true),
+        Err(failure) if failure.code == "untrusted" => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// What the answer is about.
+struct Case {
+    root: String,
+    declaration: Declaration,
+    plans: Vec<EnsemblePlan>,
+    /// As it was trusted before, if ever.
+    before: Option<Entry>,
+    /// The user's and the shipped ones, which these may replace.
+    farther: Vec<EnsemblePlan>,
+}
+
+impl Trust<'_> {
+    pub fn run(&self) -> Result<(), Failure> {
+        let store = self.store()?;
+        let case = self.case(&store)?;
+        let current = case.declaration.hash.as_str();
+        let known = case.before.as_ref().is_some_and(|before| before.hash == current);
+        let asks = self.hash.is_none() && !known && !self.as_json && self.console.context.can_ask;
+        match (self.as_json, asks) {
+            (true, _) => {}
+            (false, true) => write_stderr(&case.text(self.interrupt.is_some(), self.world)),
+            (false, false) => write_stdout(&case.text(false, self.world))?,
+        }
+        let consent = match self.hash {
+            Some(hash) => hash == current,
+            None => known || (asks && self.asked()?),
+        };
+        if consent && !known {
+            store.record(case.entry()).map_err(failed)?;
+            if let Some(texts) = Texts::of(self.world) {
+                texts.keep(&self.world.cwd, &case.declaration.files);
+                forget_texts(&store, &texts);
+            }
+        }
+        if self.as_json {
+            write_json(&case.json(consent || known, self.world))?;
+        }
+        if !consent {
+            return Err(self.refusal(current, asks));
+        }
+        if self.as_json { Ok(()) } else { Ok(write_stdout(&format!("\ntrusted: {current}\n"))?) }
+    }
+
+    pub fn revoke(&self) -> Result<(), Failure> {
+        let root = self.root()?;
+        let store = self.store()?;
+        let revoked = store.forget(&root).map_err(failed)?;
+        if let Some(texts) = Texts::of(self.world) {
+            forget_texts(&store, &texts);
+        }
+        let text = match (self.as_json, revoked) {
+            (true, _) => return Ok(write_json(&json!({ "root": root, "revoked": revoked }))?),
+            (false, true) => format!("no longer trusted: {}\n", safe_line(&root, usize::MAX)),
+            (false, false) => format!("was not trusted: {}\n", safe_line(&root, usize::MAX)),
+        };
+        Ok(write_stdout(&text)?)
+    }
+
+    fn case(&self, store: &Store) -> Result<Case, Failure> {
+        let catalogue = Catalogue::as_if_trusted(self.world);
+        let none =
+            || Failure::usage("no-project-ensembles", "there are no ensembles in `ensembles/` to trust");
+        let declaration = catalogue.declaration()?.ok_or_else(none)?;
+        catalogue.stop_for_errors_of_the_project()?;
+        self.console.warn_all(catalogue.lines());
+        let root = self.root()?;
+        let before = store.find(&root).map_err(|unsound| failed(unsound.into()))?;
+        let farther = Catalogue::without_project(self.world).plans;
+        let plans = catalogue.plans.into_iter().filter(|plan| plan.origin.scope == Scope::Project).collect();
+        Ok(Case { root, declaration, plans, before, farther })
+    }
+
+    fn asked(&self) -> Result<bool, Failure> {
+        let question = "\ntrust exactly this?  y = yes, n = no: ".to_owned();
+        let asking = says_yes(&self.console.progress, question);
+        let Some(interrupt) = self.interrupt else { return converse_host::runtime::block_on(asking) };
+        converse_host::runtime::block_on(async {
+            tokio::select! {
+                yes = asking => Ok(yes),
+                () = interrupt.token.cancelled() => Err(interrupt.failure()),
+            }
+        })?
+    }
+
+    fn refusal(&self, current: &str, asked: bool) -> Failure {
+        let untrusted = |message: String| Failure::new(Kind::Configuration, "untrusted", message);
+        let way = format!("once that is read: `converse ensembles trust --hash {current}`");
+        match self.hash {
+            Some(_) => {
+                untrusted(format!("the hash is not that of what is declared now, {current}")).hint(way)
+            }
+            None if asked => untrusted("this project is not trusted: the answer was not yes".to_owned()),
+            None => untrusted(format!(
+                "this project is not trusted and nobody is asked here; its hash is {current}"
+            ))
+            .hint(way),
+        }
+    }
+
+    fn store(&self) -> Result<Store, Failure> {
+        let none = || Failure::new(Kind::Output, "trust", "without `HOME` there is nowhere to keep trust");
+        Store::of(self.world).ok_or_else(none)
+    }
+
+    fn root(&self) -> Result<String, Failure> {
+        let root = self.world.cwd.to_str().map(str::to_owned);
+        root.ok_or_else(|| {
+            let message = "a project whose path is not UTF-8 cannot be trusted";
+            Failure::new(Kind::Configuration, "untrusted", message)
+        })
+    }
+}
+
+impl Case {
+    fn entry(&self) -> Entry {
+        Entry {
+            root: self.root.clone(),
+            hash: self.declaration.hash.clone(),
+            at: World::now().to_string(),
+            files: self.declaration.files.clone(),
+        }
+    }
+
+    fn changes(&self) -> Option<Changes> {
+        self.before.as_ref().map(|before| self.declaration.since(&before.files))
+    }
+
+    /// Of each file that is not as it was trusted, as far as that is still known.
+    fn diffs(&self, world: &World) -> Vec<String> {
+        let (Some(before), Some(texts)) = (&self.before, Texts::of(world)) else { return Vec::new() };
+        let changed = self.declaration.files.iter().filter_map(|now| {
+            let before = before.files.iter().find(|before| before.path == now.path)?;
+            (before.sha256 != now.sha256).then(|| texts.diff(&world.cwd, before, now))?
+        });
+        changed.collect()
+    }
+
+    /// `once`: what fits a screen is not summed up.
+    fn text(&self, once: bool, world: &World) -> String {
+        let line = |text: &str| safe_line(text, usize::MAX);
+        let mut text = String::new();
+        let mut acts = String::new();
+        let outward = Outward::new(world);
+        for plan in &self.plans {
+            let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
+            let replaces = replaces.map(|farther| farther.origin.file.as_str());
+            let lines = declared::lines(plan, replaces, &outward);
+            let heading = declared::heading(plan);
+            text.push_str(&format!("{heading}\n"));
+            lines.iter().for_each(|line| text.push_str(&format!("{}\n", line.text())));
+            text.push('\n');
+            let acting: Vec<&Line> = lines.iter().filter(|line| line.acts).collect();
+            if !acting.is_empty() {
+                acts.push_str(&format!("  {heading}\n"));
+            }
+            acting.iter().for_each(|line| acts.push_str(&format!("  {}\n", line.alone())));
+        }
+        text.push_str(&format!("project {}\n", line(&self.root)));
+        for file in &self.declaration.files {
+            text.push_str(&format!("  {}  {}\n", file.sha256, line(&file.path)));
+        }
+        text.push_str(&format!("sha256 of all  {}\n", self.declaration.hash));
+        if let (Some(before), Some(changes)) = (&self.before, self.changes()) {
+            text.push_str(&format!("last trusted {}\n", line(&before.at)));
+            for (what, paths) in
+                [("changed", changes.changed), ("new", changes.added), ("gone", changes.removed)]
+            {
+                paths.iter().for_each(|path| text.push_str(&format!("  {what}: {}\n", line(path))));
+            }
+            for diff in self.diffs(world) {
+                diff.lines().for_each(|changed| text.push_str(&format!("    {}\n", line(changed))));
+            }
+        }
+        if once && !acts.is_empty() && text.lines().count() <= SHORT {
+            return text;
+        }
+        // Last, where the question is read: what is above may be of any length.
+        text.push_str("\nWhat this would do:\n");
+        text.push_str(if acts.is_empty() {
+            "  it starts, contacts, replaces and allows nothing\n"
+        } else {
+            &acts
+        });
+        text
+    }
+
+    fn json(&self, trusted: bool, world: &World) -> Value {
+        let before = self.before.as_ref();
+        let outward = Outward::new(world);
+        json!({
+            "root": self.root,
+            "sha256": self.declaration.hash,
+            "trusted": trusted,
+            "files": self.declaration.files,
+            "before": before.map(|before| json!({ "at": before.at, "sha256": before.hash })),
+            "changes": self.changes(),
+            "diffs": self.diffs(world),
+            "ensembles": self.plans.iter().map(|plan| declared::json(plan, &outward)).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Texts that nothing refers to any more are of no use, and may be what somebody wanted gone. Where the record cannot be
+/// read, nothing is removed.
+fn forget_texts(store: &Store, texts: &Texts) {
+    if let Ok(named) = store.digests() {
+        texts.keep_only(&named);
+    }
+}
+
+fn failed(error: StoreError) -> Failure {
+    match error {
+        StoreError::Unsound(unsound) => Failure::new(Kind::Configuration, "trust", unsound.to_string())
+            .hint("look at it, and remove it if it is of no use: every project is then to be trusted anew"),
+        StoreError::Unwritten(message) => Failure::new(Kind::Output, "trust", message),
+    }
+}

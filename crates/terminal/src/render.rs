@@ -1,0 +1,102 @@
+//! What people and programs see: the answer on stdout, everything else on stderr.
+
+pub mod compare;
+pub mod findings;
+pub mod json;
+pub mod jsonl;
+pub mod junit;
+pub mod output;
+pub mod progress;
+pub mod quoted;
+pub mod signs;
+pub mod stats;
+pub mod table;
+pub mod text;
+pub mod thoughts;
+pub mod transcript;
+
+use std::sync::{Mutex, MutexGuard};
+
+use converse_canister::{Content, InvocationResult, Outcome};
+use converse_config::Effects;
+use converse_engine::{Sink, SinkError};
+
+use converse_host::failure::Failure;
+
+/// How a run ended, for the last word of a renderer.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    pub exit: u8,
+    pub reason: &'a str,
+    pub failure: Option<&'a Failure>,
+    pub session: Option<&'a str>,
+    /// As `provider/model`, once it is known.
+    pub model: Option<&'a str>,
+}
+
+/// A sink that has a last word.
+pub trait Renderer: Sink {
+    fn finish(&self, end: End<'_>) -> Result<(), SinkError>;
+}
+
+/// What a renderer remembers. Its lock is broken only if a renderer panicked.
+pub fn held<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
+    state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))
+}
+
+/// What a tool does to the world, for people.
+pub fn in_words(effects: Effects) -> &'static str {
+    match effects {
+        Effects::None => "only computes",
+        Effects::Read => "reads",
+        Effects::Write => "writes",
+        Effects::External => "acts on the outside",
+    }
+}
+
+/// The word for how a call ended, and why, to stand behind it: a reason that says the word itself says it once.
+pub(crate) fn ended_for(outcome: Outcome, reason: &str) -> (String, String) {
+    let word = outcome.label().replace('_', " ");
+    let said = reason.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(&word));
+    match reason.get(word.len()..).filter(|_| said) {
+        Some(rest) if !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') => (word, rest.to_owned()),
+        _ if reason.is_empty() => (word, String::new()),
+        _ => (word + ":", format!(" {reason}")),
+    }
+}
+
+/// A result in words: texts as they are, the rest described.
+pub fn result_text(result: &InvocationResult) -> String {
+    let pieces = result.content.iter().map(|content| match content {
+        Content::Text { text, .. } | Content::Reasoning { text, .. } => text.clone(),
+        Content::Structured { value } => value.to_string(),
+        Content::Blob { mime, name, .. } => {
+            format!("[{}{mime}]", name.as_ref().map_or(String::new(), |n| format!("{n}: ")))
+        }
+        Content::Resource { uri, .. } => format!("[{uri}]"),
+    });
+    pieces.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_call_ended_is_said_once() {
+        for (outcome, reason, told) in [
+            (Outcome::Refused, "refused by the user: not now", "refused by the user: not now"),
+            (Outcome::Refused, "refused: not allowed by the rule x", "refused: not allowed by the rule x"),
+            (Outcome::Invalid, "invalid arguments: no `path`", "invalid arguments: no `path`"),
+            (Outcome::Cancelled, "Cancelled before it began", "cancelled before it began"),
+            (Outcome::Invalid, "invalidated", "invalid: invalidated"),
+            (Outcome::Timeout, "no answer within 30 s", "timeout: no answer within 30 s"),
+            (Outcome::NoSuchTool, "there is no x", "no such tool: there is no x"),
+            (Outcome::Failed, "", "failed"),
+            (Outcome::Failed, "ошибка", "failed: ошибка"),
+        ] {
+            let (word, rest) = ended_for(outcome, reason);
+            assert_eq!(word + &rest, told);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Findings for other programs. Pure: the same findings are the same bytes, wherever and whenever they are written.
+
+mod github;
+#[cfg(test)]
+mod samples;
+mod sarif;
+mod xml;
+
+use std::path::{Component, Path};
+
+use converse_config::Finding;
+use serde_json::Value;
+
+pub use github::github;
+pub use sarif::sarif;
+pub use xml::junit;
+
+/// What a check found.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// In the order people are told them.
+    pub findings: &'a [&'a Finding],
+    /// All descriptors that were read, sorted, as they are named in findings.
+    pub files: &'a [String],
+    /// The one the program runs in: what the relative names of files are relative to.
+    pub directory: &'a Path,
+}
+
+pub fn json(report: &Report<'_>) -> Value {
+    report.findings.iter().map(|finding| finding.to_json()).collect()
+}
+
+/// With what helps.
+fn in_full(finding: &Finding) -> String {
+    match &finding.hint {
+        Some(hint) => format!("{}\nhint: {hint}", finding.message),
+        None => finding.message.clone(),
+    }
+}
+
+impl Report<'_> {
+    /// A file below the directory by its way from there, with forward slashes; others as they are.
+    fn relative<'f>(&self, file: &'f str) -> Place<'f> {
+        let path = Path::new(file);
+        let below = path.strip_prefix(self.directory).unwrap_or(path);
+        let plain = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if file.starts_with("builtin:") || !below.components().all(|part| plain(&part)) {
+            return Place::Elsewhere(file);
+        }
+        let names = below.components().filter_map(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        });
+        Place::Below(names.collect::<Vec<_>>().join("/"))
+    }
+}
+
+/// Where a file is.
+#[derive(Debug, PartialEq, Eq)]
+enum Place<'f> {
+    Below(String),
+    /// Outside, or in the program.
+    Elsewhere(&'f str),
+}
+
+impl Place<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Below(name) => name,
+            Self::Elsewhere(name) => name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_from_the_directory_that_the_program_runs_in() {
+        let directory = Path::new("/srv/repository");
+        let report = Report { findings: &[], files: &[], directory };
+        for (file, place) in [
+            ("ensembles/a.toml", Place::Below("ensembles/a.toml".into())),
+            ("./ensembles//a.toml", Place::Below("ensembles/a.toml".into())),
+            ("/srv/repository/d/a.toml", Place::Below("d/a.toml".into())),
+            ("/srv/other/a.toml", Place::Elsewhere("/srv/other/a.toml")),
+            ("../a.toml", Place::Elsewhere("../a.toml")),
+            ("d/../../a.toml", Place::Elsewhere("d/../../a.toml")),
+            ("builtin:essentials.toml", Place::Elsewhere("builtin:essentials.toml")),
+        ] {
+            assert_eq!(report.relative(file), place, "{file}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The conversation at the terminal: what lives across its turns, what is typed, what is shown.
+
+mod begin;
+mod commands;
+mod completing;
+mod connecting;
+mod copied;
+mod knowing;
+mod mentions;
+mod ran;
+mod sitting;
+mod slash;
+pub mod stage;
+mod story;
+mod tally;
+mod turn;
+
+use std::path::PathBuf;
+
+use converse_host::failure::{Failure, Kind};
+use converse_host::settings::Settings;
+use converse_host::trust::private_dir;
+use converse_host::world::World;
+
+pub use begin::run;
+
+fn internal(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Kind::Internal, "internal", error.to_string())
+}
+
+/// Is there no going on after it? A session that another program holds, or that cannot be read, is no such thing.
+fn ends_all(failure: &Failure) -> bool {
+    let unwritten = ["save-failed", "audit-failed", "output-failed"];
+    matches!(failure.kind, Kind::Closed | Kind::Internal) || unwritten.contains(&failure.code)
+}
+
+/// Checked before anything is said: a replayed conversation needs none.
+fn require_key(settings: &Settings) -> Result<(), Failure> {
+    if settings.tape.answers_for_models() { Ok(()) } else { settings.model.require_key() }
+}
+
+/// The words of `$VISUAL` or `$EDITOR`.
+pub(crate) fn editor_command(world: &World) -> Option<Vec<String>> {
+    let named = world.var("VISUAL").or_else(|| world.var("EDITOR"))?;
+    let words: Vec<String> = named.split_whitespace().map(str::to_owned).collect();
+    (!words.is_empty()).then_some(words)
+}
+
+/// A directory that only its owner can read, for files that live a moment.
+fn scratch(world: &World) -> Option<PathBuf> {
+    let dir = world.state_dir()?;
+    private_dir(&dir).ok()?;
+    Some(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_engine::SinkError;
+    use converse_session::SessionError;
+
+    use super::*;
+
+    #[test]
+    fn only_what_cannot_be_kept_or_shown_ends_it() {
+        let of_session = || Failure::from(SessionError::NotFound("x".to_owned()));
+        let damaged = SessionError::Unsynced { path: "x".into() };
+        for (failure, ends) in [
+            (Failure::from(SinkError::Save("full".to_owned())), true),
+            (Failure::from(SinkError::Audit("full".to_owned())), true),
+            (Failure::from(SinkError::Output("full".to_owned())), true),
+            (Failure::from(SinkError::Closed), true),
+            (internal("x"), true),
+            (of_session(), false),
+            (Failure::from(damaged), false),
+            (Failure::new(Kind::ProviderRefused, "auth", "x"), false),
+        ] {
+            assert_eq!(ends_all(&failure), ends, "{}", failure.code);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! How a sitting begins and ends: settings, the question of trust, connections, the session that goes on, a word of
+//! welcome; then the loop; then the last words.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use crate::editor::{Editor, Setup};
+use converse_config::SettingsPlan;
+use converse_process::has_shell;
+use converse_session::Session;
+
+use super::completing::{Completing, Known};
+use super::connecting::Connecting;
+use super::knowing::Asked;
+use super::sitting::Sitting;
+use super::stage::{Stage, restore_terminal};
+use super::story::Story;
+use super::tally::Tally;
+use super::{editor_command, internal, require_key, scratch};
+use crate::console::Console;
+use crate::project_trust::asked_in_passing;
+use crate::render::progress::House;
+use crate::signals::{self, Attention, at_leaving, at_stopping, at_stopping_reads};
+use converse_host::attach::{Bounds, Said};
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::Failure;
+use converse_host::model;
+use converse_host::options::TurnOptions;
+use converse_host::sampler::Models;
+use converse_host::settings::{self, Files, Settings};
+use converse_host::spent::Spent;
+use converse_host::turn::sessions;
+use converse_host::wording::counted;
+use converse_host::world::{Input, World};
+use converse_text::safe;
+
+/// Runs it from the first word to the last.
+pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
+    if world.stdin != Input::Terminal || !world.stdout_tty {
+        return Err(Failure::usage("no-terminal", "a conversation needs a terminal, and there is none here")
+            .hint("`converse ask \"a question\"` answers once, also in pipes and scripts")
+            .hint("`converse --help` shows all commands"));
+    }
+    let beginning = Beginning { console, world, attention: signals::attend()? };
+    let (files, warnings) = Files::read(world).checked()?;
+    console.warn_all(warnings);
+    console.context.redactor.learn(model::keys(&files, world)?);
+    console.warn_all(console.context.tape.load(&options, &console.context.redactor, world)?);
+    let (catalogue, is_told) = beginning.catalogue(&options)?;
+    let session = beginning.session(&options)?;
+    let session_model = session.as_ref().and_then(|session| session.metadata.model.clone());
+    let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
+    require_key(&settings)?;
+    catalogue.select(settings.ensembles.as_deref())?;
+    console.warn_all(catalogue.lines().into_iter().filter(|line| !is_told.contains(line)));
+    console.warn_all(settings.fallbacks.left_out.iter().cloned());
+    let bounds = Bounds { deadline: None, interrupt: &beginning.attention.end };
+    let waiting = Said::new(String::new(), &options.attach, world, bounds)?;
+    waiting.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
+    let begun = Begun { options, files, session_model, settings, catalogue, session, waiting };
+    converse_host::runtime::block_on(async {
+        let mut sitting = match beginning.sitting(begun).await {
+            Ok(sitting) => sitting,
+            Err(failure) => {
+                match console.context.tape.eject(true) {
+                    Ok(warning) => console.warn_all(warning),
+                    Err(unkept) => console.warn(&format!("warning: {}", unkept.message)),
+                }
+                return Err(failure);
+            }
+        };
+        let sat = sitting.sit().await;
+        let left = sitting.leave(sat.is_err()).await;
+        // What ended it is told; only then that more went wrong.
+        sat.and(left)
+    })?
+}
+
+struct Beginning<'a> {
+    console: &'a Console,
+    world: &'a World,
+    attention: Attention,
+}
+
+/// What is decided before anything is connected.
+struct Begun {
+    options: TurnOptions,
+    files: SettingsPlan,
+    session_model: Option<String>,
+    settings: Settings,
+    catalogue: Catalogue,
+    session: Option<Session>,
+    waiting: Said,
+}
+
+impl<'a> Beginning<'a> {
+    /// The ensembles, and what of them the user has read by now; what of the project lies still is asked about first.
+    fn catalogue(&self, options: &TurnOptions) -> Result<(Catalogue, Vec<String>), Failure> {
+        let find = || Catalogue::find(self.world, &options.directories);
+        let catalogue = find();
+        if !self.console.context.can_ask || !catalogue.holds_back() {
+            return Ok((catalogue, Vec::new()));
+        }
+        let shown = || Catalogue::as_if_trusted(self.world).lines();
+        match asked_in_passing(self.console, self.world, &self.attention.end) {
+            Ok(true) => Ok((find(), shown())),
+            Ok(false) => {
+                self.console
+                    .note("note: it stays untrusted, and is not started; the rest goes on without it");
+                // All that it says of the project it says because nobody trusts it.
+                let told = catalogue.lines_of_distrust().into_iter().chain(shown()).collect();
+                Ok((catalogue, told))
+            }
+            Err(failure) if failure.code == "interrupted" => Err(failure),
+            Err(failure) => {
+                self.console
+                    .warn(&format!("warning: nobody was asked about this project: {}", failure.message));
+                Ok((catalogue, Vec::new()))
+            }
+        }
+    }
+
+    fn session(&self, options: &TurnOptions) -> Result<Option<Session>, Failure> {
+        if options.model.len() > 1 {
+            return Err(Failure::usage("one-model", "a conversation is led with one model")
+                .hint("`converse ask` compares several"));
+        }
+        if !options.continue_last && options.session.is_none() {
+            return Ok(None);
+        }
+        let store = sessions::required(self.world)?;
+        let id = match &options.session {
+            Some(text) => store.resolve(text)?,
+            None => store.latest()?,
+        };
+        sessions::open(id, &self.console.context, self.world).map(Some).map_err(Failure::or_anew)
+    }
+
+    async fn sitting(&self, begun: Begun) -> Result<Sitting<'a>, Failure> {
+        let Self { console, world, ref attention } = *self;
+        let Begun { options, files, session_model, settings, catalogue, session, waiting } = begun;
+        let is_kept = session.is_some() || !settings.ephemeral;
+        let contents = Kept::awaiting(is_kept);
+        let models = Models::new();
+        let connecting = Connecting {
+            settings: &settings,
+            catalogue: &catalogue,
+            contents: &contents,
+            models: &models,
+            console,
+            world,
+        };
+        let stage = Stage::new(console, world, settings::shows_reasoning(&options, &files));
+        // Whatever is told from here on is told by the stage, which alone knows what the terminal shows.
+        console.progress.host(Arc::clone(&stage) as Arc<dyn House>);
+        at_stopping(Arc::downgrade(&stage) as Weak<dyn House>);
+        let connected = stage.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
+        let known = Arc::new(Mutex::new(Known::default()));
+        let editor = match self.editor(attention.clone(), &stage, &known, files.vi.unwrap_or(false), is_kept)
+        {
+            Ok(editor) => editor,
+            Err(failure) => {
+                connected.disconnect(&console.context).await;
+                return Err(failure);
+            }
+        };
+        let tally = Tally::default();
+        if let Some(session) = &session {
+            tally.take(&session.loaded);
+        }
+        let story = match session {
+            Some(session) => Story::of(session, &settings, console, world),
+            None => Story::new(&settings, !settings.ephemeral, console, world),
+        };
+        story.settle_if_kept(&contents);
+        let sitting = Sitting {
+            console,
+            world,
+            attention: attention.clone(),
+            stage,
+            editor,
+            wires: settings.wires(),
+            options,
+            files,
+            session_model,
+            settings,
+            catalogue,
+            connected,
+            models,
+            contents,
+            spent: Spent::default(),
+            tally,
+            story,
+            waiting,
+            known,
+            asked: Asked::default(),
+            told_of_key: false,
+        };
+        sitting.welcome();
+        sitting.knows_all();
+        Ok(sitting)
+    }
+
+    /// What is not to be kept is remembered while the program runs.
+    fn editor(
+        &self,
+        attention: Attention,
+        stage: &Stage,
+        known: &Arc<Mutex<Known>>,
+        vi: bool,
+        is_kept: bool,
+    ) -> Result<Editor, Failure> {
+        let scratch = scratch(self.world);
+        let redactor = self.console.context.redactor.clone();
+        let setup = Setup {
+            history: scratch.as_ref().filter(|_| is_kept).map(|dir| dir.join("history")),
+            vi,
+            colour: stage.look().colour,
+            plain: stage.is_plain(),
+            ascii: !stage.look().unicode,
+            editor: editor_command(self.world).filter(|_| scratch.is_some()),
+            scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
+            can_stop: has_shell,
+            asks: Arc::new(move || attention.asks()),
+            complete: Arc::new(Completing::new(Arc::clone(known))),
+            safe,
+            clean: Arc::new(move |text| redactor.clean(text)),
+        };
+        let editor = Editor::start(setup).map_err(internal)?;
+        at_stopping_reads(editor.aside());
+        let modes = editor.modes();
+        at_leaving(move || {
+            restore_terminal();
+            modes.restore();
+        });
+        if let Some(note) = editor.note() {
+            self.console.warn(&format!("warning: {note}"));
+        }
+        Ok(editor)
+    }
+}
+
+impl Sitting<'_> {
+    /// A line or two: what answers, with what, and where the conversation was left.
+    fn welcome(&self) {
+        let tools = self.connected.roster.offer().declarations.len();
+        let failed = match self.connected.failures.len() {
+            0 => String::new(),
+            count => format!(" · {} failed: /ensembles", counted(count, "ensemble")),
+        };
+        let kept = if self.story.wanted { "" } else { " · not kept" };
+        self.stage.note(&format!(
+            "converse {} · {} · {}{failed}{kept} · /help",
+            env!("CARGO_PKG_VERSION"),
+            self.settings.model.id,
+            counted(tools, "tool"),
+        ));
+        self.understudy();
+        if self.story.id.is_some() {
+            self.resumed();
+        }
+        let waiting: Vec<&str> = self.waiting.names().collect();
+        if !waiting.is_empty() {
+            self.stage.note(&format!("with the first message: {}", waiting.join(", ")));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What the commands do. Each is told what is wrong with it in a failure, and the REPL goes on.
+
+mod again;
+mod ensembles;
+mod handed;
+mod help;
+mod kept;
+mod model;
+mod tools;
+mod used;
+
+use converse_canister::{Canister, Content};
+use converse_config::Permission;
+
+use super::sitting::{Sitting, Then};
+use super::slash::{Slash, parse};
+use super::turn::Words;
+use converse_host::attach::{Asked, Said};
+use converse_host::failure::Failure;
+
+impl Sitting<'_> {
+    /// Does what a line says.
+    pub(super) async fn does(&mut self, line: &str) -> Result<Then, Failure> {
+        match parse(line) {
+            Slash::Nothing => {}
+            Slash::Text(words) => self.says(&words).await?,
+            Slash::Wrong(told) => self.stage.say(&told),
+            Slash::Help(row) => self.help(row),
+            Slash::Model(id) => self.model(id.as_deref())?,
+            Slash::System(text) => self.system(text.as_deref())?,
+            Slash::Ensembles(names) => self.ensembles(&names).await?,
+            Slash::Tools(pattern) => self.tools(pattern.as_deref()),
+            Slash::Allow(pattern) => self.permit(pattern.as_deref(), Permission::Allow)?,
+            Slash::Deny(pattern) => self.permit(pattern.as_deref(), Permission::Deny)?,
+            Slash::Usage => self.usage(),
+            Slash::Cost => self.cost(),
+            Slash::Compact => self.compact().await?,
+            Slash::Undo(turns) => self.undo(turns)?,
+            Slash::Retry => self.retry().await?,
+            Slash::Edit => self.edit().await?,
+            Slash::Fork(message) => self.fork(message)?,
+            Slash::Save(name) => self.save(name.as_deref())?,
+            Slash::Sessions(words) => self.sessions(words.as_deref().unwrap_or_default()).await?,
+            Slash::Attach(named) => self.attach(&named).await?,
+            Slash::Editor => self.compose().await?,
+            Slash::Copy(back) => self.copy(back).await?,
+            Slash::Reasoning(on) => self.reasoning(on),
+            Slash::Clear => self.clear(),
+            Slash::Show(number) => self.show(number)?,
+            Slash::Prompt { named, words } => self.prompt(&named, &words).await?,
+            Slash::Quit => return Ok(Then::Leaves),
+        }
+        Ok(Then::GoesOn)
+    }
+
+    /// A prompt of a server, with what is attached.
+    async fn prompt(&mut self, named: &str, words: &[String]) -> Result<(), Failure> {
+        let asked = Said::default().asking(Asked::parse(named, words)?);
+        let said = self.waiting.clone().and(asked)?;
+        self.turn(Words::Said(Box::new(said))).await
+    }
+}
+
+/// The user's last words, and the last answer to them.
+fn last_exchange(canisters: &[Canister]) -> (Option<String>, Option<String>) {
+    let place = canisters.iter().rposition(|one| matches!(one, Canister::User(_)));
+    let Some((Canister::User(user), rest)) = place.and_then(|place| canisters.get(place..)?.split_first())
+    else {
+        return (None, None);
+    };
+    let asked: Vec<&str> = user.content.iter().filter_map(Content::as_text).collect();
+    (Some(asked.join(" ")), handed::answers(rest).next())
+}

@@ -1,0 +1,216 @@
+//! `/sessions`, `/fork`, `/save`, `/clear`: which conversation this is, and where it is kept.
+
+use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Within, cuts, new_id};
+
+use crate::approver::asks;
+use crate::repl::require_key;
+use crate::repl::sitting::Sitting;
+use crate::repl::story::Story;
+use converse_host::failure::Failure;
+use converse_host::turn::sessions;
+use converse_host::turn::sessions::name as session_name;
+use converse_host::wording::counted;
+use converse_host::world::World;
+use converse_text::safe_line;
+
+/// Sessions that are listed, and messages that are looked through for words.
+const MOST: usize = 20;
+const MOST_HITS: usize = 200;
+const NAME: usize = 50;
+/// Lines of the last answer that are shown again.
+const ANSWER: usize = 12;
+
+impl Sitting<'_> {
+    /// Lists the last ones, or those with these words in them, and goes on with the one that is picked.
+    pub(super) async fn sessions(&mut self, words: &str) -> Result<(), Failure> {
+        let store = sessions::required(self.world)?;
+        let found: Vec<Summary> = candidates(&store, words)?
+            .into_iter()
+            .filter(|one| Some(one.id) != self.story.id)
+            .take(MOST)
+            .collect();
+        if found.is_empty() {
+            self.stage.note(if words.is_empty() {
+                "there is no other session"
+            } else {
+                "no session says that"
+            });
+            return Ok(());
+        }
+        self.stage.say(self.stage.table(&listed(&found)).trim_end());
+        let Some(picked) = self.asked("which one? (its number; Enter: none) ").await? else { return Ok(()) };
+        let number: usize = picked.trim().parse().unwrap_or(0);
+        let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else {
+            self.stage.note("none was picked");
+            return Ok(());
+        };
+        let session = sessions::open(one.id, &self.console.context, self.world)?;
+        self.turn_to(session)
+    }
+
+    /// A line from the person; `None` if there is none, or the question was broken off.
+    pub(super) async fn asked(&self, question: &str) -> Result<Option<String>, Failure> {
+        let attended = self.attention.to_turn();
+        let line = tokio::select! {
+            line = asks(&self.console.progress, question.to_owned()) => line,
+            () = attended.interrupt.token.cancelled() => None,
+        };
+        Ok(line.filter(|line| !line.is_empty()))
+    }
+
+    /// Goes on with another session. With its model, unless one was chosen.
+    pub(in crate::repl) fn turn_to(&mut self, session: Session) -> Result<(), Failure> {
+        let before = self.session_model.take();
+        self.session_model = session.metadata.model.clone();
+        if self.options.model.is_empty() {
+            match self.resolved(&self.options).and_then(|new| require_key(&new).map(|()| new)) {
+                Ok(settings) => self.settle(self.options.clone(), settings),
+                Err(failure) => {
+                    self.session_model = before;
+                    return Err(failure);
+                }
+            }
+        }
+        self.tally.take(&session.loaded);
+        self.story = Story::of(session, &self.settings, self.console, self.world);
+        self.story.settle(&self.contents);
+        self.resumed();
+        Ok(())
+    }
+
+    /// A new session with what was said, or the first so many messages of it, and on with that.
+    pub(super) fn fork(&mut self, message: Option<u32>) -> Result<(), Failure> {
+        let none = || Failure::usage("no-session", "nothing is kept yet: `/save NAME` keeps what was said");
+        let source = self.story.id.ok_or_else(none)?;
+        self.can_fork(message)?;
+        self.story.settled()?;
+        let now = World::now();
+        let id = new_id(now, &World::random_bytes());
+        let name = self.story.name().map(|name| format!("{name} (fork)"));
+        let metadata = Metadata { name, model: Some(self.settings.model.id.clone()), ..Metadata::default() };
+        let program = concat!("converse ", env!("CARGO_PKG_VERSION")).to_owned();
+        let upto = message.map(|number| number as usize);
+        let store = sessions::cleaned(sessions::required(self.world)?, &self.console.context);
+        store.fork(source, Fork { id, program, upto, metadata }, now).map_err(Failure::of_session)?;
+        let session = sessions::open(id, &self.console.context, self.world)?;
+        let ran = std::mem::take(&mut self.story.ran);
+        self.story = Story::of(session, &self.settings, self.console, self.world);
+        (self.story.ran, self.story.went_on) = (ran, true);
+        self.story.settle(&self.contents);
+        // All of it ends as it did, and the stage knows more of that.
+        if message.is_some() {
+            self.recalls();
+        }
+        self.stage.note(&format!("this is {} now; {} stays as it was", short(id), short(source)));
+        Ok(())
+    }
+
+    /// Nobody sees the numbers of messages here: where one does not fit, those that do are told.
+    fn can_fork(&self, message: Option<u32>) -> Result<(), Failure> {
+        let Some(number) = message else { return Ok(()) };
+        let canisters = self.story.transcript.as_slice();
+        let possible = cuts(canisters);
+        if possible.contains(&(number as usize)) {
+            return Ok(());
+        }
+        let sayings = self.story.sayings().into_iter().rev().filter(|(_, end)| possible.contains(end));
+        let mut lines: Vec<String> = sayings
+            .take(MOST)
+            .map(|(start, end)| {
+                let asked = super::last_exchange(canisters.get(start..end).unwrap_or_default()).0;
+                format!("/fork {end}  after: {}", safe_line(&asked.unwrap_or_default(), NAME))
+            })
+            .collect();
+        lines.push(format!(
+            "message {number} is no place to fork at; these are, and `/fork` alone forks here:"
+        ));
+        lines.reverse();
+        Err(Failure::usage("no-such-message", lines.join("\n")))
+    }
+
+    /// By this name from now on; kept, if it was not.
+    pub(super) fn save(&mut self, given: Option<&str>) -> Result<(), Failure> {
+        let name = given.map_or(Ok(None), session_name)?;
+        self.story.keep(&self.contents)?;
+        let Some(journal) = &self.story.journal else { return Ok(()) };
+        journal.note_model(&self.settings.model.id);
+        if let Some(name) = name {
+            journal.with(|session| {
+                (session.metadata.name, session.metadata.nameless) = (Some(name), false);
+                session.save_metadata()
+            })??;
+        }
+        let name =
+            self.story.name().map(|name| format!(" as `{}`", safe_line(&name, NAME))).unwrap_or_default();
+        self.stage.note(&format!("kept{name}"));
+        Ok(())
+    }
+
+    /// A new conversation, led as this one is.
+    pub(super) fn clear(&mut self) {
+        let wanted = !self.settings.ephemeral;
+        self.story = Story::new(&self.settings, wanted, self.console, self.world);
+        self.contents.unsettle();
+        self.waiting = Default::default();
+        self.tally.clear();
+        self.recalls();
+        self.stage.note("a new conversation");
+    }
+
+    /// `/show` is of the last turn of what goes on.
+    pub(in crate::repl) fn recalls(&self) {
+        self.stage.recall(self.story.last_turn());
+    }
+
+    /// What it is that goes on: its name, and the last exchange in short.
+    pub(in crate::repl) fn resumed(&self) {
+        self.recalls();
+        let Some(id) = self.story.id else { return };
+        let count = self.story.transcript.as_slice().len();
+        let name = self.story.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
+        self.stage.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
+        let (asked, answer) = super::last_exchange(self.story.transcript.as_slice());
+        if let Some(asked) = asked {
+            self.stage.note(&format!("you said: {}", safe_line(&asked, 120)));
+        }
+        match self.story.unanswered() {
+            0 => {}
+            count => {
+                let questions = counted(count, "unanswered question");
+                self.stage.note(&format!("{questions} at its end; `/undo` takes one back"));
+            }
+        }
+        if let Some(answer) = answer {
+            let beginning: Vec<&str> = answer.trim().lines().take(ANSWER).collect();
+            let more = if answer.trim().lines().count() > ANSWER { "\n…" } else { "" };
+            self.stage.markdown(&format!("{}{more}", beginning.join("\n")));
+        }
+    }
+}
+
+fn candidates(store: &Store, words: &str) -> Result<Vec<Summary>, Failure> {
+    let all = store.list().map_err(Failure::of_session)?.into_iter();
+    let all: Vec<Summary> = all.filter(|one| one.problem.is_none() && one.canisters > 0).collect();
+    let Some(query) = Query::new(words.split_whitespace(), Within::All) else { return Ok(all) };
+    let hits = store.search(&query, MOST_HITS).map_err(Failure::of_session)?.hits;
+    let folded = words.to_lowercase();
+    let is_named =
+        |one: &Summary| one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded));
+    Ok(all.into_iter().filter(|one| is_named(one) || hits.iter().any(|hit| hit.session == one.id)).collect())
+}
+
+fn listed(found: &[Summary]) -> Vec<Vec<String>> {
+    let row = |(place, one): (usize, &Summary)| {
+        let name = one.metadata.name.clone().unwrap_or_else(|| one.words.clone());
+        let model = one.metadata.model.clone().unwrap_or_default();
+        let when = one.updated.strftime("%Y-%m-%d %H:%M").to_string();
+        vec![(place + 1).to_string(), when, one.canisters.to_string(), model, safe_line(&name, NAME)]
+    };
+    let heading = ["", "last (UTC)", "messages", "model", "name"].map(str::to_owned).to_vec();
+    [heading].into_iter().chain(found.iter().enumerate().map(row)).collect()
+}
+
+/// Enough of it to tell it from others.
+fn short(id: Uuid) -> String {
+    id.to_string().chars().take(13).collect()
+}

@@ -1,0 +1,107 @@
+//! `/usage`, `/cost`, `/compact`: what the conversation takes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use converse_engine::{Condensing, Ledger, Part, Ports, condense_now, ledger};
+use futures_util::FutureExt as _;
+
+use crate::repl::sitting::Sitting;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::turn::ending;
+use converse_host::wording::grouped;
+use converse_host::wording::tool_name;
+use converse_host::world::World;
+
+impl Sitting<'_> {
+    /// What fills the next request, and what all of them took.
+    pub(super) fn usage(&mut self) {
+        let filled = self.filled();
+        self.stage.say(&shown(&filled, |rows| self.stage.table(rows)));
+        self.stage.say(&self.tally.tokens());
+    }
+
+    /// What fills the next request.
+    pub(super) fn filled(&mut self) -> Ledger {
+        let conversation = self.story.lend(self.settings.limits);
+        let roster = self.connected.roster.for_caller(0);
+        let filled = ledger(&conversation, &self.asking(&roster, Instant::now()).engine(&self.wires));
+        self.story.go_on(conversation);
+        filled
+    }
+
+    pub(super) fn cost(&self) {
+        self.stage.say(&self.tally.cost());
+    }
+
+    pub(super) async fn compact(&mut self) -> Result<(), Failure> {
+        let attended = self.attention.to_turn();
+        let stage = Arc::clone(&self.stage);
+        stage.begin_turn();
+        let done = stage.during(self.condensed(&attended.interrupt).boxed_local()).await;
+        let after = self.after_turn(done);
+        self.recalls();
+        after
+    }
+
+    async fn condensed(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+        let meter = self.spent.meter(0, self.story.transcript.next_turn());
+        let mut conversation = self.story.lend(self.settings.limits);
+        let here = &*self;
+        let roster = here.connected.roster.for_caller(0);
+        let (approver, sinks) = (here.approver(), here.sinks(&meter));
+        let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
+        let engine = here.asking(&roster, Instant::now()).engine(&here.wires);
+        let condensing = condense_now(&mut conversation, &engine, ports, &interrupt.token).await;
+        let settled = here.story.settled();
+        self.story.go_on(conversation);
+        settled?;
+        match condensing? {
+            // The stage has told it.
+            Condensing::Done { .. } => Ok(()),
+            Condensing::Nothing => {
+                self.stage.note("there is nothing old enough to be summed up");
+                Ok(())
+            }
+            Condensing::Failed(why) => {
+                let message = format!("there is no summary, and all is as it was: {why}");
+                Err(Failure::new(Kind::ProviderNonsense, "no-summary", message))
+            }
+            Condensing::Ended(ended) => ending::outcome(ended, interrupt),
+        }
+    }
+}
+
+fn shown(ledger: &Ledger, table: impl Fn(&[Vec<String>]) -> String) -> String {
+    let total = ledger.total();
+    let share = |tokens: u64| format!("{:.0} %", tokens as f64 * 100.0 / total.max(1) as f64);
+    let mut rows = vec![["next request", "", "tokens~", "", ""].map(str::to_owned).to_vec()];
+    rows.extend(ledger.rows.iter().map(|row| {
+        let (kind, name) = words(&row.part);
+        vec![kind.to_owned(), row.count.to_string(), grouped(row.tokens), share(row.tokens), name]
+    }));
+    let window = ledger.window.map_or_else(
+        || "; the window is not known".to_owned(),
+        |window| {
+            let share = ledger.share().unwrap_or_default() * 100.0;
+            format!(" of a window of {} ({share:.0} %)", grouped(window))
+        },
+    );
+    format!("{}all together: about {} tokens{window}", table(&rows), grouped(total))
+}
+
+fn words(part: &Part) -> (&'static str, String) {
+    match part {
+        Part::System => ("system text", String::new()),
+        Part::Summary => ("summary", String::new()),
+        Part::Tool { ensemble, tool } => ("tool", format!("{ensemble}.{tool}").trim_matches('.').to_owned()),
+        Part::User => ("your words", String::new()),
+        Part::Document => ("documents", String::new()),
+        Part::Attachment => ("attachments", String::new()),
+        Part::Assistant => ("answers", String::new()),
+        Part::Reasoning => ("reasoning", String::new()),
+        Part::Invocation { tool } => ("calls", tool_name(tool)),
+        Part::Result { tool } => ("results", tool_name(tool)),
+    }
+}

@@ -1,0 +1,153 @@
+//! What there is to be completed. All but prompts of servers is at hand; those are asked for while a line is typed.
+
+use std::collections::HashSet;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use converse_config::SettingsPlan;
+use converse_provider::known_models;
+use converse_session::Summary;
+use tokio::time::timeout;
+
+use super::completing::{KnownPrompt, Named};
+use super::sitting::Sitting;
+use converse_host::model::{self, Reach, UNDERSTUDY};
+use converse_host::turn::sessions;
+use converse_host::world::World;
+
+/// Sessions that are offered: the last ones.
+const SESSIONS: usize = 50;
+/// For the prompts of one server.
+const ASKING: Duration = Duration::from_secs(5);
+const PROMPTS: usize = 500;
+
+/// Is what servers have known as well?
+#[derive(Debug, Default)]
+pub(super) struct Asked(AtomicBool);
+
+impl Sitting<'_> {
+    /// What has changed in a turn or by a command.
+    pub(super) fn knows_tools(&self) {
+        let offer = self.connected.roster.offer();
+        let first_line = |text: &str| text.lines().next().unwrap_or_default().trim().to_owned();
+        let tools = offer
+            .tools()
+            .map(|tool| Named::new(tool.qualified.as_str(), first_line(&tool.declaration.description)));
+        let tools = tools.collect();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.tools = tools;
+    }
+
+    /// What is the same as long as the program runs.
+    pub(super) fn knows_all(&self) {
+        let today = model::today();
+        let usable =
+            model::all(&self.files, self.world).into_iter().filter(|reach| reach.missing_key().is_none());
+        let models = usable.flat_map(|reach| models_of(&reach, &self.files, &today));
+        let models = models.chain([UNDERSTUDY.to_owned()]).map(|id| Named::new(id, "")).collect();
+        let ensembles = self.catalogue.plans.iter();
+        let ensembles =
+            ensembles.map(|plan| Named::new(plan.name.as_str(), plan.description.as_str())).collect();
+        {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            (known.models, known.ensembles) = (models, ensembles);
+            (known.cwd, known.home) = (self.world.cwd.clone(), self.world.home());
+        }
+        self.knows_tools();
+    }
+
+    /// What takes its time, once: the sessions there are, and the prompts of the servers that are connected. A server
+    /// that does not answer is not asked again.
+    pub(super) async fn asks_around(&self) {
+        if self.asked.0.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let world = self.world.clone();
+        if let Ok(sessions) = tokio::task::spawn_blocking(move || last_sessions(&world)).await {
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).sessions = sessions;
+        }
+        let names: Vec<String> = self.connected.surveys().iter().map(|(name, _)| name.to_string()).collect();
+        for name in names {
+            let Some(server) = self.connected.server(&name) else { continue };
+            let Ok(Ok(listed)) = timeout(ASKING, server.prompts()).await else { continue };
+            let prompts = listed.items.into_iter().map(|prompt| KnownPrompt {
+                name: format!("{name}.{}", prompt.name),
+                about: prompt.description.or(prompt.title).unwrap_or_default(),
+                arguments: prompt
+                    .arguments
+                    .into_iter()
+                    .map(|argument| Named::new(argument.name, argument.description.unwrap_or_default()))
+                    .collect(),
+            });
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = PROMPTS.saturating_sub(known.prompts.len());
+            known.prompts.extend(prompts.take(room));
+        }
+    }
+
+    /// Servers are others now.
+    pub(super) fn forgets_prompts(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).prompts.clear();
+        self.asked.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Those of a provider that the program's table or the user's settings name, each once.
+fn models_of(reach: &Reach, files: &SettingsPlan, today: &str) -> Vec<String> {
+    let provider = &reach.endpoint.provider;
+    let listed = known_models(provider.as_str(), today).map(|one| one.name.to_owned());
+    let prefix = format!("{provider}/");
+    let own = files.models.keys().filter_map(|id| id.strip_prefix(&prefix)).map(str::to_owned);
+    let mut seen = HashSet::new();
+    let names = listed.chain(reach.default_model.clone()).chain(own);
+    names.filter(|name| seen.insert(name.clone())).map(|name| format!("{prefix}{name}")).collect()
+}
+
+fn last_sessions(world: &World) -> Vec<Named> {
+    let listed = sessions::store(world).and_then(|store| store.list().ok()).unwrap_or_default();
+    let named = |one: Summary| {
+        let name = one.metadata.name.unwrap_or_else(|| one.id.to_string());
+        Named::new(name, one.updated.strftime("%Y-%m-%d %H:%M").to_string())
+    };
+    listed.into_iter().filter(|one| one.canisters > 0).take(SESSIONS).map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use converse_canister::ProviderName;
+
+    use super::*;
+    use converse_host::world::Input;
+
+    #[test]
+    fn models_of_the_users_settings_are_completed_too() {
+        let world = World {
+            words: vec![],
+            env: BTreeMap::default(),
+            cwd: "/".into(),
+            config: None,
+            data: None,
+            stdin: Input::Terminal,
+            stdout_tty: true,
+            stderr_tty: true,
+        };
+        let mut files = SettingsPlan::default();
+        files.providers.insert(ProviderName::new("stub").unwrap(), Default::default());
+        for id in ["stub/m2", "stub/m1", "other/m3", "openai/gpt-mine", "openai/gpt-5"] {
+            files.models.insert(id.to_owned(), Default::default());
+        }
+        let all = model::all(&files, &world);
+        let of = |name: &str| {
+            let reach = all.iter().find(|reach| reach.endpoint.provider.as_str() == name).unwrap();
+            models_of(reach, &files, "2026-11-22")
+        };
+        assert_eq!(of("stub"), ["stub/m1", "stub/m2"]);
+        let openai = of("openai");
+        for id in ["openai/gpt-mine", "openai/gpt-5"] {
+            assert_eq!(openai.iter().filter(|one| *one == id).count(), 1, "{id} in {openai:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `@path` in what is said: the file goes with it. Only what exists is a file; the rest are words (`@ensemble.tool` of
+//! the understudy among them).
+
+use std::path::{Path, PathBuf};
+
+/// Of one message.
+const MOST: usize = 20;
+/// Of the end of a file's name, as in `Cargo.toml`.
+const LONGEST_END: usize = 5;
+
+/// What is mentioned, each once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// As they are to be named to [`converse_host::attach`].
+    pub(super) files: Vec<String>,
+    /// What looks like a path, and is not there.
+    pub(super) missing: Vec<String>,
+}
+
+pub(super) fn found(text: &str, cwd: &Path, home: Option<&Path>) -> Found {
+    let mut found = Found::default();
+    for named in mentioned(text) {
+        // The words of a sentence may end behind it.
+        let bare = named.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
+        let is_there = |name: &&str| !name.is_empty() && place(name, cwd, home).exists();
+        let (list, name) = match [named, bare].into_iter().find(is_there) {
+            Some(name) if place(name, cwd, home).is_file() => {
+                (&mut found.files, place(name, cwd, home).to_string_lossy().into_owned())
+            }
+            None if looks_like_path(bare) => (&mut found.missing, bare.to_owned()),
+            _ => continue,
+        };
+        if !list.contains(&name) && list.len() < MOST {
+            list.push(name);
+        }
+    }
+    found
+}
+
+/// It has a slash in it, or ends as files do.
+fn looks_like_path(name: &str) -> bool {
+    let ends = |(stem, end): (&str, &str)| {
+        !stem.is_empty()
+            && (1..=LONGEST_END).contains(&end.len())
+            && end.chars().all(|c| c.is_ascii_alphanumeric())
+    };
+    name.contains('/') || name.rsplit_once('.').is_some_and(ends)
+}
+
+fn place(name: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+    match (name.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => cwd.join(name),
+    }
+}
+
+/// What stands behind an `@` that begins a word; in quotes it may hold spaces.
+fn mentioned(text: &str) -> Vec<&str> {
+    let begins =
+        |at: usize| text.get(..at).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric()));
+    let signs = text.match_indices('@').filter(|(at, _)| begins(*at));
+    let after = signs.filter_map(|(at, _)| text.get(at + 1..));
+    after
+        .filter_map(|rest| match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').map(|(name, _)| name),
+            None => rest.split(char::is_whitespace).next(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_exists_is_attached() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.txt", "b c.txt", "essentials.calculator"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("dir")).unwrap();
+        for (text, names, missing) in [
+            ("look at @a.txt.", &["a.txt"][..], &[][..]),
+            ("(@a.txt) and @a.txt", &["a.txt"], &[]),
+            ("@\"b c.txt\" then @nothing", &["b c.txt"], &[]),
+            ("@io.read_file path=a.txt", &[], &[]),
+            ("me@a.txt @dir @ @\"a.txt", &[], &[]),
+            ("@~/a.txt", &["a.txt"], &[]),
+            ("see @typo.txt, @typo.txt and @src/none", &[], &["typo.txt", "src/none"]),
+            ("@.x @essentials.calculate", &[], &[]),
+        ] {
+            let found = found(text, dir.path(), Some(dir.path()));
+            let files = names.iter().map(|name| dir.path().join(name).to_str().unwrap().to_owned()).collect();
+            let missing = missing.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(found, Found { files, missing }, "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What lives across the turns, and the loop: read, do, read again.
+
+use std::sync::{Arc, Mutex};
+
+use crate::editor::{Editor, Prompt, Read};
+use converse_config::SettingsPlan;
+
+use super::completing::Known;
+use super::knowing::Asked;
+use super::stage::Stage;
+use super::story::Story;
+use super::tally::Tally;
+use super::turn::Words;
+use super::{internal, mentions};
+use crate::console::Console;
+use crate::signals::Attention;
+use converse_host::attach::{Bounds, Said};
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::Failure;
+use converse_host::options::TurnOptions;
+use converse_host::routes::Wires;
+use converse_host::sampler::Models;
+use converse_host::settings::Settings;
+use converse_host::spent::Spent;
+use converse_host::turn::keys;
+use converse_host::wiring::Connected;
+use converse_host::world::World;
+use converse_text::safe_line;
+
+/// Characters of names and paths that are told.
+const PATH: usize = 300;
+
+pub(super) struct Sitting<'a> {
+    pub(super) console: &'a Console,
+    pub(super) world: &'a World,
+    pub(super) attention: Attention,
+    pub(super) stage: Arc<Stage>,
+    pub(super) editor: Editor,
+    /// What the flags asked for, and commands since.
+    pub(super) options: TurnOptions,
+    pub(super) files: SettingsPlan,
+    /// The model of the session that goes on, where nobody named another.
+    pub(super) session_model: Option<String>,
+    pub(super) settings: Settings,
+    /// Of these settings.
+    pub(super) wires: Wires,
+    pub(super) catalogue: Catalogue,
+    pub(super) connected: Connected,
+    pub(super) models: Arc<Models>,
+    pub(super) contents: Kept,
+    pub(super) spent: Spent,
+    pub(super) tally: Tally,
+    pub(super) story: Story<'a>,
+    /// Attached, and not said yet.
+    pub(super) waiting: Said,
+    /// For whoever completes what is typed.
+    pub(super) known: Arc<Mutex<Known>>,
+    pub(super) asked: Asked,
+    /// The user heard that a key was said.
+    pub(super) told_of_key: bool,
+}
+
+/// What comes after a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    GoesOn,
+    Leaves,
+}
+
+impl Sitting<'_> {
+    /// Until the user leaves, or nothing can go on.
+    pub(super) async fn sit(&mut self) -> Result<(), Failure> {
+        let mut once = false;
+        loop {
+            match self.read().await? {
+                Read::End => return Ok(()),
+                Read::Interrupted { after_keys: false } if once => return Ok(()),
+                Read::Interrupted { .. } => {
+                    once = true;
+                    self.stage.note("press Ctrl-C again or Ctrl-D to leave");
+                }
+                Read::Line(line) => {
+                    once = false;
+                    if self.hears(&line).await? == Then::Leaves {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next line, unless the program is to end first.
+    async fn read(&self) -> Result<Read, Failure> {
+        let end = &self.attention.end;
+        let prompt = Prompt::new(self.settings.model.id.as_str());
+        self.attention.passes_on();
+        tokio::select! {
+            biased;
+            () = end.token.cancelled() => Err(end.failure()),
+            read = self.editor.read(&prompt) => {
+                self.attention.passes_on();
+                read.map_err(internal)
+            }
+            never = async { self.asks_around().await; std::future::pending().await } => never,
+        }
+    }
+
+    /// What goes wrong with a line is told; only what nothing can go on after is an error here.
+    async fn hears(&mut self, line: &str) -> Result<Then, Failure> {
+        match self.does(line).await {
+            Err(failure) if super::ends_all(&failure) => Err(failure),
+            Err(failure) => {
+                let told = failure.redacted(|text| self.console.context.redactor.clean(text));
+                self.stage.say(told.lines().trim_end());
+                Ok(Then::GoesOn)
+            }
+            then => then,
+        }
+    }
+
+    /// What is shown and what is kept for lists is cleaned; the model and the journal get what was said.
+    fn tells_of_key(&mut self, words: &str) {
+        if self.told_of_key {
+            return;
+        }
+        if let Some(told) = keys::told(words, self.story.wanted, &self.console.context, self.world) {
+            self.told_of_key = true;
+            self.console.warn(&told);
+        }
+    }
+
+    /// Words of the user, with the files that they mention and those that wait.
+    pub(super) async fn says(&mut self, words: &str) -> Result<(), Failure> {
+        self.tells_of_key(words);
+        let home = self.world.home();
+        let found = mentions::found(words, &self.world.cwd, home.as_deref());
+        // Several lines are likely pasted, and what is in them is nobody's wish.
+        let (named, left) =
+            if words.contains('\n') { (Vec::new(), found.files) } else { (found.files, Vec::new()) };
+        for path in left {
+            let path = safe_line(&path, PATH);
+            self.stage.note(&format!(
+                "not attached: {path} (a message of several lines attaches nothing; `/attach`)"
+            ));
+        }
+        let offer = self.connected.roster.offer();
+        let is_tool = |name: &&String| offer.tools().any(|tool| tool.qualified == **name);
+        for name in found.missing.iter().filter(|name| !is_tool(name)) {
+            self.stage.note(&format!("there is no file {}; the words go as they are", safe_line(name, PATH)));
+        }
+        let mentioned = self.handed_over(words.to_owned(), named).await?;
+        let attached = mentioned.sizes();
+        if !attached.is_empty() {
+            self.stage.note(&format!("attached: {}", safe_line(&attached, PATH)));
+        }
+        let said = self.waiting.clone().and(mentioned)?;
+        self.turn(Words::Said(Box::new(said))).await
+    }
+
+    /// Attachments, read: off this thread, for a server may be slow.
+    pub(super) async fn handed_over(&self, words: String, named: Vec<String>) -> Result<Said, Failure> {
+        let attended = self.attention.to_turn();
+        let (world, interrupt) = (self.world.clone(), attended.interrupt.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            Said::new(words, &named, &world, Bounds { deadline: None, interrupt: &interrupt })
+        });
+        let said = reading.await.map_err(internal)??;
+        let model = &self.settings.model;
+        said.fits(&model.endpoint, &model.facts, &model.id)?;
+        Ok(said)
+    }
+
+    pub(super) fn resolved(&self, options: &TurnOptions) -> Result<Settings, Failure> {
+        let model = self.session_model.as_deref();
+        Settings::resolve(options, None, None, &self.files, model, self.world)
+    }
+
+    /// Takes over what the flags and commands ask for now.
+    pub(super) fn settle(&mut self, options: TurnOptions, settings: Settings) {
+        self.wires = settings.wires();
+        (self.options, self.settings) = (options, settings);
+    }
+
+    /// The last words, and what is open is closed. `interrupted`: it ended before its time.
+    pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
+        let saved = self.story.settled();
+        let said = self.story.id.filter(|_| self.story.went_on && saved.is_ok());
+        self.connected.disconnect(&self.console.context).await;
+        if let Some(id) = said {
+            self.stage.note(&format!("session {id} saved · `converse -c` goes on"));
+        }
+        self.console.warn_all(self.console.context.tape.eject(interrupted)?);
+        saved
+    }
+}

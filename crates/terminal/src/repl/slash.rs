@@ -1,0 +1,224 @@
+//! What a line means: words for the model, or a command that begins with `/`.
+//!
+//! `//…` says a line that begins with a slash, and `/usr/bin is …` is no command either: a word with a second slash is a
+//! path. `/ensemble.prompt key=value …` is a prompt of an MCP server.
+
+mod rows;
+mod words;
+
+use converse_text::suggest::nearest;
+
+pub(crate) use rows::ROWS;
+pub(crate) use rows::{Row, Takes};
+pub(crate) use words::words;
+
+/// A line, understood. What stands behind a command is trimmed; `None` where nothing does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Slash {
+    Nothing,
+    /// Words for the model.
+    Text(String),
+    /// What to tell about a line that is no command, in one line or two.
+    Wrong(String),
+    /// Of all commands, or of this one.
+    Help(Option<&'static Row>),
+    Model(Option<String>),
+    System(Option<String>),
+    /// Only these, from now on; none: say which there are.
+    Ensembles(Vec<String>),
+    /// Those of which the name holds this.
+    Tools(Option<String>),
+    /// A pattern of tools; none: say what is allowed.
+    Allow(Option<String>),
+    Deny(Option<String>),
+    Usage,
+    Cost,
+    Compact,
+    /// So many turns, at least one.
+    Undo(u32),
+    Retry,
+    Edit,
+    /// Up to this message, counted from 1; none: all of them.
+    Fork(Option<u32>),
+    Save(Option<String>),
+    /// Those that hold these words.
+    Sessions(Option<String>),
+    Attach(Vec<String>),
+    Editor,
+    /// So many answers from the end; 1 is the last one.
+    Copy(u32),
+    Reasoning(Option<bool>),
+    Clear,
+    Quit,
+    /// An invocation in full, by its number; none: the last one.
+    Show(Option<u32>),
+    /// A prompt of a server: `ensemble.name`, and the words after it.
+    Prompt {
+        named: String,
+        words: Vec<String>,
+    },
+}
+
+/// Understands a line, or an entry of several.
+pub(crate) fn parse(line: &str) -> Slash {
+    let text = line.trim();
+    let Some(rest) = text.strip_prefix('/') else {
+        return if text.is_empty() { Slash::Nothing } else { Slash::Text(line.trim_end().to_owned()) };
+    };
+    if rest.starts_with('/') {
+        return Slash::Text(rest.to_owned());
+    }
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if name.contains('/') {
+        return Slash::Text(text.to_owned());
+    }
+    let arguments = Some(arguments.trim()).filter(|arguments| !arguments.is_empty());
+    match rows::named(name) {
+        Some(row) => command(row, arguments),
+        None if name.is_empty() => Slash::Help(None),
+        None if is_prompt(name) => {
+            Slash::Prompt { named: name.to_owned(), words: words(arguments.unwrap_or_default()) }
+        }
+        None => Slash::Wrong(unknown(name)),
+    }
+}
+
+fn is_prompt(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(ensemble, prompt)| !ensemble.is_empty() && !prompt.is_empty())
+}
+
+fn unknown(name: &str) -> String {
+    let hint = match nearest(name, ROWS.iter().map(|row| row.name)) {
+        Some(near) => format!("did you mean `/{near}`?"),
+        None => "`/help` lists the commands".to_owned(),
+    };
+    format!("no command `/{name}`; {hint} (`//` says a line that begins with a slash)")
+}
+
+fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
+    let said = arguments.map(str::to_owned);
+    let wrong = || Slash::Wrong(format!("write `/{}`", row.usage()));
+    let number = || match said.as_deref() {
+        None => Some(None),
+        Some(said) => said.parse::<u32>().ok().filter(|number| *number > 0).map(Some),
+    };
+    let whole = |slash: Slash| match said {
+        None => slash,
+        Some(_) => Slash::Wrong(format!("`/{}` takes nothing after it", row.name)),
+    };
+    match row.name {
+        "help" => match said.as_deref() {
+            None => Slash::Help(None),
+            Some(name) => match rows::named(name.trim_start_matches('/')) {
+                Some(row) => Slash::Help(Some(row)),
+                None => Slash::Wrong(unknown(name.trim_start_matches('/'))),
+            },
+        },
+        "model" => Slash::Model(said),
+        "system" => Slash::System(said),
+        "ensembles" => Slash::Ensembles(words(said.as_deref().unwrap_or_default())),
+        "tools" => Slash::Tools(said),
+        "allow" => Slash::Allow(said),
+        "deny" => Slash::Deny(said),
+        "usage" => whole(Slash::Usage),
+        "cost" => whole(Slash::Cost),
+        "compact" => whole(Slash::Compact),
+        "undo" => number().map_or_else(wrong, |number| Slash::Undo(number.unwrap_or(1))),
+        "retry" => whole(Slash::Retry),
+        "edit" => whole(Slash::Edit),
+        "fork" => number().map_or_else(wrong, Slash::Fork),
+        "save" => Slash::Save(said),
+        "sessions" => Slash::Sessions(said),
+        "attach" => match words(said.as_deref().unwrap_or_default()) {
+            named if named.is_empty() => wrong(),
+            named => Slash::Attach(named),
+        },
+        "editor" => whole(Slash::Editor),
+        "copy" => number().map_or_else(wrong, |number| Slash::Copy(number.unwrap_or(1))),
+        "reasoning" => match said.as_deref() {
+            None => Slash::Reasoning(None),
+            Some("on") => Slash::Reasoning(Some(true)),
+            Some("off") => Slash::Reasoning(Some(false)),
+            Some(_) => wrong(),
+        },
+        "clear" => whole(Slash::Clear),
+        "show" => number().map_or_else(wrong, Slash::Show),
+        _ => whole(Slash::Quit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Slash {
+        Slash::Text(text.to_owned())
+    }
+
+    #[test]
+    fn lines_and_what_they_mean() {
+        let said = |text: &str| Some(text.to_owned());
+        for (line, meant) in [
+            ("", Slash::Nothing),
+            ("  \n ", Slash::Nothing),
+            ("hello /there ", text("hello /there")),
+            ("  indented", text("  indented")),
+            ("//etc is big", text("/etc is big")),
+            ("/usr/bin is\nwhat?", text("/usr/bin is\nwhat?")),
+            ("/", Slash::Help(None)),
+            ("/help", Slash::Help(None)),
+            ("/model", Slash::Model(None)),
+            (" /model  openai/gpt-5 ", Slash::Model(said("openai/gpt-5"))),
+            ("/system be brief\nand kind", Slash::System(said("be brief\nand kind"))),
+            ("/ensembles io  web", Slash::Ensembles(vec!["io".to_owned(), "web".to_owned()])),
+            ("/undo", Slash::Undo(1)),
+            ("/undo 3", Slash::Undo(3)),
+            ("/copy", Slash::Copy(1)),
+            ("/fork 7", Slash::Fork(Some(7))),
+            ("/reasoning off", Slash::Reasoning(Some(false))),
+            ("/attach \"my file.pdf\" b", Slash::Attach(vec!["my file.pdf".to_owned(), "b".to_owned()])),
+            ("/exit", Slash::Quit),
+            ("/quit", Slash::Quit),
+            ("/show", Slash::Show(None)),
+            (
+                "/git.review path=\"a b\" now",
+                Slash::Prompt {
+                    named: "git.review".to_owned(),
+                    words: vec!["path=a b".to_owned(), "now".to_owned()],
+                },
+            ),
+        ] {
+            assert_eq!(parse(line), meant, "{line:?}");
+        }
+        assert!(matches!(parse("/help /undo"), Slash::Help(Some(row)) if row.name == "undo"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_to_do() {
+        for (line, words) in [
+            ("/modle", "did you mean `/model`?"),
+            ("/zzzzzzzz", "`/help` lists"),
+            ("/help nothing-like-it", "`/help` lists"),
+            ("/undo two", "write `/undo [N]`"),
+            ("/undo 0", "write `/undo [N]`"),
+            ("/attach", "write `/attach FILE|URL|mcp:ENSEMBLE:URI …`"),
+            ("/reasoning maybe", "write `/reasoning [on|off]`"),
+            ("/quit now", "takes nothing after it"),
+            ("/.x", "no command"),
+        ] {
+            let Slash::Wrong(told) = parse(line) else { panic!("{line:?} is {:?}", parse(line)) };
+            assert!(told.contains(words), "{line:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_a_command() {
+        for row in ROWS {
+            let alone = parse(&format!("/{}", row.name));
+            assert!(!matches!(alone, Slash::Nothing | Slash::Text(_) | Slash::Prompt { .. }), "{}", row.name);
+            let is_quit = matches!(alone, Slash::Quit);
+            assert_eq!(is_quit, matches!(row.name, "quit" | "exit"), "{} is not told apart", row.name);
+            assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.name);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Signals and the deadline, watched by a thread of their own.
+//!
+//! The first signal cancels the run and lets it tidy up; the second one leaves at once. A run that cannot tidy up (its
+//! only thread is stuck in a write to a pipe nobody reads) is left as well, when its time for that is over: whatever
+//! happens, it ends.
+//!
+//! What whoever started us has set to be ignored stays ignored (`nohup`, and a script's `&`, which is not to end of the
+//! Ctrl-C that is for what stands in front of it), but for SIGTERM, which always means us.
+//!
+//! The REPL goes on when a turn is broken off: see [`Attention`].
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
+use converse_host::runtime::{denied, runtime};
+
+mod attention;
+mod stopping;
+
+pub use attention::Attention;
+pub(crate) use attention::attend;
+pub(crate) use stopping::{at_stopping, at_stopping_reads};
+
+/// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
+/// them, or for the rest of it.
+const TIDYING: Duration = Duration::from_secs(10);
+
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Ends the program with this exit code if it still runs at the deadline and has had some time to tidy up.
+pub fn leave_at(deadline: Instant, code: u8) {
+    // Without a thread the run still ends at its deadline, unless it is stuck.
+    let _ = std::thread::Builder::new().spawn(move || {
+        let left = deadline.saturating_duration_since(Instant::now());
+        std::thread::sleep(left + TIDYING);
+        leave(code);
+    });
+}
+
+/// A file that may not grow any more (`ulimit -f`) is a write that fails, and that is told; by default it is a signal
+/// that ends the program. It is heard and not ignored: what is ignored would be so in each program that we become.
+pub fn outlive_limits_of_files() {
+    // Where it cannot be heard, all is as it was.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
+/// Watches from now on.
+pub fn watch() -> Result<Interrupt, Failure> {
+    watch_with(Duration::ZERO)
+}
+
+/// The same, for a run that may go on for so long after it is told to end.
+pub fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt::default();
+    let told = interrupt.clone();
+    hear(async move |mut signals| {
+        let first = signals.next().await;
+        told.tell(first);
+        tokio::time::timeout(drain + TIDYING, signals.next()).await.unwrap_or(first)
+    })?;
+    Ok(interrupt)
+}
+
+/// Signals on a thread of their own; when the hearer is done, so is the program, by the number that it gives back.
+fn hear(hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'static) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| denied("signals", &error);
+    let runtime = runtime()?;
+    let entered = runtime.enter();
+    let signals = Signals::new().map_err(failed)?;
+    drop(entered);
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    let heard = thread.spawn(move || leave(128 + runtime.block_on(hearer(signals))));
+    heard.map(drop).map_err(failed)
+}
+
+/// What is done, on whatever thread, before the program is left without unwinding: a terminal has modes to restore.
+static LAST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+
+pub(crate) fn at_leaving(last: impl FnOnce() + Send + 'static) {
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(last));
+}
+
+#[allow(clippy::disallowed_methods, reason = "there is nothing left to wait for")]
+fn leave(code: u8) -> ! {
+    // It may wait for a terminal that takes nothing, and nobody waits for it long.
+    let (done, ends) = std::sync::mpsc::channel();
+    let begun = std::thread::Builder::new().spawn(move || {
+        last_of_all();
+        let _ = done.send(());
+    });
+    match begun {
+        Ok(_) => drop(ends.recv_timeout(LAST_WORDS)),
+        Err(_) => last_of_all(),
+    }
+    std::process::exit(i32::from(code))
+}
+
+fn last_of_all() {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(last) = last {
+        last();
+    }
+}
+
+struct Signals {
+    hangup: Option<Signal>,
+    interrupt: Option<Signal>,
+    quit: Option<Signal>,
+    terminate: Signal,
+    /// Heard by those who draw; by default it stops the program.
+    stop: Option<Signal>,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let ignored = ignored();
+        let unless_ignored = |kind| (!ignored.contains(kind)).then(|| signal(kind)).transpose();
+        Ok(Self {
+            hangup: unless_ignored(SignalKind::hangup())?,
+            interrupt: unless_ignored(SignalKind::interrupt())?,
+            quit: unless_ignored(SignalKind::quit())?,
+            terminate: signal(SignalKind::terminate())?,
+            stop: None,
+        })
+    }
+
+    /// The number of the next one that ends or breaks off something.
+    async fn next(&mut self) -> u8 {
+        loop {
+            tokio::select! {
+                () = next_of(&mut self.hangup) => return 1,
+                () = next_of(&mut self.interrupt) => return 2,
+                () = next_of(&mut self.quit) => return 3,
+                _ = self.terminate.recv() => return 15,
+                () = next_of(&mut self.stop) => {}
+            }
+            stopping::stops().await;
+        }
+    }
+}
+
+/// The next one; never where none is heard.
+pub(crate) async fn next_of(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Signals, as the kernel tells them: the lowest bit is number 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mask(u64);
+
+impl Mask {
+    fn contains(self, kind: SignalKind) -> bool {
+        let bit = u32::try_from(kind.as_raw_value() - 1).ok().and_then(|shift| 1u64.checked_shl(shift));
+        bit.is_some_and(|bit| self.0 & bit != 0)
+    }
+}
+
+/// What is ignored. None where there is no `/proc` to tell: then all are heard.
+fn ignored() -> Mask {
+    masked(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+fn masked(status: &str) -> Mask {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+    Mask(u64::from_str_radix(mask.trim(), 16).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read_off() {
+        let mask = masked("SigBlk:\t0000000000000007\nSigIgn:\t0000000000000005\nSigCgt:\tffffffff\n");
+        let kinds = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()];
+        assert_eq!(kinds.map(|kind| mask.contains(kind)), [true, false, true]);
+        assert_eq!(masked("Name:\tx\n"), Mask(0));
+    }
+}

@@ -1,0 +1,198 @@
+//! Signals for a program that goes on after something was broken off.
+//!
+//! SIGINT breaks off what is attended to, a turn mostly, and the program goes on; a second one before that has ended
+//! leaves at once. Where nothing is attended to, SIGINT ends the program like the other signals, which always do: with
+//! time to tidy up, and at once if they come again. One thread serves all turns.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{Signals, TIDYING, hear, stopping};
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
+
+const SIGINT: u8 = 2;
+/// Ctrl-C, where nothing else is set.
+const CTRL_C: u8 = 3;
+
+/// Who is told of signals.
+#[derive(Debug, Clone, Default)]
+pub struct Attention {
+    /// The program is to end.
+    pub end: Interrupt,
+    current: Arc<Mutex<Option<Current>>>,
+    /// A line was asked for or read, or something was over, and no key was passed over since.
+    between: Arc<AtomicBool>,
+    /// It was at a terminal, and that no line is seen to be asked for since.
+    unseen: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Clone)]
+struct Current {
+    interrupt: Interrupt,
+    over: CancellationToken,
+}
+
+/// As long as it lives, SIGINT is for it alone.
+#[derive(Debug)]
+pub struct Attended {
+    pub interrupt: Interrupt,
+    attention: Attention,
+    over: CancellationToken,
+}
+
+/// Attends from now on.
+pub(crate) fn attend() -> Result<Attention, Failure> {
+    let attention = Attention::default();
+    let (told, is_key) = (attention.clone(), is_a_key());
+    hear(async move |mut signals| {
+        signals.stop = stopping::hear();
+        // Ignored by whoever started us; but where somebody sits, it is the key that breaks off a turn.
+        if signals.interrupt.is_none() && is_key {
+            signals.interrupt = signal(SignalKind::interrupt()).ok();
+        }
+        told.hears(signals).await
+    })?;
+    Ok(attention)
+}
+
+impl Attention {
+    /// One thing at a time: what was attended to before is not any more.
+    pub(crate) fn to_turn(&self) -> Attended {
+        let interrupt = self.end.child();
+        let over = CancellationToken::new();
+        let current = Current { interrupt: interrupt.clone(), over: over.clone() };
+        if let Some(number) = self.end.number() {
+            interrupt.tell(number);
+        }
+        *self.current() = Some(current);
+        Attended { interrupt, attention: self.clone(), over }
+    }
+
+    /// A line is asked for, was read, or something is over: a key that is pressed until the next thing begins is not for
+    /// the program. The one after it is, should nothing begin.
+    pub(crate) fn passes_on(&self) {
+        self.between.store(true, Ordering::SeqCst);
+        self.unseen.store(is_a_key(), Ordering::SeqCst);
+    }
+
+    /// A line is seen to be asked for: until it is read Ctrl-C is no signal, and who sends one means the program.
+    pub(crate) fn asks(&self) {
+        self.unseen.store(false, Ordering::SeqCst);
+    }
+
+    /// Until the program must be left; by which signal.
+    async fn hears(&self, mut signals: Signals) -> u8 {
+        loop {
+            let number = signals.next().await;
+            if number == SIGINT && self.came_late() {
+                continue;
+            }
+            let Some(over) = self.broken_off(number) else {
+                self.ends(number);
+                return timeout(TIDYING, signals.next()).await.unwrap_or(number);
+            };
+            tokio::select! {
+                () = over.cancelled() => {}
+                () = sleep(TIDYING) => return number,
+                again = signals.next() => {
+                    if again == SIGINT {
+                        return again;
+                    }
+                    self.ends(again);
+                    return timeout(TIDYING, signals.next()).await.unwrap_or(again);
+                }
+            }
+        }
+    }
+
+    /// What SIGINT is for, told of it: when that is over. `None`: the program itself is meant.
+    fn broken_off(&self, number: u8) -> Option<CancellationToken> {
+        let current = self.current().clone().filter(|_| number == SIGINT)?;
+        current.interrupt.tell(number);
+        Some(current.over)
+    }
+
+    /// Was Ctrl-C pressed between two things that it could be for? A line may have begun since, and then it is no signal any
+    /// more.
+    fn came_late(&self) -> bool {
+        let can_be_a_key = || is_a_key() || self.unseen.load(Ordering::SeqCst);
+        self.current().is_none() && can_be_a_key() && self.between.swap(false, Ordering::SeqCst)
+    }
+
+    fn ends(&self, number: u8) {
+        if let Some(current) = &*self.current() {
+            current.interrupt.tell(number);
+        }
+        self.end.tell(number);
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.attention.passes_on();
+        *self.attention.current() = None;
+        self.over.cancel();
+    }
+}
+
+/// Does the terminal make a signal of Ctrl-C?
+fn is_a_key() -> bool {
+    let modes = tcgetattr(std::io::stdin()).ok();
+    modes.is_some_and(|modes| {
+        modes.local_modes.contains(LocalModes::ISIG) && modes.special_codes[SpecialCodeIndex::VINTR] == CTRL_C
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_is_for_what_is_attended_to_and_the_others_are_for_all() {
+        let attention = Attention::default();
+        assert!(attention.broken_off(SIGINT).is_none(), "nothing is attended to");
+        let turn = attention.to_turn();
+        assert!(attention.broken_off(15).is_none());
+        let over = attention.broken_off(SIGINT).unwrap();
+        assert_eq!((turn.interrupt.number(), attention.end.number()), (Some(2), None));
+        assert!(turn.interrupt.token.is_cancelled() && !over.is_cancelled());
+        drop(turn);
+        assert!(over.is_cancelled() && !attention.end.token.is_cancelled());
+        let next = attention.to_turn();
+        assert!(!next.interrupt.token.is_cancelled(), "each turn begins anew");
+        attention.ends(15);
+        assert_eq!((next.interrupt.number(), attention.end.number()), (Some(15), Some(15)));
+        assert!(next.interrupt.token.is_cancelled());
+        assert_eq!(attention.to_turn().interrupt.number(), Some(15), "nothing begins any more");
+    }
+
+    #[test]
+    fn a_key_between_two_things_is_passed_over_once() {
+        let attention = Attention::default();
+        assert!(!attention.came_late(), "nothing was over");
+        // As at a terminal.
+        let passes_on = || {
+            attention.between.store(true, Ordering::SeqCst);
+            attention.unseen.store(true, Ordering::SeqCst);
+        };
+        let turn = attention.to_turn();
+        passes_on();
+        assert!(!attention.came_late(), "it is for the turn");
+        drop(turn);
+        passes_on();
+        assert!(attention.came_late() && !attention.came_late());
+        passes_on();
+        attention.asks();
+        assert!(!attention.came_late(), "no key is a signal at a prompt");
+    }
+}
