@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 use crate::secrets::{Redactor, keys_of};
 use crate::telemetry::Telemetry;
 use crate::world::World;

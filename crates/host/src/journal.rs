@@ -7,7 +7,7 @@ use converse_engine::{Event, Sink, SinkError};
 use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
 
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 
 type Clock = fn() -> Timestamp;
 

@@ -48,7 +48,7 @@ pub mod approvals;
 pub mod attach;
 pub mod audit;
 pub mod cache;
-pub mod cassette_mode;
+pub mod cassette;
 pub mod catalogue;
 pub mod client;
 pub mod confined;

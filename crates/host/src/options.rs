@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use converse_canister::Cost;
 use converse_provider::Effort;
 
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 
 /// The choices for one conversation. An absent one is made by the environment, the settings files, or a default.
 #[derive(Debug, Clone, Default)]

@@ -16,7 +16,7 @@ use converse_provider::Controls;
 
 use crate::answer::Wanted;
 use crate::approvals;
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 use crate::failure::{Failure, Kind};
 use crate::model::fallback::{Fallbacks, fallbacks, require_price};
 use crate::model::{self, Model};

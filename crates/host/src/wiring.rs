@@ -20,7 +20,7 @@ use converse_mcp::{Asked, Consent, McpConnection, Survey, Vault};
 use converse_process::{Guardian, INHERITED, inherited};
 use futures_util::FutureExt as _;
 
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 use crate::catalogue::all_builtins;
 use crate::client::{ClientPlan, Clients, Redirects};
 use crate::confined;

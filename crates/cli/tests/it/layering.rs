@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-provider", &["converse-canister"]),
     ("converse-session", &["converse-canister"]),
     ("converse-understudy", &["converse-canister"]),
-    ("converse-cassette", &["converse-canister", "converse-engine", "converse-ensemble"]),
+    ("converse-host", &["converse-canister", "converse-engine", "converse-ensemble"]),
     ("converse-foreign", &["converse-canister", "converse-config"]),
     ("converse-ensemble", &["converse-canister", "converse-config", "converse-process"]),
     ("converse-mcp", &["converse-canister", "converse-config", "converse-ensemble", "converse-process"]),
@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "converse-host",
         &[
             "converse-canister",
-            "converse-cassette",
+            "converse-host",
             "converse-config",
             "converse-engine",
             "converse-ensemble",
@@ -109,7 +109,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "converse",
-            "converse-cassette",
+            "converse-host",
             "converse-engine",
             "converse-ensemble",
             "converse-host",

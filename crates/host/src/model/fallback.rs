@@ -4,7 +4,7 @@ use converse_canister::Cost;
 use converse_config::SettingsPlan;
 
 use super::{Model, choose};
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 use crate::failure::Failure;
 use crate::world::World;
 

@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::purse::{Purse, most};
-use crate::cassette_mode::Tape;
+use crate::cassette::mode::Tape;
 use crate::settings::Settings;
 use crate::world::World;
 use crate::{model, wiring};

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use converse_canister::canonical;
 use serde_json::{Value, json};
 
-use crate::entry::{Call, Entry, Exchange, Offer, Reply};
-use crate::miss::{Known, Miss};
-use crate::{Cassette, Question};
+use crate::cassette::entry::{Call, Entry, Exchange, Offer, Reply};
+use crate::cassette::miss::{Known, Miss};
+use crate::cassette::{Cassette, Question};
 
 /// A cassette that is being played. Shared by all who ask.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::cassette::{Blob, Call, Offer, Offered, Player};
 use converse_canister::{Arguments, Cost, InvokerName};
-use converse_cassette::{Blob, Call, Offer, Offered, Player};
 use converse_config::{EnsemblePlan, InvokerKind};
 use converse_ensemble::{
     Answer, Artefacts as _, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError,
@@ -59,8 +59,8 @@ impl Replayed {
     }
 
     /// As its server had it then, under the policy of today.
-    fn listed(&self, ensemble: &Ensemble, tool: &converse_cassette::Tool) -> Result<Tool, String> {
-        let converse_cassette::Tool { name, description, arguments, definition } = tool;
+    fn listed(&self, ensemble: &Ensemble, tool: &crate::cassette::Tool) -> Result<Tool, String> {
+        let crate::cassette::Tool { name, description, arguments, definition } = tool;
         let name = InvokerName::try_from(name.clone()).map_err(|error| format!("{name}: {error}"))?;
         let policy = self.plan.tools.get(&name).unwrap_or(&self.plan.defaults).clone();
         let (description, arguments) = (description.clone(), arguments.clone());

@@ -11,7 +11,7 @@ mod wires;
 
 use std::sync::{Arc, OnceLock};
 
-use converse_cassette::{Cassette, Player, Recorder, Redact};
+use crate::cassette::{Cassette, Player, Recorder, Redact};
 use converse_config::EnsemblePlan;
 use converse_engine::{Ending, Limit, RetryPolicy, Wire};
 use converse_ensemble::Connection;

@@ -4,14 +4,15 @@
 //! was read, a [`Player`] answers from it: the nth equal question gets the answer of the nth that was asked, and a
 //! question that was never recorded is a [`Miss`], after which nothing is answered any more.
 //!
-//! What this crate refuses to know: sockets, servers, the environment. Whoever plugs it in hands it what was asked.
+//! Recorder and player know no sockets, no servers and no environment; [`mode`] puts them between the engine and the world.
 
 mod body;
-mod cassette;
 mod entry;
 mod error;
+mod file;
 mod given;
 mod miss;
+pub mod mode;
 mod player;
 mod question;
 mod recorder;
@@ -21,11 +22,11 @@ mod shown;
 mod tests;
 
 pub use body::Kept;
-pub use cassette::Cassette;
 pub use entry::{
     Blob, Broken, Call, Entry, Exchange, Header, Offer, Offered, Reply, Request, Response, Tool,
 };
 pub use error::CassetteError;
+pub use file::Cassette;
 pub use given::Given;
 pub use miss::Miss;
 pub use player::Player;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::recorder::Redact;
-use crate::rejoined::{Piece, rejoined};
+use crate::cassette::recorder::Redact;
+use crate::cassette::rejoined::{Piece, rejoined};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::entry::{Entry, Exchange, Header, Reply, Response};
-use crate::question::digest;
-use crate::{CassetteError, FORMAT, MAX_BYTES};
+use crate::cassette::entry::{Entry, Exchange, Header, Reply, Response};
+use crate::cassette::question::digest;
+use crate::cassette::{CassetteError, FORMAT, MAX_BYTES};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cassette {

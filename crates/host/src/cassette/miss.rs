@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::question::sorted;
-use crate::shown::{lines, shortened};
+use crate::cassette::question::sorted;
+use crate::cassette::shown::{lines, shortened};
 
 /// Lines of a diff that are shown.
 const MOST: usize = 60;

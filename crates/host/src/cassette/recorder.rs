@@ -13,9 +13,9 @@ use rustix::fs::OFlags;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cassette::is_one;
-use crate::entry::{Entry, Header};
-use crate::{CassetteError, FORMAT, MAX_BYTES};
+use crate::cassette::entry::{Entry, Header};
+use crate::cassette::file::is_one;
+use crate::cassette::{CassetteError, FORMAT, MAX_BYTES};
 
 /// Takes secrets out of what is written and of what is compared.
 pub trait Redact: Send + Sync {

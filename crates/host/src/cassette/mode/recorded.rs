@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder, Redact};
 use converse_canister::{Arguments, Blobs as _, Content, Cost, Digest};
-use converse_cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder, Redact};
 use converse_config::EnsemblePlan;
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, Patience, Tab,
@@ -64,13 +64,13 @@ impl Recorded {
     }
 }
 
-fn written(tool: &Tool) -> converse_cassette::Tool {
+fn written(tool: &Tool) -> crate::cassette::Tool {
     let (name, description) = (tool.invoker.to_string(), tool.declaration.description.clone());
     let arguments = tool.declaration.arguments.clone();
     let shown = json!({ "name": name, "description": description, "inputSchema": arguments });
     let definition = tool.definition().value();
     let definition = (Definition::of(&shown).digest() != tool.digest()).then_some(definition);
-    converse_cassette::Tool { name, description, arguments, definition }
+    crate::cassette::Tool { name, description, arguments, definition }
 }
 
 impl Connection for Recorded {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::recorder::Redact;
+use crate::cassette::recorder::Redact;
 
 /// A piece of JSON in an event or a text, and where it stands.
 pub(crate) struct Piece {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::cassette::{Broken, Entry, Exchange, Kept, Miss, Player, Question, Recorder, Reply, Response};
 use bytes::Bytes;
-use converse_cassette::{Broken, Entry, Exchange, Kept, Miss, Player, Question, Recorder, Reply, Response};
 use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
 use converse_provider::AuthScheme;
 use futures_util::future::BoxFuture;
@@ -43,7 +43,7 @@ impl Whose {
         Self { model: model.id.clone(), dialect: model.endpoint.dialect.label(), base }
     }
 
-    fn question(&self, request: &http::Request<Bytes>, redact: &dyn converse_cassette::Redact) -> Question {
+    fn question(&self, request: &http::Request<Bytes>, redact: &dyn crate::cassette::Redact) -> Question {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         let path = path.strip_prefix(self.base.as_str()).filter(|rest| rest.starts_with('/')).unwrap_or(path);
         Question::new(&self.model, request.method().as_str(), path, request.body(), redact)

@@ -6,7 +6,7 @@ use converse_canister::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Given, Kept};
+use crate::cassette::{Given, Kept};
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub struct Request {
     pub method: String,
     /// Below the base URL, with the query.
     pub path: String,
-    /// As a [`Question`](crate::Question) has it.
+    /// As a [`Question`](crate::cassette::Question) has it.
     pub body: Value,
 }
 
@@ -149,7 +149,7 @@ impl Blob {
         Self { digest, base64: STANDARD.encode(bytes) }
     }
 
-    /// `None`: it is damaged, which a [`Cassette`](crate::Cassette) that was read is not.
+    /// `None`: it is damaged, which a [`Cassette`](crate::cassette::Cassette) that was read is not.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.base64).ok()
     }

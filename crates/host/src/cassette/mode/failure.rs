@@ -1,6 +1,6 @@
 //! What goes wrong with a cassette, in words for the user.
 
-use converse_cassette::{CassetteError, Miss};
+use crate::cassette::{CassetteError, Miss};
 
 use crate::failure::{Failure, Kind};
 use crate::options::TurnOptions;

@@ -4,8 +4,8 @@ use converse_canister::{Digest, canonical};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::entry::Request;
-use crate::recorder::Redact;
+use crate::cassette::entry::Request;
+use crate::cassette::recorder::Redact;
 
 /// Names of a body's members that are about the account or the run, not about the question. Ours sends none of them;
 /// a patch of the user's own settings may.

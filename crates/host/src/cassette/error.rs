@@ -1,6 +1,6 @@
 //! Why a cassette cannot be read or written.
 
-use crate::{FORMAT, MAX_BYTES};
+use crate::cassette::{FORMAT, MAX_BYTES};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
