@@ -64,7 +64,7 @@ enum Handed {
 
 /// What a user says in one turn: attachments, a prompt of a server, words.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub struct UserInput {
     handed: Vec<Handed>,
     /// To be had from its server.
     asked: Option<Asked>,
@@ -80,7 +80,7 @@ pub struct Bounds<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-impl Said {
+impl UserInput {
     /// Reads and fetches all attachments.
     pub fn new(words: String, named: &[String], world: &World, bounds: Bounds<'_>) -> Result<Self, Failure> {
         if named.len() > MOST {

@@ -43,7 +43,7 @@ pub struct AuditSink<'a> {
     /// For whom, if somebody calls through us.
     client: Option<String>,
     /// What was asked for and has no answer yet.
-    open: Mutex<HashMap<InvocationId, Asked>>,
+    open: Mutex<HashMap<InvocationId, OpenCall>>,
     slip: Arc<Slip>,
 }
 
@@ -68,7 +68,7 @@ enum Log {
     Without,
 }
 
-struct Asked {
+struct OpenCall {
     tool: String,
     arguments: Map<String, Value>,
 }
@@ -77,7 +77,7 @@ impl<'a> AuditSink<'a> {
     pub fn new(enabled: bool, session: Option<String>, context: &'a RunContext, world: &World) -> Self {
         let warn = Box::new(|text: &str| context.warn(text));
         let (redactor, place) = (context.redactor.clone(), place(world));
-        let (log, replayed) = (Log::new(enabled), context.tape.answers_for_tools());
+        let (log, replayed) = (Log::new(enabled), context.cassette.answers_for_tools());
         Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
     }
 
@@ -186,7 +186,7 @@ impl AuditSink<'_> {
     }
 
     /// An answer that no tool gave: no such tool, bad arguments, a limit. A refusal has been recorded as a decision.
-    fn answered(&self, asked: &Asked, result: &InvocationResult) -> Record {
+    fn answered(&self, asked: &OpenCall, result: &InvocationResult) -> Record {
         let happened = Happened::finished(result.outcome, &result.content, None);
         self.record(&result.id, &asked.tool, happened)
     }
@@ -210,7 +210,7 @@ impl Sink for AuditSink<'_> {
         let mut open = self.open.lock().map_err(|_| crashed())?;
         match event {
             Event::Appended(Canister::Invocation(Invocation { id, tool, arguments, .. })) => {
-                open.insert(id.clone(), Asked { tool: tool.clone(), arguments: arguments.object.clone() });
+                open.insert(id.clone(), OpenCall { tool: tool.clone(), arguments: arguments.object.clone() });
                 Ok(())
             }
             Event::Decided { id, decision } => {

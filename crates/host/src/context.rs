@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::cassette::mode::Tape;
+use crate::cassette::mode::CassetteMode;
 use crate::secrets::{Redactor, keys_of};
 use crate::telemetry::Telemetry;
 use crate::world::World;
@@ -54,7 +54,7 @@ pub struct RunContext {
     /// This program, where it may be started again: as the guardian of child processes, and to enter a sandbox.
     pub program: Option<PathBuf>,
     /// The cassette of this run, if it has one.
-    pub tape: Tape,
+    pub cassette: CassetteMode,
     /// Who is told how long everything took, if somebody is.
     pub telemetry: Telemetry,
     pub notices: Arc<dyn Notices>,
@@ -74,13 +74,13 @@ impl RunContext {
         let redactor = Redactor::default();
         redactor.learn(keys_of(world));
         let telemetry = Telemetry::of(world, &redactor);
-        let (tape, notices) = (Tape::default(), Arc::new(NoNotices));
+        let (cassette, notices) = (CassetteMode::default(), Arc::new(NoNotices));
         Self {
             can_ask: false,
             verbose: false,
             redactor,
             program: None,
-            tape,
+            cassette,
             telemetry,
             notices,
             warnings: Mutex::default(),

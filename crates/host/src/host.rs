@@ -119,9 +119,9 @@ impl HostBuilder {
         let (files, warnings) = Files::read(&world).checked()?;
         context.warn_all(warnings);
         context.redactor.learn(model::keys(&files, &world)?);
-        context.warn_all(context.tape.load(&self.options, &context.redactor, &world)?);
+        context.warn_all(context.cassette.load(&self.options, &context.redactor, &world)?);
         let settings = Settings::resolve(&self.options, None, None, &files, None, &world)?;
-        if !settings.tape.answers_for_models() {
+        if !settings.cassette.answers_for_models() {
             settings.model.require_key()?;
         }
         let catalogue = Catalogue::find(&world, &self.options.directories);
@@ -196,7 +196,7 @@ impl Host {
     /// A recording that cannot be written.
     pub async fn close(self) -> Result<(), Failure> {
         self.connected.disconnect(&self.context).await;
-        self.context.warn_all(self.context.tape.eject(self.interrupt.token.is_cancelled())?);
+        self.context.warn_all(self.context.cassette.eject(self.interrupt.token.is_cancelled())?);
         self.context.warn_all(self.context.telemetry.settle());
         Ok(())
     }
@@ -282,9 +282,9 @@ impl Conversation<'_> {
         };
         let engine = asking.engine(wires);
         let ended = converse(state, &engine, ports, &host.interrupt.token).await;
-        settings.tape.turned(ended.as_ref().ok());
+        settings.cassette.turned(ended.as_ref().ok());
         let ended = ended.map_err(Failure::from).and_then(|ended| ending::outcome(ended, &host.interrupt));
-        let ended = settings.tape.verdict(ended);
+        let ended = settings.cassette.verdict(ended);
         if let Some(listener) = listener {
             listener.end(ended.as_ref().err());
         }

@@ -7,7 +7,7 @@ use converse_engine::{Event, Sink, SinkError};
 use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
 
-use crate::cassette::mode::Tape;
+use crate::cassette::mode::CassetteMode;
 
 type Clock = fn() -> Timestamp;
 
@@ -15,7 +15,7 @@ type Clock = fn() -> Timestamp;
 pub struct JournalSink {
     book: Mutex<Book>,
     clock: Clock,
-    tape: Tape,
+    cassette: CassetteMode,
 }
 
 crate::opaque_debug!(JournalSink);
@@ -31,12 +31,12 @@ impl JournalSink {
     pub fn new(session: Session, canisters: usize, clock: Clock) -> Self {
         let mut lines: Vec<_> = session.loaded.places.iter().map(|place| Some(place.seq)).collect();
         lines.resize(canisters, None);
-        Self { book: Mutex::new(Book { session, lines }), clock, tape: Tape::default() }
+        Self { book: Mutex::new(Book { session, lines }), clock, cassette: CassetteMode::default() }
     }
 
     /// Of a run that may be a replay.
-    pub fn with_tape(self, tape: &Tape) -> Self {
-        Self { tape: tape.clone(), ..self }
+    pub fn with_cassette(self, cassette: &CassetteMode) -> Self {
+        Self { cassette: cassette.clone(), ..self }
     }
 
     fn book(&self) -> Result<MutexGuard<'_, Book>, SinkError> {
@@ -88,7 +88,7 @@ impl JournalSink {
 
     /// A turn begins that is on a cassette: nobody shall take its answers for new ones. Best effort.
     pub fn note_replay(&self) {
-        if let Some(text) = self.tape.told()
+        if let Some(text) = self.cassette.told()
             && let Err(error) = self.append([Body::Note { text: text.to_owned() }], false)
         {
             tracing::warn!(%error, "that this is a replay was not noted");
@@ -130,7 +130,7 @@ impl Sink for JournalSink {
             }
             Event::Used { usage, cost, model, provider, .. } => {
                 // Whoever says again what was said is paid nothing.
-                let cost = if self.tape.answers_for_models() { Some(Cost(0)) } else { *cost };
+                let cost = if self.cassette.answers_for_models() { Some(Cost(0)) } else { *cost };
                 let (model, provider) = ((*model).to_owned(), Some((*provider).to_owned()));
                 self.append([Body::Used { usage: *usage, cost, model, provider }], false)
             }

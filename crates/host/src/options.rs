@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use converse_canister::Cost;
 use converse_provider::Effort;
 
-use crate::cassette::mode::Tape;
+use crate::cassette::mode::CassetteMode;
 
 /// The choices for one conversation. An absent one is made by the environment, the settings files, or a default.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ pub struct TurnOptions {
     pub live_tools: bool,
     pub live_model: bool,
     /// What `record` or `replay` names, once it is open.
-    pub tape: Tape,
+    pub cassette: CassetteMode,
 }
 
 /// Patterns of tools that may run without asking, only after asking, or never.

@@ -8,14 +8,14 @@ use futures_util::future::BoxFuture;
 
 use crate::context::{Notices, while_waiting};
 
-pub(crate) struct Watched<C> {
+pub(crate) struct ProgressConnection<C> {
     pub inner: C,
     pub notices: Arc<dyn Notices>,
     /// `starting NAME`.
     pub what: String,
 }
 
-impl<C: Connection> Connection for Watched<C> {
+impl<C: Connection> Connection for ProgressConnection<C> {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         while_waiting(self.notices.as_ref(), &self.what, self.inner.connect(ensemble)).boxed()
     }

@@ -13,12 +13,12 @@ use futures_util::future::BoxFuture;
 use crate::secrets::Redactor;
 
 /// A connection whose tools are discreet.
-pub(crate) struct Discreet<C> {
+pub(crate) struct RedactingConnection<C> {
     pub inner: C,
     pub redactor: Redactor,
 }
 
-impl<C> Discreet<C> {
+impl<C> RedactingConnection<C> {
     fn wrapped(&self, tools: Vec<Tool>) -> Vec<Tool> {
         let wrap = |mut tool: Tool| {
             let redactor = self.redactor.clone();
@@ -29,7 +29,7 @@ impl<C> Discreet<C> {
     }
 }
 
-impl<C: Connection> Connection for Discreet<C> {
+impl<C: Connection> Connection for RedactingConnection<C> {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         self.inner.connect(ensemble).map(|tools| tools.map(|tools| self.wrapped(tools))).boxed()
     }

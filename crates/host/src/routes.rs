@@ -17,7 +17,7 @@ crate::opaque_debug!(Wires);
 
 impl Settings {
     pub fn wires(&self) -> Wires {
-        let wire = |model: &Model| wiring::wire(model, self.connect_timeout, &self.tape);
+        let wire = |model: &Model| wiring::wire(model, self.connect_timeout, &self.cassette);
         Wires { first: wire(&self.model), others: self.fallbacks.models.iter().map(wire).collect() }
     }
 

@@ -3,8 +3,8 @@
 //! What a server asks is judged, asked about and audited as an invocation of `ENSEMBLE.sampling/createMessage`, and what
 //! it costs is paid by the call that the server asked for.
 
+mod budget;
 mod model;
-mod purse;
 
 use std::convert::Infallible;
 use std::sync::Arc;

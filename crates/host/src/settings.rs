@@ -16,7 +16,7 @@ use converse_provider::Controls;
 
 use crate::answer::Wanted;
 use crate::approvals;
-use crate::cassette::mode::Tape;
+use crate::cassette::mode::CassetteMode;
 use crate::failure::{Failure, Kind};
 use crate::model::fallback::{Fallbacks, fallbacks, require_price};
 use crate::model::{self, Model};
@@ -177,7 +177,7 @@ pub struct Settings {
     pub ensembles: Option<Vec<String>>,
     pub ephemeral: bool,
     pub audit: bool,
-    pub tape: Tape,
+    pub cassette: CassetteMode,
 }
 
 impl Settings {
@@ -196,7 +196,7 @@ impl Settings {
             .or(args.model.first().map(String::as_str))
             .or(preset.model.as_deref())
             .or(world.var("CONVERSE_MODEL"));
-        let named = named.or(session_model).or(args.tape.model()).or(files.model.as_deref());
+        let named = named.or(session_model).or(args.cassette.model()).or(files.model.as_deref());
         let system = match args.system.as_deref() {
             Some(text) => Some(system_text(text, world)?),
             None => preset.system.clone().or_else(|| files.system.clone()),
@@ -211,8 +211,8 @@ impl Settings {
         require_price(&model, limits.cost)?;
         let care = if model.is_understudy() { Care::NONE } else { care(&files.context) };
         let instead = fallback(args, compared.is_some(), &preset, files)?;
-        let fallbacks = fallbacks(instead, &model, limits.cost, &args.tape, files, world)?;
-        args.tape.names([&model].into_iter().chain(&fallbacks.models));
+        let fallbacks = fallbacks(instead, &model, limits.cost, &args.cassette, files, world)?;
+        args.cassette.names([&model].into_iter().chain(&fallbacks.models));
         Ok(Self {
             fallbacks,
             model,
@@ -225,13 +225,13 @@ impl Settings {
             limits,
             timeouts: timeouts(&files.timeouts),
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
-            retry: args.tape.hurried(retry(&files.timeouts)),
+            retry: args.cassette.hurried(retry(&files.timeouts)),
             care,
             rules: rules(&args.rules, files)?,
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
             audit: files.audit.unwrap_or(true),
-            tape: args.tape.clone(),
+            cassette: args.cassette.clone(),
         })
     }
 }

@@ -25,7 +25,7 @@ use histogram::Histograms;
 use otlp::Resource;
 use sending::Sender;
 use spans::{About, Trace};
-use target::{Target, Told};
+use target::{SetupNotice, Target};
 
 /// What the end of the program may take longer for it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -58,20 +58,20 @@ impl Telemetry {
     /// What is wrong with how it is set up: warnings, for the first turn.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.told().filter_map(|told| match told {
-            Told::Warning(text) => Some(format!("warning: {text}")),
-            Told::Remark(_) => None,
+            SetupNotice::Warning(text) => Some(format!("warning: {text}")),
+            SetupNotice::Remark(_) => None,
         })
     }
 
     /// Remarks on how it is set up, for users who asked for more words.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         self.told().filter_map(|told| match told {
-            Told::Warning(_) => None,
-            Told::Remark(text) => Some(format!("note: {text}")),
+            SetupNotice::Warning(_) => None,
+            SetupNotice::Remark(text) => Some(format!("note: {text}")),
         })
     }
 
-    fn told(&self) -> impl Iterator<Item = &Told> {
+    fn told(&self) -> impl Iterator<Item = &SetupNotice> {
         self.0.iter().flat_map(|exporter| &exporter.target.told)
     }
 

@@ -1,7 +1,7 @@
 //! Plans to live things: a roster of ensembles, a wire to the model.
 
 mod answers;
-mod held;
+mod lock_notices;
 mod reading;
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use converse_mcp::{Asked, Consent, McpConnection, Survey, Vault};
 use converse_process::{Guardian, INHERITED, inherited};
 use futures_util::FutureExt as _;
 
-use crate::cassette::mode::Tape;
+use crate::cassette::mode::CassetteMode;
 use crate::catalogue::all_builtins;
 use crate::client::{ClientPlan, Clients, Redirects};
 use crate::confined;
@@ -34,16 +34,16 @@ use crate::http::HttpWire;
 use crate::interrupt::Interrupt;
 use crate::lockfiles::Lockfiles;
 use crate::model::Model;
-use crate::progress_connection::Watched;
+use crate::progress_connection::ProgressConnection;
 use crate::reach::HttpReach;
-use crate::redacting_connection::Discreet;
+use crate::redacting_connection::RedactingConnection;
 use crate::secrets::Secret;
 use crate::tool_lists::ListFiles;
 use crate::understudy::UnderstudyWire;
 use crate::vault::FileVault;
 use crate::world::World;
 
-use held::Wards;
+use lock_notices::LockNotices;
 
 /// Time to reach a server for tools; how long it may take to be ready is its ensemble's.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,17 +73,17 @@ pub struct Connected {
     pub failures: Vec<ConnectError>,
     servers: Servers,
     guardian: Guardian,
-    said: Said,
-    wards: Wards,
+    connection_notices: ConnectionNotices,
+    lock_notices: LockNotices,
 }
 
 crate::opaque_debug!(Connected);
 
 /// What connections said to the user and was not yet passed on.
 #[derive(Debug, Clone, Default)]
-struct Said(Arc<Mutex<Vec<String>>>);
+struct ConnectionNotices(Arc<Mutex<Vec<String>>>);
 
-impl Said {
+impl ConnectionNotices {
     fn add(&self, line: String) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
@@ -127,16 +127,16 @@ impl Connected {
 
     /// Tells the user what has come up since: for runs that go on for long.
     pub fn tell_news(&self, context: &RunContext) {
-        self.said.tell(&self.guardian, context);
-        self.wards.tell(&self.roster.offer(), context);
+        self.connection_notices.tell(&self.guardian, context);
+        self.lock_notices.tell(&self.roster.offer(), context);
     }
 
     /// Bounded: servers are asked to end, then made to.
     pub async fn disconnect(self, context: &RunContext) {
-        self.wards.tell(&self.roster.offer(), context);
+        self.lock_notices.tell(&self.roster.offer(), context);
         self.roster.disconnect().await;
         self.guardian.sweep();
-        self.said.tell(&self.guardian, context);
+        self.connection_notices.tell(&self.guardian, context);
     }
 }
 
@@ -178,13 +178,13 @@ impl Wiring<'_> {
         shared: Option<&SharedRuns>,
         own: Vec<Ensemble>,
     ) -> Result<Connected, Failure> {
-        let (plans, warning) = self.context.tape.recorded(plans);
+        let (plans, warning) = self.context.cassette.recorded(plans);
         self.context.warn_all(warning);
         let plans = plans.as_slice();
         self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
         let guardian = self.guardian();
-        let said = Said::default();
-        let (mut ensembles, servers) = self.ensembles(plans, &guardian, &said, shared);
+        let connection_notices = ConnectionNotices::default();
+        let (mut ensembles, servers) = self.ensembles(plans, &guardian, &connection_notices, shared);
         ensembles.extend(own);
         let artefacts = Arc::new(self.contents.clone());
         // In a box: what is awaited from here on is nested too deeply for the compiler otherwise.
@@ -200,10 +200,10 @@ impl Wiring<'_> {
                 return Err(failure);
             }
         };
-        let wards = Wards::of(plans, self.lockfiles);
-        let connected = Connected { roster, failures, servers, guardian, said, wards };
-        connected.said.tell(&connected.guardian, self.context);
-        connected.wards.tell(&connected.roster.offer(), self.context);
+        let lock_notices = LockNotices::of(plans, self.lockfiles);
+        let connected = Connected { roster, failures, servers, guardian, connection_notices, lock_notices };
+        connected.connection_notices.tell(&connected.guardian, self.context);
+        connected.lock_notices.tell(&connected.roster.offer(), self.context);
         if let Some(failure) = required_failure(plans, &connected.failures) {
             connected.disconnect(self.context).await;
             return Err(failure);
@@ -215,18 +215,18 @@ impl Wiring<'_> {
         &self,
         plans: &[&EnsemblePlan],
         guardian: &Guardian,
-        said: &Said,
+        connection_notices: &ConnectionNotices,
         shared: Option<&SharedRuns>,
     ) -> (Vec<Ensemble>, Servers) {
-        let declared = Arc::new(self.surroundings(guardian, said));
-        let around_servers = Arc::new(self.surroundings_of_servers(guardian, said));
+        let declared = Arc::new(self.surroundings(guardian, connection_notices));
+        let around_servers = Arc::new(self.surroundings_of_servers(guardian, connection_notices));
         let mut servers = Vec::new();
         let results = self.results();
         let mut connection = |plan: &EnsemblePlan| -> Box<dyn Connection> {
             let redactor = self.context.redactor.clone();
             let Some(connection) = &plan.connection else {
                 let inner = DeclaredConnection::new(plan, all_builtins(), Arc::clone(&declared));
-                return self.remembering(plan, &results, Discreet { inner, redactor });
+                return self.remembering(plan, &results, RedactingConnection { inner, redactor });
             };
             let connection = at_home(plan, connection, self.world);
             let steady = matches!(self.lockfiles.pins(plan), Pins::Accepted(_));
@@ -234,11 +234,11 @@ impl Wiring<'_> {
             let server = Arc::new(server);
             servers.push((plan.name.clone(), Arc::clone(&server)));
             let notices = Arc::clone(&self.context.notices);
-            let inner = Watched { inner: server, notices, what: waited_for(plan, &connection) };
-            self.remembering(plan, &results, Discreet { inner, redactor })
+            let inner = ProgressConnection { inner: server, notices, what: waited_for(plan, &connection) };
+            self.remembering(plan, &results, RedactingConnection { inner, redactor })
         };
         let mut sharing = |plan: &EnsemblePlan| -> Box<dyn Connection> {
-            let inner = self.context.tape.connection(plan, self.contents, || connection(plan));
+            let inner = self.context.cassette.connection(plan, self.contents, || connection(plan));
             match shared {
                 Some(runs) => Box::new(Shared { inner, runs: runs.clone() }),
                 None => inner,
@@ -267,8 +267,8 @@ impl Wiring<'_> {
         }
     }
 
-    fn surroundings(&self, guardian: &Guardian, said: &Said) -> Surroundings {
-        let said = said.clone();
+    fn surroundings(&self, guardian: &Guardian, connection_notices: &ConnectionNotices) -> Surroundings {
+        let connection_notices = connection_notices.clone();
         Surroundings {
             workspace: self.world.cwd.clone(),
             project: self.world.project().map(Path::to_path_buf),
@@ -277,19 +277,21 @@ impl Wiring<'_> {
             environment: self.environment(),
             inherited: self.inherited(),
             guardian: guardian.clone(),
-            confiner: self
-                .context
-                .program
-                .as_deref()
-                .map(|program| confined::confiner(program, self.world, move |line| said.add(line))),
+            confiner: self.context.program.as_deref().map(|program| {
+                confined::confiner(program, self.world, move |line| connection_notices.add(line))
+            }),
             fetch: Arc::new(HttpFetch::new(CONNECT_TIMEOUT)),
             reach: Arc::new(HttpReach::new(CONNECT_TIMEOUT)),
             artefacts: Arc::new(self.contents.shown()),
         }
     }
 
-    fn surroundings_of_servers(&self, guardian: &Guardian, said: &Said) -> converse_mcp::Surroundings {
-        let (said, clients) = (said.clone(), clients_of_servers());
+    fn surroundings_of_servers(
+        &self,
+        guardian: &Guardian,
+        connection_notices: &ConnectionNotices,
+    ) -> converse_mcp::Surroundings {
+        let (connection_notices, clients) = (connection_notices.clone(), clients_of_servers());
         converse_mcp::Surroundings {
             workspace: self.world.cwd.clone(),
             environment: self.environment(),
@@ -300,7 +302,7 @@ impl Wiring<'_> {
             lists: Arc::new(ListFiles::new(self.world.cache_dir(), self.context.redactor.clone())),
             artefacts: Arc::new(self.contents.shown()),
             project: self.world.project().map(Path::to_path_buf),
-            warn: Arc::new(move |line| said.add(line)),
+            warn: Arc::new(move |line| connection_notices.add(line)),
             asked: self.asked.clone(),
             reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),
             // What is granted to one run is forgotten with it.
@@ -317,7 +319,7 @@ impl Wiring<'_> {
         consent: Option<Arc<dyn Consent>>,
     ) -> McpConnection {
         self.context.redactor.learn(self.secrets(plan));
-        let surroundings = self.surroundings_of_servers(&self.guardian(), &Said::default());
+        let surroundings = self.surroundings_of_servers(&self.guardian(), &ConnectionNotices::default());
         let surroundings = converse_mcp::Surroundings { vault: self.vault(), consent, ..surroundings };
         McpConnection::new(plan, connection, Arc::new(surroundings))
     }
@@ -418,8 +420,8 @@ fn protected(world: &World, declared: &[PathBuf]) -> Vec<PathBuf> {
     confined::private(world).into_iter().chain(declared.iter().cloned()).collect()
 }
 
-pub fn wire(model: &Model, connect_timeout: Duration, tape: &Tape) -> Box<dyn Wire> {
-    tape.wire(model, || {
+pub fn wire(model: &Model, connect_timeout: Duration, cassette: &CassetteMode) -> Box<dyn Wire> {
+    cassette.wire(model, || {
         if model.is_understudy() {
             return Box::new(UnderstudyWire);
         }

@@ -32,7 +32,7 @@ use converse_text::safe;
 use answers::{Answer, Choices};
 pub use memory::Memory;
 use memory::{Offered, Reach};
-use question::{Asked, flowing, painted};
+use question::{QuestionText, flowing, painted};
 pub(crate) use reading::read_answer;
 use shown::Much;
 pub use together::Approvers;
@@ -68,14 +68,15 @@ impl TerminalApprover {
         let asked = |(index, pending): (usize, &&'_ Pending)| (index, self.known(pending).is_none());
         let open: Vec<usize> =
             pending.iter().enumerate().map(asked).filter(|(_, open)| *open).map(|(index, _)| index).collect();
-        let places = pending.iter().enumerate().map(|(index, pending)| Asked {
+        let places = pending.iter().enumerate().map(|(index, pending)| QuestionText {
             pending,
             place: (index + 1, count),
             who,
         });
-        let places: Vec<Asked<'_>> = places.collect();
+        let places: Vec<QuestionText<'_>> = places.collect();
         if open.len() > 1 {
-            let listed: Vec<Asked<'_>> = open.iter().filter_map(|at| places.get(*at).copied()).collect();
+            let listed: Vec<QuestionText<'_>> =
+                open.iter().filter_map(|at| places.get(*at).copied()).collect();
             if let Some(decisions) = self.about_all(&listed).await {
                 return self.spread(&places, &open, decisions);
             }
@@ -88,9 +89,9 @@ impl TerminalApprover {
     }
 
     /// Each in its place, between those that nobody had to be asked about.
-    fn spread(&self, places: &[Asked<'_>], open: &[usize], decisions: Vec<Decision>) -> Vec<Decision> {
+    fn spread(&self, places: &[QuestionText<'_>], open: &[usize], decisions: Vec<Decision>) -> Vec<Decision> {
         let mut decisions = decisions.into_iter();
-        let decision = |(at, asked): (usize, &Asked<'_>)| {
+        let decision = |(at, asked): (usize, &QuestionText<'_>)| {
             let given = if open.contains(&at) { decisions.next() } else { self.known(asked.pending) };
             given.unwrap_or_else(|| deny(None))
         };
@@ -103,7 +104,7 @@ impl TerminalApprover {
         (judged.permission == Permission::Allow).then_some(Decision::Allow { rule: judged.rule })
     }
 
-    async fn one(&self, asked: Asked<'_>) -> Decision {
+    async fn one(&self, asked: QuestionText<'_>) -> Decision {
         if let Some(decision) = self.known(asked.pending) {
             return decision;
         }
@@ -115,7 +116,7 @@ impl TerminalApprover {
             let Some(line) = self.progress.suspended(|| read_answer(text.clone())).await else {
                 return deny(None);
             };
-            let now = Asked { pending: edited.as_ref().unwrap_or(asked.pending), ..asked };
+            let now = QuestionText { pending: edited.as_ref().unwrap_or(asked.pending), ..asked };
             match choices.parse(&line) {
                 None => text = choices.reminder(),
                 Some(Answer::View) => text = self.question(now, &mut choices, Much::All),
@@ -140,8 +141,11 @@ impl TerminalApprover {
                         Ok(other) => {
                             // A yes to what the person wrote is for this once.
                             choices.offered = Offered::default();
-                            text =
-                                self.question(Asked { pending: &other, ..asked }, &mut choices, Much::First);
+                            text = self.question(
+                                QuestionText { pending: &other, ..asked },
+                                &mut choices,
+                                Much::First,
+                            );
                             edited = Some(other);
                         }
                         Err(why) => {
@@ -164,7 +168,7 @@ impl TerminalApprover {
         pending.edited(arguments, &memory.rules)
     }
 
-    fn question(&self, asked: Asked<'_>, choices: &mut Choices, much: Much) -> String {
+    fn question(&self, asked: QuestionText<'_>, choices: &mut Choices, much: Much) -> String {
         let (lines, cut) = asked.lines(much);
         choices.view = cut;
         painted(&lines, self.colour()) + &flowing(&choices.told(asked.pending.tool()))

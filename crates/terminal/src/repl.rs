@@ -4,16 +4,16 @@ mod begin;
 mod commands;
 mod completing;
 mod connecting;
+mod conversation;
 mod copied;
 mod knowing;
 mod mentions;
 mod ran;
-mod sitting;
+mod session;
 mod slash;
-pub mod stage;
-mod story;
 mod tally;
 mod turn;
+pub mod view;
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ fn ends_all(failure: &Failure) -> bool {
 
 /// Checked before anything is said: a replayed conversation needs none.
 fn require_key(settings: &Settings) -> Result<(), Failure> {
-    if settings.tape.answers_for_models() { Ok(()) } else { settings.model.require_key() }
+    if settings.cassette.answers_for_models() { Ok(()) } else { settings.model.require_key() }
 }
 
 /// The words of `$VISUAL` or `$EDITOR`.

@@ -1,5 +1,6 @@
 //! `converse ask`: one turn, or one of each of several models, from the prompt to the exit code.
 
+mod ask_run;
 mod candidates;
 mod compare;
 mod conversation;
@@ -7,7 +8,6 @@ mod count;
 mod dry_run;
 mod gathered;
 mod output;
-mod round;
 mod turn;
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use converse_session::Session;
 
 use crate::args::{Ask, Format};
 use crate::exit_code::exit_code;
-use converse_host::attach::{self, Asked, Said};
+use converse_host::attach::{self, Asked, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
@@ -34,9 +34,9 @@ use converse_terminal::render::{End, Renderer as _};
 use converse_terminal::signals;
 use converse_terminal::stdin::{self, Bounds};
 
+use ask_run::AskRun;
 use conversation::Sessions;
 use output::Output;
-use round::Round;
 
 /// Runs it and says how it ended; the exit code is the last word.
 pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
@@ -76,7 +76,7 @@ struct Run<'a> {
 struct Begun {
     interrupt: Interrupt,
     deadline: Option<Instant>,
-    said: Arc<Said>,
+    said: Arc<UserInput>,
     /// At least one.
     candidates: Vec<Candidate>,
 }
@@ -106,7 +106,7 @@ impl Run<'_> {
         if settings::shows_reasoning(self.options, &files) {
             self.console.progress.show_reasoning();
         }
-        self.load_tape()?;
+        self.load_cassette()?;
         let limit = settings::limits(self.options, &files).deadline;
         let deadline = limit.map(|limit| began + limit);
         if let Some(deadline) = deadline {
@@ -122,11 +122,11 @@ impl Run<'_> {
         let told = keys::told(&prompt.text, is_kept, &self.console.context, self.world);
         self.console.warn_all(told.filter(|_| !self.only_looks()));
         let said = self.said(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
-        let said = asked.into_iter().fold(said, Said::asking);
+        let said = asked.into_iter().fold(said, UserInput::asking);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
     }
 
-    fn load_tape(&self) -> Result<(), Failure> {
+    fn load_cassette(&self) -> Result<(), Failure> {
         let Ask { talk, mcp_prompt, .. } = self.args;
         let of = if talk.record.is_some() { "--record" } else { "--replay" };
         if (talk.record.is_some() || talk.replay.is_some()) && (mcp_prompt.is_some() || self.only_looks()) {
@@ -135,7 +135,7 @@ impl Run<'_> {
             return Err(Failure::usage("not-recordable", message));
         }
         let context = &self.console.context;
-        self.console.warn_all(context.tape.load(self.options, &context.redactor, self.world)?);
+        self.console.warn_all(context.cassette.load(self.options, &context.redactor, self.world)?);
         Ok(())
     }
 
@@ -157,8 +157,8 @@ impl Run<'_> {
         words: String,
         candidates: &[Candidate],
         bounds: attach::Bounds<'_>,
-    ) -> Result<Said, Failure> {
-        let said = Said::new(words, &self.options.attach, self.world, bounds)?;
+    ) -> Result<UserInput, Failure> {
+        let said = UserInput::new(words, &self.options.attach, self.world, bounds)?;
         for Candidate { settings, .. } in candidates {
             let model = &settings.model;
             said.fits(&model.endpoint, &model.facts, &model.id)?;
@@ -167,14 +167,14 @@ impl Run<'_> {
     }
 
     fn alone(&self, begun: &mut Begun, output: &Output) -> Result<(), Failure> {
-        let round = Round::of(self, begun);
+        let ask_run = AskRun::of(self, begun);
         if self.args.dry_run {
-            return round.dry_run(&mut begun.candidates);
+            return ask_run.dry_run(&mut begun.candidates);
         }
         if self.args.count_tokens {
-            return round.count(&mut begun.candidates);
+            return ask_run.count(&mut begun.candidates);
         }
-        let ended = round.run(&mut begun.candidates, std::slice::from_ref(output))?;
+        let ended = ask_run.run(&mut begun.candidates, std::slice::from_ref(output))?;
         ended.into_iter().find_map(|ended| ended.failure).map_or(Ok(()), Err)
     }
 

@@ -29,7 +29,7 @@ use converse_terminal::signals;
 
 use calls::{Called, Caller, Wanted};
 use counts::Counts;
-use found::{Found, reached};
+use found::{ProbeResult, reached};
 use lint::linted;
 
 /// What the server is called here; nobody else is connected beside it.
@@ -78,7 +78,7 @@ impl Probe<'_> {
         }
     }
 
-    async fn found(&self, rules: Vec<Rule>, audit: &AuditSink<'_>) -> Result<Found, Failure> {
+    async fn found(&self, rules: Vec<Rule>, audit: &AuditSink<'_>) -> Result<ProbeResult, Failure> {
         let (world, console, interrupt) = (self.world, self.console, self.interrupt);
         let (contents, lockfiles, protected) = (&Kept::new(None), Lockfiles::NONE, &[][..]);
         let asked = person::asked(self.args, console, world)?;
@@ -98,7 +98,7 @@ impl Probe<'_> {
         found
     }
 
-    async fn looked(&self, connected: &Connected, audit: &AuditSink<'_>) -> Result<Found, Failure> {
+    async fn looked(&self, connected: &Connected, audit: &AuditSink<'_>) -> Result<ProbeResult, Failure> {
         if let Some(error) = connected.errors().into_iter().next() {
             return Err(Failure::new(Kind::Ensemble, "ensemble", error));
         }
@@ -106,7 +106,7 @@ impl Probe<'_> {
         let server = connected.server(NAME).ok_or_else(missing)?;
         let survey = server.survey().ok_or_else(missing)?;
         let offer = connected.roster.offer();
-        let mut found = Found::new(reached(&self.plan, self.world), survey, &offer);
+        let mut found = ProbeResult::new(reached(&self.plan, self.world), survey, &offer);
         found.objections = linted(offer.tools());
         let caller = Caller { roster: &connected.roster, audit, interrupt: self.interrupt };
         found.calls = self.called(&caller).await?;

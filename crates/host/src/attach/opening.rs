@@ -10,7 +10,7 @@ use converse_mcp::{PromptMessage, Speaker};
 use super::unkept;
 use crate::failure::Failure;
 
-/// Said by nobody, before a prompt that begins with the assistant.
+/// UserInput by nobody, before a prompt that begins with the assistant.
 const BEFORE: &str = "[a prepared conversation begins here]";
 
 /// Bytes are taken from `held` and kept. `turn`: the next reply's.

@@ -14,11 +14,11 @@ fn world(dir: &std::path::Path) -> World {
     }
 }
 
-fn said(dir: &std::path::Path, names: &[&str]) -> Result<Said, Failure> {
+fn said(dir: &std::path::Path, names: &[&str]) -> Result<UserInput, Failure> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let interrupt = Interrupt::default();
     let bounds = Bounds { deadline: None, interrupt: &interrupt };
-    Said::new("what is it?".to_owned(), &names, &world(dir), bounds)
+    UserInput::new("what is it?".to_owned(), &names, &world(dir), bounds)
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_cannot_be_attached_is_a_usage_error_that_says_why() {
     assert!(said(dir.path(), &["0.pdf", "1.pdf"]).is_ok());
 }
 
-fn fits(said: &Said, provider: &str) -> Result<(), Failure> {
+fn fits(said: &UserInput, provider: &str) -> Result<(), Failure> {
     let endpoint = converse_provider::row(provider).unwrap().endpoint(None);
     said.fits(&endpoint, &Facts::default(), "there/m")
 }

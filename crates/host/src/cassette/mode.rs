@@ -1,8 +1,8 @@
 //! `--record` and `--replay`: the cassette of a run, between the loop and everything that it would reach.
 //!
-//! [`Tape::load`] opens it once; from then on the same [`Tape`] is in the options, the context and the settings, so that
-//! each wire and each connection is made with it, whoever makes them. [`Tape::verdict`] says how a turn ended that asked
-//! for something nobody had recorded, and [`Tape::eject`] puts a recording in its place.
+//! [`CassetteMode::load`] opens it once; from then on the same [`CassetteMode`] is in the options, the context and the settings, so that
+//! each wire and each connection is made with it, whoever makes them. [`CassetteMode::verdict`] says how a turn ended that asked
+//! for something nobody had recorded, and [`CassetteMode::eject`] puts a recording in its place.
 
 mod failure;
 mod recorded;
@@ -30,7 +30,7 @@ use wires::{GuardedWire, RecordedWire, ReplayedWire};
 
 /// Cheap to share; a clone is the same one. Without a cassette it changes nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Tape(Arc<OnceLock<Loaded>>);
+pub struct CassetteMode(Arc<OnceLock<Loaded>>);
 
 #[derive(Debug, Clone)]
 enum Loaded {
@@ -48,10 +48,10 @@ impl Redact for Redactor {
     }
 }
 
-impl Tape {
+impl CassetteMode {
     /// Opens what the flags name, if they name something. To be called before settings are resolved, once.
     ///
-    /// The tape of the options goes to whoever settles what is asked, this one to whoever connects. Gives a warning if
+    /// The cassette of the options goes to whoever settles what is asked, this one to whoever connects. Gives a warning if
     /// the cassette is not whole.
     pub fn load(
         &self,
@@ -86,8 +86,8 @@ impl Tape {
             return Ok(None);
         };
         failure::refused(talk)?;
-        for tape in [&talk.tape, self] {
-            tape.0.get_or_init(|| loaded.clone());
+        for cassette in [&talk.cassette, self] {
+            cassette.0.get_or_init(|| loaded.clone());
         }
         Ok(warning)
     }

@@ -4,7 +4,7 @@ use converse_canister::Cost;
 use converse_config::SettingsPlan;
 
 use super::{Model, choose};
-use crate::cassette::mode::Tape;
+use crate::cassette::mode::CassetteMode;
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -21,7 +21,7 @@ pub fn fallbacks(
     named: &[String],
     first: &Model,
     limit: Option<Cost>,
-    tape: &Tape,
+    cassette: &CassetteMode,
     files: &SettingsPlan,
     world: &World,
 ) -> Result<Fallbacks, Failure> {
@@ -30,11 +30,11 @@ pub fn fallbacks(
         let model = choose(Some(name), files, world)?;
         if model.id == first.id
             || fallbacks.models.iter().any(|known| known.id == model.id)
-            || !tape.knows(&model.id)
+            || !cassette.knows(&model.id)
         {
             continue;
         }
-        let keyed = if tape.answers_for_models() { Ok(()) } else { model.require_key() };
+        let keyed = if cassette.answers_for_models() { Ok(()) } else { model.require_key() };
         match keyed.and_then(|()| require_price(&model, limit)) {
             Ok(()) => fallbacks.models.push(model),
             Err(why) => {

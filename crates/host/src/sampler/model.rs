@@ -19,8 +19,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::purse::{Purse, most};
-use crate::cassette::mode::Tape;
+use super::budget::{SamplingBudget, most};
+use crate::cassette::mode::CassetteMode;
 use crate::settings::Settings;
 use crate::world::World;
 use crate::{model, wiring};
@@ -36,7 +36,7 @@ pub(super) struct Model {
     timeouts: Timeouts,
     retry: RetryPolicy,
     connect_timeout: Duration,
-    tape: Tape,
+    cassette: CassetteMode,
     /// What may still be spent.
     cost: Option<Cost>,
     tab: Tab,
@@ -53,7 +53,7 @@ impl Model {
             timeouts: settings.timeouts,
             retry: settings.retry,
             connect_timeout: settings.connect_timeout,
-            tape: settings.tape.clone(),
+            cassette: settings.cassette.clone(),
             cost: left,
             tab,
             unknown,
@@ -69,7 +69,7 @@ impl Model {
             conversation.say(canister).map_err(|error| failed(&error))?;
         }
         let before = conversation.transcript().as_slice().len();
-        let wire = wiring::wire(&self.model, self.connect_timeout, &self.tape);
+        let wire = wiring::wire(&self.model, self.connect_timeout, &self.cassette);
         let endpoint = &self.model.endpoint;
         let route = Route {
             endpoint: endpoint.clone(),
@@ -97,12 +97,12 @@ impl Model {
         let bytes = Value::Object(arguments.clone()).to_string().len();
         let most = most(bytes, engine.route.controls.max_output_tokens);
         let most = self.model.facts.price.and_then(|price| price.cost(&most));
-        let purse = Purse::new(self.tab.clone(), most, Arc::clone(&self.unknown));
-        let ports = Ports { approver: &Nobody, sinks: &[&purse], jitter: &World::dice };
+        let budget = SamplingBudget::new(self.tab.clone(), most, Arc::clone(&self.unknown));
+        let ports = Ports { approver: &Nobody, sinks: &[&budget], jitter: &World::dice };
         let ended = converse(&mut conversation, &engine, ports, &context.cancel).await;
         // One that is cancelled may be billed all the same, though nothing of it had come.
         if !matches!(ended, Ok(Ending::Cancelled)) {
-            purse.close();
+            budget.close();
         }
         let ended = ended.map_err(|error| failed(&error))?;
         let replies = conversation.transcript().as_slice().get(before..).unwrap_or_default();

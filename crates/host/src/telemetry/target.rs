@@ -19,7 +19,7 @@ pub(super) struct Target {
     pub(super) parent: Option<Parent>,
     /// Metrics tell what was added since the last time, not since the beginning.
     pub(super) delta: bool,
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<SetupNotice>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(super) struct Endpoint {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum SetupNotice {
     Warning(String),
     /// For who asks for more.
     Remark(String),
@@ -90,11 +90,11 @@ impl Target {
         };
         match own("OTEL_EXPORTER_OTLP_PROTOCOL") {
             None | Some("http/json") => {}
-            Some("http/protobuf") => self.tell(Told::Remark(
+            Some("http/protobuf") => self.tell(SetupNotice::Remark(
                 "OTLP is sent as JSON, which every collector takes at the same address".to_owned(),
             )),
             Some(other) => {
-                self.tell(Told::Warning(format!(
+                self.tell(SetupNotice::Warning(format!(
                     "OTLP by `{other}` is not spoken here, so nothing is told to the collector: \
                      set `OTEL_EXPORTER_OTLP_PROTOCOL=http/json` and the address of its HTTP port (4318)"
                 )));
@@ -106,7 +106,7 @@ impl Target {
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
             // Not what it holds: there may be a password in it.
-            self.tell(Told::Warning(format!(
+            self.tell(SetupNotice::Warning(format!(
                 "`{given}` is no http address, so nothing is told to the collector"
             )));
         }
@@ -128,7 +128,7 @@ impl Target {
             });
             match header {
                 Some((name, value)) => drop(headers.append(name, value)),
-                None => self.tell(Told::Warning(
+                None => self.tell(SetupNotice::Warning(
                     "a header in `OTEL_EXPORTER_OTLP_HEADERS` is not `name=value`".to_owned(),
                 )),
             }
@@ -138,7 +138,7 @@ impl Target {
     }
 
     /// The same goes for both signals.
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: SetupNotice) {
         if !self.told.contains(&told) {
             self.told.push(told);
         }

@@ -8,7 +8,7 @@ use converse_mcp::McpConnection;
 use converse_process::Guardian;
 use futures_util::future::join_all;
 
-use super::{Said, Servers, Wiring, at_home};
+use super::{ConnectionNotices, Servers, Wiring, at_home};
 use crate::context::RunContext;
 use crate::failure::Failure;
 
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 pub struct Readers {
     servers: Servers,
     guardian: Guardian,
-    said: Said,
+    connection_notices: ConnectionNotices,
 }
 
 crate::opaque_debug!(Readers);
@@ -25,14 +25,14 @@ impl Wiring<'_> {
     /// Starts nothing yet. Plans without a server are passed over.
     pub fn readers(&self, plans: &[&EnsemblePlan]) -> Readers {
         self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
-        let (guardian, said) = (self.guardian(), Said::default());
-        let around = Arc::new(self.surroundings_of_servers(&guardian, &said));
+        let (guardian, connection_notices) = (self.guardian(), ConnectionNotices::default());
+        let around = Arc::new(self.surroundings_of_servers(&guardian, &connection_notices));
         let server = |plan: &&EnsemblePlan| {
             let connection = at_home(plan, plan.connection.as_ref()?, self.world);
             let server = McpConnection::new(plan, &connection, Arc::clone(&around));
             Some((plan.name.clone(), Arc::new(server)))
         };
-        Readers { servers: plans.iter().filter_map(server).collect(), guardian, said }
+        Readers { servers: plans.iter().filter_map(server).collect(), guardian, connection_notices }
     }
 
     /// What becomes of it, unless the run must not go on first.
@@ -53,6 +53,6 @@ impl Readers {
     pub async fn disconnect(self, context: &RunContext) {
         join_all(self.servers.iter().map(|(_, server)| server.disconnect())).await;
         self.guardian.sweep();
-        self.said.tell(&self.guardian, context);
+        self.connection_notices.tell(&self.guardian, context);
     }
 }

@@ -15,7 +15,7 @@ const FEW: usize = 3;
 
 /// A call that is asked about, among others.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct QuestionText<'a> {
     pub(super) pending: &'a Pending,
     /// Which of how many.
     pub(super) place: (usize, usize),
@@ -23,7 +23,7 @@ pub(super) struct Asked<'a> {
     pub(super) who: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl QuestionText<'_> {
     /// With the arguments, and whether some of them are not shown.
     pub(super) fn lines(&self, much: Much) -> (Vec<Line>, bool) {
         let pending = self.pending;

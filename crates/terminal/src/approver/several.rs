@@ -6,13 +6,13 @@ use converse_canister::Decision;
 
 use super::TerminalApprover;
 use super::answers::{Chosen, SEVERAL, SEVERAL_REMINDER, chosen};
-use super::question::{Asked, flowing, painted};
+use super::question::{QuestionText, flowing, painted};
 use super::reading::read_answer;
 use super::shown::Much;
 
 impl TerminalApprover {
     /// One decision each; `None` for each if they are to be asked about one by one.
-    pub(super) async fn about_all(&self, asked: &[Asked<'_>]) -> Option<Vec<Decision>> {
+    pub(super) async fn about_all(&self, asked: &[QuestionText<'_>]) -> Option<Vec<Decision>> {
         let (mut text, mut unseen) = self.list(asked);
         loop {
             let Some(line) = self.progress.suspended(|| read_answer(text.clone())).await else {
@@ -44,7 +44,7 @@ impl TerminalApprover {
     }
 
     /// The question, and those of which not everything is in it.
-    fn list(&self, asked: &[Asked<'_>]) -> (String, Vec<usize>) {
+    fn list(&self, asked: &[QuestionText<'_>]) -> (String, Vec<usize>) {
         let who = asked.first().and_then(|one| one.who);
         let who = who.map_or(String::new(), |who| format!("{}: ", converse_text::safe_line(who, 100)));
         let title = format!("{who}allow these {} calls?", asked.len());
@@ -59,7 +59,7 @@ impl TerminalApprover {
         (painted(&lines, self.colour()) + &flowing(&format!("{SEVERAL}: ")), unseen)
     }
 
-    fn in_full(&self, asked: &[Asked<'_>], places: &[usize]) -> String {
+    fn in_full(&self, asked: &[QuestionText<'_>], places: &[usize]) -> String {
         let mut lines = Vec::new();
         for one in places.iter().filter_map(|at| asked.get(*at)) {
             lines.extend(one.lines(Much::All).0);

@@ -17,7 +17,7 @@ pub(super) struct Form<'a> {
 }
 
 /// What a line says to the form itself.
-enum Said {
+enum FormAnswer {
     Value(Option<Value>),
     Ended(Reply),
 }
@@ -43,9 +43,9 @@ impl<'a> Form<'a> {
             let mut values = Map::new();
             for field in &self.fields {
                 match value(field, lead, ask).await {
-                    Said::Value(Some(value)) => drop(values.insert(field.name.clone(), value)),
-                    Said::Value(None) => {}
-                    Said::Ended(reply) => return reply,
+                    FormAnswer::Value(Some(value)) => drop(values.insert(field.name.clone(), value)),
+                    FormAnswer::Value(None) => {}
+                    FormAnswer::Ended(reply) => return reply,
                 }
                 lead = "";
             }
@@ -87,18 +87,18 @@ impl<'a> Form<'a> {
 }
 
 /// Until it fits.
-async fn value(field: &Field, lead: &str, ask: &impl AsyncFn(String) -> Option<String>) -> Said {
+async fn value(field: &Field, lead: &str, ask: &impl AsyncFn(String) -> Option<String>) -> FormAnswer {
     let mut question = format!("{lead}{}", described(field));
     loop {
-        let Some(line) = ask(question).await else { return Said::Ended(Reply::Cancel) };
+        let Some(line) = ask(question).await else { return FormAnswer::Ended(Reply::Cancel) };
         let wrong = match line.trim() {
-            "/decline" => return Said::Ended(Reply::Decline),
-            "/cancel" => return Said::Ended(Reply::Cancel),
-            "" if field.default.is_some() => return Said::Value(field.default.clone()),
-            "" if !field.required => return Said::Value(None),
+            "/decline" => return FormAnswer::Ended(Reply::Decline),
+            "/cancel" => return FormAnswer::Ended(Reply::Cancel),
+            "" if field.default.is_some() => return FormAnswer::Value(field.default.clone()),
+            "" if !field.required => return FormAnswer::Value(None),
             "" => "it is required".to_owned(),
             words => match field.value(words) {
-                Ok(value) => return Said::Value(Some(value)),
+                Ok(value) => return FormAnswer::Value(Some(value)),
                 Err(wrong) => wrong,
             },
         };

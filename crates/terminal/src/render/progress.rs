@@ -2,8 +2,8 @@
 //! user asked for more words (`-v`), which then are plain lines.
 
 mod connecting;
-mod house;
 mod several;
+mod terminal_host;
 mod thinking;
 
 use std::collections::HashMap;
@@ -30,9 +30,9 @@ use converse_host::secrets::Redactor;
 use converse_host::wording::tool_name;
 use converse_text::{safe, safe_line};
 
-use house::Away;
-pub use house::House;
 use several::Quiet;
+use terminal_host::Away;
+pub use terminal_host::TerminalHost;
 
 /// What is told, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct Progress {
     /// Lines that wait while somebody talks on the terminal; `None` while nobody does.
     waiting: Arc<Mutex<Option<Vec<String>>>>,
     /// Who draws instead, if somebody does.
-    house: Arc<OnceLock<Arc<dyn House>>>,
+    terminal_host: Arc<OnceLock<Arc<dyn TerminalHost>>>,
     /// Whose progress it is, where several models are asked at once.
     label: Option<String>,
     state: Mutex<State>,
@@ -95,7 +95,7 @@ impl fmt::Debug for Progress {
 
 impl Notices for Progress {
     fn show(&self, text: &str) {
-        if !self.style.quiet && !self.told_house(text) {
+        if !self.style.quiet && !self.told_to_host(text) {
             self.hush();
             write_stderr(&format!("{}\n", safe(text)));
         }
@@ -117,8 +117,8 @@ impl Progress {
         let bars = MultiProgress::with_draw_target(target);
         let reasoning = AtomicBool::new(style.reasoning);
         let state = Mutex::new(state);
-        let (waiting, house) = Default::default();
-        Self { style, reasoning, redactor, bars, waiting, house, label: None, state }
+        let (waiting, terminal_host) = Default::default();
+        Self { style, reasoning, redactor, bars, waiting, terminal_host, label: None, state }
     }
 
     /// What the model thinks is told too, unless nothing is.
@@ -142,8 +142,8 @@ impl Progress {
 
     /// Runs something that talks on the terminal itself.
     pub(crate) async fn suspended<T, F: Future<Output = T>>(&self, talk: impl FnOnce() -> F) -> T {
-        if let Some(house) = self.house() {
-            let mut away = Away::from(house);
+        if let Some(terminal_host) = self.terminal_host() {
+            let mut away = Away::from(terminal_host);
             let said = talk().await;
             away.ended = true;
             return said;
@@ -167,7 +167,7 @@ impl Progress {
 
     /// Above what moves; or later, if somebody talks.
     fn say(&self, text: String) {
-        if self.told_house(text.trim_end()) {
+        if self.told_to_host(text.trim_end()) {
             return;
         }
         if self.label.is_none() {
@@ -325,7 +325,7 @@ fn short(elapsed: Duration) -> String {
 
 impl Sink for Progress {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        if self.house().is_some() {
+        if self.terminal_host().is_some() {
             return Ok(());
         }
         match event {

@@ -1,4 +1,4 @@
-//! How a sitting begins and ends: settings, the question of trust, connections, the session that goes on, a word of
+//! How a session begins and ends: settings, the question of trust, connections, the session that goes on, a word of
 //! welcome; then the loop; then the last words.
 
 use std::sync::{Arc, Mutex, Weak};
@@ -10,17 +10,17 @@ use converse_session::Session;
 
 use super::completing::{Completing, Known};
 use super::connecting::Connecting;
+use super::conversation::ReplConversation;
 use super::knowing::Asked;
-use super::sitting::Sitting;
-use super::stage::{Stage, restore_terminal};
-use super::story::Story;
+use super::session::ReplSession;
 use super::tally::Tally;
+use super::view::{TerminalView, restore_terminal};
 use super::{editor_command, internal, require_key, scratch};
 use crate::console::Console;
 use crate::project_trust::asked_in_passing;
-use crate::render::progress::House;
+use crate::render::progress::TerminalHost;
 use crate::signals::{self, Attention, at_leaving, at_stopping, at_stopping_reads};
-use converse_host::attach::{Bounds, Said};
+use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::Failure;
@@ -45,7 +45,7 @@ pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(),
     let (files, warnings) = Files::read(world).checked()?;
     console.warn_all(warnings);
     console.context.redactor.learn(model::keys(&files, world)?);
-    console.warn_all(console.context.tape.load(&options, &console.context.redactor, world)?);
+    console.warn_all(console.context.cassette.load(&options, &console.context.redactor, world)?);
     let (catalogue, is_told) = beginning.catalogue(&options)?;
     let session = beginning.session(&options)?;
     let session_model = session.as_ref().and_then(|session| session.metadata.model.clone());
@@ -55,22 +55,22 @@ pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(),
     console.warn_all(catalogue.lines().into_iter().filter(|line| !is_told.contains(line)));
     console.warn_all(settings.fallbacks.left_out.iter().cloned());
     let bounds = Bounds { deadline: None, interrupt: &beginning.attention.end };
-    let waiting = Said::new(String::new(), &options.attach, world, bounds)?;
+    let waiting = UserInput::new(String::new(), &options.attach, world, bounds)?;
     waiting.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
     let begun = Begun { options, files, session_model, settings, catalogue, session, waiting };
     converse_host::runtime::block_on(async {
-        let mut sitting = match beginning.sitting(begun).await {
-            Ok(sitting) => sitting,
+        let mut repl_session = match beginning.repl_session(begun).await {
+            Ok(repl_session) => repl_session,
             Err(failure) => {
-                match console.context.tape.eject(true) {
+                match console.context.cassette.eject(true) {
                     Ok(warning) => console.warn_all(warning),
                     Err(unkept) => console.warn(&format!("warning: {}", unkept.message)),
                 }
                 return Err(failure);
             }
         };
-        let sat = sitting.sit().await;
-        let left = sitting.leave(sat.is_err()).await;
+        let sat = repl_session.sit().await;
+        let left = repl_session.leave(sat.is_err()).await;
         // What ended it is told; only then that more went wrong.
         sat.and(left)
     })?
@@ -90,7 +90,7 @@ struct Begun {
     settings: Settings,
     catalogue: Catalogue,
     session: Option<Session>,
-    waiting: Said,
+    waiting: UserInput,
 }
 
 impl<'a> Beginning<'a> {
@@ -136,7 +136,7 @@ impl<'a> Beginning<'a> {
         sessions::open(id, &self.console.context, self.world).map(Some).map_err(Failure::or_anew)
     }
 
-    async fn sitting(&self, begun: Begun) -> Result<Sitting<'a>, Failure> {
+    async fn repl_session(&self, begun: Begun) -> Result<ReplSession<'a>, Failure> {
         let Self { console, world, ref attention } = *self;
         let Begun { options, files, session_model, settings, catalogue, session, waiting } = begun;
         let is_kept = session.is_some() || !settings.ephemeral;
@@ -150,14 +150,13 @@ impl<'a> Beginning<'a> {
             console,
             world,
         };
-        let stage = Stage::new(console, world, settings::shows_reasoning(&options, &files));
-        // Whatever is told from here on is told by the stage, which alone knows what the terminal shows.
-        console.progress.host(Arc::clone(&stage) as Arc<dyn House>);
-        at_stopping(Arc::downgrade(&stage) as Weak<dyn House>);
-        let connected = stage.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
+        let view = TerminalView::new(console, world, settings::shows_reasoning(&options, &files));
+        // Whatever is told from here on is told by the view, which alone knows what the terminal shows.
+        console.progress.draw_on(Arc::clone(&view) as Arc<dyn TerminalHost>);
+        at_stopping(Arc::downgrade(&view) as Weak<dyn TerminalHost>);
+        let connected = view.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
-        let editor = match self.editor(attention.clone(), &stage, &known, files.vi.unwrap_or(false), is_kept)
-        {
+        let editor = match self.editor(attention.clone(), &view, &known, files.vi.unwrap_or(false), is_kept) {
             Ok(editor) => editor,
             Err(failure) => {
                 connected.disconnect(&console.context).await;
@@ -168,16 +167,16 @@ impl<'a> Beginning<'a> {
         if let Some(session) = &session {
             tally.take(&session.loaded);
         }
-        let story = match session {
-            Some(session) => Story::of(session, &settings, console, world),
-            None => Story::new(&settings, !settings.ephemeral, console, world),
+        let conversation = match session {
+            Some(session) => ReplConversation::of(session, &settings, console, world),
+            None => ReplConversation::new(&settings, !settings.ephemeral, console, world),
         };
-        story.settle_if_kept(&contents);
-        let sitting = Sitting {
+        conversation.settle_if_kept(&contents);
+        let repl_session = ReplSession {
             console,
             world,
             attention: attention.clone(),
-            stage,
+            view,
             editor,
             wires: settings.wires(),
             options,
@@ -190,22 +189,22 @@ impl<'a> Beginning<'a> {
             contents,
             spent: Spent::default(),
             tally,
-            story,
+            conversation,
             waiting,
             known,
             asked: Asked::default(),
             told_of_key: false,
         };
-        sitting.welcome();
-        sitting.knows_all();
-        Ok(sitting)
+        repl_session.welcome();
+        repl_session.knows_all();
+        Ok(repl_session)
     }
 
     /// What is not to be kept is remembered while the program runs.
     fn editor(
         &self,
         attention: Attention,
-        stage: &Stage,
+        view: &TerminalView,
         known: &Arc<Mutex<Known>>,
         vi: bool,
         is_kept: bool,
@@ -215,9 +214,9 @@ impl<'a> Beginning<'a> {
         let setup = Setup {
             history: scratch.as_ref().filter(|_| is_kept).map(|dir| dir.join("history")),
             vi,
-            colour: stage.look().colour,
-            plain: stage.is_plain(),
-            ascii: !stage.look().unicode,
+            colour: view.look().colour,
+            plain: view.is_plain(),
+            ascii: !view.look().unicode,
             editor: editor_command(self.world).filter(|_| scratch.is_some()),
             scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
             can_stop: has_shell,
@@ -240,7 +239,7 @@ impl<'a> Beginning<'a> {
     }
 }
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// A line or two: what answers, with what, and where the conversation was left.
     fn welcome(&self) {
         let tools = self.connected.roster.offer().declarations.len();
@@ -248,20 +247,20 @@ impl Sitting<'_> {
             0 => String::new(),
             count => format!(" · {} failed: /ensembles", counted(count, "ensemble")),
         };
-        let kept = if self.story.wanted { "" } else { " · not kept" };
-        self.stage.note(&format!(
+        let kept = if self.conversation.wanted { "" } else { " · not kept" };
+        self.view.note(&format!(
             "converse {} · {} · {}{failed}{kept} · /help",
             env!("CARGO_PKG_VERSION"),
             self.settings.model.id,
             counted(tools, "tool"),
         ));
         self.understudy();
-        if self.story.id.is_some() {
+        if self.conversation.id.is_some() {
             self.resumed();
         }
         let waiting: Vec<&str> = self.waiting.names().collect();
         if !waiting.is_empty() {
-            self.stage.note(&format!("with the first message: {}", waiting.join(", ")));
+            self.view.note(&format!("with the first message: {}", waiting.join(", ")));
         }
     }
 }

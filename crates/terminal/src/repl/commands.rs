@@ -12,19 +12,19 @@ mod used;
 use converse_canister::{Canister, Content};
 use converse_config::Permission;
 
-use super::sitting::{Sitting, Then};
+use super::session::{ReplSession, Then};
 use super::slash::{Slash, parse};
 use super::turn::Words;
-use converse_host::attach::{Asked, Said};
+use converse_host::attach::{Asked, UserInput};
 use converse_host::failure::Failure;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// Does what a line says.
     pub(super) async fn does(&mut self, line: &str) -> Result<Then, Failure> {
         match parse(line) {
             Slash::Nothing => {}
             Slash::Text(words) => self.says(&words).await?,
-            Slash::Wrong(told) => self.stage.say(&told),
+            Slash::Wrong(told) => self.view.say(&told),
             Slash::Help(row) => self.help(row),
             Slash::Model(id) => self.model(id.as_deref())?,
             Slash::System(text) => self.system(text.as_deref())?,
@@ -55,9 +55,9 @@ impl Sitting<'_> {
 
     /// A prompt of a server, with what is attached.
     async fn prompt(&mut self, named: &str, words: &[String]) -> Result<(), Failure> {
-        let asked = Said::default().asking(Asked::parse(named, words)?);
+        let asked = UserInput::default().asking(Asked::parse(named, words)?);
         let said = self.waiting.clone().and(asked)?;
-        self.turn(Words::Said(Box::new(said))).await
+        self.turn(Words::UserInput(Box::new(said))).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ensembles of the sitting: connected when it begins, and anew when the user chooses others.
+//! The ensembles of the session: connected when it begins, and anew when the user chooses others.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use converse_config::Rule;
 use converse_mcp::{Asked, Sampler};
 use futures_util::FutureExt as _;
 
-use super::sitting::Sitting;
+use super::session::ReplSession;
 use crate::console::Console;
 use crate::person::somebody;
 use converse_host::catalogue::Catalogue;
@@ -56,7 +56,7 @@ impl Connecting<'_> {
     }
 }
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// Connects what the settings say now; if that cannot be, all stays as it is. What was allowed and denied in this
     /// run still is.
     pub(super) async fn reconnect(&mut self) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ impl Sitting<'_> {
             world: self.world,
         };
         let rules = self.connected.roster.rules().all();
-        let connected = self.stage.during(connecting.connect(rules, &attended.interrupt)).await?;
+        let connected = self.view.during(connecting.connect(rules, &attended.interrupt)).await?;
         let before = std::mem::replace(&mut self.connected, connected);
         before.disconnect(&self.console.context).await;
         self.forgets_prompts();

@@ -11,7 +11,7 @@ use converse_session::Summary;
 use tokio::time::timeout;
 
 use super::completing::{KnownPrompt, Named};
-use super::sitting::Sitting;
+use super::session::ReplSession;
 use converse_host::model::{self, Reach, UNDERSTUDY};
 use converse_host::turn::sessions;
 use converse_host::world::World;
@@ -26,7 +26,7 @@ const PROMPTS: usize = 500;
 #[derive(Debug, Default)]
 pub(super) struct Asked(AtomicBool);
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// What has changed in a turn or by a command.
     pub(super) fn knows_tools(&self) {
         let offer = self.connected.roster.offer();

@@ -10,15 +10,15 @@ const LONGEST_END: usize = 5;
 
 /// What is mentioned, each once.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Mention {
     /// As they are to be named to [`converse_host::attach`].
     pub(super) files: Vec<String>,
     /// What looks like a path, and is not there.
     pub(super) missing: Vec<String>,
 }
 
-pub(super) fn found(text: &str, cwd: &Path, home: Option<&Path>) -> Found {
-    let mut found = Found::default();
+pub(super) fn found(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
+    let mut found = Mention::default();
     for named in mentioned(text) {
         // The words of a sentence may end behind it.
         let bare = named.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
@@ -92,7 +92,7 @@ mod tests {
             let found = found(text, dir.path(), Some(dir.path()));
             let files = names.iter().map(|name| dir.path().join(name).to_str().unwrap().to_owned()).collect();
             let missing = missing.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(found, Found { files, missing }, "{text}");
+            assert_eq!(found, Mention { files, missing }, "{text}");
         }
     }
 }

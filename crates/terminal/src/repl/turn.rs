@@ -10,11 +10,11 @@ use converse_ensemble::Roster;
 use futures_util::FutureExt as _;
 
 use super::ends_all;
-use super::sitting::Sitting;
-use super::stage::Stage;
+use super::session::ReplSession;
+use super::view::TerminalView;
 use crate::approver::{Memory, TerminalApprover};
-use crate::render::progress::House as _;
-use converse_host::attach::{self, Said};
+use crate::render::progress::TerminalHost as _;
+use converse_host::attach::{self, UserInput};
 use converse_host::audit::AuditSink;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
@@ -31,12 +31,12 @@ const NOTICED: Duration = Duration::from_millis(300);
 
 /// Does the work, and says so where it takes long to end after it was broken off: else one presses the key again, which
 /// leaves the program.
-async fn told_of_stopping<T>(stage: &Stage, interrupt: &Interrupt, work: impl Future<Output = T>) -> T {
+async fn told_of_stopping<T>(view: &TerminalView, interrupt: &Interrupt, work: impl Future<Output = T>) -> T {
     let told = Cell::new(None);
     let tells = async {
         interrupt.token.cancelled().await;
         tokio::time::sleep(NOTICED).await;
-        told.set(Some(stage.wait_for("stopping; Ctrl-C again leaves at once")));
+        told.set(Some(view.wait_for("stopping; Ctrl-C again leaves at once")));
         std::future::pending().await
     };
     let done = tokio::select! {
@@ -44,49 +44,49 @@ async fn told_of_stopping<T>(stage: &Stage, interrupt: &Interrupt, work: impl Fu
         never = tells => never,
     };
     if let Some(wait) = told.get() {
-        stage.waited(wait);
+        view.waited(wait);
     }
     done
 }
 
 /// What a turn begins with.
 pub(super) enum Words {
-    Said(Box<Said>),
+    UserInput(Box<UserInput>),
     /// What was said before, once more.
     Again(Vec<Canister>),
 }
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// Says it and has it answered. An error is one after which nothing goes on.
     pub(super) async fn turn(&mut self, words: Words) -> Result<(), Failure> {
         let attended = self.attention.to_turn();
-        let stage = Arc::clone(&self.stage);
-        let before = self.story.transcript.as_slice().len();
-        let takes_waiting = matches!(words, Words::Said(_));
-        stage.breathe();
-        stage.begin_turn();
+        let view = Arc::clone(&self.view);
+        let before = self.conversation.transcript.as_slice().len();
+        let takes_waiting = matches!(words, Words::UserInput(_));
+        view.breathe();
+        view.begin_turn();
         let answered = self.answered(words, &attended.interrupt).boxed_local();
-        let answered = stage.during(told_of_stopping(&stage, &attended.interrupt, answered)).await;
-        let is_said = self.story.transcript.as_slice().len() > before;
+        let answered = view.during(told_of_stopping(&view, &attended.interrupt, answered)).await;
+        let is_said = self.conversation.transcript.as_slice().len() > before;
         let broken = answered.as_ref().is_err_and(|failure| failure.kind == Kind::Signal(2));
-        let empty = answered.is_ok() && self.story.says_nothing();
+        let empty = answered.is_ok() && self.conversation.says_nothing();
         let after = self.after_turn(answered);
         // Only what was said is taken away: a server may give its part of it the next time.
         if takes_waiting && is_said {
-            self.waiting = Said::default();
+            self.waiting = UserInput::default();
         } else if takes_waiting && !self.waiting.sizes().is_empty() {
-            stage.note(&format!(
+            view.note(&format!(
                 "still attached: {}; `/attach -` lets go of it",
                 safe_line(&self.waiting.sizes(), ATTACHED)
             ));
         }
         if empty {
-            stage.note("the model answered nothing; `/retry` asks again");
+            view.note("the model answered nothing; `/retry` asks again");
         }
-        if broken && is_said && self.story.unanswered() > 0 {
-            stage.note("the question stays, and goes along with the next one; `/undo` takes it back");
+        if broken && is_said && self.conversation.unanswered() > 0 {
+            view.note("the question stays, and goes along with the next one; `/undo` takes it back");
         }
-        stage.breathe();
+        view.breathe();
         after
     }
 
@@ -96,7 +96,7 @@ impl Sitting<'_> {
         // What ends the program is told when it has ended.
         let is_last = self.attention.end.number().is_some();
         let ends = |failure: &&Failure| is_last || ends_all(failure);
-        self.stage.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
+        self.view.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
         self.connected.tell_news(&self.console.context);
         // Nobody here reads them as records.
         drop(self.console.context.take_warnings());
@@ -107,12 +107,12 @@ impl Sitting<'_> {
     async fn answered(&mut self, words: Words, interrupt: &Interrupt) -> Result<(), Failure> {
         let began = Instant::now();
         let words = match words {
-            Words::Said(said) => Words::Said(Box::new(self.gathered(*said, interrupt).await?)),
+            Words::UserInput(said) => Words::UserInput(Box::new(self.gathered(*said, interrupt).await?)),
             again => again,
         };
-        match self.story.unanswered() {
+        match self.conversation.unanswered() {
             0 => {}
-            count => self.stage.note(&format!(
+            count => self.view.note(&format!(
                 "{} along with this one; `/undo {}` takes all of them back",
                 if count == 1 {
                     "1 unanswered question goes".to_owned()
@@ -122,15 +122,15 @@ impl Sitting<'_> {
                 count + 1
             )),
         }
-        self.story.begin_turn(&self.settings.model.id, &self.contents);
-        let meter = self.spent.meter(0, self.story.transcript.next_turn());
-        let mut conversation = self.story.lend(self.settings.limits);
+        self.conversation.begin_turn(&self.settings.model.id, &self.contents);
+        let meter = self.spent.meter(0, self.conversation.transcript.next_turn());
+        let mut conversation = self.conversation.lend(self.settings.limits);
         let here = &*self;
         let settings = &here.settings;
         let roster = here.connected.roster.for_caller(0);
         let approver = here.approver();
         let engine = here.asking(&roster, began).engine(&here.wires);
-        let session = here.story.id.map(|id| id.to_string());
+        let session = here.conversation.id.map(|id| id.to_string());
         let listener = here.console.context.telemetry.turn(&settings.model.id, session.as_deref());
         let mut sinks = here.sinks(&meter);
         sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
@@ -142,18 +142,18 @@ impl Sitting<'_> {
                     let said = canisters.into_iter().filter(|one| !matches!(one, Canister::Supervisor(_)));
                     opening(conversation.transcript(), settings.system.as_deref(), said.collect())
                 }
-                Words::Said(said) => {
+                Words::UserInput(said) => {
                     let next = conversation.transcript().next_turn();
                     let keeper = attach::keeper(&here.contents);
                     let said = said.canisters(keeper.as_ref(), &here.contents, next)?;
                     opening(conversation.transcript(), settings.system.as_deref(), said)
                 }
             };
-            say(&mut conversation, said, ports, here.story.journal.as_ref())?;
+            say(&mut conversation, said, ports, here.conversation.journal.as_ref())?;
             Ok(converse(&mut conversation, &engine, ports, &interrupt.token).await)
         };
         // What a server asks of a model is a record of its own: it may come in the middle of ours.
-        let id = here.story.id.map(|id| id.to_string());
+        let id = here.conversation.id.map(|id| id.to_string());
         let audit = AuditSink::new(settings.audit, id, &here.console.context, here.world);
         let around = Around {
             settings,
@@ -169,14 +169,14 @@ impl Sitting<'_> {
             ended = answer => ended,
             never = here.models.serve(around) => match never {},
         };
-        let settled = here.story.settled();
-        settings.tape.turned(ended.as_ref().ok().and_then(|ended| ended.as_ref().ok()));
+        let settled = here.conversation.settled();
+        settings.cassette.turned(ended.as_ref().ok().and_then(|ended| ended.as_ref().ok()));
         let ended = ended.and_then(|ended| ending::outcome(ended?, interrupt));
-        let ended = settings.tape.verdict(ended);
+        let ended = settings.cassette.verdict(ended);
         if let Some(listener) = listener {
             listener.end(ended.as_ref().err());
         }
-        self.story.go_on(conversation);
+        self.conversation.go_on(conversation);
         // A session that cannot be written is worse than any other way to end.
         settled.and(ended)
     }
@@ -201,15 +201,21 @@ impl Sitting<'_> {
 
     /// The journal first: what it has not taken has not happened.
     pub(super) fn sinks<'s>(&'s self, meter: &'s dyn Sink) -> Vec<&'s dyn Sink> {
-        let journal = self.story.journal.as_ref().map(|journal| journal as &dyn Sink);
+        let journal = self.conversation.journal.as_ref().map(|journal| journal as &dyn Sink);
         journal
             .into_iter()
-            .chain([&self.story.audit as &dyn Sink, meter, &self.tally, &self.story.ran, self.stage.as_ref()])
+            .chain([
+                &self.conversation.audit as &dyn Sink,
+                meter,
+                &self.tally,
+                &self.conversation.ran,
+                self.view.as_ref(),
+            ])
             .collect()
     }
 
     /// With what servers have of it.
-    async fn gathered(&self, said: Said, interrupt: &Interrupt) -> Result<Said, Failure> {
+    async fn gathered(&self, said: UserInput, interrupt: &Interrupt) -> Result<UserInput, Failure> {
         if said.servers().is_empty() {
             return Ok(said);
         }
@@ -226,13 +232,13 @@ impl Sitting<'_> {
         };
         let held = self.contents.held();
         let names: Vec<&str> = said.servers().into_iter().collect();
-        let waits = self.stage.wait_for(&format!("waiting for {}", names.join(", ")));
+        let waits = self.view.wait_for(&format!("waiting for {}", names.join(", ")));
         let gathered = said.gathered(server, &self.console.context.redactor, &held);
         let said = tokio::select! {
             said = gathered.boxed_local() => said,
             () = interrupt.token.cancelled() => Err(interrupt.failure()),
         };
-        self.stage.waited(waits);
+        self.view.waited(waits);
         let said = said?;
         let model = &self.settings.model;
         said.fits(&model.endpoint, &model.facts, &model.id)?;
@@ -260,12 +266,12 @@ impl Sitting<'_> {
         let answered = failure.facts.iter().any(|(name, _)| *name == "status");
         answered
             && matches!(failure.kind, Kind::ProviderRefused | Kind::ProviderNonsense)
-            && self.story.is_open()
+            && self.conversation.is_open()
     }
 
     fn with_way_out(&self, failure: Failure) -> Failure {
         let failure = failure.hint("`/undo` takes the question back, `/edit` changes it");
-        failure.hint(match self.story.unanswered() {
+        failure.hint(match self.conversation.unanswered() {
             0 | 1 => "as it is, it goes along with the next one".to_owned(),
             count => format!("as it is, {count} unanswered questions go along with the next one"),
         })

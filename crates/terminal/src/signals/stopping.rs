@@ -12,7 +12,7 @@ use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::render::progress::House;
+use crate::render::progress::TerminalHost;
 
 /// A program that is told to stop has, after this time, or never will.
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
@@ -20,10 +20,10 @@ const STOPS_WITHIN: Duration = Duration::from_secs(2);
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
 /// Who steps aside meanwhile: who draws, and who reads lines.
-static DRAWS: Mutex<Option<Weak<dyn House>>> = Mutex::new(None);
+static DRAWS: Mutex<Option<Weak<dyn TerminalHost>>> = Mutex::new(None);
 static READS: Mutex<Option<Aside>> = Mutex::new(None);
 
-pub(crate) fn at_stopping(draws: Weak<dyn House>) {
+pub(crate) fn at_stopping(draws: Weak<dyn TerminalHost>) {
     *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(draws);
 }
 

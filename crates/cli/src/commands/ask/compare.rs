@@ -4,8 +4,8 @@ use converse_engine::SinkError;
 use converse_ensemble::SharedRuns;
 use serde_json::{Value, json};
 
+use super::ask_run::{AskRun, Ended};
 use super::output::Output;
-use super::round::{Ended, Round};
 use super::{Begun, Candidate, Run};
 use crate::args::Format;
 use crate::exit_code::exit_code;
@@ -31,9 +31,9 @@ impl Run<'_> {
         let runs = SharedRuns::default();
         let records = JsonlRenderer::new(console.context.redactor.clone());
         let outputs = self.outputs(&begun.candidates, &runs, &records);
-        let mut round = Round::of(self, &begun);
-        round.shared = Some(runs);
-        let ended = round.run(&mut begun.candidates, &outputs);
+        let mut ask_run = AskRun::of(self, &begun);
+        ask_run.shared = Some(runs);
+        let ended = ask_run.run(&mut begun.candidates, &outputs);
         console.progress.hush();
         let ended = match ended {
             Ok(ended) => ended,

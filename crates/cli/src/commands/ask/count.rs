@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::Candidate;
-use super::round::Round;
+use super::ask_run::AskRun;
 use crate::args::Format;
 use converse_host::failure::Failure;
 use converse_host::runtime::block_on;
@@ -49,7 +49,7 @@ impl Counted {
     }
 }
 
-impl Round<'_> {
+impl AskRun<'_> {
     pub(super) fn count(&self, candidates: &mut [Candidate]) -> Result<(), Failure> {
         let questions = self.each_prompt(candidates, |asked, settings| {
             let endpoint = &settings.model.endpoint;
@@ -89,7 +89,7 @@ impl Round<'_> {
 
     async fn ask(&self, settings: &Settings, request: http::Request<Bytes>) -> Result<Counted, Failure> {
         let (endpoint, bytes) = (&settings.model.endpoint, request.body().len());
-        let wire = wiring::wire(&settings.model, settings.connect_timeout, &settings.tape);
+        let wire = wiring::wire(&settings.model, settings.connect_timeout, &settings.cassette);
         let patience = settings.timeouts.first_byte;
         let answered = timeout(patience, async {
             let (head, mut body) = wire.send(request, &endpoint.auth).await?.into_parts();

@@ -6,9 +6,9 @@ use converse_ensemble::Offer;
 use converse_provider::{AuthScheme, Prompt, processor_of};
 use serde_json::{Map, Value, json};
 
-use super::round::{Round, common};
+use super::ask_run::{AskRun, common};
 use super::{Candidate, internal};
-use converse_host::attach::{Said, shortened};
+use converse_host::attach::{UserInput, shortened};
 use converse_host::contents::Kept;
 use converse_host::credentials::Credentials;
 use converse_host::failure::{Failure, Kind};
@@ -17,7 +17,7 @@ use converse_host::settings::Settings;
 use converse_host::turn::opening;
 use converse_terminal::render::output::write_json;
 
-impl Round<'_> {
+impl AskRun<'_> {
     pub(super) fn dry_run(&self, candidates: &mut [Candidate]) -> Result<(), Failure> {
         let several = candidates.len() > 1;
         let requests = self.each_prompt(candidates, |asked, settings| {
@@ -102,7 +102,7 @@ struct Seen<'a> {
     offer: &'a Offer,
     note: Option<&'a str>,
     contents: &'a Kept,
-    said: &'a Said,
+    said: &'a UserInput,
 }
 
 /// What the wire adds is there by its name only.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use converse_config::EnsemblePlan;
 
 use super::Candidate;
-use super::round::Round;
-use converse_host::attach::Said;
+use super::ask_run::AskRun;
+use converse_host::attach::UserInput;
 use converse_host::catalogue::Catalogue;
 use converse_host::context::while_waiting;
 use converse_host::failure::{Failure, Kind};
 use converse_host::wiring::{Connected, Wiring};
 
-impl Round<'_> {
+impl AskRun<'_> {
     /// The ensembles whose servers are asked for something: known, trusted, with a server. Before anything is started.
     pub(super) fn read_from<'c>(&self, catalogue: &'c Catalogue) -> Result<Vec<&'c EnsemblePlan>, Failure> {
         let plan = |name: &str| {
@@ -35,7 +35,7 @@ impl Round<'_> {
         wiring: &Wiring<'_>,
         connected: &Connected,
         candidates: &[Candidate],
-    ) -> Result<Arc<Said>, Failure> {
+    ) -> Result<Arc<UserInput>, Failure> {
         if read_from.is_empty() {
             return Ok(Arc::clone(&self.said));
         }

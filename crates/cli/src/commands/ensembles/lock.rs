@@ -23,7 +23,7 @@ use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 
 pub(super) use findings::findings;
-pub(super) use found::Found;
+pub(super) use found::DiscoveredTools;
 use proposal::Proposal;
 
 pub(super) fn run(args: &LockArgs, console: &Console, world: &World) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ impl Lock<'_> {
         self.console.warn_all(catalogue.lines());
         let lockfiles = catalogue.lockfiles();
         let plans = self.plans(&catalogue, &lockfiles)?;
-        let found = Found::connect(&plans, self.console, self.world)?;
+        let found = DiscoveredTools::connect(&plans, self.console, self.world)?;
         let whole = self.args.names.is_empty();
         let gone = |name: &str| whole && !catalogue.knows(name);
         let proposed = |locked| Proposal::of(locked, &catalogue.plans, &found, &gone);

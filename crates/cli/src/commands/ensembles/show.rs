@@ -34,7 +34,7 @@ pub(super) struct Show<'a> {
 
 /// What its server has, if it was connected.
 #[derive(Default)]
-struct Found {
+struct DiscoveredTools {
     tools: Vec<Value>,
     survey: Option<(Value, String)>,
     offers: Option<Offers>,
@@ -50,9 +50,9 @@ impl Show<'_> {
         let rules = rules(&self.rules.options(), &files)?;
         let found = match &plan.connection {
             Some(_) if self.connect => self.found(plan, &rules, &catalogue.lockfiles())?,
-            _ => Found {
+            _ => DiscoveredTools {
                 tools: plan.invokers.iter().map(|one| declared(plan, one, &rules)).collect(),
-                ..Found::default()
+                ..DiscoveredTools::default()
             },
         };
         let outward = Outward::discreet(self.world);
@@ -94,7 +94,12 @@ impl Show<'_> {
     }
 
     /// Connects it and ends it again.
-    fn found(&self, plan: &EnsemblePlan, rules: &[Rule], lockfiles: &Lockfiles) -> Result<Found, Failure> {
+    fn found(
+        &self,
+        plan: &EnsemblePlan,
+        rules: &[Rule],
+        lockfiles: &Lockfiles,
+    ) -> Result<DiscoveredTools, Failure> {
         let interrupt = signals::watch()?;
         let contents = Kept::new(None);
         let (world, console) = (self.world, self.console);
@@ -114,7 +119,7 @@ impl Show<'_> {
             connected.disconnect(&console.context).await;
             match failure {
                 Some(failure) => Err(Failure::new(Kind::Ensemble, "ensemble", failure)),
-                None => Ok(Found { tools, survey, offers: offers.transpose()? }),
+                None => Ok(DiscoveredTools { tools, survey, offers: offers.transpose()? }),
             }
         })?
     }

@@ -18,7 +18,7 @@ pub(super) const LISTS: usize = 5;
 const BYTES_OF_A_TOKEN: usize = 4;
 
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ProbeResult {
     /// As `{"way", "url" | "command"}`; secrets by the names of their variables.
     pub(super) reached: Value,
     pub(super) survey: Survey,
@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub(super) last_words: String,
 }
 
-impl Found {
+impl ProbeResult {
     pub(super) fn new(reached: Value, survey: Survey, offer: &Offer) -> Self {
         let tool = |tool: &converse_ensemble::Tool| {
             let declaration = &tool.declaration;

@@ -3,7 +3,7 @@
 use converse_canister::Outcome;
 
 use super::calls::Called;
-use super::found::{Found, era};
+use super::found::{ProbeResult, era};
 use super::lint;
 use converse_host::wording::counted;
 use converse_terminal::render::result_text;
@@ -15,7 +15,7 @@ const LINE: usize = 300;
 /// Lines of stderr, from its end.
 const LAST_LINES: usize = 10;
 
-impl Found {
+impl ProbeResult {
     pub(super) fn text(&self) -> String {
         let mut lines = self.head();
         lines.extend(list("left out", self.survey.skipped.iter().cloned()));

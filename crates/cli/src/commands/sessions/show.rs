@@ -6,7 +6,7 @@ use crate::args::SessionsShowArgs;
 use converse_host::failure::Failure;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::transcript::{Look, text};
-use converse_terminal::repl::stage::answers;
+use converse_terminal::repl::view::answers;
 
 impl Shelf<'_> {
     pub(super) fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {

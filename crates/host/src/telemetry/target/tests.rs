@@ -81,8 +81,8 @@ fn headers_are_decoded_and_secret() {
 #[test]
 fn what_is_not_spoken_is_told_once() {
     let told = |protocol| target(&[BASE, ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]).unwrap().told;
-    assert!(matches!(&told("grpc")[..], [Told::Warning(text)] if text.contains("4318")));
-    assert!(matches!(&told("http/protobuf")[..], [Told::Remark(_)]));
+    assert!(matches!(&told("grpc")[..], [SetupNotice::Warning(text)] if text.contains("4318")));
+    assert!(matches!(&told("http/protobuf")[..], [SetupNotice::Remark(_)]));
     assert_eq!(told("http/json"), []);
 }
 

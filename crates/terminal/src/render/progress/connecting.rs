@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tokio::time::sleep;
 
-use super::{House, Progress, TICK};
+use super::{Progress, TICK, TerminalHost};
 
 /// Whoever is quicker is not worth a word.
 const AFTER: Duration = Duration::from_secs(1);
@@ -21,8 +21,8 @@ impl Progress {
     /// Says that something is waited for, until it is dropped. `what` is `starting NAME`.
     pub(super) async fn say_waiting(&self, what: &str) -> Infallible {
         sleep(AFTER).await;
-        if let Some(house) = self.house() {
-            let _waited = Waited { house, number: house.wait_for(what) };
+        if let Some(terminal_host) = self.terminal_host() {
+            let _waited = Waited { terminal_host, number: terminal_host.wait_for(what) };
             return pending().await;
         }
         if self.style.live {
@@ -75,12 +75,12 @@ impl Drop for Pending<'_> {
 
 /// The same for who draws instead.
 struct Waited<'a> {
-    house: &'a Arc<dyn House>,
+    terminal_host: &'a Arc<dyn TerminalHost>,
     number: u64,
 }
 
 impl Drop for Waited<'_> {
     fn drop(&mut self) {
-        self.house.waited(self.number);
+        self.terminal_host.waited(self.number);
     }
 }

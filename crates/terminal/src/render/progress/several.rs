@@ -20,7 +20,7 @@ impl Progress {
             redactor: self.redactor.clone(),
             bars: self.bars.clone(),
             waiting: Arc::clone(&self.waiting),
-            house: Arc::clone(&self.house),
+            terminal_host: Arc::clone(&self.terminal_host),
             label: Some(self.brief(id, 60)),
             state: Mutex::new(state),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use converse_canister::{Canister, Content, InvocationId};
 use converse_config::Effects;
 
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use crate::repl::turn::Words;
 use converse_host::failure::Failure;
 use converse_text::safe_line;
@@ -13,14 +13,14 @@ use converse_text::safe_line;
 /// Characters of words that are named.
 const SHOWN: usize = 60;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     pub(super) fn undo(&mut self, turns: u32) -> Result<(), Failure> {
         for turn in 0..turns {
-            if turn > 0 && self.story.last_start().is_none() {
+            if turn > 0 && self.conversation.last_start().is_none() {
                 break;
             }
             let turn = self.taken_back()?;
-            self.stage.note(&format!("taken back: {}", named(&turn)));
+            self.view.note(&format!("taken back: {}", named(&turn)));
         }
         Ok(())
     }
@@ -29,30 +29,30 @@ impl Sitting<'_> {
     pub(super) async fn retry(&mut self) -> Result<(), Failure> {
         let turn = self.taken_back()?;
         let said = said(turn);
-        self.stage.echo(&words(&said));
+        self.view.echo(&words(&said));
         self.turn(Words::Again(said)).await
     }
 
     /// The last words in the user's editor, then as if they had been said so; nothing written, nothing done.
     pub(super) async fn edit(&mut self) -> Result<(), Failure> {
-        let said = said(self.story.last_turn().to_vec());
+        let said = said(self.conversation.last_turn().to_vec());
         if said.is_empty() {
             return Err(nothing());
         }
         let before = words(&said);
         let Some(text) = self.composed(&before).await? else { return Ok(()) };
         self.taken_back()?;
-        self.stage.echo(&text);
+        self.view.echo(&text);
         self.turn(Words::Again(reworded(said, &text))).await
     }
 
     fn taken_back(&mut self) -> Result<Vec<Canister>, Failure> {
-        let did = self.effects(self.story.last_turn());
-        let turn = self.story.undo()?.ok_or_else(nothing)?;
+        let did = self.effects(self.conversation.last_turn());
+        let turn = self.conversation.undo()?.ok_or_else(nothing)?;
         self.recalls();
         if !did.is_empty() {
             let did: Vec<&str> = did.iter().map(String::as_str).collect();
-            self.stage.note(&format!("what these tools did is not undone: {}", did.join(", ")));
+            self.view.note(&format!("what these tools did is not undone: {}", did.join(", ")));
         }
         Ok(turn)
     }
@@ -69,7 +69,7 @@ impl Sitting<'_> {
         let mut did = BTreeSet::new();
         for canister in turn {
             let Canister::Invocation(invocation) = canister else { continue };
-            let ran = self.story.ran.has(&invocation.id, result(&invocation.id));
+            let ran = self.conversation.ran.has(&invocation.id, result(&invocation.id));
             let tool = offer.find(&invocation.tool);
             let harmless = tool.is_some_and(|tool| tool.policy.effects <= Effects::Read);
             if ran && !harmless {

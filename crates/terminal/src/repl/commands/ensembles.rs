@@ -1,14 +1,14 @@
 //! `/ensembles`: which are connected, which failed and why; `/ensembles NAME …`: only these; `+NAME` and `-NAME`: one more,
 //! one less; `all`: those that are enabled.
 
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::options::TurnOptions;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     pub(super) async fn ensembles(&mut self, words: &[String]) -> Result<(), Failure> {
         if words.is_empty() {
-            self.stage.say(&self.ensembles_table());
+            self.view.say(&self.ensembles_table());
             return Ok(());
         }
         let wanted = self.wanted(words)?;
@@ -23,7 +23,7 @@ impl Sitting<'_> {
         }
         self.options = options;
         self.wires = self.settings.wires();
-        self.stage.say(&self.ensembles_table());
+        self.view.say(&self.ensembles_table());
         Ok(())
     }
 
@@ -70,6 +70,6 @@ impl Sitting<'_> {
             let tools = tools.map(|tools| tools.to_string()).unwrap_or_default();
             rows.push(vec![name.to_owned(), tools, state, plan.description.clone()]);
         }
-        self.stage.table(&rows).trim_end().to_owned()
+        self.view.table(&rows).trim_end().to_owned()
     }
 }

@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use converse_canister::Canister;
 use converse_process::INHERITED;
 
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use crate::repl::{editor_command, internal, scratch};
-use converse_host::attach::Said;
+use converse_host::attach::UserInput;
 use converse_host::failure::Failure;
 use converse_host::world::World;
 
@@ -27,10 +27,10 @@ const KEEPER_TIME: Duration = Duration::from_secs(2);
 /// Bytes that a terminal is asked to keep; many take no more.
 const MOST_BY_TERMINAL: usize = 74_994;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     pub(super) async fn attach(&mut self, named: &[String]) -> Result<(), Failure> {
         if named.is_empty() {
-            self.stage.note(&match self.waiting.sizes() {
+            self.view.note(&match self.waiting.sizes() {
                 none if none.is_empty() => {
                     "nothing is attached; /attach FILE, URL or mcp:ENSEMBLE:URI".to_owned()
                 }
@@ -39,13 +39,13 @@ impl Sitting<'_> {
             return Ok(());
         }
         if named == ["-"] {
-            self.waiting = Said::default();
-            self.stage.note("nothing is attached");
+            self.waiting = UserInput::default();
+            self.view.note("nothing is attached");
             return Ok(());
         }
         let read = self.handed_over(String::new(), named.to_vec()).await?;
         self.waiting = self.waiting.clone().and(read)?;
-        self.stage.note(&format!("with the next message: {}", self.waiting.sizes()));
+        self.view.note(&format!("with the next message: {}", self.waiting.sizes()));
         Ok(())
     }
 
@@ -53,7 +53,7 @@ impl Sitting<'_> {
     pub(super) async fn compose(&mut self) -> Result<(), Failure> {
         match self.composed("").await? {
             Some(text) => {
-                self.stage.echo(&text);
+                self.view.echo(&text);
                 self.says(&text).await
             }
             None => Ok(()),
@@ -72,7 +72,7 @@ impl Sitting<'_> {
         let editing = tokio::task::spawn_blocking(move || edited(&command, &scratch, &before));
         let after = editing.await.map_err(internal)?.map_err(|why| Failure::usage("editor", why))?;
         if after.trim().is_empty() || after.trim() == text.trim() {
-            self.stage.note("nothing was written");
+            self.view.note("nothing was written");
             return Ok(None);
         }
         Ok(Some(after))
@@ -82,12 +82,12 @@ impl Sitting<'_> {
     pub(super) async fn copy(&self, back: u32) -> Result<(), Failure> {
         let none = || Failure::usage("no-answer", "there is no such answer");
         let back = back.saturating_sub(1) as usize;
-        let answer = answers(self.story.transcript.as_slice()).nth(back).ok_or_else(none)?;
+        let answer = answers(self.conversation.transcript.as_slice()).nth(back).ok_or_else(none)?;
         let (bytes, world) = (answer.clone().into_bytes(), self.world.clone());
         let kept = tokio::task::spawn_blocking(move || keeper(&bytes, &world)).await.map_err(internal)?;
         let how = match kept {
             Some(name) => format!("by {name}"),
-            None if self.stage.is_plain() => {
+            None if self.view.is_plain() => {
                 return Err(Failure::usage("no-clipboard", "there is no wl-copy, xclip or pbcopy here"));
             }
             None if answer.len() > MOST_BY_TERMINAL => {
@@ -102,7 +102,7 @@ impl Sitting<'_> {
                 "by the terminal, if it takes it".to_owned()
             }
         };
-        self.stage.note(&format!("copied: {} characters, {how}", answer.chars().count()));
+        self.view.note(&format!("copied: {} characters, {how}", answer.chars().count()));
         Ok(())
     }
 }

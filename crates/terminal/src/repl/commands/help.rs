@@ -1,6 +1,6 @@
 //! `/help`: what can be typed.
 
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use crate::repl::slash::{ROWS, Row};
 
 const KEYS: &str = "\
@@ -9,14 +9,14 @@ Tab completes; Up and Ctrl-R recall; Ctrl-O opens $EDITOR; @FILE in a message at
 Ctrl-C breaks a turn off, and clears the line; twice on an empty line, or Ctrl-D, leaves.
 /ENSEMBLE.PROMPT key=value … asks by a prompt of an MCP server; //… says a line that begins with a slash.";
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     pub(super) fn help(&self, row: Option<&Row>) {
         if let Some(row) = row {
-            self.stage.say(&format!("/{}\n  {}", row.usage(), row.help));
+            self.view.say(&format!("/{}\n  {}", row.usage(), row.help));
             return;
         }
         let rows: Vec<Vec<String>> =
             ROWS.iter().map(|row| vec![format!("/{}", row.usage()), row.help.to_owned()]).collect();
-        self.stage.say(&format!("{}\n{KEYS}", self.stage.table(&rows)));
+        self.view.say(&format!("{}\n{KEYS}", self.view.table(&rows)));
     }
 }

@@ -3,9 +3,9 @@
 use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Within, cuts, new_id};
 
 use crate::approver::asks;
+use crate::repl::conversation::ReplConversation;
 use crate::repl::require_key;
-use crate::repl::sitting::Sitting;
-use crate::repl::story::Story;
+use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::turn::sessions;
 use converse_host::turn::sessions::name as session_name;
@@ -20,28 +20,28 @@ const NAME: usize = 50;
 /// Lines of the last answer that are shown again.
 const ANSWER: usize = 12;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// Lists the last ones, or those with these words in them, and goes on with the one that is picked.
     pub(super) async fn sessions(&mut self, words: &str) -> Result<(), Failure> {
         let store = sessions::required(self.world)?;
         let found: Vec<Summary> = candidates(&store, words)?
             .into_iter()
-            .filter(|one| Some(one.id) != self.story.id)
+            .filter(|one| Some(one.id) != self.conversation.id)
             .take(MOST)
             .collect();
         if found.is_empty() {
-            self.stage.note(if words.is_empty() {
+            self.view.note(if words.is_empty() {
                 "there is no other session"
             } else {
                 "no session says that"
             });
             return Ok(());
         }
-        self.stage.say(self.stage.table(&listed(&found)).trim_end());
+        self.view.say(self.view.table(&listed(&found)).trim_end());
         let Some(picked) = self.asked("which one? (its number; Enter: none) ").await? else { return Ok(()) };
         let number: usize = picked.trim().parse().unwrap_or(0);
         let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else {
-            self.stage.note("none was picked");
+            self.view.note("none was picked");
             return Ok(());
         };
         let session = sessions::open(one.id, &self.console.context, self.world)?;
@@ -72,8 +72,8 @@ impl Sitting<'_> {
             }
         }
         self.tally.take(&session.loaded);
-        self.story = Story::of(session, &self.settings, self.console, self.world);
-        self.story.settle(&self.contents);
+        self.conversation = ReplConversation::of(session, &self.settings, self.console, self.world);
+        self.conversation.settle(&self.contents);
         self.resumed();
         Ok(())
     }
@@ -81,39 +81,39 @@ impl Sitting<'_> {
     /// A new session with what was said, or the first so many messages of it, and on with that.
     pub(super) fn fork(&mut self, message: Option<u32>) -> Result<(), Failure> {
         let none = || Failure::usage("no-session", "nothing is kept yet: `/save NAME` keeps what was said");
-        let source = self.story.id.ok_or_else(none)?;
+        let source = self.conversation.id.ok_or_else(none)?;
         self.can_fork(message)?;
-        self.story.settled()?;
+        self.conversation.settled()?;
         let now = World::now();
         let id = new_id(now, &World::random_bytes());
-        let name = self.story.name().map(|name| format!("{name} (fork)"));
+        let name = self.conversation.name().map(|name| format!("{name} (fork)"));
         let metadata = Metadata { name, model: Some(self.settings.model.id.clone()), ..Metadata::default() };
         let program = concat!("converse ", env!("CARGO_PKG_VERSION")).to_owned();
         let upto = message.map(|number| number as usize);
         let store = sessions::cleaned(sessions::required(self.world)?, &self.console.context);
         store.fork(source, Fork { id, program, upto, metadata }, now).map_err(Failure::of_session)?;
         let session = sessions::open(id, &self.console.context, self.world)?;
-        let ran = std::mem::take(&mut self.story.ran);
-        self.story = Story::of(session, &self.settings, self.console, self.world);
-        (self.story.ran, self.story.went_on) = (ran, true);
-        self.story.settle(&self.contents);
-        // All of it ends as it did, and the stage knows more of that.
+        let ran = std::mem::take(&mut self.conversation.ran);
+        self.conversation = ReplConversation::of(session, &self.settings, self.console, self.world);
+        (self.conversation.ran, self.conversation.went_on) = (ran, true);
+        self.conversation.settle(&self.contents);
+        // All of it ends as it did, and the view knows more of that.
         if message.is_some() {
             self.recalls();
         }
-        self.stage.note(&format!("this is {} now; {} stays as it was", short(id), short(source)));
+        self.view.note(&format!("this is {} now; {} stays as it was", short(id), short(source)));
         Ok(())
     }
 
     /// Nobody sees the numbers of messages here: where one does not fit, those that do are told.
     fn can_fork(&self, message: Option<u32>) -> Result<(), Failure> {
         let Some(number) = message else { return Ok(()) };
-        let canisters = self.story.transcript.as_slice();
+        let canisters = self.conversation.transcript.as_slice();
         let possible = cuts(canisters);
         if possible.contains(&(number as usize)) {
             return Ok(());
         }
-        let sayings = self.story.sayings().into_iter().rev().filter(|(_, end)| possible.contains(end));
+        let sayings = self.conversation.sayings().into_iter().rev().filter(|(_, end)| possible.contains(end));
         let mut lines: Vec<String> = sayings
             .take(MOST)
             .map(|(start, end)| {
@@ -131,8 +131,8 @@ impl Sitting<'_> {
     /// By this name from now on; kept, if it was not.
     pub(super) fn save(&mut self, given: Option<&str>) -> Result<(), Failure> {
         let name = given.map_or(Ok(None), session_name)?;
-        self.story.keep(&self.contents)?;
-        let Some(journal) = &self.story.journal else { return Ok(()) };
+        self.conversation.keep(&self.contents)?;
+        let Some(journal) = &self.conversation.journal else { return Ok(()) };
         journal.note_model(&self.settings.model.id);
         if let Some(name) = name {
             journal.with(|session| {
@@ -140,50 +140,54 @@ impl Sitting<'_> {
                 session.save_metadata()
             })??;
         }
-        let name =
-            self.story.name().map(|name| format!(" as `{}`", safe_line(&name, NAME))).unwrap_or_default();
-        self.stage.note(&format!("kept{name}"));
+        let name = self
+            .conversation
+            .name()
+            .map(|name| format!(" as `{}`", safe_line(&name, NAME)))
+            .unwrap_or_default();
+        self.view.note(&format!("kept{name}"));
         Ok(())
     }
 
     /// A new conversation, led as this one is.
     pub(super) fn clear(&mut self) {
         let wanted = !self.settings.ephemeral;
-        self.story = Story::new(&self.settings, wanted, self.console, self.world);
+        self.conversation = ReplConversation::new(&self.settings, wanted, self.console, self.world);
         self.contents.unsettle();
         self.waiting = Default::default();
         self.tally.clear();
         self.recalls();
-        self.stage.note("a new conversation");
+        self.view.note("a new conversation");
     }
 
     /// `/show` is of the last turn of what goes on.
     pub(in crate::repl) fn recalls(&self) {
-        self.stage.recall(self.story.last_turn());
+        self.view.recall(self.conversation.last_turn());
     }
 
     /// What it is that goes on: its name, and the last exchange in short.
     pub(in crate::repl) fn resumed(&self) {
         self.recalls();
-        let Some(id) = self.story.id else { return };
-        let count = self.story.transcript.as_slice().len();
-        let name = self.story.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
-        self.stage.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
-        let (asked, answer) = super::last_exchange(self.story.transcript.as_slice());
+        let Some(id) = self.conversation.id else { return };
+        let count = self.conversation.transcript.as_slice().len();
+        let name =
+            self.conversation.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
+        self.view.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
+        let (asked, answer) = super::last_exchange(self.conversation.transcript.as_slice());
         if let Some(asked) = asked {
-            self.stage.note(&format!("you said: {}", safe_line(&asked, 120)));
+            self.view.note(&format!("you said: {}", safe_line(&asked, 120)));
         }
-        match self.story.unanswered() {
+        match self.conversation.unanswered() {
             0 => {}
             count => {
                 let questions = counted(count, "unanswered question");
-                self.stage.note(&format!("{questions} at its end; `/undo` takes one back"));
+                self.view.note(&format!("{questions} at its end; `/undo` takes one back"));
             }
         }
         if let Some(answer) = answer {
             let beginning: Vec<&str> = answer.trim().lines().take(ANSWER).collect();
             let more = if answer.trim().lines().count() > ANSWER { "\n…" } else { "" };
-            self.stage.markdown(&format!("{}{more}", beginning.join("\n")));
+            self.view.markdown(&format!("{}{more}", beginning.join("\n")));
         }
     }
 }

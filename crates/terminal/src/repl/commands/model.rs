@@ -3,26 +3,26 @@
 use converse_canister::{Canister, Maker};
 
 use crate::repl::require_key;
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::options::TurnOptions;
 use converse_host::wording::{grouped, they};
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     pub(super) fn model(&mut self, id: Option<&str>) -> Result<(), Failure> {
         let Some(id) = id else {
-            self.stage.say(&self.model_line());
+            self.view.say(&self.model_line());
             return Ok(());
         };
         let options = TurnOptions { model: vec![id.to_owned()], ..self.options.clone() };
         let settings = self.resolved(&options)?;
         require_key(&settings)?;
         self.settle(options, settings);
-        self.stage.say(&self.model_line());
+        self.view.say(&self.model_line());
         self.understudy();
         match self.strangers() {
             0 => {}
-            count => self.stage.note(&format!(
+            count => self.view.note(&format!(
                 "{} to it as words and calls; what those models keep sealed (their reasoning) is not shown to it",
                 they(count, "reply", ["of another model goes", "of other models go"]),
             )),
@@ -56,13 +56,13 @@ impl Sitting<'_> {
             }
             _ => false,
         };
-        self.story.transcript.as_slice().iter().filter(strange).count()
+        self.conversation.transcript.as_slice().iter().filter(strange).count()
     }
 
     /// Somebody who talks with it should know what it is.
     pub(in crate::repl) fn understudy(&self) {
         if self.settings.model.is_understudy() {
-            self.stage.note(
+            self.view.note(
                 "the understudy answers: a keyword router, not a language model; set a key (ANTHROPIC_API_KEY, \
                  OPENAI_API_KEY …) or choose with /model",
             );
@@ -72,19 +72,19 @@ impl Sitting<'_> {
     pub(super) fn system(&mut self, text: Option<&str>) -> Result<(), Failure> {
         let Some(text) = text else {
             let said = self.settings.system.as_deref().unwrap_or("there is no system text");
-            self.stage.say(said);
+            self.view.say(said);
             return Ok(());
         };
         let options = TurnOptions { system: Some(text.to_owned()), ..self.options.clone() };
         let settings = self.resolved(&options)?;
         self.settle(options, settings);
-        self.stage.note("the model is told with the next message");
+        self.view.note("the model is told with the next message");
         Ok(())
     }
 
     pub(super) fn reasoning(&self, on: Option<bool>) {
-        let on = on.unwrap_or(!self.stage.shows_reasoning());
-        self.stage.show_reasoning(on);
-        self.stage.note(if on { "reasoning is shown" } else { "reasoning is folded" });
+        let on = on.unwrap_or(!self.view.shows_reasoning());
+        self.view.show_reasoning(on);
+        self.view.note(if on { "reasoning is shown" } else { "reasoning is folded" });
     }
 }

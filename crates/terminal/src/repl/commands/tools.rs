@@ -7,7 +7,7 @@ use converse_ensemble::Tool;
 use serde_json::{Map, Value};
 
 use crate::render::in_words;
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::wording::{counted, grouped, they};
 use converse_text::safe_line;
@@ -17,7 +17,7 @@ const DESCRIPTION: usize = 80;
 /// Of the arguments that a rule is bound to.
 const ARGUMENTS: usize = 100;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// Those whose name holds the words, or all.
     pub(super) fn tools(&mut self, pattern: Option<&str>) {
         let filled = self.filled();
@@ -29,7 +29,7 @@ impl Sitting<'_> {
         let tools: Vec<&Tool> = offer.tools().filter(wanted).collect();
         let held: Vec<&Tool> = offer.held().filter(wanted).collect();
         if tools.is_empty() && held.is_empty() {
-            self.stage.note(if pattern.is_some() { "no tool is called so" } else { "there are no tools" });
+            self.view.note(if pattern.is_some() { "no tool is called so" } else { "there are no tools" });
             return;
         }
         let heading = ["tool", "", "may", "bytes", "description"].map(str::to_owned).to_vec();
@@ -39,9 +39,9 @@ impl Sitting<'_> {
             vec![tool.qualified.clone(), String::new(), "no".to_owned(), String::new(), why.to_owned()]
         });
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).chain(held).collect();
-        self.stage.say(self.stage.table(&rows).trim_end());
+        self.view.say(self.view.table(&rows).trim_end());
         let tokens: u64 = tools.iter().filter_map(|tool| declared(tool, &filled)).sum();
-        self.stage.note(&format!(
+        self.view.note(&format!(
             "{}, about {} tokens in each request",
             counted(tools.len(), "tool"),
             grouped(tokens)
@@ -68,24 +68,24 @@ impl Sitting<'_> {
 
     /// One invocation of the last turn, in full.
     pub(super) fn show(&self, number: Option<u32>) -> Result<(), Failure> {
-        let calls = self.stage.calls();
+        let calls = self.view.calls();
         if calls.is_empty() {
             return Err(Failure::usage("no-invocation", "nothing was invoked in the last turn"));
         }
         let number = number.map_or(calls.len(), |number| number as usize);
-        let Some(lines) = self.stage.call_in_full(number) else {
-            self.stage.print(self.stage.calls_in_short());
+        let Some(lines) = self.view.call_in_full(number) else {
+            self.view.print(self.view.calls_in_short());
             let message = format!("there is no invocation {number} in the last turn; these are all");
             return Err(Failure::usage("no-invocation", message));
         };
-        self.stage.print(lines);
+        self.view.print(lines);
         Ok(())
     }
 
     /// From now on, and until the program ends; without a pattern, what holds now.
     pub(super) fn permit(&self, pattern: Option<&str>, permission: Permission) -> Result<(), Failure> {
         let Some(pattern) = pattern else {
-            self.stage.say(&self.permitted(permission));
+            self.view.say(&self.permitted(permission));
             return Ok(());
         };
         let source = match permission {
@@ -98,7 +98,7 @@ impl Sitting<'_> {
         let offer = self.connected.roster.offer();
         let count = offer.tools().filter(|tool| rule.matches(&tool.qualified)).count();
         self.connected.roster.rules().add(rule.for_this_run());
-        self.stage.note(&format!("`{pattern}`: {}, as long as this program runs", meant(count, permission)));
+        self.view.note(&format!("`{pattern}`: {}, as long as this program runs", meant(count, permission)));
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Sitting<'_> {
         let rows: Vec<Vec<String>> = rules.map(row).collect();
         match rows.is_empty() {
             true => "there is no such rule; `/tools` shows what each tool may".to_owned(),
-            false => self.stage.table(&rows).trim_end().to_owned(),
+            false => self.view.table(&rows).trim_end().to_owned(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use converse_engine::{Condensing, Ledger, Part, Ports, condense_now, ledger};
 use futures_util::FutureExt as _;
 
-use crate::repl::sitting::Sitting;
+use crate::repl::session::ReplSession;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::turn::ending;
@@ -14,54 +14,54 @@ use converse_host::wording::grouped;
 use converse_host::wording::tool_name;
 use converse_host::world::World;
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// What fills the next request, and what all of them took.
     pub(super) fn usage(&mut self) {
         let filled = self.filled();
-        self.stage.say(&shown(&filled, |rows| self.stage.table(rows)));
-        self.stage.say(&self.tally.tokens());
+        self.view.say(&shown(&filled, |rows| self.view.table(rows)));
+        self.view.say(&self.tally.tokens());
     }
 
     /// What fills the next request.
     pub(super) fn filled(&mut self) -> Ledger {
-        let conversation = self.story.lend(self.settings.limits);
+        let conversation = self.conversation.lend(self.settings.limits);
         let roster = self.connected.roster.for_caller(0);
         let filled = ledger(&conversation, &self.asking(&roster, Instant::now()).engine(&self.wires));
-        self.story.go_on(conversation);
+        self.conversation.go_on(conversation);
         filled
     }
 
     pub(super) fn cost(&self) {
-        self.stage.say(&self.tally.cost());
+        self.view.say(&self.tally.cost());
     }
 
     pub(super) async fn compact(&mut self) -> Result<(), Failure> {
         let attended = self.attention.to_turn();
-        let stage = Arc::clone(&self.stage);
-        stage.begin_turn();
-        let done = stage.during(self.condensed(&attended.interrupt).boxed_local()).await;
+        let view = Arc::clone(&self.view);
+        view.begin_turn();
+        let done = view.during(self.condensed(&attended.interrupt).boxed_local()).await;
         let after = self.after_turn(done);
         self.recalls();
         after
     }
 
     async fn condensed(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
-        let meter = self.spent.meter(0, self.story.transcript.next_turn());
-        let mut conversation = self.story.lend(self.settings.limits);
+        let meter = self.spent.meter(0, self.conversation.transcript.next_turn());
+        let mut conversation = self.conversation.lend(self.settings.limits);
         let here = &*self;
         let roster = here.connected.roster.for_caller(0);
         let (approver, sinks) = (here.approver(), here.sinks(&meter));
         let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
         let engine = here.asking(&roster, Instant::now()).engine(&here.wires);
         let condensing = condense_now(&mut conversation, &engine, ports, &interrupt.token).await;
-        let settled = here.story.settled();
-        self.story.go_on(conversation);
+        let settled = here.conversation.settled();
+        self.conversation.go_on(conversation);
         settled?;
         match condensing? {
-            // The stage has told it.
+            // The view has told it.
             Condensing::Done { .. } => Ok(()),
             Condensing::Nothing => {
-                self.stage.note("there is nothing old enough to be summed up");
+                self.view.note("there is nothing old enough to be summed up");
                 Ok(())
             }
             Condensing::Failed(why) => {

@@ -3,7 +3,7 @@
 use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Shown, Subject};
 use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 
-use super::found::Found;
+use super::found::DiscoveredTools;
 use super::lockable;
 use converse_host::catalogue::Catalogue;
 use converse_host::lockfiles::{Locked, Lockfiles, State};
@@ -14,7 +14,7 @@ use converse_terminal::console::Console;
 pub(in crate::commands::ensembles) fn findings(
     catalogue: &Catalogue,
     lockfiles: &Lockfiles,
-    found: &Found,
+    found: &DiscoveredTools,
     console: &Console,
 ) -> Vec<Finding> {
     let plans = lockable(catalogue, lockfiles);
@@ -37,7 +37,12 @@ fn said_here(locked: &Locked, hint: Option<String>) -> Option<String> {
     hint.map(|hint| hint.replace("ensembles lock", &format!("ensembles lock{}", locked.flag())))
 }
 
-fn of_lockfile(locked: &Locked, plans: &[&EnsemblePlan], found: &Found, is_some_there: bool) -> Vec<Finding> {
+fn of_lockfile(
+    locked: &Locked,
+    plans: &[&EnsemblePlan],
+    found: &DiscoveredTools,
+    is_some_there: bool,
+) -> Vec<Finding> {
     match &locked.state {
         // The user's own directory need not be locked where a project's is.
         State::Absent if plans.is_empty() || (locked.scope == Scope::User && is_some_there) => Vec::new(),

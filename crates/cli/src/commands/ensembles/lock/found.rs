@@ -17,9 +17,9 @@ use converse_terminal::console::Console;
 
 /// By the names of the ensembles; of those that could not be connected the reason.
 #[derive(Debug, Default)]
-pub(in crate::commands::ensembles) struct Found(BTreeMap<String, Result<Pinned, String>>);
+pub(in crate::commands::ensembles) struct DiscoveredTools(BTreeMap<String, Result<Pinned, String>>);
 
-impl Found {
+impl DiscoveredTools {
     pub(super) fn connect(
         plans: &[&EnsemblePlan],
         console: &Console,

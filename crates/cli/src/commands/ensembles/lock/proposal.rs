@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use converse_config::EnsemblePlan;
 use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Subject};
 
-use super::found::Found;
+use super::found::DiscoveredTools;
 use converse_host::lockfiles::{Locked, State};
 
 pub(super) struct Proposal<'a> {
@@ -27,7 +27,7 @@ impl<'a> Proposal<'a> {
     pub(super) fn of(
         locked: &'a Locked,
         plans: &[EnsemblePlan],
-        found: &Found,
+        found: &DiscoveredTools,
         gone: &dyn Fn(&str) -> bool,
     ) -> Option<Self> {
         let (before, damage) = match &locked.state {

@@ -22,8 +22,8 @@ fn an_answer_streams_into_its_final_form() {
                 play.after(35);
             }
             play.replied(ANSWER);
-            play.stage.end_turn(None);
-            let look = play.stage.look();
+            play.view.end_turn(None);
+            let look = play.view.look();
             let whole: Vec<String> =
                 markdown(ANSWER, &look).iter().map(|line| line.text().trim_end().to_owned()).collect();
             assert_eq!(play.rows(), whole, "{columns} columns in pieces of {piece}");
@@ -48,7 +48,7 @@ fn what_is_open_is_shown_and_changes_in_place() {
     play.text(" goes on");
     play.after(40);
     play.shows(&["First paragraph.", "", "Second one goes"]);
-    play.stage.end_turn(None);
+    play.view.end_turn(None);
     play.shows(&["First paragraph.", "", "Second one goes on"]);
 }
 
@@ -76,7 +76,7 @@ fn a_reply_that_breaks_off_is_taken_back() {
     play.asks();
     play.text("New.");
     play.replied("New.");
-    play.stage.end_turn(None);
+    play.view.end_turn(None);
     let rows = play.rows();
     assert_eq!(
         rows[2..],
@@ -103,7 +103,7 @@ fn thoughts_are_folded_until_they_are_asked_for() {
     play.after(40);
     play.shows(&["∙ thought for 12.0 s (~6 tokens)", "", "Yes."]);
     play.replied("Yes.");
-    play.stage.show_reasoning(true);
+    play.view.show_reasoning(true);
     play.asks();
     play.thinks("One two three four five six seven eight nine");
     play.after(40);
@@ -138,7 +138,7 @@ fn the_end_tells_what_went_wrong_and_what_it_took() {
     play.after(4200);
     let failure =
         Failure::new(Kind::ProviderUnreachable, "unreachable", "nobody is there sk-secret-0123456789");
-    play.stage.end_turn(Some(&failure.hint("check the network")));
+    play.view.end_turn(Some(&failure.hint("check the network")));
     play.shows(&[
         "Half an answer",
         "",
@@ -159,7 +159,7 @@ fn a_secret_is_no_part_of_an_answer() {
             play.after(40);
         }
         play.replied("");
-        play.stage.end_turn(None);
+        play.view.end_turn(None);
         play.shows(&["The key is [redacted], and the next"]);
         assert!(!play.written().contains("sk-secret"), "{}", play.written());
     }
@@ -181,7 +181,7 @@ fn plain_is_text_below_text() {
     play.asks();
     play.text("| a |\n| - |\n| b |\n");
     play.replied("");
-    play.stage.end_turn(None);
+    play.view.end_turn(None);
     assert_eq!(
         play.written(),
         "∙ thought for 0 ms (~1 tokens)\n\nI *look* it up.\n\n… [1] weather.forecast city=\"Oslo\"\n✓ [1] weather.forecast city=\"Oslo\" 340 ms → 2 lines, 12 B\n\n| a |\n| - |\n| b |\n"
@@ -191,7 +191,7 @@ fn plain_is_text_below_text() {
 #[test]
 fn without_unicode_signs_are_ascii() {
     let play = Play::new(60, Style { unicode: false, ..RICH });
-    play.stage.show_reasoning(true);
+    play.view.show_reasoning(true);
     play.asks();
     play.after(100);
     play.thinks("so\n");
@@ -203,7 +203,7 @@ fn without_unicode_signs_are_ascii() {
     play.says(&one, Word::Log { message: "x".repeat(100) });
     play.after(40);
     play.finished(&one, Outcome::Failed, "no", 340);
-    play.stage.end_turn(None);
+    play.view.end_turn(None);
     assert!(play.written().is_ascii(), "{}", play.written());
     play.shows(&["| so", "", "* item", "", "x [1] weather.forecast city=\"Oslo\" 340 ms failed: no"]);
 }
@@ -218,7 +218,7 @@ fn a_long_answer_costs_in_proportion() {
             play.after(per_write);
         }
         play.replied("");
-        play.stage.end_turn(None);
+        play.view.end_turn(None);
         play.written().len() / tokens
     };
     // Each token a paint of its own is the worst case.

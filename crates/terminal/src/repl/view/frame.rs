@@ -1,4 +1,4 @@
-//! What everything on a stage is drawn with at one moment.
+//! What everything on a view is drawn with at one moment.
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use super::output::Output;
 use super::turn::Turn;
 use super::{Begun, Candidate, Run, internal};
-use converse_host::attach::Said;
+use converse_host::attach::UserInput;
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -25,11 +25,11 @@ use converse_host::wiring::{Connected, Wiring};
 use converse_terminal::approver::{Approvers, Memory, TerminalApprover};
 use converse_terminal::person::somebody;
 
-pub(super) struct Round<'a> {
+pub(super) struct AskRun<'a> {
     pub(super) run: &'a Run<'a>,
     pub(super) interrupt: Interrupt,
     pub(super) deadline: Option<Instant>,
-    pub(super) said: Arc<Said>,
+    pub(super) said: Arc<UserInput>,
     /// Of models that are compared.
     pub(super) shared: Option<SharedRuns>,
     /// For servers that ask for one.
@@ -54,15 +54,15 @@ fn is_signal(failure: &Failure) -> bool {
 }
 
 /// What all turns use.
-pub(super) struct Table<'a> {
+pub(super) struct TurnContext<'a> {
     pub(super) connected: &'a Connected,
     /// All of it is here.
-    pub(super) said: &'a Said,
+    pub(super) said: &'a UserInput,
     pub(super) contents: &'a Kept,
     pub(super) approvers: Approvers,
 }
 
-impl<'a> Round<'a> {
+impl<'a> AskRun<'a> {
     pub(super) fn of(run: &'a Run<'a>, begun: &Begun) -> Self {
         let Begun { interrupt, deadline, said, .. } = begun;
         let (shared, models) = (None, Models::new());
@@ -94,15 +94,16 @@ impl<'a> Round<'a> {
             contents.settle(sessions.map(|session| session.contents.clone()));
             let candidates = &*candidates;
             let approvers = self.approvers(&connected);
-            let table = Table { connected: &connected, said: &said, contents: &contents, approvers };
+            let turn_context =
+                TurnContext { connected: &connected, said: &said, contents: &contents, approvers };
             let session =
                 kept.first().and_then(|keeping| keeping.session.as_ref()).map(|one| one.id.to_string());
             let seats = candidates.iter().zip(outputs).zip(kept).enumerate();
             let turns = seats.map(|(caller, ((candidate, output), keeping))| {
-                let turn = Turn { round: self, settings: &candidate.settings, output, caller };
-                timed(turn.run(keeping, &table), output)
+                let turn = Turn { ask_run: self, settings: &candidate.settings, output, caller };
+                timed(turn.run(keeping, &turn_context), output)
             });
-            let asked = self.answering(&catalogue, common(candidates)?, &table, session);
+            let asked = self.answering(&catalogue, common(candidates)?, &turn_context, session);
             let ended = tokio::select! {
                 ended = join_all(turns) => ended,
                 never = asked => match never {},
@@ -124,7 +125,7 @@ impl<'a> Round<'a> {
             }
             Err(failure) => (true, is_signal(failure) || self.is_late()),
         };
-        match console.context.tape.eject(interrupted) {
+        match console.context.cassette.eject(interrupted) {
             Err(failure) if failed => console.warn(&format!("warning: {}", failure.message)),
             ejected => console.warn_all(ejected?),
         }
@@ -140,7 +141,7 @@ impl<'a> Round<'a> {
         &self,
         catalogue: &Catalogue,
         settings: &Settings,
-        table: &Table<'_>,
+        turn_context: &TurnContext<'_>,
         session: Option<String>,
     ) -> Infallible {
         let Run { console, world, .. } = self.run;
@@ -149,10 +150,10 @@ impl<'a> Round<'a> {
         let around = Around {
             settings,
             catalogue,
-            rules: table.connected.roster.rules(),
+            rules: turn_context.connected.roster.rules(),
             approver: &approver,
             audit: &audit,
-            artefacts: Arc::new(table.contents.clone()),
+            artefacts: Arc::new(turn_context.contents.clone()),
             spent: &self.spent,
             cancel: &self.interrupt.token,
         };
@@ -172,7 +173,7 @@ impl<'a> Round<'a> {
         catalogue: &Catalogue,
         candidates: &[Candidate],
         contents: &Kept,
-    ) -> Result<(Connected, Arc<Said>), Failure> {
+    ) -> Result<(Connected, Arc<UserInput>), Failure> {
         let settings = common(candidates)?;
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         let read_from = self.read_from(catalogue)?;
@@ -217,7 +218,7 @@ async fn timed(turn: impl Future<Output = Result<(), Failure>>, output: &Output)
 
 /// Of several models one may have none: it is named, and none is asked.
 fn require_keys(candidates: &[Candidate]) -> Result<(), Failure> {
-    let asked = candidates.iter().filter(|candidate| !candidate.settings.tape.answers_for_models());
+    let asked = candidates.iter().filter(|candidate| !candidate.settings.cassette.answers_for_models());
     for Candidate { settings, .. } in asked {
         settings.model.require_key().map_err(|failure| match candidates {
             [_] => failure,

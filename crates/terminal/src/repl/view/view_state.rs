@@ -1,4 +1,4 @@
-//! What stands on the stage: what is final and not written yet, and what still moves.
+//! What stands on the view: what is final and not written yet, and what still moves.
 
 use crate::screen::{Line, Live, Tone, wrapped};
 use converse_canister::Canister;
@@ -31,7 +31,7 @@ fn thought(told: bool) -> Kind {
 }
 
 #[derive(Default)]
-pub(super) struct Scene {
+pub(super) struct ViewState {
     pub(super) live: Live,
     /// Final, for above the region.
     above: Vec<Line>,
@@ -52,7 +52,7 @@ pub(super) struct Scene {
     pub(super) waits: Vec<(u64, Wait)>,
 }
 
-impl Scene {
+impl ViewState {
     pub(super) fn begin(&mut self, frame: &Frame<'_>) {
         self.drop_reply();
         (self.last, self.reply, self.calls) = (None, 0, Calls::default());

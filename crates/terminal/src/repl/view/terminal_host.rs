@@ -1,35 +1,35 @@
-//! The stage among others that use the same terminal: what they say stands above what moves, and while they talk with
+//! The view among others that use the same terminal: what they say stands above what moves, and while they talk with
 //! somebody nothing moves at all.
 
 use super::wait::Wait;
-use super::{Stage, State, echo};
-use crate::render::progress::House;
+use super::{State, TerminalView, echo};
+use crate::render::progress::TerminalHost;
 
-impl Stage {
+impl TerminalView {
     /// What is final is written before it goes.
     fn go(&self, state: &mut State) {
         let _ = self.show(state);
-        let bytes = state.scene.live.leave();
+        let bytes = state.view_state.live.leave();
         if !bytes.is_empty() {
             let _ = self.surface.write(&bytes);
         }
         // Whoever asks begins with an empty line: they get the one that is there.
-        if state.in_turn && std::mem::take(&mut state.scene.blank) {
+        if state.in_turn && std::mem::take(&mut state.view_state.blank) {
             let _ = self.surface.write("\x1b[A");
         }
-        state.scene.end_line();
+        state.view_state.end_line();
         let _ = self.show_plain(state);
         echo::note_cursor(false);
         self.free_echo(state);
     }
 
     fn show_plain(&self, state: &mut State) -> Result<(), converse_engine::SinkError> {
-        let text = state.scene.take_plain();
+        let text = state.view_state.take_plain();
         if text.is_empty() { Ok(()) } else { self.surface.write(&text) }
     }
 }
 
-impl House for Stage {
+impl TerminalHost for TerminalView {
     fn say(&self, text: &str) {
         match text.strip_prefix("warning: ") {
             Some(message) if !message.contains('\n') => self.warn(message),
@@ -64,14 +64,14 @@ impl House for Stage {
         state.waits += 1;
         let number = state.waits;
         let what = format!("{} {}", frame.brief(what, 80), frame.signs().more);
-        state.scene.waits.push((number, Wait { what, since: frame.now }));
+        state.view_state.waits.push((number, Wait { what, since: frame.now }));
         let _ = self.show(&mut state);
         number
     }
 
     fn waited(&self, number: u64) {
         let mut state = self.lock();
-        state.scene.waits.retain(|(other, _)| *other != number);
+        state.view_state.waits.retain(|(other, _)| *other != number);
         let _ = self.show(&mut state);
     }
 }

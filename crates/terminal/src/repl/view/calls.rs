@@ -6,7 +6,7 @@ use crate::screen::{Line, Tone};
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::Word;
 
-use super::Stage;
+use super::TerminalView;
 use super::call::{Call, tool_name};
 use super::frame::Frame;
 use super::words::so_far;
@@ -136,28 +136,28 @@ impl Calls {
     }
 }
 
-impl Stage {
+impl TerminalView {
     /// The invocations of the last turn, in the order they were asked for.
     pub fn calls(&self) -> Vec<Call> {
-        self.lock().scene.calls.all().to_vec()
+        self.lock().view_state.calls.all().to_vec()
     }
 
     /// From here on the last turn is this one, of a conversation that was taken up or taken back.
     pub(crate) fn recall(&self, turn: &[Canister]) {
         let mut state = self.lock();
-        state.scene.calls = Calls::of(turn, &self.frame());
+        state.view_state.calls = Calls::of(turn, &self.frame());
     }
 
     /// One line for each of them.
     pub(crate) fn calls_in_short(&self) -> Vec<Line> {
         let (state, frame) = (self.lock(), self.frame());
-        state.scene.calls.all().iter().flat_map(|call| call.ended(&frame)).collect()
+        state.view_state.calls.all().iter().flat_map(|call| call.ended(&frame)).collect()
     }
 
     /// One of them in full, arguments and result.
     pub(crate) fn call_in_full(&self, number: usize) -> Option<Vec<Line>> {
         let (state, frame) = (self.lock(), self.frame());
-        let call = state.scene.calls.all().iter().find(|call| call.number == number);
+        let call = state.view_state.calls.all().iter().find(|call| call.number == number);
         call.map(|call| call.in_full(&frame))
     }
 }

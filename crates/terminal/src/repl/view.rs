@@ -1,21 +1,21 @@
 //! What a turn looks like, on stdout: the answer as Markdown, what the model thinks, a line for each invocation.
 //!
 //! What is final goes into the scrollback at once, and what still moves is drawn anew below it. All of it happens on the
-//! thread that runs the turn: as events come, and in [`Stage::during`] as time goes by. Others that talk on the same
-//! terminal do so while the stage is away (`House`).
+//! thread that runs the turn: as events come, and in [`TerminalView::during`] as time goes by. Others that talk on the same
+//! terminal do so while the view is away (`TerminalHost`).
 
 mod answer;
 mod call;
 mod calls;
 mod echo;
 mod frame;
-mod house;
 mod said;
-mod scene;
 mod spending;
 mod style;
 mod surface;
+mod terminal_host;
 mod thinking;
+mod view_state;
 mod wait;
 mod words;
 
@@ -36,17 +36,17 @@ use converse_host::world::{Input, World};
 use echo::Unechoed;
 pub(crate) use echo::restore_terminal;
 use frame::Frame;
-use scene::{Kind, Scene};
 use style::Style;
 pub use style::{answers, speaks_unicode};
 use surface::{Surface, Terminal};
+use view_state::{Kind, ViewState};
 
 /// Thirty pictures a second are as many as anybody sees.
 const PICTURE: Duration = Duration::from_millis(33);
 /// Less than that, for clocks that are early.
 const BETWEEN: Duration = Duration::from_millis(28);
 
-pub struct Stage {
+pub struct TerminalView {
     style: Style,
     redactor: Redactor,
     surface: Box<dyn Surface>,
@@ -56,11 +56,11 @@ pub struct Stage {
     state: Mutex<State>,
 }
 
-converse_host::opaque_debug!(Stage);
+converse_host::opaque_debug!(TerminalView);
 
 #[derive(Default)]
 struct State {
-    scene: Scene,
+    view_state: ViewState,
     painted: Option<Instant>,
     /// So many talk on the terminal themselves.
     away: usize,
@@ -69,13 +69,13 @@ struct State {
     waits: u64,
 }
 
-impl Stage {
+impl TerminalView {
     pub fn new(console: &Console, world: &World, show_reasoning: bool) -> Arc<Self> {
-        let mut stage =
+        let mut view =
             Self::on(Box::new(Terminal), Style::of(console, world), console.context.redactor.clone());
-        stage.keyboard = world.stdin == Input::Terminal;
-        stage.show_reasoning(show_reasoning);
-        Arc::new(stage)
+        view.keyboard = world.stdin == Input::Terminal;
+        view.show_reasoning(show_reasoning);
+        Arc::new(view)
     }
 
     fn on(surface: Box<dyn Surface>, style: Style, redactor: Redactor) -> Self {
@@ -86,7 +86,7 @@ impl Stage {
     /// Before the engine is called: forgets the calls of the last turn, and keys are not echoed any more.
     pub(crate) fn begin_turn(&self) {
         let mut state = self.lock();
-        state.scene.begin(&self.frame());
+        state.view_state.begin(&self.frame());
         state.in_turn = true;
         self.hold_echo(&mut state);
     }
@@ -95,12 +95,12 @@ impl Stage {
     pub(crate) fn end_turn(&self, failure: Option<&Failure>) {
         let mut state = self.lock();
         let frame = self.frame();
-        state.scene.end(&frame);
+        state.view_state.end(&frame);
         if let Some(failure) = failure {
-            state.scene.commit(Kind::Note, self.failed(failure), &frame);
+            state.view_state.commit(Kind::Note, self.failed(failure), &frame);
         }
-        if let Some(line) = state.scene.spending.line(&frame) {
-            state.scene.tell(vec![line], &frame);
+        if let Some(line) = state.view_state.spending.line(&frame) {
+            state.view_state.tell(vec![line], &frame);
         }
         // Where nobody reads any more there is nobody to tell.
         let _ = self.show(&mut state);
@@ -125,7 +125,7 @@ impl Stage {
         }
     }
 
-    /// What has come and is not shown yet, and the next picture of what moves; [`Stage::during`] does it.
+    /// What has come and is not shown yet, and the next picture of what moves; [`TerminalView::during`] does it.
     pub fn tick(&self) {
         let mut state = self.lock();
         if !self.is_just_painted(&state) {
@@ -148,7 +148,7 @@ impl Stage {
 
     fn warn(&self, message: &str) {
         let mut state = self.lock();
-        state.scene.warn(message, &self.frame());
+        state.view_state.warn(message, &self.frame());
         let _ = self.show(&mut state);
     }
 
@@ -160,7 +160,7 @@ impl Stage {
     /// Lines as they are: whoever made them has taken the secrets out.
     pub fn print(&self, lines: Vec<Line>) {
         let mut state = self.lock();
-        state.scene.commit(Kind::Note, lines, &self.frame());
+        state.view_state.commit(Kind::Note, lines, &self.frame());
         let _ = self.show(&mut state);
     }
 
@@ -227,12 +227,12 @@ impl Stage {
             return Ok(());
         }
         if self.is_plain() {
-            let text = state.scene.take_plain();
+            let text = state.view_state.take_plain();
             return if text.is_empty() { Ok(()) } else { self.surface.write(&text) };
         }
         let (frame, size) = (self.frame(), self.surface.size());
-        let (above, region) = (state.scene.take_above(), state.scene.region(size.rows, &frame));
-        let bytes = state.scene.live.paint(&above, &region, &frame.look, size);
+        let (above, region) = (state.view_state.take_above(), state.view_state.region(size.rows, &frame));
+        let bytes = state.view_state.live.paint(&above, &region, &frame.look, size);
         echo::note_cursor(!region.is_empty());
         state.painted = Some(frame.now);
         if bytes.is_empty() { Ok(()) } else { self.surface.write(&bytes) }
@@ -258,27 +258,27 @@ impl Stage {
         }
     }
 
-    /// It is broken only if a stage panicked, and then the terminal still has to be left.
+    /// It is broken only if a view panicked, and then the terminal still has to be left.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Sink for Stage {
+impl Sink for TerminalView {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         let mut state = self.lock();
         let frame = self.frame();
-        state.scene.hear(event, &frame);
+        state.view_state.hear(event, &frame);
         // These come many at once.
         let many = matches!(event, Event::Delta(_) | Event::Word { .. });
         if many && self.is_just_painted(&state) { Ok(()) } else { self.show(&mut state) }
     }
 }
 
-impl Drop for Stage {
+impl Drop for TerminalView {
     fn drop(&mut self) {
         let mut state = self.lock();
-        let bytes = state.scene.live.leave();
+        let bytes = state.view_state.live.leave();
         if !bytes.is_empty() {
             let _ = self.surface.write(&bytes);
             echo::note_cursor(false);

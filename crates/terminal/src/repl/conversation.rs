@@ -14,7 +14,7 @@ use converse_host::settings::Settings;
 use converse_host::turn::{sayings, sessions};
 use converse_host::world::World;
 
-pub(super) struct Story<'a> {
+pub(super) struct ReplConversation<'a> {
     pub(super) console: &'a Console,
     pub(super) world: &'a World,
     pub(super) transcript: Transcript,
@@ -36,7 +36,7 @@ pub(super) struct Story<'a> {
     audits: bool,
 }
 
-impl<'a> Story<'a> {
+impl<'a> ReplConversation<'a> {
     /// One in which nothing is said yet.
     pub(super) fn new(settings: &Settings, wanted: bool, console: &'a Console, world: &'a World) -> Self {
         let audits = settings.audit;
@@ -59,9 +59,9 @@ impl<'a> Story<'a> {
 
     /// One that goes on.
     pub(super) fn of(session: Session, settings: &Settings, console: &'a Console, world: &'a World) -> Self {
-        let mut story = Self::new(settings, true, console, world);
-        story.take(session);
-        story
+        let mut conversation = Self::new(settings, true, console, world);
+        conversation.take(session);
+        conversation
     }
 
     fn take(&mut self, mut session: Session) {
@@ -79,7 +79,7 @@ impl<'a> Story<'a> {
         self.audit = AuditSink::new(self.audits, id, &self.console.context, self.world);
         let said = self.transcript.as_slice().len();
         self.journal =
-            Some(JournalSink::new(session, said, World::now).with_tape(&self.console.context.tape));
+            Some(JournalSink::new(session, said, World::now).with_cassette(&self.console.context.cassette));
     }
 
     /// What a turn begins with. A session that is wanted is begun by now; where it cannot be, the user is told.
@@ -114,7 +114,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// The conversation, for a turn; it comes back with [`Story::go_on`].
+    /// The conversation, for a turn; it comes back with [`ReplConversation::go_on`].
     pub(super) fn lend(&mut self, limits: Limits) -> Conversation {
         let condensed = self.condensed.last().map(|(_, condensed)| condensed.clone());
         Conversation::resume(std::mem::take(&mut self.transcript), limits)

@@ -1,9 +1,9 @@
-//! What others have made, laid out for the stage: words of the user, tables.
+//! What others have made, laid out for the view: words of the user, tables.
 
 use crate::screen::{Line, Tone, wrapped};
 
-use super::Stage;
-use super::scene::Kind;
+use super::TerminalView;
+use super::view_state::Kind;
 use crate::render::table;
 use converse_host::wording::counted;
 
@@ -12,7 +12,7 @@ const MOST: usize = 20;
 const SIGN: &str = "❯ ";
 const INDENT: &str = "  ";
 
-impl Stage {
+impl TerminalView {
     /// Words that the user did not type just now and that are asked, below a prompt like the one they could stand at.
     pub fn echo(&self, words: &str) {
         if self.style.quiet {
@@ -39,7 +39,7 @@ impl Stage {
             let more = format!("{INDENT}{} {}", frame.signs().more, counted(more, "more line"));
             lines.push(Line::toned(Tone::Dim, &more));
         }
-        state.scene.commit(Kind::Note, lines, &frame);
+        state.view_state.commit(Kind::Note, lines, &frame);
         let _ = self.show(&mut state);
     }
 

@@ -45,10 +45,9 @@ fn several_run_side_by_side() {
     assert!(rows[2].contains("weather.forecast") && rows.len() == 3, "{rows:?}");
     play.finished(&calls[0], Outcome::Success, "sunny", 3200);
     assert_eq!(play.rows()[2], "✓ [1] weather.forecast city=\"Oslo\" days=3 3.2 s → sunny");
-    play.stage.end_turn(None);
+    play.view.end_turn(None);
     assert_eq!(play.rows().len(), 3);
-    let numbers: Vec<_> =
-        play.stage.calls().iter().map(|call| (call.number, call.result.is_some())).collect();
+    let numbers: Vec<_> = play.view.calls().iter().map(|call| (call.number, call.result.is_some())).collect();
     assert_eq!(numbers, [(1, true), (2, true), (3, true)], "in the order they were asked for");
 }
 
@@ -75,7 +74,7 @@ fn narrow_lines_keep_what_matters() {
             "the station is away until next Monday, the server says",
             3100,
         );
-        play.stage.end_turn(None);
+        play.view.end_turn(None);
         let all = play.rows().join("\n");
         for part in ["[3] web.sea", "→ 3 lines", "[1] weather", "3.1 s", "failed:", "away", "cancelled"] {
             assert!(all.contains(part), "no {part:?} at {columns}:\n{all}");
@@ -133,20 +132,20 @@ fn a_turn_of_before_has_its_invocations() {
     };
     let mut turn: Vec<Canister> = calls.iter().cloned().map(Canister::Invocation).collect();
     turn.extend(calls.iter().rev().map(result));
-    play.stage.recall(&turn);
+    play.view.recall(&turn);
     let text =
         |lines: Vec<crate::screen::Line>| lines.iter().map(crate::screen::Line::text).collect::<Vec<_>>();
-    assert_eq!(text(play.stage.call_in_full(2).unwrap())[0], "[2] git.log success");
+    assert_eq!(text(play.view.call_in_full(2).unwrap())[0], "[2] git.log success");
     assert_eq!(
-        text(play.stage.calls_in_short()),
+        text(play.view.calls_in_short()),
         [
             "✓ [1] weather.forecast city=\"Oslo\" days=3 → weather__forecast",
             "✓ [2] git.log count=20 → git__log",
             "✓ [3] web.search query=\"fjords near Bergen\" → web__search",
         ]
     );
-    play.stage.recall(&[]);
-    assert!(play.stage.calls().is_empty());
+    play.view.recall(&[]);
+    assert!(play.view.calls().is_empty());
     play.shows(&[]);
 }
 
@@ -189,7 +188,7 @@ fn everything_about_one_is_there_on_demand() {
     play.asked_for(std::slice::from_ref(&one));
     play.hears(&Event::Started(std::slice::from_ref(&one)));
     play.finished(&one, Outcome::Failed, "line one\n\x1b[2Jline two", 40);
-    let lines = play.stage.call_in_full(1).unwrap();
+    let lines = play.view.call_in_full(1).unwrap();
     let text: Vec<String> = lines.iter().map(crate::screen::Line::text).collect();
     assert_eq!(
         text[..4],
@@ -204,9 +203,9 @@ fn everything_about_one_is_there_on_demand() {
         text[4..],
         ["    \"key\": \"[redacted]\"", "  }", "result", "  line one", "  \\x1b[2Jline two"]
     );
-    assert!(play.stage.call_in_full(2).is_none());
-    play.stage.begin_turn();
-    assert!(play.stage.calls().is_empty(), "of the last turn only");
+    assert!(play.view.call_in_full(2).is_none());
+    play.view.begin_turn();
+    assert!(play.view.calls().is_empty(), "of the last turn only");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::screen::Look;
 use crate::console::Console;
 use converse_host::world::World;
 
-/// How a stage looks; decided once.
+/// How a view looks; decided once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     /// Things change in place. Otherwise lines come one below the other, and an answer as it was written.
@@ -51,7 +51,7 @@ impl Style {
 /// How answers are laid out on a terminal that is so wide; `None` where they stand as they were written.
 pub fn answers(console: &Console, world: &World, columns: Option<usize>) -> Option<Look> {
     let style = Style::of(console, world);
-    // As on a stage, a column stays free.
+    // As on a view, a column stays free.
     style.rich.then(|| style.look(columns.unwrap_or(80).saturating_sub(1).max(1)))
 }
 

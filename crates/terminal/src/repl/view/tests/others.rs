@@ -6,7 +6,7 @@ use super::*;
 use crate::render::progress::{self, Progress};
 use converse_host::context::while_waiting;
 
-fn hosted(play: Play) -> (Arc<Stage>, Progress, Arc<Mutex<Shown>>) {
+fn hosted(play: Play) -> (Arc<TerminalView>, Progress, Arc<Mutex<Shown>>) {
     let style = progress::Style {
         live: false,
         lines: true,
@@ -15,9 +15,9 @@ fn hosted(play: Play) -> (Arc<Stage>, Progress, Arc<Mutex<Shown>>) {
         width: None,
         colour: false,
     };
-    let (stage, progress) = (Arc::new(play.stage), Progress::new(style, Redactor::default()));
-    progress.host(stage.clone());
-    (stage, progress, play.shown)
+    let (view, progress) = (Arc::new(play.view), Progress::new(style, Redactor::default()));
+    progress.draw_on(view.clone());
+    (view, progress, play.shown)
 }
 
 fn types(shown: &Mutex<Shown>, text: &str) {
@@ -36,14 +36,14 @@ async fn nothing_moves_while_somebody_is_asked() {
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
     play.hears(&Event::Started(std::slice::from_ref(&one)));
-    let (stage, progress, shown) = hosted(play);
+    let (view, progress, shown) = hosted(play);
     progress
         .suspended(async || {
             assert_eq!(screen(&shown), "", "the region is away");
             assert!(!shown.lock().unwrap().parser.screen().hide_cursor());
             types(&shown, "allow it? y\r\n");
-            stage.note("a word of somebody else");
-            stage.tick();
+            view.note("a word of somebody else");
+            view.tick();
             assert_eq!(screen(&shown), "allow it? y", "and nothing comes into the question");
         })
         .await;
@@ -55,15 +55,15 @@ async fn a_question_has_one_empty_line_above_it() {
     for (is_told, above) in [(false, "❯ one\n\nallow it? y"), (true, "❯ one\n\na note\n\nallow it? y")] {
         let play = Play::new(60, RICH);
         types(&play.shown, "❯ one\r\n");
-        play.stage.breathe();
+        play.view.breathe();
         if is_told {
-            play.stage.note("a note");
+            play.view.note("a note");
         }
         play.asks();
-        let (stage, progress, shown) = hosted(play);
+        let (view, progress, shown) = hosted(play);
         progress.suspended(async || types(&shown, "\r\nallow it? y\r\n")).await;
         assert_eq!(screen(&shown).trim_end_matches("\n⠋ asking mock/one 0 s"), above);
-        stage.end_turn(None);
+        view.end_turn(None);
         progress.suspended(async || types(&shown, "which? 1\r\n")).await;
         assert!(screen(&shown).starts_with(above) && screen(&shown).contains("which? 1"));
     }
@@ -71,25 +71,25 @@ async fn a_question_has_one_empty_line_above_it() {
 
 #[tokio::test]
 async fn a_question_that_is_broken_off_stays_whole() {
-    let (stage, progress, shown) = hosted(Play::new(60, RICH));
+    let (view, progress, shown) = hosted(Play::new(60, RICH));
     let never = progress.suspended(async || {
         types(&shown, "allow it? ");
         std::future::pending::<()>().await;
     });
     let _ = tokio::time::timeout(Duration::from_millis(1), never).await;
-    stage.note("interrupted");
+    view.note("interrupted");
     assert_eq!(screen(&shown), "allow it? \ninterrupted");
 }
 
 #[tokio::test]
 async fn progress_is_told_on_the_stage_and_drawn_nowhere_else() {
     let play = Play::new(60, RICH);
-    let (stage, progress, shown) = hosted(play);
+    let (view, progress, shown) = hosted(play);
     let warning = Event::Warned("said once");
     progress.emit(&warning).unwrap();
-    stage.emit(&warning).unwrap();
+    view.emit(&warning).unwrap();
     assert_eq!(screen(&shown), "warning: said once");
-    assert!(progress.told_house("warning: quarantined"));
+    assert!(progress.told_to_host("warning: quarantined"));
     assert_eq!(screen(&shown), "warning: said once\nwarning: quarantined");
     let slow = async {
         while screen(&shown) != "warning: said once\nwarning: quarantined\n⠋ starting weather … 0 s" {
@@ -113,7 +113,7 @@ async fn pictures_move_while_it_takes_time() {
         }
         "done"
     };
-    assert_eq!(ends("moving pictures", play.stage.during(work)).await, "done");
+    assert_eq!(ends("moving pictures", play.view.during(work)).await, "done");
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn where_only_answers_are_asked_for_there_is_nothing_else() {
         play.asks();
         play.text("Yes.");
         play.replied("Yes.");
-        play.stage.end_turn(None);
+        play.view.end_turn(None);
         play.shows(&["Yes."]);
-        assert_eq!(play.stage.calls().len(), 1);
+        assert_eq!(play.view.calls().len(), 1);
     }
 }
 
@@ -142,9 +142,9 @@ fn where_only_answers_are_asked_for_there_is_nothing_else() {
 fn a_stage_that_goes_leaves_the_terminal_free() {
     let play = Play::new(60, RICH);
     play.asks();
-    let Play { stage, shown } = play;
+    let Play { view, shown } = play;
     assert!(shown.lock().unwrap().parser.screen().hide_cursor());
-    drop(stage);
+    drop(view);
     assert!(!shown.lock().unwrap().parser.screen().hide_cursor());
     assert_eq!(screen(&shown), "");
 }

@@ -1,4 +1,4 @@
-//! A stage fed with the events of a turn, and what stands on the terminal then.
+//! A view fed with the events of a turn, and what stands on the terminal then.
 
 mod answers;
 mod hostile;
@@ -20,7 +20,7 @@ use converse_provider::Delta;
 use vt100::Parser;
 
 use super::style::Style;
-use super::{Stage, Surface};
+use super::{Surface, TerminalView};
 use converse_host::secrets::{Redactor, Secret};
 
 const RICH: Style = Style { rich: true, colour: true, links: false, unicode: true, quiet: false };
@@ -57,7 +57,7 @@ impl Surface for Screen {
 }
 
 struct Play {
-    stage: Stage,
+    view: TerminalView,
     shown: Arc<Mutex<Shown>>,
 }
 
@@ -70,13 +70,13 @@ impl Play {
         let shown = Arc::new(Mutex::new(Shown { parser, written, writes, size, now }));
         let redactor = Redactor::default();
         redactor.learn([Secret::new("sk-secret-0123456789")]);
-        let stage = Stage::on(Box::new(Screen(Arc::clone(&shown))), style, redactor);
-        stage.begin_turn();
-        Self { stage, shown }
+        let view = TerminalView::on(Box::new(Screen(Arc::clone(&shown))), style, redactor);
+        view.begin_turn();
+        Self { view, shown }
     }
 
     fn hears(&self, event: &Event<'_>) {
-        self.stage.emit(event).unwrap();
+        self.view.emit(event).unwrap();
     }
 
     fn asks(&self) {
@@ -115,7 +115,7 @@ impl Play {
     /// Time goes by, and it is shown.
     fn after(&self, ms: u64) {
         self.shown.lock().unwrap().now += Duration::from_millis(ms);
-        self.stage.tick();
+        self.view.tick();
     }
 
     /// The scrollback and the screen.

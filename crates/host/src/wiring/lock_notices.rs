@@ -17,13 +17,13 @@ const NAME: usize = 64;
 
 /// The ensembles that a lockfile speaks of.
 #[derive(Debug)]
-pub(super) struct Wards {
-    wards: Vec<Ward>,
+pub(super) struct LockNotices {
+    lock_notices: Vec<LockNotice>,
     told: Mutex<BTreeSet<(String, Held)>>,
 }
 
 #[derive(Debug)]
-struct Ward {
+struct LockNotice {
     ensemble: String,
     /// Where its descriptor is.
     place: String,
@@ -32,16 +32,16 @@ struct Ward {
     flag: String,
 }
 
-impl Wards {
+impl LockNotices {
     pub(super) fn of(plans: &[&EnsemblePlan], lockfiles: &Lockfiles) -> Self {
-        let ward = |plan: &&EnsemblePlan| {
+        let notice = |plan: &&EnsemblePlan| {
             let locked = lockfiles.of(plan)?;
             let damage = match &locked.state {
                 State::Absent => return None,
                 State::Sound(_) => None,
                 State::Damaged(why) => Some(why.clone()),
             };
-            Some(Ward {
+            Some(LockNotice {
                 ensemble: plan.name.to_string(),
                 place: format!("{}:{}", plan.origin.file, plan.origin.line),
                 lockfile: locked.shown.clone(),
@@ -49,35 +49,35 @@ impl Wards {
                 flag: locked.flag(),
             })
         };
-        Self { wards: plans.iter().filter_map(ward).collect(), told: Mutex::default() }
+        Self { lock_notices: plans.iter().filter_map(notice).collect(), told: Mutex::default() }
     }
 
     /// What has not been told yet.
     pub(super) fn tell(&self, offer: &Offer, context: &RunContext) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        for ward in &self.wards {
+        for notice in &self.lock_notices {
             for why in [Held::Changed, Held::New, Held::Unknown] {
                 let fresh = offer.held().filter(|tool| {
-                    let of_this = tool.qualified.split('.').next() == Some(ward.ensemble.as_str());
+                    let of_this = tool.qualified.split('.').next() == Some(notice.ensemble.as_str());
                     of_this && tool.held == Some(why) && told.insert((tool.qualified.clone(), why))
                 });
                 let names: Vec<&str> = fresh.map(|tool| tool.invoker.as_str()).collect();
                 if !names.is_empty() {
-                    context.warn(&ward.line(why, &names));
+                    context.warn(&notice.line(why, &names));
                 }
             }
         }
     }
 }
 
-impl Ward {
+impl LockNotice {
     fn line(&self, why: Held, names: &[&str]) -> String {
         let Self { ensemble, place, lockfile, damage, flag } = self;
         let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| safe_line(name, NAME)).collect();
         shown.extend((names.len() > MAX_NAMES).then(|| format!("and {} more", names.len() - MAX_NAMES)));
         let (tools, code) =
             (shown.join(", "), if damage.is_some() { Code::LockDamaged } else { Code::LockDrift });
-        let said = match why {
+        let connection_notices = match why {
             Held::Changed => format!("these tools are not what {lockfile} says, and are held back: {tools}"),
             Held::New => format!("these tools are not in {lockfile}, and are held back: {tools}"),
             Held::Unknown => {
@@ -89,7 +89,7 @@ impl Ward {
             }
         };
         format!(
-            "{place}: warning[{code}]: `{ensemble}`: {said}; `converse ensembles lock {ensemble}{flag}` shows what is otherwise, \
+            "{place}: warning[{code}]: `{ensemble}`: {connection_notices}; `converse ensembles lock {ensemble}{flag}` shows what is otherwise, \
              with `--accept` it is accepted"
         )
     }

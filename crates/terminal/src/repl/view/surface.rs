@@ -1,4 +1,4 @@
-//! What a stage stands on: the terminal, or something else in a test.
+//! What a view stands on: the terminal, or something else in a test.
 
 use std::time::Instant;
 

@@ -21,7 +21,7 @@ fn corpus() -> Vec<String> {
     corpus
 }
 
-/// Without the sequences that a stage writes.
+/// Without the sequences that a view writes.
 fn without_ours(written: &str) -> String {
     let mut out = String::new();
     let mut rest = written;
@@ -51,7 +51,7 @@ fn played(words: &str, style: Style, columns: usize) -> Play {
     play.hears(&Event::Requested { turn: TurnId(1), iteration: 1, model: &evil("model"), tools: &[] });
     play.after(40);
     play.thinks(&evil("thought"));
-    play.stage.show_reasoning(true);
+    play.view.show_reasoning(true);
     play.thinks(&evil("thought"));
     play.after(40);
     play.text(&evil("first"));
@@ -91,11 +91,11 @@ fn played(words: &str, style: Style, columns: usize) -> Play {
         instead: Some(&instead),
     };
     play.hears(&used);
-    play.stage.say(&evil("say"));
-    play.stage.note(&evil("note"));
-    play.stage.markdown(&evil("markdown"));
-    play.stage.print(play.stage.call_in_full(1).unwrap());
-    play.stage
+    play.view.say(&evil("say"));
+    play.view.note(&evil("note"));
+    play.view.markdown(&evil("markdown"));
+    play.view.print(play.view.call_in_full(1).unwrap());
+    play.view
         .end_turn(Some(&Failure::new(Kind::ProviderRefused, "auth", evil("failure")).hint(evil("hint"))));
     play
 }

@@ -7,7 +7,7 @@ use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::Tab;
 
-pub(super) struct Purse {
+pub(super) struct SamplingBudget {
     tab: Tab,
     /// What one reply can cost, where its price is known.
     most: Option<Cost>,
@@ -22,7 +22,7 @@ pub(super) fn most(bytes: usize, tokens: Option<u32>) -> Usage {
     Usage { input: Some(bytes as u64), output: tokens.map(u64::from), ..Usage::default() }
 }
 
-impl Purse {
+impl SamplingBudget {
     pub(super) fn new(tab: Tab, most: Option<Cost>, unknown: Arc<AtomicBool>) -> Self {
         Self { tab, most, unknown, open: AtomicBool::new(false) }
     }
@@ -41,7 +41,7 @@ impl Purse {
     }
 }
 
-impl Sink for Purse {
+impl Sink for SamplingBudget {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         match event {
             Event::Requested { .. } => self.open.store(true, Ordering::Relaxed),
@@ -55,7 +55,7 @@ impl Sink for Purse {
     }
 }
 
-impl Drop for Purse {
+impl Drop for SamplingBudget {
     fn drop(&mut self) {
         if self.open.load(Ordering::Relaxed) {
             self.pay(None);
@@ -93,12 +93,12 @@ mod tests {
             (vec![asked()], false, None, None, true),
         ] {
             let (tab, unsaid) = (Tab::default(), Arc::new(AtomicBool::new(false)));
-            let purse = Purse::new(tab.clone(), most, Arc::clone(&unsaid));
-            events.iter().for_each(|event| purse.emit(event).unwrap());
+            let budget = SamplingBudget::new(tab.clone(), most, Arc::clone(&unsaid));
+            events.iter().for_each(|event| budget.emit(event).unwrap());
             if closed {
-                purse.close();
+                budget.close();
             }
-            drop(purse);
+            drop(budget);
             assert_eq!((tab.total(), unsaid.load(Ordering::Relaxed)), (paid, unknown), "{events:?}");
         }
     }

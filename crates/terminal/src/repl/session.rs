@@ -6,15 +6,15 @@ use crate::editor::{Editor, Prompt, Read};
 use converse_config::SettingsPlan;
 
 use super::completing::Known;
+use super::conversation::ReplConversation;
 use super::knowing::Asked;
-use super::stage::Stage;
-use super::story::Story;
 use super::tally::Tally;
 use super::turn::Words;
+use super::view::TerminalView;
 use super::{internal, mentions};
 use crate::console::Console;
 use crate::signals::Attention;
-use converse_host::attach::{Bounds, Said};
+use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::Failure;
@@ -31,11 +31,11 @@ use converse_text::safe_line;
 /// Characters of names and paths that are told.
 const PATH: usize = 300;
 
-pub(super) struct Sitting<'a> {
+pub(super) struct ReplSession<'a> {
     pub(super) console: &'a Console,
     pub(super) world: &'a World,
     pub(super) attention: Attention,
-    pub(super) stage: Arc<Stage>,
+    pub(super) view: Arc<TerminalView>,
     pub(super) editor: Editor,
     /// What the flags asked for, and commands since.
     pub(super) options: TurnOptions,
@@ -51,9 +51,9 @@ pub(super) struct Sitting<'a> {
     pub(super) contents: Kept,
     pub(super) spent: Spent,
     pub(super) tally: Tally,
-    pub(super) story: Story<'a>,
+    pub(super) conversation: ReplConversation<'a>,
     /// Attached, and not said yet.
-    pub(super) waiting: Said,
+    pub(super) waiting: UserInput,
     /// For whoever completes what is typed.
     pub(super) known: Arc<Mutex<Known>>,
     pub(super) asked: Asked,
@@ -68,7 +68,7 @@ pub(super) enum Then {
     Leaves,
 }
 
-impl Sitting<'_> {
+impl ReplSession<'_> {
     /// Until the user leaves, or nothing can go on.
     pub(super) async fn sit(&mut self) -> Result<(), Failure> {
         let mut once = false;
@@ -78,7 +78,7 @@ impl Sitting<'_> {
                 Read::Interrupted { after_keys: false } if once => return Ok(()),
                 Read::Interrupted { .. } => {
                     once = true;
-                    self.stage.note("press Ctrl-C again or Ctrl-D to leave");
+                    self.view.note("press Ctrl-C again or Ctrl-D to leave");
                 }
                 Read::Line(line) => {
                     once = false;
@@ -112,7 +112,7 @@ impl Sitting<'_> {
             Err(failure) if super::ends_all(&failure) => Err(failure),
             Err(failure) => {
                 let told = failure.redacted(|text| self.console.context.redactor.clean(text));
-                self.stage.say(told.lines().trim_end());
+                self.view.say(told.lines().trim_end());
                 Ok(Then::GoesOn)
             }
             then => then,
@@ -124,7 +124,7 @@ impl Sitting<'_> {
         if self.told_of_key {
             return;
         }
-        if let Some(told) = keys::told(words, self.story.wanted, &self.console.context, self.world) {
+        if let Some(told) = keys::told(words, self.conversation.wanted, &self.console.context, self.world) {
             self.told_of_key = true;
             self.console.warn(&told);
         }
@@ -140,30 +140,30 @@ impl Sitting<'_> {
             if words.contains('\n') { (Vec::new(), found.files) } else { (found.files, Vec::new()) };
         for path in left {
             let path = safe_line(&path, PATH);
-            self.stage.note(&format!(
+            self.view.note(&format!(
                 "not attached: {path} (a message of several lines attaches nothing; `/attach`)"
             ));
         }
         let offer = self.connected.roster.offer();
         let is_tool = |name: &&String| offer.tools().any(|tool| tool.qualified == **name);
         for name in found.missing.iter().filter(|name| !is_tool(name)) {
-            self.stage.note(&format!("there is no file {}; the words go as they are", safe_line(name, PATH)));
+            self.view.note(&format!("there is no file {}; the words go as they are", safe_line(name, PATH)));
         }
         let mentioned = self.handed_over(words.to_owned(), named).await?;
         let attached = mentioned.sizes();
         if !attached.is_empty() {
-            self.stage.note(&format!("attached: {}", safe_line(&attached, PATH)));
+            self.view.note(&format!("attached: {}", safe_line(&attached, PATH)));
         }
         let said = self.waiting.clone().and(mentioned)?;
-        self.turn(Words::Said(Box::new(said))).await
+        self.turn(Words::UserInput(Box::new(said))).await
     }
 
     /// Attachments, read: off this thread, for a server may be slow.
-    pub(super) async fn handed_over(&self, words: String, named: Vec<String>) -> Result<Said, Failure> {
+    pub(super) async fn handed_over(&self, words: String, named: Vec<String>) -> Result<UserInput, Failure> {
         let attended = self.attention.to_turn();
         let (world, interrupt) = (self.world.clone(), attended.interrupt.clone());
         let reading = tokio::task::spawn_blocking(move || {
-            Said::new(words, &named, &world, Bounds { deadline: None, interrupt: &interrupt })
+            UserInput::new(words, &named, &world, Bounds { deadline: None, interrupt: &interrupt })
         });
         let said = reading.await.map_err(internal)??;
         let model = &self.settings.model;
@@ -184,13 +184,13 @@ impl Sitting<'_> {
 
     /// The last words, and what is open is closed. `interrupted`: it ended before its time.
     pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
-        let saved = self.story.settled();
-        let said = self.story.id.filter(|_| self.story.went_on && saved.is_ok());
+        let saved = self.conversation.settled();
+        let said = self.conversation.id.filter(|_| self.conversation.went_on && saved.is_ok());
         self.connected.disconnect(&self.console.context).await;
         if let Some(id) = said {
-            self.stage.note(&format!("session {id} saved · `converse -c` goes on"));
+            self.view.note(&format!("session {id} saved · `converse -c` goes on"));
         }
-        self.console.warn_all(self.console.context.tape.eject(interrupted)?);
+        self.console.warn_all(self.console.context.cassette.eject(interrupted)?);
         saved
     }
 }
