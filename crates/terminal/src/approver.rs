@@ -22,7 +22,6 @@ use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
 
 use crate::render::output::write_stderr;
 use crate::render::progress::Progress;
@@ -36,9 +35,6 @@ use question::{QuestionText, flowing, painted};
 pub(crate) use reading::read_answer;
 use shown::Much;
 pub use together::Approvers;
-
-/// Who talks with the person: one at a time, a question and its answer together.
-pub(crate) static FLOOR: Mutex<()> = Mutex::const_new(());
 
 /// Edits of one call that are not right, or not wanted, after which it is refused.
 const MOST_EDITS: usize = 20;
@@ -63,7 +59,7 @@ impl TerminalApprover {
 
     /// One decision each. `who` is told in the question, where several models may ask.
     async fn all(&self, pending: &[&Pending], who: Option<&str>) -> Vec<Decision> {
-        let _floor = FLOOR.lock().await;
+        let _floor = self.progress.floor().await;
         let count = pending.len();
         let asked = |(index, pending): (usize, &&'_ Pending)| (index, self.known(pending).is_none());
         let open: Vec<usize> =

@@ -9,7 +9,7 @@ use converse_mcp::{Elicitation, Person, Reply};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::approver::{FLOOR, read_answer};
+use crate::approver::read_answer;
 use crate::console::Console;
 use crate::render::progress::Progress;
 use crate::render::quoted::{broken, columns, quoted};
@@ -37,7 +37,7 @@ pub fn somebody(console: &Console) -> Option<Arc<dyn Person>> {
 impl Person for TerminalPerson {
     fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, Reply> {
         async move {
-            let _floor = FLOOR.lock().await;
+            let _floor = self.progress.floor().await;
             self.progress.suspended(|| talk(ensemble, asked, read_answer)).await
         }
         .boxed()

@@ -10,9 +10,11 @@
 //! The REPL goes on when a turn is broken off: see [`Attention`].
 
 use std::fs;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use crate::editor::Aside;
+use crate::render::progress::TerminalHost;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use converse_host::failure::Failure;
@@ -24,7 +26,6 @@ mod stopping;
 
 pub use attention::Attention;
 pub(crate) use attention::attend;
-pub(crate) use stopping::{at_stopping, at_stopping_reads};
 
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.
@@ -38,7 +39,7 @@ pub fn leave_at(deadline: Instant, code: u8) {
     let _ = std::thread::Builder::new().spawn(move || {
         let left = deadline.saturating_duration_since(Instant::now());
         std::thread::sleep(left + TIDYING);
-        leave(code);
+        leave(code, &Arc::default());
     });
 }
 
@@ -58,7 +59,7 @@ pub fn watch() -> Result<Interrupt, Failure> {
 pub fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::default();
     let told = interrupt.clone();
-    hear(async move |mut signals| {
+    hear(Arc::default(), async move |mut signals| {
         let first = signals.next().await;
         told.tell(first);
         tokio::time::timeout(drain + TIDYING, signals.next()).await.unwrap_or(first)
@@ -67,44 +68,51 @@ pub fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
 }
 
 /// Signals on a thread of their own; when the hearer is done, so is the program, by the number that it gives back.
-fn hear(hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'static) -> Result<(), Failure> {
+fn hear(hooks: Arc<Hooks>, hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'static) -> Result<(), Failure> {
     let failed = |error: std::io::Error| denied("signals", &error);
     let runtime = runtime()?;
     let entered = runtime.enter();
-    let signals = Signals::new().map_err(failed)?;
+    let signals = Signals::new(Arc::clone(&hooks)).map_err(failed)?;
     drop(entered);
     let thread = std::thread::Builder::new().name("signals".to_owned());
-    let heard = thread.spawn(move || leave(128 + runtime.block_on(hearer(signals))));
+    let heard = thread.spawn(move || leave(128 + runtime.block_on(hearer(signals)), &hooks));
     heard.map(drop).map_err(failed)
 }
 
-/// What is done, on whatever thread, before the program is left without unwinding: a terminal has modes to restore.
-static LAST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+/// What a program that draws wants of signals: to step aside before it is stopped, and a last act before it is left.
+#[derive(Default)]
+struct Hooks {
+    /// On whatever thread, without unwinding: a terminal has modes to restore.
+    last: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    draws: Mutex<Option<Weak<dyn TerminalHost>>>,
+    reads: Mutex<Option<Aside>>,
+}
 
-pub(crate) fn at_leaving(last: impl FnOnce() + Send + 'static) {
-    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(last));
+converse_host::opaque_debug!(Hooks);
+
+impl Hooks {
+    fn last_of_all(&self) {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(last) = last {
+            last();
+        }
+    }
 }
 
 #[allow(clippy::disallowed_methods, reason = "there is nothing left to wait for")]
-fn leave(code: u8) -> ! {
+fn leave(code: u8, hooks: &Arc<Hooks>) -> ! {
     // It may wait for a terminal that takes nothing, and nobody waits for it long.
     let (done, ends) = std::sync::mpsc::channel();
+    let of_thread = Arc::clone(hooks);
     let begun = std::thread::Builder::new().spawn(move || {
-        last_of_all();
+        of_thread.last_of_all();
         let _ = done.send(());
     });
     match begun {
         Ok(_) => drop(ends.recv_timeout(LAST_WORDS)),
-        Err(_) => last_of_all(),
+        Err(_) => hooks.last_of_all(),
     }
     std::process::exit(i32::from(code))
-}
-
-fn last_of_all() {
-    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(last) = last {
-        last();
-    }
 }
 
 struct Signals {
@@ -114,10 +122,11 @@ struct Signals {
     terminate: Signal,
     /// Heard by those who draw; by default it stops the program.
     stop: Option<Signal>,
+    hooks: Arc<Hooks>,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    fn new(hooks: Arc<Hooks>) -> std::io::Result<Self> {
         let ignored = ignored();
         let unless_ignored = |kind| (!ignored.contains(kind)).then(|| signal(kind)).transpose();
         Ok(Self {
@@ -126,6 +135,7 @@ impl Signals {
             quit: unless_ignored(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
             stop: None,
+            hooks,
         })
     }
 
@@ -139,7 +149,7 @@ impl Signals {
                 _ = self.terminate.recv() => return 15,
                 () = next_of(&mut self.stop) => {}
             }
-            stopping::stops().await;
+            stopping::stops(&self.hooks).await;
         }
     }
 }

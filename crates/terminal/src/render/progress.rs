@@ -60,6 +60,8 @@ pub struct Progress {
     waiting: Arc<Mutex<Option<Vec<String>>>>,
     /// Who draws instead, if somebody does.
     terminal_host: Arc<OnceLock<Arc<dyn TerminalHost>>>,
+    /// Who talks with the person: one at a time, a question and its answer together.
+    floor: Arc<tokio::sync::Mutex<()>>,
     /// Whose progress it is, where several models are asked at once.
     label: Option<String>,
     state: Mutex<State>,
@@ -117,8 +119,8 @@ impl Progress {
         let bars = MultiProgress::with_draw_target(target);
         let reasoning = AtomicBool::new(style.reasoning);
         let state = Mutex::new(state);
-        let (waiting, terminal_host) = Default::default();
-        Self { style, reasoning, redactor, bars, waiting, terminal_host, label: None, state }
+        let (waiting, terminal_host, floor) = Default::default();
+        Self { style, reasoning, redactor, bars, waiting, terminal_host, floor, label: None, state }
     }
 
     /// What the model thinks is told too, unless nothing is.
@@ -152,6 +154,11 @@ impl Progress {
         let _ = self.bars.clear();
         let _quiet = Quiet::of(self);
         talk().await
+    }
+
+    /// Waits until nobody else talks with the person.
+    pub(crate) async fn floor(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.floor.lock().await
     }
 
     /// Stderr may be coloured.

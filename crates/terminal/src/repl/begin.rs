@@ -19,7 +19,7 @@ use super::{editor_command, internal, require_key, scratch};
 use crate::console::Console;
 use crate::project_trust::asked_in_passing;
 use crate::render::progress::TerminalHost;
-use crate::signals::{self, Attention, at_leaving, at_stopping, at_stopping_reads};
+use crate::signals::{self, Attention};
 use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -153,10 +153,10 @@ impl<'a> Beginning<'a> {
         let view = TerminalView::new(console, world, settings::shows_reasoning(&options, &files));
         // Whatever is told from here on is told by the view, which alone knows what the terminal shows.
         console.progress.draw_on(Arc::clone(&view) as Arc<dyn TerminalHost>);
-        at_stopping(Arc::downgrade(&view) as Weak<dyn TerminalHost>);
+        attention.draws(Arc::downgrade(&view) as Weak<dyn TerminalHost>);
         let connected = view.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
-        let editor = match self.editor(attention.clone(), &view, &known, files.vi.unwrap_or(false), is_kept) {
+        let editor = match self.editor(attention, &view, &known, files.vi.unwrap_or(false), is_kept) {
             Ok(editor) => editor,
             Err(failure) => {
                 connected.disconnect(&console.context).await;
@@ -203,12 +203,13 @@ impl<'a> Beginning<'a> {
     /// What is not to be kept is remembered while the program runs.
     fn editor(
         &self,
-        attention: Attention,
+        signals: &Attention,
         view: &TerminalView,
         known: &Arc<Mutex<Known>>,
         vi: bool,
         is_kept: bool,
     ) -> Result<Editor, Failure> {
+        let asked = signals.clone();
         let scratch = scratch(self.world);
         let redactor = self.console.context.redactor.clone();
         let setup = Setup {
@@ -220,15 +221,15 @@ impl<'a> Beginning<'a> {
             editor: editor_command(self.world).filter(|_| scratch.is_some()),
             scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
             can_stop: has_shell,
-            asks: Arc::new(move || attention.asks()),
+            asks: Arc::new(move || asked.asks()),
             complete: Arc::new(Completing::new(Arc::clone(known))),
             safe,
             clean: Arc::new(move |text| redactor.clean(text)),
         };
         let editor = Editor::start(setup).map_err(internal)?;
-        at_stopping_reads(editor.aside());
+        signals.reads(editor.aside());
         let modes = editor.modes();
-        at_leaving(move || {
+        signals.at_leaving(move || {
             restore_terminal();
             modes.restore();
         });

@@ -41,7 +41,7 @@ impl Named {
 
 /// A prompt of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KnownPrompt {
+pub(super) struct KnownPrompt {
     /// `ensemble.name`.
     pub name: String,
     pub about: String,
@@ -53,7 +53,7 @@ const MOST_MENTIONS: usize = 8;
 
 /// Completes from what is known.
 #[derive(Debug)]
-pub struct Completing {
+pub(super) struct Completing {
     known: Arc<Mutex<Known>>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) use words::words;
 
 /// A line, understood. What stands behind a command is trimmed; `None` where nothing does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Slash {
+pub(super) enum Slash {
     Nothing,
     /// Words for the model.
     Text(String),

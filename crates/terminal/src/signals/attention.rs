@@ -5,14 +5,17 @@
 //! time to tidy up, and at once if they come again. One thread serves all turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Signals, TIDYING, hear, stopping};
+use crate::editor::Aside;
+use crate::render::progress::TerminalHost;
+
+use super::{Hooks, Signals, TIDYING, hear, stopping};
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
 
@@ -25,6 +28,7 @@ const CTRL_C: u8 = 3;
 pub struct Attention {
     /// The program is to end.
     pub end: Interrupt,
+    hooks: Arc<Hooks>,
     current: Arc<Mutex<Option<Current>>>,
     /// A line was asked for or read, or something was over, and no key was passed over since.
     between: Arc<AtomicBool>,
@@ -40,7 +44,7 @@ struct Current {
 
 /// As long as it lives, SIGINT is for it alone.
 #[derive(Debug)]
-pub struct Attended {
+pub(crate) struct Attended {
     pub interrupt: Interrupt,
     attention: Attention,
     over: CancellationToken,
@@ -50,7 +54,7 @@ pub struct Attended {
 pub(crate) fn attend() -> Result<Attention, Failure> {
     let attention = Attention::default();
     let (told, is_key) = (attention.clone(), is_a_key());
-    hear(async move |mut signals| {
+    hear(Arc::clone(&attention.hooks), async move |mut signals| {
         signals.stop = stopping::hear();
         // Ignored by whoever started us; but where somebody sits, it is the key that breaks off a turn.
         if signals.interrupt.is_none() && is_key {
@@ -62,6 +66,21 @@ pub(crate) fn attend() -> Result<Attention, Failure> {
 }
 
 impl Attention {
+    /// What draws, and steps aside while the program is stopped.
+    pub(crate) fn draws(&self, draws: Weak<dyn TerminalHost>) {
+        *self.hooks.draws.lock().unwrap_or_else(PoisonError::into_inner) = Some(draws);
+    }
+
+    /// What reads lines, and steps aside while the program is stopped.
+    pub(crate) fn reads(&self, reads: Aside) {
+        *self.hooks.reads.lock().unwrap_or_else(PoisonError::into_inner) = Some(reads);
+    }
+
+    /// Done before the program is left by a signal.
+    pub(crate) fn at_leaving(&self, last: impl FnOnce() + Send + 'static) {
+        *self.hooks.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(last));
+    }
+
     /// One thing at a time: what was attended to before is not any more.
     pub(crate) fn to_turn(&self) -> Attended {
         let interrupt = self.end.child();

@@ -2,34 +2,21 @@
 //!
 //! Ctrl-Z at the prompt is a key of the line editor, which then sends the signal; in the middle of a turn others send it.
 
+use std::sync::PoisonError;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::editor::Aside;
 use converse_process::has_shell;
 use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::render::progress::TerminalHost;
+use super::Hooks;
 
 /// A program that is told to stop has, after this time, or never will.
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
 /// Whoever draws is waited for so long: on a terminal that takes nothing it never has gone.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
-
-/// Who steps aside meanwhile: who draws, and who reads lines.
-static DRAWS: Mutex<Option<Weak<dyn TerminalHost>>> = Mutex::new(None);
-static READS: Mutex<Option<Aside>> = Mutex::new(None);
-
-pub(crate) fn at_stopping(draws: Weak<dyn TerminalHost>) {
-    *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(draws);
-}
-
-pub(crate) fn at_stopping_reads(reads: Aside) {
-    *READS.lock().unwrap_or_else(PoisonError::into_inner) = Some(reads);
-}
 
 /// From now on the signal is heard and does nothing by itself.
 pub(super) fn hear() -> Option<Signal> {
@@ -37,14 +24,14 @@ pub(super) fn hear() -> Option<Signal> {
 }
 
 /// Stops the program; is over when that goes on.
-pub(super) async fn stops() {
+pub(super) async fn stops(hooks: &Hooks) {
     if !has_shell() {
         return;
     }
     let Ok(mut goes_on) = signal(SignalKind::from_raw(Number::CONT.as_raw())) else { return };
-    let reads = READS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let reads = hooks.reads.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let unread = reads.and_then(|reads| reads.ask(LEAVES_WITHIN));
-    let away = aside();
+    let away = aside(hooks);
     if kill_process(getpid(), Number::STOP).is_ok() {
         // Another thread may take it, and this one stops a moment later.
         let _ = timeout(STOPS_WITHIN, goes_on.recv()).await;
@@ -55,8 +42,8 @@ pub(super) async fn stops() {
 
 /// Whoever draws has gone, and comes back when this is dropped. On a thread of its own, and not waited for long: the
 /// terminal may take nothing.
-fn aside() -> Option<Sender<()>> {
-    let draws = DRAWS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
+fn aside(hooks: &Hooks) -> Option<Sender<()>> {
+    let draws = hooks.draws.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
     let (left, has_left) = channel();
     let (held, until) = channel();
     let thread = std::thread::Builder::new();

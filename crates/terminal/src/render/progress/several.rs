@@ -21,6 +21,7 @@ impl Progress {
             bars: self.bars.clone(),
             waiting: Arc::clone(&self.waiting),
             terminal_host: Arc::clone(&self.terminal_host),
+            floor: Arc::clone(&self.floor),
             label: Some(self.brief(id, 60)),
             state: Mutex::new(state),
         }

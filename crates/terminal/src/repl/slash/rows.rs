@@ -2,7 +2,7 @@
 
 /// A command.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     /// Without the slash.
     pub name: &'static str,
     /// As help shows them; empty: there are none.

@@ -7,7 +7,7 @@ use converse_engine::SinkError;
 
 use crate::render::output::write_stdout;
 
-pub trait Surface: Send + Sync {
+pub(super) trait Surface: Send + Sync {
     fn write(&self, text: &str) -> Result<(), SinkError>;
 
     fn size(&self) -> Size;

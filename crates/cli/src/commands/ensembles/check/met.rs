@@ -37,7 +37,7 @@ impl<'a> Met<'a> {
         looked::look(&plans, check.console, check.world, |connected| {
             let mut met = Self::in_them(&plans, connected, catalogue);
             if let Some(lockfiles) = &locked {
-                let found = lock::Found::of(connected, &plans);
+                let found = lock::DiscoveredTools::of(connected, &plans);
                 let drifts = lock::findings(catalogue, lockfiles, &found, check.console);
                 met.told.extend(drifts.into_iter().map(Told::from));
             }
