@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use converse_mcp::{Era, Eras};
+use converse_mcp::{Era, EraStore};
 
 use crate::cache::Cache;
 
@@ -36,7 +36,7 @@ impl EraFile {
     }
 }
 
-impl Eras for EraFile {
+impl EraStore for EraFile {
     fn get(&self, key: &str) -> Option<Era> {
         let known = self.known().lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(key)?.as_str() {

@@ -49,7 +49,7 @@ impl Consent for Headless {
         std::future::ready(Ok(self.redirect_uri.clone())).boxed()
     }
 
-    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
+    fn authorize<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
         self.sent_back(url).boxed()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use converse_canister::{Canister, Content, Cost, Decision, InvocationId, Outcome, Transcript, Usage, User};
 use converse_engine::{Approver, Conversation as Loop, Event as Happened, Ports, Sink, SinkError, converse};
 use converse_ensemble::{Pending, Roster};
-use converse_mcp::Asked;
+use converse_mcp::Responders;
 use converse_provider::Delta;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
@@ -136,7 +136,7 @@ impl HostBuilder {
             contents: &contents,
             protected: catalogue.protected(),
             lockfiles: &catalogue.lockfiles(),
-            asked: Asked::default(),
+            asked: Responders::default(),
         };
         let own = self.tools.ensemble()?.into_iter().collect();
         let connected = wiring.connect_with(&chosen, settings.rules.clone(), None, own).await?;

@@ -234,8 +234,11 @@ impl Connection for Only {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         let failed = |reason: String| ConnectError { ensemble: ensemble.name.to_string(), reason };
         let tool = InvokerName::new(INVOKER).map_err(|error| failed(error.to_string())).map(|invoker| {
-            let policy =
-                Policy { timeout: converse_mcp::QUESTION, result_limit: 256 * 1024, ..Policy::default() };
+            let policy = Policy {
+                timeout: converse_mcp::QUESTION_TIMEOUT,
+                result_limit: 256 * 1024,
+                ..Policy::default()
+            };
             let arguments = json!({ "type": "object" });
             let model = Arc::clone(&self.model) as Arc<dyn Invocable>;
             let mut tool = ensemble.tool(&invoker, DESCRIPTION.to_owned(), arguments, policy, false, model);

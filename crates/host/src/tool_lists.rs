@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use converse_mcp::Lists;
+use converse_mcp::ToolListStore;
 
 use crate::cache::Cache;
 use crate::secrets::Redactor;
@@ -30,7 +30,7 @@ impl ListFiles {
     }
 }
 
-impl Lists for ListFiles {
+impl ToolListStore for ListFiles {
     fn get(&self, key: &str) -> Option<String> {
         String::from_utf8(self.cache.read(&name(key), MAX_BYTES)?).ok()
     }

@@ -16,7 +16,7 @@ use converse_ensemble::{
     Builtin, ConnectError, Connection, DeclaredConnection, Ensemble, Pins, Roster, Rules, Shared, SharedRuns,
     Surroundings, Variable,
 };
-use converse_mcp::{Asked, Consent, McpConnection, Survey, Vault};
+use converse_mcp::{Consent, McpConnection, Responders, Survey, Vault};
 use converse_process::{Guardian, INHERITED, inherited};
 use futures_util::FutureExt as _;
 
@@ -60,7 +60,7 @@ pub struct Wiring<'a> {
     /// What tools must be to be offered; [`Lockfiles::NONE`] where all are to be seen.
     pub lockfiles: &'a Lockfiles,
     /// Who answers what servers ask of us.
-    pub asked: Asked,
+    pub asked: Responders,
 }
 
 crate::opaque_debug!(Wiring<'_>);
@@ -149,7 +149,7 @@ impl<'a> Wiring<'a> {
         interrupt: &'a Interrupt,
         contents: &'a Kept,
     ) -> Self {
-        let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Asked::default());
+        let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Responders::default());
         Self { world, context, interrupt, deadline: None, contents, protected, lockfiles, asked }
     }
 }
@@ -230,7 +230,8 @@ impl Wiring<'_> {
             };
             let connection = at_home(plan, connection, self.world);
             let steady = matches!(self.lockfiles.pins(plan), Pins::Accepted(_));
-            let server = McpConnection::new(plan, &connection, Arc::clone(&around_servers)).steady(steady);
+            let server =
+                McpConnection::new(plan, &connection, Arc::clone(&around_servers)).verify_accepted(steady);
             let server = Arc::new(server);
             servers.push((plan.name.clone(), Arc::clone(&server)));
             let notices = Arc::clone(&self.context.notices);
@@ -303,7 +304,7 @@ impl Wiring<'_> {
             artefacts: Arc::new(self.contents.shown()),
             project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| connection_notices.add(line)),
-            asked: self.asked.clone(),
+            responders: self.asked.clone(),
             reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),
             // What is granted to one run is forgotten with it.
             vault: if self.asked.consent.is_none() { self.vault() } else { None },

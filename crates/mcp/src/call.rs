@@ -12,13 +12,13 @@ use rmcp::service::ServiceError;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::errands::Errand;
-use crate::http::{self, Fault};
+use crate::accepted::Accepted;
+use crate::http::{self, DeliveryError};
+use crate::in_flight::InFlightRequest;
 use crate::link::Link;
-use crate::rounds::Lost;
+use crate::rounds::RequestError;
 use crate::server::Server;
-use crate::steady::Accepted;
-use crate::{content, steady, words};
+use crate::{accepted, content, sanitize};
 
 /// Nothing runs longer, whatever its policy says.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
@@ -32,7 +32,7 @@ pub(crate) struct McpTool {
     pub(crate) accepted: Option<Accepted>,
     /// What its structured content promises to be, and the same compiled at the first result.
     pub(crate) output: Option<Arc<Value>>,
-    pub(crate) promise: OnceLock<Option<ArgumentsSchema>>,
+    pub(crate) compiled_output: OnceLock<Option<ArgumentsSchema>>,
 }
 
 impl Invocable for McpTool {
@@ -47,16 +47,21 @@ impl Invocable for McpTool {
 
 impl McpTool {
     async fn call(&self, context: Context, arguments: &Arguments) -> Result<Answer, InvokeError> {
-        match self.attempt(&context, arguments, Try::First).await {
+        match self.attempt(&context, arguments, Attempt::First).await {
             // It has not got there, and a restarted server has forgotten us or will be back: once more, by a new connection.
-            Err(Missed { is_again: true, .. }) => {
-                self.attempt(&context, arguments, Try::Last).await.map_err(|missed| missed.error)
+            Err(FailedAttempt { is_retryable: true, .. }) => {
+                self.attempt(&context, arguments, Attempt::Last).await.map_err(|failed| failed.error)
             }
-            attempted => attempted.map_err(|missed| missed.error),
+            attempted => attempted.map_err(|failed| failed.error),
         }
     }
 
-    async fn attempt(&self, context: &Context, arguments: &Arguments, which: Try) -> Result<Answer, Missed> {
+    async fn attempt(
+        &self,
+        context: &Context,
+        arguments: &Arguments,
+        which: Attempt,
+    ) -> Result<Answer, FailedAttempt> {
         let begun = Instant::now();
         let deadline = Instant::from_std(context.deadline).min(context.patience.now() + MAX_TOTAL);
         let link = tokio::select! {
@@ -67,27 +72,27 @@ impl McpTool {
         let params =
             CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments.object.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let errand = Errand::of(context, self.policy.idle_timeout, deadline);
-        match link.request_rounds(request, &errand).await {
+        let in_flight = InFlightRequest::for_call(context, self.policy.idle_timeout, deadline);
+        match link.request_rounds(request, &in_flight).await {
             Ok(text) => {
                 self.server.answered(&link);
-                let answer = self.understood(&text)?;
+                let answer = self.parse_answer(&text)?;
                 let verbatim = context.host.is_verbatim().then(|| text.into());
                 Ok(Answer { verbatim, ..answer })
             }
-            Err(Lost::Unsent) => Err(unsent(&link).await.into()),
-            Err(Lost::Cancelled) => Err(cancelled().into()),
-            Err(Lost::Late(limit)) => {
+            Err(RequestError::Unsent) => Err(unsent(&link).await.into()),
+            Err(RequestError::Cancelled) => Err(cancelled().into()),
+            Err(RequestError::TimedOut(limit)) => {
                 self.server.late(&link);
                 let text = format!("no answer within {} s; it was told to stop", limit.as_secs_f64());
                 Err(InvokeError::Timeout(text).into())
             }
-            Err(Lost::Unanswered(why)) => {
+            Err(RequestError::InputRefused(why)) => {
                 self.server.answered(&link);
-                Err(InvokeError::Failed(link.discreet(why)).into())
+                Err(InvokeError::Failed(link.redacted(why)).into())
             }
-            Err(Lost::Failed(error)) => {
-                let is_new = which == Try::Last || link.begun >= begun;
+            Err(RequestError::Failed(error)) => {
+                let is_new = which == Attempt::Last || link.begun >= begun;
                 Err(self.failed(&link, error, is_new).await)
             }
         }
@@ -97,48 +102,48 @@ impl McpTool {
     async fn ready(&self, name: &str, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         let link = self.server.link(deadline).await?;
         if let Some(accepted) = &self.accepted {
-            steady::make_sure(&link, &self.name, accepted, name).await?;
+            accepted::verify(&link, &self.name, accepted, name).await?;
         }
         Ok(link)
     }
 
-    fn understood(&self, text: &str) -> Result<Answer, InvokeError> {
+    fn parse_answer(&self, text: &str) -> Result<Answer, InvokeError> {
         let artefacts = self.server.surroundings.artefacts.as_ref();
-        content::answer(text, artefacts, |structured| self.broken_promise(structured))
+        content::answer(text, artefacts, |structured| self.schema_mismatch(structured))
     }
 
-    fn broken_promise(&self, structured: &Value) -> Option<String> {
+    fn schema_mismatch(&self, structured: &Value) -> Option<String> {
         let schema = self.output.as_ref()?;
-        let compiled = self.promise.get_or_init(|| ArgumentsSchema::compile(schema).ok());
+        let compiled = self.compiled_output.get_or_init(|| ArgumentsSchema::compile(schema).ok());
         let compiled = compiled.as_ref()?;
         let faults = match structured.as_object() {
             Some(object) => compiled.check(object).err()?,
             None => Vec::new(),
         };
         let fault = faults.first().map(|fault| format!(": {} {}", fault.pointer, fault.message));
-        let fault = words::cleaned(&fault.unwrap_or_default(), 300);
+        let fault = sanitize::clean(&fault.unwrap_or_default(), 300);
         Some(format!("[the result does not fit the tool's own output schema{fault}]"))
     }
 
     /// `is_new`: the connection was opened for this call.
-    async fn failed(&self, link: &Arc<Link>, error: ServiceError, is_new: bool) -> Missed {
+    async fn failed(&self, link: &Arc<Link>, error: ServiceError, is_new: bool) -> FailedAttempt {
         match error {
             ServiceError::McpError(error) => refused(link, &error).into(),
-            ServiceError::TransportSend(error) => match http::fault(&error) {
+            ServiceError::TransportSend(error) => match http::delivery_error(&error) {
                 Some(fault) => {
                     self.server.retire(link);
-                    let is_again = match &fault {
-                        Fault::NotSent(_) => true,
+                    let is_retryable = match &fault {
+                        DeliveryError::NotSent(_) => true,
                         // Nobody forgets at once what was begun a moment ago: it is not to be believed.
-                        Fault::Gone(_) => !is_new,
+                        DeliveryError::Gone(_) => !is_new,
                         _ => false,
                     };
-                    Missed { error: undelivered(link, fault), is_again }
+                    FailedAttempt { error: undelivered(link, fault), is_retryable }
                 }
                 None => unsent(link).await.into(),
             },
             _ => {
-                let fate = link.discreet(link.obituary().await);
+                let fate = link.redacted(link.exit_report().await);
                 InvokeError::Interrupted(format!("interrupted, outcome unknown: {fate}")).into()
             }
         }
@@ -146,21 +151,21 @@ impl McpTool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Try {
+enum Attempt {
     First,
     Last,
 }
 
 /// An attempt without an answer.
-struct Missed {
+struct FailedAttempt {
     error: InvokeError,
     /// Nothing of it was run, and another connection may help.
-    is_again: bool,
+    is_retryable: bool,
 }
 
-impl From<InvokeError> for Missed {
+impl From<InvokeError> for FailedAttempt {
     fn from(error: InvokeError) -> Self {
-        Self { error, is_again: false }
+        Self { error, is_retryable: false }
     }
 }
 
@@ -169,12 +174,12 @@ fn cancelled() -> InvokeError {
 }
 
 async fn unsent(link: &Link) -> InvokeError {
-    let message = format!("not sent: {}", link.discreet(link.obituary().await));
+    let message = format!("not sent: {}", link.redacted(link.exit_report().await));
     InvokeError::Unreachable { message, sent: false }
 }
 
 fn refused(link: &Link, error: &ErrorData) -> InvokeError {
-    let text = link.discreet(words::cleaned(&error.message, words::ERROR));
+    let text = link.redacted(sanitize::clean(&error.message, sanitize::MAX_ERROR));
     if http::is_lost(error) {
         return InvokeError::Interrupted(format!("interrupted, outcome unknown: {text}"));
     }
@@ -182,35 +187,37 @@ fn refused(link: &Link, error: &ErrorData) -> InvokeError {
     InvokeError::Failed(format!("the server answered with error {}: {text}", error.code.0))
 }
 
-fn undelivered(link: &Link, fault: Fault) -> InvokeError {
+fn undelivered(link: &Link, fault: DeliveryError) -> InvokeError {
     match fault {
-        Fault::NotSent(text) | Fault::Unsendable(text) => {
-            InvokeError::Unreachable { message: link.discreet(format!("not sent: {text}")), sent: false }
+        DeliveryError::NotSent(text) | DeliveryError::Unsendable(text) => {
+            InvokeError::Unreachable { message: link.redacted(format!("not sent: {text}")), sent: false }
         }
         // Whether it was run is anybody's guess, so nobody is to send it once more.
-        Fault::Gone(said) => {
+        DeliveryError::Gone(said) => {
             let said = if said.is_empty() { said } else { format!(": {said}") };
             let text =
                 "interrupted, outcome unknown: the server does not know the session that it has just begun";
-            InvokeError::Interrupted(link.discreet(format!("{text}{said}")))
+            InvokeError::Interrupted(link.redacted(format!("{text}{said}")))
         }
         // Whoever stands between gave up waiting, or lost the server over it.
-        Fault::Busy { status: status @ (502 | 504), after } => {
-            let said = Fault::busy(status, after);
+        DeliveryError::Busy { status: status @ (502 | 504), after } => {
+            let said = DeliveryError::busy(status, after);
             InvokeError::Interrupted(format!("interrupted, outcome unknown: {said}"))
         }
         // 429 says that it was not run. That 503 does is a custom only.
-        Fault::Busy { status, after } => InvokeError::Unreachable {
-            message: format!("the server takes no calls now: {}", Fault::busy(status, after)),
+        DeliveryError::Busy { status, after } => InvokeError::Unreachable {
+            message: format!("the server takes no calls now: {}", DeliveryError::busy(status, after)),
             sent: status != 429,
         },
-        Fault::Unauthorized(status) => InvokeError::Failed(format!(
+        DeliveryError::Unauthorized(status) => InvokeError::Failed(format!(
             "the server asks for authorization ({status}): put a token in `headers`, or say `auth = \"oauth\"`"
         )),
-        Fault::Denied(words) => InvokeError::Failed(link.discreet(words)),
-        Fault::Refused(text) => InvokeError::Failed(link.discreet(format!("the server refused it: {text}"))),
-        Fault::Lost(text) => {
-            InvokeError::Interrupted(link.discreet(format!("interrupted, outcome unknown: {text}")))
+        DeliveryError::Denied(words) => InvokeError::Failed(link.redacted(words)),
+        DeliveryError::Refused(text) => {
+            InvokeError::Failed(link.redacted(format!("the server refused it: {text}")))
+        }
+        DeliveryError::Lost(text) => {
+            InvokeError::Interrupted(link.redacted(format!("interrupted, outcome unknown: {text}")))
         }
     }
 }

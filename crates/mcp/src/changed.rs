@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// that was accepted makes sure first that it is still the same. A list that could not be had is given up for the one and
 /// never for the other.
 #[derive(Debug, Default)]
-pub(crate) struct Changed {
+pub(crate) struct ToolListChanged {
     /// To be listed anew.
-    pub(crate) due: AtomicBool,
+    pub(crate) relist_due: AtomicBool,
     /// Nobody has seen the list that holds now.
-    pub(crate) unseen: AtomicBool,
+    pub(crate) unverified: AtomicBool,
 }
 
-impl Changed {
+impl ToolListChanged {
     pub(crate) fn mark(&self) {
-        self.due.store(true, Ordering::Relaxed);
-        self.unseen.store(true, Ordering::Relaxed);
+        self.relist_due.store(true, Ordering::Relaxed);
+        self.unverified.store(true, Ordering::Relaxed);
     }
 }

@@ -11,11 +11,11 @@ use futures_util::future::BoxFuture;
 use rmcp::model::ServerCapabilities;
 use sha2::{Digest as _, Sha256};
 
+use crate::accepted::Accepted;
 use crate::bearer::Bearer;
 use crate::call::McpTool;
-use crate::desk::Desk;
 use crate::error::Failure;
-use crate::http::Site;
+use crate::http::HttpEndpoint;
 use crate::key::Keys;
 use crate::launch::Launch;
 use crate::link::{Link, Way};
@@ -24,14 +24,14 @@ use crate::oauth::Authority;
 use crate::roots::Roots;
 use crate::selection::Selection;
 use crate::server::Server;
-use crate::steady::Accepted;
-use crate::{Surroundings, Survey, words};
+use crate::server_requests::ServerRequestHandler;
+use crate::{Surroundings, Survey, sanitize};
 
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Disconnecting takes no longer, whatever the server does.
 const DISCONNECT: Duration = Duration::from_secs(6);
 /// Warnings that are remembered; a server that finds ever new ones is not listened to.
-const MAX_TOLD: usize = 1000;
+const MAX_REPORTED: usize = 1000;
 /// Lines of one warning about left-out tools; the rest is counted.
 const MAX_WARNINGS: usize = 10;
 /// Names of capabilities that are told, and characters of each.
@@ -47,13 +47,13 @@ pub struct McpConnection {
     /// Started at its first call, if its tools are known from an earlier run.
     lazy: bool,
     /// A tool that is not what it was when it was listed is not called.
-    steady: bool,
+    verify_accepted: bool,
     /// With `auth = "oauth"`.
     pub(crate) authority: Option<Arc<Authority>>,
     pub(crate) server: Arc<Server>,
     survey: Mutex<Option<Survey>>,
     /// What has been warned of: once is enough.
-    told: Mutex<HashSet<String>>,
+    reported: Mutex<HashSet<String>>,
 }
 
 impl McpConnection {
@@ -64,8 +64,9 @@ impl McpConnection {
         let (way, default_timeout) = way(&connection.way, plan.origin.scope == Scope::Project, bearer);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);
         let keys = Keys::of(&connection.way, &surroundings.workspace);
-        let desk = desk(plan, connection.grants.clone(), &surroundings);
-        let server = Server::new(way, connection.protocol, timeout, surroundings, keys).asking_at(desk);
+        let server_requests = server_requests(plan, connection.grants.clone(), &surroundings);
+        let server = Server::new(way, connection.protocol, timeout, surroundings, keys)
+            .with_server_requests(server_requests);
         Self { authority, ..Self::over(plan, server) }
     }
 
@@ -76,19 +77,19 @@ impl McpConnection {
             policies: plan.tools.clone(),
             filter: plan.filter.clone(),
             lazy: plan.lazy,
-            steady: false,
+            verify_accepted: false,
             authority: None,
             server: Arc::new(server),
             survey: Mutex::default(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
         }
     }
 
     /// For tools that were accepted as they are: after each start of the server it is made sure, before one is called, that
     /// it is still what it was when it was listed.
     #[must_use]
-    pub fn steady(self, steady: bool) -> Self {
-        Self { steady, ..self }
+    pub fn verify_accepted(self, verify_accepted: bool) -> Self {
+        Self { verify_accepted, ..self }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -109,9 +110,10 @@ impl McpConnection {
         let (link, entries) = self.server.connect().await?;
         let listed = self.noted(entries);
         let (offered, skipped) = (listed.offered, skipped(&listed));
-        let idle = selection.idle(&listed.tools, &self.policies);
+        let unmatched = selection.unmatched(&listed.tools, &self.policies);
         let tools = self.tools(ensemble, &selection, listed);
-        let survey = Survey { kept: tools.len(), skipped, idle, ..survey(&link, offered, begun.elapsed()) };
+        let survey =
+            Survey { kept: tools.len(), skipped, unmatched, ..survey(&link, offered, begun.elapsed()) };
         *self.survey.lock().unwrap_or_else(PoisonError::into_inner) = Some(survey);
         Ok(tools)
     }
@@ -146,8 +148,8 @@ impl McpConnection {
             .iter()
             .map(|(name, reason)| format!("tool `{name}` is left out: {reason}"))
             .collect();
-        let idle = selection.idle(&listed.tools, &self.policies);
-        warnings.extend(idle.iter().filter(|one| !one.is_precaution()).map(ToString::to_string));
+        let unmatched = selection.unmatched(&listed.tools, &self.policies);
+        warnings.extend(unmatched.iter().filter(|one| !one.is_precaution()).map(ToString::to_string));
         self.warn(warnings);
         let kept = listed.tools.into_iter().filter(|tool| selection.keeps(&tool.name));
         kept.map(|declared| self.tool(ensemble, declared)).collect()
@@ -162,20 +164,21 @@ impl McpConnection {
             name: name.clone(),
             policy: policy.clone(),
             accepted: self
-                .steady
+                .verify_accepted
                 .then(|| Accepted { digest: definition.digest(), anew: accepting(&ensemble.origin) }),
             output,
-            promise: OnceLock::new(),
+            compiled_output: OnceLock::new(),
         };
         let tool = ensemble.tool(&name, description, arguments, policy, false, Arc::new(invocable));
         tool.defined_as(definition)
     }
 
     fn warn(&self, warnings: Vec<String>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_fresh = |warning: &String| told.len() < MAX_TOLD && told.insert(warning.clone());
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_fresh =
+            |warning: &String| reported.len() < MAX_REPORTED && reported.insert(warning.clone());
         let fresh: Vec<_> = warnings.into_iter().filter(|warning| is_fresh(warning)).collect();
-        drop(told);
+        drop(reported);
         let warn = &self.server.surroundings.warn;
         for warning in fresh.iter().take(MAX_WARNINGS) {
             warn(format!("ensemble `{}`: {warning}", self.name));
@@ -220,20 +223,24 @@ fn way(way: &converse_config::Way, of_project: bool, bearer: Option<Arc<dyn Bear
             (Way::Stdio(launch), timeout)
         }
         converse_config::Way::Http { url, headers } => {
-            let site = Site { url, headers, bearer, parameters: Arc::default() };
-            (Way::Http(site), HTTP_TIMEOUT)
+            let endpoint = HttpEndpoint { url, headers, bearer, parameters: Arc::default() };
+            (Way::Http(endpoint), HTTP_TIMEOUT)
         }
     }
 }
 
 /// Where what its server asks is answered.
-pub(crate) fn desk(plan: &EnsemblePlan, grants: Grants, surroundings: &Surroundings) -> Desk {
+pub(crate) fn server_requests(
+    plan: &EnsemblePlan,
+    grants: Grants,
+    surroundings: &Surroundings,
+) -> ServerRequestHandler {
     let workspace = surroundings.workspace.clone();
     let is_own = plan.origin.scope == Scope::User;
     let within = (!is_own).then(|| surroundings.project.clone().unwrap_or_else(|| workspace.clone()));
     let roots = Roots { named: grants.roots.clone(), workspace, within };
-    let (asked, warn) = (surroundings.asked.clone(), Arc::clone(&surroundings.warn));
-    Desk::new(plan.name.to_string(), grants, asked, roots, warn)
+    let (responders, warn) = (surroundings.responders.clone(), Arc::clone(&surroundings.warn));
+    ServerRequestHandler::new(plan.name.to_string(), grants, responders, roots, warn)
 }
 
 fn skipped(listed: &Listed) -> Vec<String> {
@@ -245,9 +252,9 @@ fn capabilities(declared: &ServerCapabilities) -> Vec<String> {
     let declared = serde_json::to_value(declared).unwrap_or_default();
     let mut names = Vec::new();
     for (name, within) in declared.as_object().into_iter().flatten() {
-        names.push(words::cleaned(name, CAPABILITY));
+        names.push(sanitize::clean(name, CAPABILITY));
         let within = within.as_object().into_iter().flatten().filter(|(_, on)| **on == true);
-        names.extend(within.map(|(flag, _)| words::cleaned(&format!("{name}.{flag}"), CAPABILITY)));
+        names.extend(within.map(|(flag, _)| sanitize::clean(&format!("{name}.{flag}"), CAPABILITY)));
     }
     names.truncate(MAX_CAPABILITIES);
     names
@@ -261,15 +268,15 @@ fn survey(link: &Link, offered: usize, took: Duration) -> Survey {
     Survey {
         era: link.era,
         protocol: info.as_ref().map_or_else(String::new, |info| info.protocol_version.to_string()),
-        server: server.as_ref().map_or_else(String::new, |server| words::cleaned(&server.name, 200)),
-        version: server.as_ref().map_or_else(String::new, |server| words::cleaned(&server.version, 100)),
+        server: server.as_ref().map_or_else(String::new, |server| sanitize::clean(&server.name, 200)),
+        version: server.as_ref().map_or_else(String::new, |server| sanitize::clean(&server.version, 100)),
         instructions: instructions.as_ref().map_or(0, String::len),
         capabilities: info.as_ref().map(|info| capabilities(&info.capabilities)).unwrap_or_default(),
         instructions_sha256: instructions.map(|text| Digest(Sha256::digest(text).into())),
         offered,
         kept: 0,
         skipped: Vec::new(),
-        idle: Vec::new(),
+        unmatched: Vec::new(),
         took,
     }
 }

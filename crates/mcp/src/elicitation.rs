@@ -4,11 +4,11 @@
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>, checked 2026-11). Whatever else a
 //! schema asks for is no form, and is not shown to anybody.
 
+mod confusables;
 mod field;
 mod format;
-mod plain;
-mod question;
 mod read;
+mod request;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 pub use field::{Choice, Field, Kind};
 pub use format::Format;
-pub(crate) use question::{Unfit, question};
+pub(crate) use request::{Rejected, parse_request};
 pub use secret::{secret_field, secret_words};
 
 /// Nobody fills in more, and no choice has more options.
@@ -39,7 +39,7 @@ pub fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     if let Some(unknown) = required.iter().find(|name| !properties.contains_key(**name)) {
         return Err(format!(
             "it requires `{}`, which is no field of it",
-            crate::words::cleaned(unknown, 100)
+            crate::sanitize::clean(unknown, 100)
         ));
     }
     let field =
@@ -48,13 +48,13 @@ pub fn fields(schema: &Value) -> Result<Vec<Field>, String> {
 }
 
 /// What the form says by itself: the default of each field that has one that fits it.
-pub fn with_defaults(schema: &Value) -> Map<String, Value> {
+pub fn defaults(schema: &Value) -> Map<String, Value> {
     let fields = fields(schema).unwrap_or_default();
     fields.into_iter().filter_map(|field| Some((field.name, field.default?))).collect()
 }
 
 /// Is this an answer to the form? If not: the field, and what is wrong with it, in words.
-pub fn checked(schema: &Value, answer: &Map<String, Value>) -> Result<(), String> {
+pub fn validate(schema: &Value, answer: &Map<String, Value>) -> Result<(), String> {
     let fields = fields(schema)?;
     if let Some(unknown) = answer.keys().find(|name| !fields.iter().any(|field| field.name == **name)) {
         return Err(format!("`{unknown}` was not asked for"));

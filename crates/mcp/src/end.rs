@@ -6,25 +6,25 @@ use tokio_util::sync::CancellationToken;
 
 /// Why a connection is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum EndCause {
     /// The server closed its side, or its process ended: its exit status tells more than this.
     Closed,
     /// It does not take what is sent to it.
-    Deaf,
+    NotReading,
     /// We gave it up, for this reason.
     GivenUp(String),
 }
 
 /// The end of one connection. Clone = the same one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct End {
-    cause: Arc<Mutex<Option<Cause>>>,
+pub(crate) struct ConnectionEnd {
+    cause: Arc<Mutex<Option<EndCause>>>,
     over: CancellationToken,
 }
 
-impl End {
+impl ConnectionEnd {
     /// The first cause is kept.
-    pub(crate) fn because(&self, cause: Cause) {
+    pub(crate) fn set_cause(&self, cause: EndCause) {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
         self.over.cancel();
     }
@@ -38,7 +38,7 @@ impl End {
         self.over.cancelled().await;
     }
 
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<EndCause> {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

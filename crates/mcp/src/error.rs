@@ -5,7 +5,7 @@ use std::time::Duration;
 use converse_config::UnsetVariable;
 use converse_process::{ProgramNotFound, SpawnError};
 
-use crate::words;
+use crate::sanitize;
 
 /// Texts of servers in it are bounded and hold no control characters and no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +24,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Denied(String),
     /// It takes no requests now, and may do so soon.
-    #[error("{said}")]
-    Busy { said: String, after: Option<Duration> },
+    #[error("{message}")]
+    Busy { message: String, after: Option<Duration> },
     /// The server ended, or was given up.
     #[error("{0}")]
     Ended(String),
@@ -76,7 +76,7 @@ impl Failure {
 
     /// The same without what no message may show.
     pub(crate) fn without(self, secrets: &[String]) -> Self {
-        let clean = |text| words::without(secrets, text);
+        let clean = |text| sanitize::redact(secrets, text);
         match self {
             Self::Unusable(text) => Self::Unusable(clean(text)),
             Self::Unreachable(text) => Self::Unreachable(clean(text)),

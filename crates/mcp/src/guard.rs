@@ -11,7 +11,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
 
-use crate::end::{Cause, End};
+use crate::end::{ConnectionEnd, EndCause};
 
 /// Requests of the server whose answers are not written yet. It should have to ask little, and of people one thing after
 /// the other.
@@ -19,7 +19,7 @@ const MAX_UNANSWERED: usize = 64;
 
 pub(crate) struct Guarded<T> {
     inner: T,
-    end: End,
+    end: ConnectionEnd,
     unanswered: Unanswered,
     /// The last message made the library start a task: it shall run before the next message comes.
     spawned: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Guarded<T> {
 
 impl<T> Guarded<T> {
     /// `end` is told when the server is given up.
-    pub(crate) fn new(inner: T, end: End) -> Self {
+    pub(crate) fn new(inner: T, end: ConnectionEnd) -> Self {
         Self { inner, end, unanswered: Unanswered::default(), spawned: false }
     }
 }
@@ -60,10 +60,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         let message = self.inner.receive().await?;
         self.spawned =
             matches!(message, ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_));
-        if self.unanswered.heard(&message) > MAX_UNANSWERED {
+        if self.unanswered.received(&message) > MAX_UNANSWERED {
             let reason =
                 format!("the server asked more than {MAX_UNANSWERED} times without taking an answer");
-            self.end.because(Cause::GivenUp(reason));
+            self.end.set_cause(EndCause::GivenUp(reason));
             return None;
         }
         Some(message)
@@ -98,7 +98,7 @@ impl Count {
 
 impl Unanswered {
     /// How many there are with this message.
-    fn heard(&self, message: &ServerJsonRpcMessage) -> usize {
+    fn received(&self, message: &ServerJsonRpcMessage) -> usize {
         let mut count = self.lock();
         match message {
             ServerJsonRpcMessage::Request(request) => {
@@ -151,12 +151,12 @@ mod tests {
     use super::*;
 
     /// Says everything it is given, and writes an answer only when it is let.
-    struct Mouth {
-        says: Vec<serde_json::Value>,
+    struct ScriptedTransport {
+        incoming: Vec<serde_json::Value>,
         writes: Arc<tokio::sync::Semaphore>,
     }
 
-    impl Transport<RoleClient> for Mouth {
+    impl Transport<RoleClient> for ScriptedTransport {
         type Error = std::io::Error;
 
         fn send(
@@ -171,7 +171,7 @@ mod tests {
         }
 
         async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-            let message = self.says.pop()?;
+            let message = self.incoming.pop()?;
             Some(serde_json::from_value(message).unwrap())
         }
 
@@ -190,10 +190,10 @@ mod tests {
 
     /// How many of the messages arrive when those that are not taken back are answered at once and `written` of the
     /// answers can be written.
-    async fn arriving(mut says: Vec<serde_json::Value>, written: usize) -> (usize, End) {
-        says.reverse();
-        let (writes, end) = (Arc::new(tokio::sync::Semaphore::new(written)), End::default());
-        let mut guarded = Guarded::new(Mouth { says, writes }, end.clone());
+    async fn arriving(mut incoming: Vec<serde_json::Value>, written: usize) -> (usize, ConnectionEnd) {
+        incoming.reverse();
+        let (writes, end) = (Arc::new(tokio::sync::Semaphore::new(written)), ConnectionEnd::default());
+        let mut guarded = Guarded::new(ScriptedTransport { incoming, writes }, end.clone());
         let (mut arrived, mut sending) = (0, tokio::task::JoinSet::new());
         while let Some(message) = guarded.receive().await {
             arrived += 1;
@@ -212,7 +212,7 @@ mod tests {
         let one_id = |count: usize| vec![ping(&json!("same")); count];
         let taken_back =
             |count: usize| (0..count).flat_map(|_| [ping(&json!(1)), cancel(&json!(1))]).collect::<Vec<_>>();
-        for (what, says, written, arrive) in [
+        for (what, incoming, written, arrive) in [
             ("few", numbers(MAX_UNANSWERED), 0, MAX_UNANSWERED),
             ("many", numbers(1000), 0, MAX_UNANSWERED),
             ("many that are answered", numbers(1000), 1000, 1000),
@@ -220,11 +220,11 @@ mod tests {
             ("by one id", one_id(1000), 0, MAX_UNANSWERED),
             ("taken back too late", taken_back(1000), 0, 2 * MAX_UNANSWERED),
         ] {
-            let all = says.len();
-            let (arrived, end) = arriving(says, written).await;
+            let all = incoming.len();
+            let (arrived, end) = arriving(incoming, written).await;
             assert_eq!(arrived, arrive, "{what}");
             let given_up =
-                matches!(end.cause(), Some(Cause::GivenUp(why)) if why.contains("more than 64 times"));
+                matches!(end.cause(), Some(EndCause::GivenUp(why)) if why.contains("more than 64 times"));
             assert_eq!(given_up, arrived < all, "{what}");
         }
     }
@@ -232,16 +232,16 @@ mod tests {
     #[test]
     fn what_is_taken_back_in_time_does_not_count() {
         let unanswered = Unanswered::default();
-        let heard = |message| unanswered.heard(&serde_json::from_value(message).unwrap());
+        let received = |message| unanswered.received(&serde_json::from_value(message).unwrap());
         for _ in 0..100 {
-            assert_eq!(heard(ping(&json!(1))), 1);
-            assert_eq!(heard(cancel(&json!(1))), 0);
-            assert_eq!(heard(cancel(&json!(1))), 0, "twice");
+            assert_eq!(received(ping(&json!(1))), 1);
+            assert_eq!(received(cancel(&json!(1))), 0);
+            assert_eq!(received(cancel(&json!(1))), 0, "twice");
         }
         // The answer was on its way to the library when it was taken back.
         let answering = unanswered.answering(&RequestId::Number(1));
-        assert_eq!(heard(cancel(&json!(1))), 1);
+        assert_eq!(received(cancel(&json!(1))), 1);
         drop(answering);
-        assert_eq!(heard(cancel(&json!(1))), 0);
+        assert_eq!(received(cancel(&json!(1))), 0);
     }
 }

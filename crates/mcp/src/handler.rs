@@ -1,5 +1,5 @@
 //! What a server may say to us on its own account: progress, logs, that its tools have changed; and what a legacy one may
-//! ask, which is answered at the [`Desk`] as the questions of modern ones are (see [`crate::rounds`]).
+//! ask, which is answered at the [`ServerRequestHandler`] as the questions of modern ones are (see [`crate::rounds`]).
 #![expect(deprecated, reason = "servers still send logs, and ask for roots and models")]
 
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::changed::Changed;
-use crate::desk::{Asker, Desk};
-use crate::end::End;
-use crate::errands::Errands;
+use crate::changed::ToolListChanged;
+use crate::end::ConnectionEnd;
+use crate::in_flight::InFlightRequests;
 use crate::log::Log;
-use crate::progress::Callers;
-use crate::words;
+use crate::progress::ProgressListeners;
+use crate::sanitize;
+use crate::server_requests::{Asker, ServerRequestHandler};
 
 const PROGRESS_MESSAGE: usize = 1024;
 /// What a server may ask of a client.
@@ -31,21 +31,21 @@ const QUESTIONS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "r
 /// The client's side of one connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Handler {
-    pub(crate) callers: Callers,
-    pub(crate) changed: Arc<Changed>,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) errands: Errands,
+    pub(crate) progress_listeners: ProgressListeners,
+    pub(crate) changed: Arc<ToolListChanged>,
+    pub(crate) server_requests: Arc<ServerRequestHandler>,
+    pub(crate) in_flight_requests: InFlightRequests,
     log: Arc<Log>,
-    end: End,
+    end: ConnectionEnd,
 }
 
 impl Handler {
-    pub(crate) fn new(desk: &Arc<Desk>, end: &End) -> Self {
-        Self { desk: Arc::clone(desk), end: end.clone(), ..Self::default() }
+    pub(crate) fn new(server_requests: &Arc<ServerRequestHandler>, end: &ConnectionEnd) -> Self {
+        Self { server_requests: Arc::clone(server_requests), end: end.clone(), ..Self::default() }
     }
 
     /// Until it is answered, taken back, or nobody waits for what it is for.
-    async fn answered<T: DeserializeOwned>(
+    async fn answer<T: DeserializeOwned>(
         &self,
         method: &str,
         params: impl Serialize,
@@ -53,14 +53,14 @@ impl Handler {
     ) -> Result<T, ErrorData> {
         let odd = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
         let params = serde_json::to_value(params).map_err(odd)?;
-        let was_for_something = self.errands.any();
-        let asker = Asker::Any(&self.errands);
+        let was_for_something = self.in_flight_requests.is_any_running();
+        let asker = Asker::Any(&self.in_flight_requests);
         let answer = tokio::select! {
             biased;
-            answer = self.desk.answer(method, &params, &asker) => answer?,
+            answer = self.server_requests.answer(method, &params, &asker) => answer?,
             () = context.ct.cancelled() => return Err(withdrawn()),
             () = self.end.over() => return Err(withdrawn()),
-            () = self.errands.over(), if was_for_something => return Err(withdrawn()),
+            () = self.in_flight_requests.all_finished(), if was_for_something => return Err(withdrawn()),
         };
         serde_json::from_value(answer).map_err(odd)
     }
@@ -74,7 +74,7 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         // What `initialize` asks for; the library's default is a version that has no `initialize`.
         ClientConfig::new(
-            self.desk.capabilities(),
+            self.server_requests.capabilities(),
             Implementation::new("converse", env!("CARGO_PKG_VERSION")),
         )
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -86,7 +86,7 @@ impl ClientHandler for Handler {
         params: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        self.answered("elicitation/create", params, &context).await
+        self.answer("elicitation/create", params, &context).await
     }
 
     async fn create_message(
@@ -94,11 +94,11 @@ impl ClientHandler for Handler {
         params: CreateMessageRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.answered("sampling/createMessage", params, &context).await
+        self.answer("sampling/createMessage", params, &context).await
     }
 
     async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        self.answered("roots/list", Value::Null, &context).await
+        self.answer("roots/list", Value::Null, &context).await
     }
 
     /// Among them forms over stdio, as they were sent, and what the library could not read as one of its types.
@@ -108,15 +108,15 @@ impl ClientHandler for Handler {
         context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
         if QUESTIONS.contains(&request.method.as_str()) {
-            return self.answered(&request.method, request.params, &context).await.map(CustomResult);
+            return self.answer(&request.method, request.params, &context).await.map(CustomResult);
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words::cleaned(&request.method, 100), None))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, sanitize::clean(&request.method, 100), None))
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let message = progress.message.map(|message| words::cleaned(&message, PROGRESS_MESSAGE));
+        let message = progress.message.map(|message| sanitize::clean(&message, PROGRESS_MESSAGE));
         let word = Word::Progress { done: progress.progress, total: progress.total, message };
-        self.callers.hear(&progress.progress_token, word);
+        self.progress_listeners.report(&progress.progress_token, word);
     }
 
     async fn on_logging_message(
@@ -124,8 +124,8 @@ impl ClientHandler for Handler {
         log: LoggingMessageNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        if let Some(message) = self.log.hear(&self.desk.ensemble, &log) {
-            self.errands.say(|| Word::Log { message });
+        if let Some(message) = self.log.record(&self.server_requests.ensemble, &log) {
+            self.in_flight_requests.report(|| Word::Log { message });
         }
     }
 

@@ -16,15 +16,15 @@ use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
 use crate::Era;
-use crate::end::End;
+use crate::end::ConnectionEnd;
 use crate::error::Failure;
 use crate::guard::Guarded;
 use crate::handler::Handler;
 use crate::http;
-use crate::words;
+use crate::sanitize;
 
 /// After so long the library goes on with `initialize` on the same connection by itself.
-const IMPATIENCE: Duration = Duration::from_secs(10);
+const LIBRARY_FALLBACK: Duration = Duration::from_secs(10);
 /// How long a server may think about `server/discover` before it is taken for one that ignores it.
 pub(crate) const PROBE: Duration = Duration::from_secs(3);
 
@@ -40,7 +40,7 @@ pub(crate) enum Mode {
 
 /// Why there is no service.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum HandshakeError {
     /// The other side is gone: its process knows more.
     Closed,
     Failed(Failure),
@@ -66,17 +66,18 @@ impl Mode {
 }
 
 /// `end` is told if the server has to be given up, now or later.
-pub(crate) async fn shake<T>(
+pub(crate) async fn handshake<T>(
     transport: T,
     handler: Handler,
     mode: Mode,
-    end: End,
-) -> Result<(Service, Era), Broken>
+    end: ConnectionEnd,
+) -> Result<(Service, Era), HandshakeError>
 where
     T: Transport<RoleClient> + 'static,
 {
-    let seen = Seen::default();
-    let transport = Observed { inner: Guarded::new(transport, end), seen: seen.clone(), discover: None };
+    let state = HandshakeState::default();
+    let transport =
+        ObservedTransport { inner: Guarded::new(transport, end), state: state.clone(), discover: None };
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     let lifecycle = match mode {
         Mode::Probe(_) => ClientLifecycleMode::Auto {
@@ -86,52 +87,52 @@ where
         Mode::Only(Era::Modern) => ClientLifecycleMode::Discover { preferred_versions },
         Mode::Only(Era::Legacy) => ClientLifecycleMode::Initialize,
     };
-    let shaking = handler.serve_with_lifecycle(transport, lifecycle);
+    let handshaking = handler.serve_with_lifecycle(transport, lifecycle);
     let service = if let Mode::Probe(limit) = mode {
-        let mut shaking = std::pin::pin!(shaking);
+        let mut handshaking = std::pin::pin!(handshaking);
         tokio::select! {
             biased;
-            shaken = &mut shaking => shaken,
-            () = seen.silent_for(limit) => {
+            done = &mut handshaking => done,
+            () = state.silent_for(limit) => {
                 let silent = Failure::Silent { request: mode.request(), limit };
-                return Err(Broken::Failed(silent));
+                return Err(HandshakeError::Failed(silent));
             }
         }
     } else {
-        shaking.await
+        handshaking.await
     };
-    let service = service.map_err(|error| match broken(error) {
+    let service = service.map_err(|error| match handshake_error(error) {
         // Asked for the other era because it was slow: that it refuses that one says nothing of this one.
-        Broken::Failed(Failure::Refused(_)) if seen.is_impatient() => {
-            Broken::Failed(Failure::Silent { request: "server/discover", limit: IMPATIENCE })
+        HandshakeError::Failed(Failure::Refused(_)) if state.fell_back() => {
+            HandshakeError::Failed(Failure::Silent { request: "server/discover", limit: LIBRARY_FALLBACK })
         }
-        broken => broken,
+        handshake_error => handshake_error,
     })?;
-    let era = if seen.initialized.load(Ordering::Relaxed) { Era::Legacy } else { Era::Modern };
+    let era = if state.initialized.load(Ordering::Relaxed) { Era::Legacy } else { Era::Modern };
     let version = service.peer_info().map(|info| info.protocol_version.clone()).unwrap_or_default();
     if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
         Ok((service, era))
     } else {
-        let version = words::cleaned(version.as_str(), 40);
-        Err(Broken::Failed(Failure::Version(version)))
+        let version = sanitize::clean(version.as_str(), 40);
+        Err(HandshakeError::Failed(Failure::Version(version)))
     }
 }
 
-fn broken(error: ClientInitializeError) -> Broken {
-    Broken::Failed(match error {
-        ClientInitializeError::ConnectionClosed(_) => return Broken::Closed,
-        ClientInitializeError::TransportError { error, .. } => match http::fault(&error) {
+fn handshake_error(error: ClientInitializeError) -> HandshakeError {
+    HandshakeError::Failed(match error {
+        ClientInitializeError::ConnectionClosed(_) => return HandshakeError::Closed,
+        ClientInitializeError::TransportError { error, .. } => match http::delivery_error(&error) {
             Some(fault) => fault.into(),
-            None => return Broken::Closed,
+            None => return HandshakeError::Closed,
         },
         ClientInitializeError::JsonRpcError(error) => {
-            Failure::Refused(words::cleaned(&error.message, words::ERROR))
+            Failure::Refused(sanitize::clean(&error.message, sanitize::MAX_ERROR))
         }
         // What the legacy handshake came to says more than that the modern one was refused.
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return broken(*fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return handshake_error(*fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<_> = server_supported.iter().map(ProtocolVersion::as_str).collect();
-            Failure::Versions(words::cleaned(&theirs.join(", "), 200))
+            Failure::Versions(sanitize::clean(&theirs.join(", "), 200))
         }
         ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
             Failure::Nonsense("it answered the handshake with something else".to_owned())
@@ -140,20 +141,20 @@ fn broken(error: ClientInitializeError) -> Broken {
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
             Failure::Nonsense("it answered a request that was never sent".to_owned())
         }
-        other => Failure::Nonsense(words::cleaned(&other.to_string(), words::ERROR)),
+        other => Failure::Nonsense(sanitize::clean(&other.to_string(), sanitize::MAX_ERROR)),
     })
 }
 
 /// What passed through a transport during the handshake.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct HandshakeState {
     answered: CancellationToken,
     initialized: Arc<AtomicBool>,
     /// `initialize` was sent although this had no answer yet.
-    passed_over: Arc<OnceLock<RequestId>>,
+    unanswered_discover: Arc<OnceLock<RequestId>>,
 }
 
-impl Seen {
+impl HandshakeState {
     /// Resolves when so much time has passed without any answer.
     async fn silent_for(&self, limit: Duration) {
         if tokio::time::timeout(limit, self.answered.cancelled()).await.is_ok() {
@@ -161,8 +162,8 @@ impl Seen {
         }
     }
 
-    fn is_impatient(&self) -> bool {
-        self.passed_over.get().is_some()
+    fn fell_back(&self) -> bool {
+        self.unanswered_discover.get().is_some()
     }
 
     /// An answer to `server/discover` after `initialize` was sent: the library would take it for nonsense.
@@ -172,18 +173,18 @@ impl Seen {
             ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        id.is_some() && id == self.passed_over.get()
+        id.is_some() && id == self.unanswered_discover.get()
     }
 }
 
 /// A transport that tells what it sees.
-struct Observed<T> {
+struct ObservedTransport<T> {
     inner: T,
-    seen: Seen,
+    state: HandshakeState,
     discover: Option<RequestId>,
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for ObservedTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -194,9 +195,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
             match request.request {
                 ClientRequest::DiscoverRequest(_) => self.discover = Some(request.id.clone()),
                 ClientRequest::InitializeRequest(_) => {
-                    self.seen.initialized.store(true, Ordering::Relaxed);
-                    if let Some(id) = self.discover.take().filter(|_| !self.seen.answered.is_cancelled()) {
-                        let _ = self.seen.passed_over.set(id);
+                    self.state.initialized.store(true, Ordering::Relaxed);
+                    if let Some(id) = self.discover.take().filter(|_| !self.state.answered.is_cancelled()) {
+                        let _ = self.state.unanswered_discover.set(id);
                     }
                 }
                 _ => {}
@@ -207,11 +208,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         let mut message = self.inner.receive().await?;
-        while self.seen.is_late(&message) {
+        while self.state.is_late(&message) {
             message = self.inner.receive().await?;
         }
         if matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)) {
-            self.seen.answered.cancel();
+            self.state.answered.cancel();
         }
         Some(message)
     }

@@ -4,16 +4,16 @@
 //! address, and what the library says of either is not repeated.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports> (checked 2026-11).
 
-mod answer;
+mod backoff;
 mod client;
 mod credentials;
+mod error;
 mod events;
-mod idle;
 mod parameters;
+mod response;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use crate::Surroundings;
 use crate::bearer::Bearer;
-use crate::changed::Changed;
+use crate::changed::ToolListChanged;
 use crate::error::Failure;
-use crate::words;
+use crate::sanitize;
 pub(crate) use client::{Client, MAX_WAIT};
+pub(crate) use error::{DeliveryError, delivery_error, is_lost};
 pub(crate) use parameters::Parameters;
-pub(crate) use trouble::{Fault, fault, is_lost};
 
 /// Calls that may run at once; more wait.
 const MAX_CALLS: usize = 64;
@@ -42,7 +42,7 @@ const MAX_RESUME_DELAY: Duration = Duration::from_secs(30);
 
 /// An address as planned.
 #[derive(Debug, Clone)]
-pub(crate) struct Site {
+pub(crate) struct HttpEndpoint {
     pub(crate) url: SecretRef,
     pub(crate) headers: Vec<(String, SecretRef)>,
     /// Who we are there beside that; `None`: nobody else.
@@ -57,9 +57,13 @@ pub(crate) struct Route {
     pub(crate) secrets: Vec<String>,
 }
 
-impl Site {
+impl HttpEndpoint {
     /// `changed` is marked when the server has begun another session, and may be another version of itself.
-    pub(crate) fn route(&self, surroundings: &Surroundings, changed: Arc<Changed>) -> Result<Route, Failure> {
+    pub(crate) fn route(
+        &self,
+        surroundings: &Surroundings,
+        changed: Arc<ToolListChanged>,
+    ) -> Result<Route, Failure> {
         let address = self.url.read(&surroundings.environment)?;
         let uri: Uri = address.parse().map_err(|_| {
             Failure::Unusable("its `url` is not an address like `https://host/mcp`".to_owned())
@@ -116,7 +120,7 @@ fn secrets_of_header(name: &HeaderName, value: &str) -> Vec<String> {
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure> {
-    let bad = |what: &str| Failure::Unusable(format!("the header `{}` {what}", words::cleaned(name, 80)));
+    let bad = |what: &str| Failure::Unusable(format!("the header `{}` {what}", sanitize::clean(name, 80)));
     let name = HeaderName::try_from(name).map_err(|_| bad("is not a header's name"))?;
     let mut value = HeaderValue::try_from(value).map_err(|_| bad("has a value that no header can have"))?;
     value.set_sensitive(true);

@@ -13,23 +13,23 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use crate::desk::Desk;
-use crate::end::{Cause, End};
+use crate::end::{ConnectionEnd, EndCause};
 use crate::error::Failure;
 use crate::handler::Handler;
-use crate::handshake::{Broken, Mode, PROBE, Service, shake};
-use crate::http::{self, Site};
+use crate::handshake::{HandshakeError, Mode, PROBE, Service, handshake};
+use crate::http::{self, HttpEndpoint};
 use crate::launch::Launch;
-use crate::process::{self, Ladder, Process};
+use crate::process::{self, Process, ShutdownTimeouts};
+use crate::server_requests::ServerRequestHandler;
 use crate::stdio::Stdio;
-use crate::{Era, Surroundings, log, raw, subscription, words};
+use crate::{Era, Surroundings, log, raw, sanitize, subscription};
 
 /// Each rung of the ladder a process is ended by: its stdin closed, SIGTERM, SIGKILL.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 /// A server that has run for less than this has little to tidy up, and whoever runs one command waits for it: its first
 /// rung is shorter.
-const BRIEF: Duration = Duration::from_secs(30);
-const BRIEF_GOODBYE: Duration = Duration::from_millis(500);
+const BRIEF_RUN: Duration = Duration::from_secs(30);
+const BRIEF_STDIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// What the protocol library may take to stop; over HTTP it ends its session in this time.
 const STOP_HTTP: Duration = Duration::from_secs(2);
 const STOP_STDIO: Duration = Duration::from_millis(500);
@@ -38,7 +38,7 @@ const STOP_STDIO: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) enum Way {
     Stdio(Launch),
-    Http(Site),
+    Http(HttpEndpoint),
     /// A server within the test.
     #[cfg(test)]
     Pipes(crate::testing::Fake),
@@ -46,28 +46,28 @@ pub(crate) enum Way {
 
 /// What is known of a server that is being connected, for the message when it takes too long.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Witness {
+pub(crate) struct ConnectDiagnostics {
     stderr: Arc<Mutex<Option<Stderr>>>,
     /// Why it was not there the last time.
     reason: Arc<Mutex<Option<String>>>,
 }
 
-impl Witness {
-    fn watch(&self, stderr: Option<Stderr>) {
+impl ConnectDiagnostics {
+    fn watch_stderr(&self, stderr: Option<Stderr>) {
         *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = stderr;
     }
 
-    pub(crate) fn note(&self, failure: &Failure) {
+    pub(crate) fn record_failure(&self, failure: &Failure) {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.to_string());
     }
 
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(reason) = reason {
             return format!("; {reason}");
         }
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        stderr.map_or_else(String::new, |stderr| process::last_words(&stderr))
+        stderr.map_or_else(String::new, |stderr| process::stderr_suffix(&stderr))
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Link {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) era: Era,
     pub(crate) handler: Handler,
-    pub(crate) end: End,
+    pub(crate) end: ConnectionEnd,
     /// What its tools were when somebody last made sure of them; `None` if whoever offers them has seen the list since.
     pub(crate) seen: tokio::sync::Mutex<Option<HashMap<InvokerName, Digest>>>,
     /// Times in a row that its tools could not be listed again.
@@ -107,7 +107,7 @@ impl Way {
         let is_slow = match self {
             Self::Stdio(launch) => launch.is_launcher(),
             // A person may have to log in first.
-            Self::Http(site) => site.bearer.is_some(),
+            Self::Http(endpoint) => endpoint.bearer.is_some(),
             #[cfg(test)]
             Self::Pipes(fake) => fake.is_launcher,
         };
@@ -121,17 +121,19 @@ impl Link {
     pub(crate) async fn open(
         way: &Way,
         surroundings: &Surroundings,
-        desk: &Arc<Desk>,
+        server_requests: &Arc<ServerRequestHandler>,
         mode: Mode,
-        witness: &Witness,
+        diagnostics: &ConnectDiagnostics,
     ) -> Result<Self, Failure> {
         match way {
-            Way::Stdio(launch) => Self::open_stdio(launch, surroundings, desk, mode, witness).await,
-            Way::Http(site) => Self::open_http(site, surroundings, desk, mode).await,
+            Way::Stdio(launch) => {
+                Self::open_stdio(launch, surroundings, server_requests, mode, diagnostics).await
+            }
+            Way::Http(endpoint) => Self::open_http(endpoint, surroundings, server_requests, mode).await,
             #[cfg(test)]
             Way::Pipes(fake) => {
                 let (stdin, stdout) = fake.start();
-                Self::open_pipes(stdin, stdout, End::default(), None, desk, mode).await
+                Self::open_pipes(stdin, stdout, ConnectionEnd::default(), None, server_requests, mode).await
             }
         }
     }
@@ -139,39 +141,39 @@ impl Link {
     async fn open_stdio(
         launch: &Launch,
         surroundings: &Surroundings,
-        desk: &Arc<Desk>,
+        server_requests: &Arc<ServerRequestHandler>,
         mode: Mode,
-        witness: &Witness,
+        diagnostics: &ConnectDiagnostics,
     ) -> Result<Self, Failure> {
         let mut child = launch.start(surroundings)?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::Unusable("its pipes could not be had".to_owned()));
         };
-        let end = End::default();
+        let end = ConnectionEnd::default();
         let process = Process::keep(child, end.clone());
-        witness.watch(Some(process.stderr()));
-        Self::open_pipes(stdin, stdout, end, Some(process), desk, mode).await
+        diagnostics.watch_stderr(Some(process.stderr()));
+        Self::open_pipes(stdin, stdout, end, Some(process), server_requests, mode).await
     }
 
     async fn open_pipes(
         stdin: impl AsyncWrite + Send + Unpin + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
-        end: End,
+        end: ConnectionEnd,
         process: Option<Process>,
-        desk: &Arc<Desk>,
+        server_requests: &Arc<ServerRequestHandler>,
         mode: Mode,
     ) -> Result<Self, Failure> {
         let transport = Stdio::new(stdout, stdin, end.clone());
-        let handler = Handler::new(desk, &end);
-        match shake(transport, handler.clone(), mode, end.clone()).await {
+        let handler = Handler::new(server_requests, &end);
+        match handshake(transport, handler.clone(), mode, end.clone()).await {
             Ok((service, era)) => Ok(Self::new(service, era, handler, end, process, None)),
-            Err(broken) => {
-                let failure = match broken {
-                    Broken::Closed => Failure::Ended(obituary(process.as_ref(), &end).await),
-                    Broken::Failed(failure) => failure,
+            Err(error) => {
+                let failure = match error {
+                    HandshakeError::Closed => Failure::Ended(exit_report(process.as_ref(), &end).await),
+                    HandshakeError::Failed(failure) => failure,
                 };
                 if let Some(process) = process {
-                    process.end(Ladder::SHORT).await;
+                    process.end(ShutdownTimeouts::SHORT).await;
                 }
                 Err(failure)
             }
@@ -179,23 +181,23 @@ impl Link {
     }
 
     async fn open_http(
-        site: &Site,
+        endpoint: &HttpEndpoint,
         surroundings: &Surroundings,
-        desk: &Arc<Desk>,
+        server_requests: &Arc<ServerRequestHandler>,
         mode: Mode,
     ) -> Result<Self, Failure> {
-        let end = End::default();
-        let handler = Handler::new(desk, &end);
-        let route = site.route(surroundings, Arc::clone(&handler.changed))?;
-        match shake(route.transport, handler.clone(), mode, end.clone()).await {
+        let end = ConnectionEnd::default();
+        let handler = Handler::new(server_requests, &end);
+        let route = endpoint.route(surroundings, Arc::clone(&handler.changed))?;
+        match handshake(route.transport, handler.clone(), mode, end.clone()).await {
             Ok((service, era)) => Ok(Self::new(service, era, handler, end, None, Some(route.secrets))),
-            Err(Broken::Closed) => match end.cause() {
-                Some(Cause::GivenUp(reason)) => Err(Failure::Ended(reason)),
+            Err(HandshakeError::Closed) => match end.cause() {
+                Some(EndCause::GivenUp(reason)) => Err(Failure::Ended(reason)),
                 _ => {
                     Err(Failure::Nonsense("it answered the handshake with what could not be read".to_owned()))
                 }
             },
-            Err(Broken::Failed(failure)) => Err(failure.without(&route.secrets)),
+            Err(HandshakeError::Failed(failure)) => Err(failure.without(&route.secrets)),
         }
     }
 
@@ -204,13 +206,13 @@ impl Link {
         service: Service,
         era: Era,
         handler: Handler,
-        end: End,
+        end: ConnectionEnd,
         process: Option<Process>,
         secrets: Option<Vec<String>>,
     ) -> Self {
         let peer = service.peer().clone();
         subscription::subscribe(&peer, era, &handler);
-        log::set_level(&peer, era, handler.desk.grants.log_level);
+        log::set_level(&peer, era, handler.server_requests.grants.log_level);
         Self {
             peer,
             era,
@@ -250,22 +252,22 @@ impl Link {
         match answer {
             Ok(result) => Ok(raw::text(result)),
             Err(ServiceError::McpError(error)) => Err(NoAnswer::Error(error)),
-            Err(ServiceError::TransportSend(error)) => match http::fault(&error) {
+            Err(ServiceError::TransportSend(error)) => match http::delivery_error(&error) {
                 Some(fault) => Err(NoAnswer::Failed(Failure::from(fault).without(&self.secrets))),
-                None => Err(NoAnswer::Failed(Failure::Ended(self.obituary().await))),
+                None => Err(NoAnswer::Failed(Failure::Ended(self.exit_report().await))),
             },
-            Err(_) => Err(NoAnswer::Failed(Failure::Ended(self.obituary().await))),
+            Err(_) => Err(NoAnswer::Failed(Failure::Ended(self.exit_report().await))),
         }
     }
 
     /// The end of its process's stderr, cleaned.
-    pub(crate) fn last_words(&self) -> String {
-        self.process.as_ref().map_or_else(String::new, Process::last_words)
+    pub(crate) fn stderr_tail(&self) -> String {
+        self.process.as_ref().map_or_else(String::new, Process::stderr_tail)
     }
 
     /// How it ended, for a message.
-    pub(crate) async fn obituary(&self) -> String {
-        obituary(self.process.as_ref(), &self.end).await
+    pub(crate) async fn exit_report(&self) -> String {
+        exit_report(self.process.as_ref(), &self.end).await
     }
 
     pub(crate) fn secrets(&self) -> &[String] {
@@ -273,8 +275,8 @@ impl Link {
     }
 
     /// The text without what no message may show.
-    pub(crate) fn discreet(&self, text: String) -> String {
-        words::without(&self.secrets, text)
+    pub(crate) fn redacted(&self, text: String) -> String {
+        sanitize::redact(&self.secrets, text)
     }
 
     /// Ends it: at most 5 s. Harmless when it has ended.
@@ -284,16 +286,17 @@ impl Link {
             let _ = service.close_with_timeout(limit).await;
         }
         if let Some(process) = &self.process {
-            let goodbye = if self.begun.elapsed() < BRIEF { BRIEF_GOODBYE } else { PATIENCE };
-            process.end(Ladder { goodbye, patience: PATIENCE }).await;
+            let after_stdin_closed =
+                if self.begun.elapsed() < BRIEF_RUN { BRIEF_STDIN_TIMEOUT } else { STEP_TIMEOUT };
+            process.end(ShutdownTimeouts { after_stdin_closed, after_sigterm: STEP_TIMEOUT }).await;
         }
     }
 }
 
-async fn obituary(process: Option<&Process>, end: &End) -> String {
+async fn exit_report(process: Option<&Process>, end: &ConnectionEnd) -> String {
     match (process, end.cause()) {
-        (Some(process), cause) => process.obituary(cause).await,
-        (None, Some(Cause::GivenUp(reason))) => reason,
+        (Some(process), cause) => process.exit_report(cause).await,
+        (None, Some(EndCause::GivenUp(reason))) => reason,
         (None, _) => "the server closed the connection".to_owned(),
     }
 }

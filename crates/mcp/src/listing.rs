@@ -13,7 +13,7 @@ use crate::error::Failure;
 use crate::link::Link;
 use crate::pages::{self, Kind, MAX_ENTRIES};
 use crate::raw::First;
-use crate::words;
+use crate::sanitize;
 
 /// Of one tool, before any of it is read.
 const MAX_ENTRY: usize = 256 * 1024;
@@ -64,7 +64,7 @@ pub(crate) async fn list(link: &Link) -> Result<Entries, Failure> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Offered {
+struct ToolEntry {
     name: String,
     title: Option<String>,
     description: Option<String>,
@@ -87,7 +87,7 @@ pub(crate) fn sift(Entries(entries): Entries) -> Listed {
             Ok(tool) => listed.tools.push(tool),
             Err(reason) => {
                 let name = name_of(&entry).unwrap_or_else(|| format!("#{}", place + 1));
-                listed.skipped.push((words::cleaned(&name, 128), words::cleaned(&reason, 300)));
+                listed.skipped.push((sanitize::clean(&name, 128), sanitize::clean(&reason, 300)));
             }
         }
     }
@@ -95,7 +95,7 @@ pub(crate) fn sift(Entries(entries): Entries) -> Listed {
     listed
 }
 
-fn offered(entry: &RawValue) -> Result<Offered, String> {
+fn offered(entry: &RawValue) -> Result<ToolEntry, String> {
     let bytes = entry.get().len();
     if bytes > MAX_ENTRY {
         return Err(format!("its declaration has {bytes} bytes, more than {MAX_ENTRY}"));
@@ -111,7 +111,7 @@ fn name_of(entry: &RawValue) -> Option<String> {
     serde_json::from_str(entry.get()).ok().map(|named: Named| named.name)
 }
 
-fn declared(offered: Offered, entry: &RawValue) -> Result<Declared, String> {
+fn declared(offered: ToolEntry, entry: &RawValue) -> Result<Declared, String> {
     let name = InvokerName::new(offered.name).map_err(|error| format!("its name is not {}", error.rule))?;
     let mut arguments = offered.input_schema;
     match arguments.get("type") {

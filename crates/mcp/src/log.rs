@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::Era;
-use crate::words;
+use crate::sanitize;
 
 /// Lines that are kept in each window of time; what is more is counted.
 const MOST: u32 = 100;
@@ -36,20 +36,20 @@ struct Window {
 
 impl Log {
     /// Keeps the line. What is worth telling whoever waits for the server is given back.
-    pub(crate) fn hear(&self, ensemble: &str, heard: &LoggingMessageNotificationParam) -> Option<String> {
+    pub(crate) fn record(&self, ensemble: &str, message: &LoggingMessageNotificationParam) -> Option<String> {
         let dropped = self.passes()?;
         if dropped > 0 {
             tracing::info!(target: "converse_mcp::server", ensemble, "{dropped} lines of its log were left out");
         }
-        let text = match &heard.data {
-            Value::String(text) => words::cleaned(text, LINE),
-            data => words::cleaned(&data.to_string(), LINE),
+        let text = match &message.data {
+            Value::String(text) => sanitize::clean(text, LINE),
+            data => sanitize::clean(&data.to_string(), LINE),
         };
-        let text = match &heard.logger {
-            Some(logger) => format!("{}: {text}", words::cleaned(logger, 100)),
+        let text = match &message.logger {
+            Some(logger) => format!("{}: {text}", sanitize::clean(logger, 100)),
             None => text,
         };
-        match heard.level {
+        match message.level {
             LoggingLevel::Debug => tracing::debug!(target: "converse_mcp::server", ensemble, "{text}"),
             LoggingLevel::Info | LoggingLevel::Notice => {
                 tracing::info!(target: "converse_mcp::server", ensemble, "{text}");
@@ -136,15 +136,15 @@ mod tests {
     #[tokio::test]
     async fn warnings_are_worth_telling_and_clean() {
         let log = Log::default();
-        for (level, data, told) in [
+        for (level, data, reported) in [
             ("debug", json!("x"), None),
             ("notice", json!("x"), None),
             ("warning", json!("a\u{1b}[31m\nb"), Some("a\\x1b[31m b")),
             ("emergency", json!({ "a": 1 }), Some("{\"a\":1}")),
         ] {
-            assert_eq!(log.hear("e", &line(level, data)).as_deref(), told, "{level}");
+            assert_eq!(log.record("e", &line(level, data)).as_deref(), reported, "{level}");
         }
-        let long = log.hear("e", &line("error", json!("x".repeat(5000)))).unwrap();
+        let long = log.record("e", &line("error", json!("x".repeat(5000)))).unwrap();
         assert!(long.len() <= LINE + '…'.len_utf8());
     }
 }

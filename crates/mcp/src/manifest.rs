@@ -6,7 +6,7 @@ use converse_canister::InvokerName;
 use converse_config::{ConnectionPlan, EnsemblePlan};
 use serde_json::Value;
 
-use crate::Lists;
+use crate::ToolListStore;
 use crate::key::Keys;
 use crate::listing::{Entries, sift};
 use crate::selection::Selection;
@@ -17,12 +17,12 @@ pub struct Manifest {
     /// What it is kept under, for whoever keeps it.
     pub key: String,
     /// Those that its descriptor keeps, in the server's order.
-    pub tools: Vec<Remembered>,
+    pub tools: Vec<RememberedTool>,
 }
 
 /// One tool of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Remembered {
+pub struct RememberedTool {
     pub name: InvokerName,
     pub description: String,
     /// The JSON Schema of its arguments.
@@ -36,13 +36,13 @@ impl Manifest {
         plan: &EnsemblePlan,
         connection: &ConnectionPlan,
         workspace: &Path,
-        lists: &dyn Lists,
+        lists: &dyn ToolListStore,
     ) -> Option<Self> {
         let key = Keys::of(&connection.way, workspace).list;
         let listed = sift(Entries::read(&lists.get(&key)?)?);
         let selection = Selection::new(&plan.filter).ok()?;
         let kept = listed.tools.into_iter().filter(|tool| selection.keeps(&tool.name));
-        let remembered = kept.map(|tool| Remembered {
+        let remembered = kept.map(|tool| RememberedTool {
             name: tool.name,
             description: tool.description,
             arguments: tool.arguments,

@@ -1,23 +1,23 @@
 //! Who we are to a server with `auth = "oauth"`: a token of its authorization server, had, kept, renewed.
 //!
 //! What is said on the wire is rmcp's (discovery, registration, PKCE, `resource`, `iss`); here is when it is said, to
-//! whom it may be said ([`places`], [`reached`]), and what is kept of it ([`grant`]).
+//! whom it may be said ([`places`], [`guarded_http`]), and what is kept of it ([`grant`]).
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization> (checked 2026-11).
 
 mod authority;
 mod callback;
+mod destinations;
 mod entry;
+mod error;
 mod grant;
-mod kept;
+mod guarded_http;
 mod login;
 mod logout;
-mod places;
-mod reached;
 mod renewal;
 mod revocation;
 mod scopes;
 mod secrecy;
-mod trouble;
+mod store;
 
 #[cfg(test)]
 mod tests;

@@ -16,13 +16,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
-use crate::errands::Errand;
 use crate::error::Failure;
+use crate::in_flight::InFlightRequest;
 use crate::link::{Link, NoAnswer};
 use crate::pages::{self, Kind, Offered, sift};
 use crate::{
     McpConnection, Part, Prompt, PromptMessage, Reference, Resource, Template, completion, prompts,
-    resources, words,
+    resources, sanitize,
 };
 
 /// All pages of a list.
@@ -129,7 +129,7 @@ impl McpConnection {
     /// The result of one request, as text. The server may ask something before it answers.
     async fn got(&self, request: ClientRequest, method: &'static str) -> Result<String, OfferError> {
         let link = self.ready().await?;
-        let answer = link.ask_in_rounds(request, method, &Errand::within(READ)).await;
+        let answer = link.ask_in_rounds(request, method, &InFlightRequest::within(READ)).await;
         match &answer {
             Ok(_) => self.server.answered(&link),
             Err(NoAnswer::Failed(Failure::Silent { .. })) => self.server.late(&link),
@@ -162,7 +162,7 @@ fn refused(link: &Link, no: NoAnswer) -> OfferError {
     match no {
         NoAnswer::Failed(failure) => OfferError::Failed(failure.to_string()),
         NoAnswer::Error(ErrorData { code, message, .. }) => {
-            let said = link.discreet(words::cleaned(&message, words::ERROR));
+            let said = link.redacted(sanitize::clean(&message, sanitize::MAX_ERROR));
             let said = if said.is_empty() { "without a word".to_owned() } else { said };
             let text = format!("it answered with error {}: {said}", code.0);
             match code.0 == NOT_FOUND || code == ErrorCode::INVALID_PARAMS {

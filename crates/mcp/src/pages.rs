@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::error::Failure;
 use crate::link::{Link, NoAnswer};
 use crate::raw::First;
-use crate::words;
+use crate::sanitize;
 
 const MAX_PAGES: usize = 50;
 /// Of all pages together.
@@ -81,12 +81,12 @@ pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, F
         let (found, next_cursor) = match link.ask(kind.request(params)).await {
             Ok(text) => {
                 bytes += text.len();
-                page(&text, kind).map_err(|said| Failure::Nonsense(link.discreet(said)))?
+                page(&text, kind).map_err(|said| Failure::Nonsense(link.redacted(said)))?
             }
             // A server that has none of them need not know the method.
             Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Default::default(),
             Err(NoAnswer::Error(error)) => {
-                let said = link.discreet(words::cleaned(&error.message, words::ERROR));
+                let said = link.redacted(sanitize::clean(&error.message, sanitize::MAX_ERROR));
                 return Err(Failure::Refused(format!("{}: {said}", kind.method())));
             }
             Err(NoAnswer::Failed(failure)) => return Err(failure),
@@ -134,7 +134,7 @@ struct Page<'a> {
 pub(crate) fn page(text: &str, kind: Kind) -> Result<(Unread, Option<String>), String> {
     let unread = |why: &str| format!("its list of {} could not be read: {why}", kind.what());
     // The error repeats what it does not like, however long that is.
-    let said = |error: serde_json::Error| unread(&words::cleaned(&error.to_string(), 300));
+    let said = |error: serde_json::Error| unread(&sanitize::clean(&error.to_string(), 300));
     let page: Page<'_> = serde_json::from_str(text).map_err(said)?;
     let found = match kind {
         Kind::Tools => page.tools,
@@ -180,7 +180,7 @@ pub(crate) fn sift<T>(
             Ok(item) => offered.items.push(item),
             Err(why) => {
                 let name = name_of(entry).unwrap_or_else(|| format!("#{}", place + 1));
-                let (name, why) = (words::cleaned(&name, 128), words::cleaned(&why, 300));
+                let (name, why) = (sanitize::clean(&name, 128), sanitize::clean(&why, 300));
                 offered.skipped.push(format!("{name}: {why}"));
             }
         }
@@ -203,5 +203,5 @@ pub(crate) fn string(raw: Option<&RawValue>) -> Option<String> {
 
 /// The same made fit for a message; an empty one is none.
 pub(crate) fn label(raw: Option<&RawValue>, most: usize) -> Option<String> {
-    string(raw).map(|text| words::cleaned(&text, most)).filter(|text| !text.is_empty())
+    string(raw).map(|text| sanitize::clean(&text, most)).filter(|text| !text.is_empty())
 }

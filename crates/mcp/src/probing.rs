@@ -11,7 +11,7 @@ use crate::{McpConnection, listing};
 impl McpConnection {
     /// Has it list its tools once more, and says how long that took. Nothing is taken over. At most 4 s; an error is in
     /// words.
-    pub async fn time_a_list(&self) -> Result<Duration, String> {
+    pub async fn measure_listing(&self) -> Result<Duration, String> {
         let Some(link) = self.server.living() else { return Err("it is not connected".to_owned()) };
         let begun = Instant::now();
         let late = Failure::Silent { request: "tools/list", limit: RELIST };
@@ -20,7 +20,7 @@ impl McpConnection {
     }
 
     /// The end of what it has said on stderr, cleaned; empty for one that is reached over the network.
-    pub fn last_words(&self) -> String {
-        self.server.current().map_or_else(String::new, |link| link.last_words())
+    pub fn stderr_tail(&self) -> String {
+        self.server.current().map_or_else(String::new, |link| link.stderr_tail())
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use converse_process::{Child, Stderr};
 use tokio::sync::{Mutex, oneshot, watch};
 
-use crate::end::{Cause, End};
-use crate::words;
+use crate::end::{ConnectionEnd, EndCause};
+use crate::sanitize;
 
 /// A process that has ended may have left its last answers, or a heir, in the pipe: so long they are waited for.
 const GRACE: Duration = Duration::from_secs(1);
@@ -17,31 +17,31 @@ const STATUS: Duration = Duration::from_millis(500);
 const SHORT: Duration = Duration::from_millis(200);
 /// Longer than any ladder: `end` returns then, whatever happened.
 const LONGEST: Duration = Duration::from_secs(5);
-const LAST_WORDS: usize = 4096;
+const MAX_STDERR: usize = 4096;
 
 /// How long each rung of the ladder holds: after its stdin was closed, and after a SIGTERM.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ladder {
-    pub(crate) goodbye: Duration,
-    pub(crate) patience: Duration,
+pub(crate) struct ShutdownTimeouts {
+    pub(crate) after_stdin_closed: Duration,
+    pub(crate) after_sigterm: Duration,
 }
 
-impl Ladder {
+impl ShutdownTimeouts {
     /// For one that was given up.
-    pub(crate) const SHORT: Self = Self { goodbye: SHORT, patience: SHORT };
+    pub(crate) const SHORT: Self = Self { after_stdin_closed: SHORT, after_sigterm: SHORT };
 }
 
 /// A process that is being looked after. Dropping it kills the process and its whole group.
 #[derive(Debug)]
 pub(crate) struct Process {
-    order: Mutex<Option<oneshot::Sender<Ladder>>>,
+    order: Mutex<Option<oneshot::Sender<ShutdownTimeouts>>>,
     status: watch::Receiver<Option<ExitStatus>>,
     gone: watch::Receiver<bool>,
     stderr: Stderr,
 }
 
 impl Process {
-    pub(crate) fn keep(child: Child, end: End) -> Self {
+    pub(crate) fn keep(child: Child, end: ConnectionEnd) -> Self {
         let (order, orders) = oneshot::channel();
         let (status, seen) = watch::channel(None);
         let (gone, is_gone) = watch::channel(false);
@@ -54,32 +54,32 @@ impl Process {
     }
 
     /// Ends it: stdin must be closed already.
-    pub(crate) async fn end(&self, ladder: Ladder) {
+    pub(crate) async fn end(&self, timeouts: ShutdownTimeouts) {
         if let Some(order) = self.order.lock().await.take() {
             // It is gone already if nobody listens.
-            let _ = order.send(ladder);
+            let _ = order.send(timeouts);
         }
         let mut gone = self.gone.clone();
         let _ = tokio::time::timeout(LONGEST, gone.wait_for(|gone| *gone)).await;
     }
 
     /// How it ended and what it said last, for a message. Waits a little for its exit status.
-    pub(crate) async fn obituary(&self, cause: Option<Cause>) -> String {
+    pub(crate) async fn exit_report(&self, cause: Option<EndCause>) -> String {
         let mut status = self.status.clone();
         let known = tokio::time::timeout(STATUS + SHORT, status.wait_for(Option::is_some)).await;
         let status = known.ok().and_then(|status| status.ok().and_then(|status| *status));
         let fate = match (cause, status) {
-            (Some(Cause::GivenUp(reason)), _) => reason,
+            (Some(EndCause::GivenUp(reason)), _) => reason,
             (_, Some(status)) => format!("the server ended ({status})"),
-            (Some(Cause::Deaf), None) => "the server closed its input".to_owned(),
+            (Some(EndCause::NotReading), None) => "the server closed its input".to_owned(),
             (_, None) => "the server closed its output".to_owned(),
         };
-        format!("{fate}{}", last_words(&self.stderr))
+        format!("{fate}{}", stderr_suffix(&self.stderr))
     }
 
     /// The end of what it has said on stderr, cleaned.
-    pub(crate) fn last_words(&self) -> String {
-        words::cleaned(&self.stderr.last_words(), LAST_WORDS)
+    pub(crate) fn stderr_tail(&self) -> String {
+        sanitize::clean(&self.stderr.last_words(), MAX_STDERR)
     }
 
     pub(crate) fn stderr(&self) -> Stderr {
@@ -88,37 +88,39 @@ impl Process {
 }
 
 /// `; its last words: …`, or nothing.
-pub(crate) fn last_words(stderr: &Stderr) -> String {
-    let words = words::cleaned(&stderr.last_words(), LAST_WORDS);
+pub(crate) fn stderr_suffix(stderr: &Stderr) -> String {
+    let words = sanitize::clean(&stderr.last_words(), MAX_STDERR);
     if words.is_empty() { words } else { format!("; its last words: {words}") }
 }
 
 async fn keep(
     mut child: Child,
-    end: End,
-    mut orders: oneshot::Receiver<Ladder>,
+    end: ConnectionEnd,
+    mut orders: oneshot::Receiver<ShutdownTimeouts>,
     status: watch::Sender<Option<ExitStatus>>,
 ) {
-    let ladder = tokio::select! {
+    let timeouts = tokio::select! {
         ended = child.wait() => {
             status.send_replace(ended.ok());
             tokio::select! {
-                _ = tokio::time::timeout(GRACE, end.over()) => end.because(Cause::Closed),
+                _ = tokio::time::timeout(GRACE, end.over()) => end.set_cause(EndCause::Closed),
                 // Whoever says goodbye waits for no last answers.
                 _ = &mut orders => {}
             }
-            Some(Ladder::SHORT)
+            Some(ShutdownTimeouts::SHORT)
         }
         () = end.over() => {
             if let Ok(ended) = tokio::time::timeout(STATUS, child.wait()).await {
                 status.send_replace(ended.ok());
             }
-            Some(Ladder::SHORT)
+            Some(ShutdownTimeouts::SHORT)
         }
         order = &mut orders => order.ok(),
     };
-    match ladder {
-        Some(Ladder { goodbye, patience }) => child.end_after(goodbye, patience).await,
+    match timeouts {
+        Some(ShutdownTimeouts { after_stdin_closed, after_sigterm }) => {
+            child.end_after(after_stdin_closed, after_sigterm).await
+        }
         // Nobody is left who could want an answer of it.
         None => drop(child),
     }

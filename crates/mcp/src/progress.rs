@@ -14,96 +14,96 @@ const WINDOW: Duration = Duration::from_millis(100);
 
 /// The invocations that run on one connection, by their progress tokens.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Callers(Arc<Mutex<HashMap<ProgressToken, Arc<Caller>>>>);
+pub(crate) struct ProgressListeners(Arc<Mutex<HashMap<ProgressToken, Arc<Listener>>>>);
 
 #[derive(Debug)]
-struct Caller {
+struct Listener {
     host: Host,
     /// There was progress.
-    stirred: Notify,
-    gate: Mutex<Gate>,
+    arrived: Notify,
+    gate: Mutex<RateGate>,
 }
 
 /// Words pass one by one.
 #[derive(Debug)]
-struct Gate {
+struct RateGate {
     opens: Instant,
-    held: Option<Word>,
+    pending: Option<Word>,
 }
 
 /// As long as it lives, progress reaches its invocation. What is held then is told when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ProgressListener {
     token: ProgressToken,
-    callers: Callers,
-    caller: Arc<Caller>,
+    progress_listeners: ProgressListeners,
+    listener: Arc<Listener>,
 }
 
-impl Callers {
-    pub(crate) fn listen(&self, token: ProgressToken, host: Host) -> Listening {
-        let gate = Mutex::new(Gate { opens: Instant::now(), held: None });
-        let caller = Arc::new(Caller { host, stirred: Notify::new(), gate });
-        self.lock().insert(token.clone(), Arc::clone(&caller));
-        Listening { token, callers: self.clone(), caller }
+impl ProgressListeners {
+    pub(crate) fn listen(&self, token: ProgressToken, host: Host) -> ProgressListener {
+        let gate = Mutex::new(RateGate { opens: Instant::now(), pending: None });
+        let listener = Arc::new(Listener { host, arrived: Notify::new(), gate });
+        self.lock().insert(token.clone(), Arc::clone(&listener));
+        ProgressListener { token, progress_listeners: self.clone(), listener }
     }
 
     /// What a server says of an invocation; of one that is over it is not heard.
-    pub(crate) fn hear(&self, token: &ProgressToken, word: Word) {
-        let caller = self.lock().get(token).cloned();
-        if let Some(caller) = caller {
-            caller.hear(word);
+    pub(crate) fn report(&self, token: &ProgressToken, word: Word) {
+        let listener = self.lock().get(token).cloned();
+        if let Some(listener) = listener {
+            listener.report(word);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Caller>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Listener>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Caller {
-    fn hear(&self, word: Word) {
+impl Listener {
+    fn report(&self, word: Word) {
         let mut gate = self.gate();
-        gate.held = Some(word);
+        gate.pending = Some(word);
         if gate.opens <= Instant::now() {
             self.pass(gate);
         }
-        self.stirred.notify_one();
+        self.arrived.notify_one();
     }
 
-    fn pass(&self, mut gate: MutexGuard<'_, Gate>) {
-        if let Some(word) = gate.held.take() {
+    fn pass(&self, mut gate: MutexGuard<'_, RateGate>) {
+        if let Some(word) = gate.pending.take() {
             gate.opens = Instant::now() + WINDOW;
             drop(gate);
             self.host.say(word);
         }
     }
 
-    fn gate(&self) -> MutexGuard<'_, Gate> {
+    fn gate(&self) -> MutexGuard<'_, RateGate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Listening {
+impl ProgressListener {
     /// Resolves when there was progress since the last time, whether it was told or not.
     pub(crate) async fn progress(&self) {
-        self.caller.stirred.notified().await;
+        self.listener.arrived.notified().await;
     }
 
     /// When a word that is held may be told. `None`: nothing is held; ask again after progress.
     pub(crate) fn opens(&self) -> Option<Instant> {
-        let gate = self.caller.gate();
-        gate.held.is_some().then_some(gate.opens)
+        let gate = self.listener.gate();
+        gate.pending.is_some().then_some(gate.opens)
     }
 
     /// Tells what is held.
     pub(crate) fn pass(&self) {
-        self.caller.pass(self.caller.gate());
+        self.listener.pass(self.listener.gate());
     }
 }
 
-impl Drop for Listening {
+impl Drop for ProgressListener {
     fn drop(&mut self) {
-        self.callers.lock().remove(&self.token);
+        self.progress_listeners.lock().remove(&self.token);
         self.pass();
     }
 }
@@ -116,30 +116,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn ten_words_a_second_and_the_last_one() {
-        let (words, mut told) = tokio::sync::mpsc::channel(10_000);
-        let (callers, token) = (Callers::default(), ProgressToken(NumberOrString::Number(1)));
-        let listening = callers.listen(token.clone(), Host::new(0, words));
+        let (words, mut reported) = tokio::sync::mpsc::channel(10_000);
+        let (progress_listeners, token) =
+            (ProgressListeners::default(), ProgressToken(NumberOrString::Number(1)));
+        let listening = progress_listeners.listen(token.clone(), Host::new(0, words));
         let word = |done: u32| Word::Progress { done: f64::from(done), total: None, message: None };
         assert_eq!(listening.opens(), None);
         for done in 0..5000 {
-            callers.hear(&token, word(done));
+            progress_listeners.report(&token, word(done));
             listening.progress().await;
             tokio::time::advance(Duration::from_millis(1)).await;
         }
-        let so_far = told.len();
+        let so_far = reported.len();
         assert!((45..=51).contains(&so_far), "{so_far}");
         tokio::time::sleep_until(listening.opens().unwrap()).await;
         listening.pass();
-        assert_eq!((told.len(), listening.opens()), (so_far + 1, None), "the window has opened");
-        callers.hear(&token, word(6000));
-        assert_eq!(told.len(), so_far + 1, "and has closed again");
+        assert_eq!((reported.len(), listening.opens()), (so_far + 1, None), "the window has opened");
+        progress_listeners.report(&token, word(6000));
+        assert_eq!(reported.len(), so_far + 1, "and has closed again");
         drop(listening);
         let mut last = None;
-        while let Ok(next) = told.try_recv() {
+        while let Ok(next) = reported.try_recv() {
             last = Some(next);
         }
         assert_eq!(last, Some((0, word(6000))), "the last word is told at the end");
-        callers.hear(&token, word(7000));
-        assert!(told.try_recv().is_err(), "nobody listens any more");
+        progress_listeners.report(&token, word(7000));
+        assert!(reported.try_recv().is_err(), "nobody listens any more");
     }
 }

@@ -12,7 +12,7 @@ use crate::content;
 use crate::pages::{label, string};
 use crate::raw::First;
 use crate::resources::{MAX_DESCRIPTION, MAX_NAME};
-use crate::words;
+use crate::sanitize;
 
 /// Bytes of a name that is sent back as it is.
 const MAX_KEY: usize = 256;
@@ -130,7 +130,7 @@ struct Message<'a> {
 /// What a `prompts/get` was answered with. All of it or nothing; content of a kind that is not known is passed on as the
 /// JSON it is.
 pub(crate) fn messages(result: &str, artefacts: &dyn Artefacts) -> Result<Vec<PromptMessage>, String> {
-    let said = |error: serde_json::Error| words::cleaned(&error.to_string(), 300);
+    let said = |error: serde_json::Error| sanitize::clean(&error.to_string(), 300);
     let Messages { messages } = serde_json::from_str(result)
         .map_err(|error| format!("its answer could not be read: {}", said(error)))?;
     if messages.left > 0 {
@@ -151,7 +151,7 @@ fn message(raw: &RawValue, artefacts: &dyn Artefacts) -> Result<PromptMessage, S
     let speaker = match &*message.role {
         "user" => Speaker::User,
         "assistant" => Speaker::Assistant,
-        other => return Err(format!("nobody knows the role `{}`", words::cleaned(other, 40))),
+        other => return Err(format!("nobody knows the role `{}`", sanitize::clean(other, 40))),
     };
     let (mut content, left) = content::blocks(message.content, artefacts);
     if left > 0 {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::content::{Refused, plain_bytes};
 use crate::pages::{label, string};
 use crate::raw::First;
-use crate::words;
+use crate::sanitize;
 
 const MAX_URI: usize = 8 * 1024;
 pub(crate) const MAX_NAME: usize = 300;
@@ -122,7 +122,7 @@ fn declared(entry: &RawValue) -> Result<Declared<'_>, String> {
 pub(crate) fn resource(entry: &RawValue) -> Result<Resource, String> {
     let declared = declared(entry)?;
     let uri = address(declared.uri, "uri")?;
-    let name = label(declared.name, MAX_NAME).unwrap_or_else(|| words::cleaned(&uri, MAX_NAME));
+    let name = label(declared.name, MAX_NAME).unwrap_or_else(|| sanitize::clean(&uri, MAX_NAME));
     let size = declared.size.and_then(|raw| raw.get().parse().ok());
     let [title, description, mime] = about(&declared);
     Ok(Resource { uri, name, title, description, mime, size })
@@ -131,7 +131,7 @@ pub(crate) fn resource(entry: &RawValue) -> Result<Resource, String> {
 pub(crate) fn template(entry: &RawValue) -> Result<Template, String> {
     let declared = declared(entry)?;
     let uri = address(declared.uri_template, "uriTemplate")?;
-    let name = label(declared.name, MAX_NAME).unwrap_or_else(|| words::cleaned(&uri, MAX_NAME));
+    let name = label(declared.name, MAX_NAME).unwrap_or_else(|| sanitize::clean(&uri, MAX_NAME));
     let [title, description, mime] = about(&declared);
     Ok(Template { uri, name, title, description, mime })
 }
@@ -179,7 +179,7 @@ struct Content<'a> {
 /// What a `resources/read` was answered with. All of it or nothing: half of a document is another one.
 pub(crate) fn parts(result: &str, asked: &str) -> Result<Vec<Part>, String> {
     let said = |error: serde_json::Error| {
-        format!("its answer could not be read: {}", words::cleaned(&error.to_string(), 300))
+        format!("its answer could not be read: {}", sanitize::clean(&error.to_string(), 300))
     };
     let Contents { contents } = serde_json::from_str(result).map_err(said)?;
     let found: First<&RawValue, MAX_PARTS> = match contents.get().starts_with('{') {
@@ -209,7 +209,7 @@ fn part(raw: &RawValue, asked: &str) -> Result<Part, String> {
         return Err(odd());
     }
     let content: Content<'_> = serde_json::from_str(raw.get()).map_err(|_| odd())?;
-    let uri = label(content.uri, MAX_NAME).unwrap_or_else(|| words::cleaned(asked, MAX_NAME));
+    let uri = label(content.uri, MAX_NAME).unwrap_or_else(|| sanitize::clean(asked, MAX_NAME));
     let body = match (string(content.text), string(content.blob)) {
         (Some(text), _) => Body::Text(text),
         (None, Some(data)) => Body::Bytes(plain_bytes(&data, MAX_BYTES).map_err(|why| match why {

@@ -5,7 +5,7 @@
 //! What a server wants back is given back as it was, and to this request only. Legacy servers ask by requests of their
 //! own instead (see [`crate::handler`]): for them there is one round.
 
-mod one;
+mod round;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::sleep;
 
-use crate::desk::Asker;
-use crate::errands::Errand;
 use crate::error::Failure;
-use crate::http::{self, Fault};
+use crate::http::{self, DeliveryError};
+use crate::in_flight::InFlightRequest;
 use crate::link::{Link, NoAnswer};
-use crate::{Era, words};
+use crate::server_requests::Asker;
+use crate::{Era, sanitize};
 
 /// So often it may ask; the next time the request has failed.
 pub(crate) const MAX_ROUNDS: usize = 10;
@@ -37,14 +37,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a request has no result.
 #[derive(Debug)]
-pub(crate) enum Lost {
+pub(crate) enum RequestError {
     /// Nothing of it has reached the server.
     Unsent,
     Cancelled,
     /// Nothing came for so long.
-    Late(Duration),
+    TimedOut(Duration),
     /// The server needed to know something that it is not told, in words.
-    Unanswered(String),
+    InputRefused(String),
     Failed(ServiceError),
 }
 
@@ -75,32 +75,34 @@ impl Link {
     pub(crate) async fn request_rounds(
         &self,
         request: ClientRequest,
-        errand: &Errand,
-    ) -> Result<String, Lost> {
-        let _running = self.handler.errands.begin(errand);
+        in_flight: &InFlightRequest,
+    ) -> Result<String, RequestError> {
+        let _running = self.handler.in_flight_requests.register(in_flight);
         let (mut next, mut in_a_row) = (request.clone(), 0);
         for round in 0..=MAX_ROUNDS {
-            let text = match self.round(next, errand).await {
+            let text = match self.round(next, in_flight).await {
                 Ok(text) => text,
-                Err(Lost::Failed(ServiceError::McpError(error))) if round < MAX_ROUNDS => {
-                    if !self.was_opened(&error, errand).await {
-                        return Err(Lost::Failed(ServiceError::McpError(error)));
+                Err(RequestError::Failed(ServiceError::McpError(error))) if round < MAX_ROUNDS => {
+                    if !self.was_opened(&error, in_flight).await {
+                        return Err(RequestError::Failed(ServiceError::McpError(error)));
                     }
                     next = request.clone();
                     continue;
                 }
-                Err(lost) => return Err(midway(lost, round)),
+                Err(lost) => return Err(after_round(lost, round)),
             };
-            let Some(wanted) = self.wanted(&text).map_err(Lost::Unanswered)? else { return Ok(text) };
+            let Some(wanted) = self.wanted(&text).map_err(RequestError::InputRefused)? else {
+                return Ok(text);
+            };
             if round == MAX_ROUNDS {
                 break;
             }
             in_a_row = if wanted.questions.is_empty() { in_a_row + 1 } else { 0 };
-            let answers = self.meanwhile(errand, self.answers(&wanted, in_a_row, errand)).await??;
-            next = again(request.clone(), answers, wanted.state);
+            let answers = self.meanwhile(in_flight, self.answers(&wanted, in_a_row, in_flight)).await??;
+            next = with_answers(request.clone(), answers, wanted.state);
         }
         let text = format!("the server asked for more than {MAX_ROUNDS} times before it answered");
-        Err(Lost::Unanswered(text))
+        Err(RequestError::InputRefused(text))
     }
 
     /// The same, for what is no call of a tool.
@@ -108,36 +110,44 @@ impl Link {
         &self,
         request: ClientRequest,
         what: &'static str,
-        errand: &Errand,
+        in_flight: &InFlightRequest,
     ) -> Result<String, NoAnswer> {
-        let failure = match self.request_rounds(request, errand).await {
+        let failure = match self.request_rounds(request, in_flight).await {
             Ok(text) => return Ok(text),
-            Err(Lost::Failed(ServiceError::McpError(error))) => return Err(NoAnswer::Error(error)),
-            Err(Lost::Failed(ServiceError::TransportSend(error))) => match http::fault(&error) {
-                Some(fault) => Failure::from(fault).without(self.secrets()),
-                None => Failure::Ended(self.obituary().await),
-            },
-            Err(Lost::Late(limit)) => Failure::Silent { request: what, limit },
-            Err(Lost::Unanswered(why)) => Failure::Nonsense(why),
-            Err(Lost::Unsent | Lost::Cancelled | Lost::Failed(_)) => Failure::Ended(self.obituary().await),
+            Err(RequestError::Failed(ServiceError::McpError(error))) => return Err(NoAnswer::Error(error)),
+            Err(RequestError::Failed(ServiceError::TransportSend(error))) => {
+                match http::delivery_error(&error) {
+                    Some(fault) => Failure::from(fault).without(self.secrets()),
+                    None => Failure::Ended(self.exit_report().await),
+                }
+            }
+            Err(RequestError::TimedOut(limit)) => Failure::Silent { request: what, limit },
+            Err(RequestError::InputRefused(why)) => Failure::Nonsense(why),
+            Err(RequestError::Unsent | RequestError::Cancelled | RequestError::Failed(_)) => {
+                Failure::Ended(self.exit_report().await)
+            }
         };
         Err(NoAnswer::Failed(failure))
     }
 
     /// What is done for the errand between two rounds ends with it.
-    async fn meanwhile<T>(&self, errand: &Errand, work: impl Future<Output = T>) -> Result<T, Lost> {
-        let begun = errand.patience.now();
+    async fn meanwhile<T>(
+        &self,
+        in_flight: &InFlightRequest,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RequestError> {
+        let begun = in_flight.patience.now();
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = self.end.over() => Err(Lost::Failed(ServiceError::TransportClosed)),
-            () = errand.cancel.cancelled() => Err(Lost::Cancelled),
-            () = errand.patience.sleep_until(errand.deadline) => Err(Lost::Late(errand.deadline - begun)),
+            () = self.end.over() => Err(RequestError::Failed(ServiceError::TransportClosed)),
+            () = in_flight.cancel.cancelled() => Err(RequestError::Cancelled),
+            () = in_flight.patience.sleep_until(in_flight.deadline) => Err(RequestError::TimedOut(in_flight.deadline - begun)),
         }
     }
 
     /// A legacy server did nothing because an address has to be opened first: has the person agreed to all of them?
-    async fn was_opened(&self, error: &ErrorData, errand: &Errand) -> bool {
+    async fn was_opened(&self, error: &ErrorData, in_flight: &InFlightRequest) -> bool {
         let addresses = error.data.as_ref().and_then(|data| data["elicitations"].as_array());
         let Some(addresses) = addresses.filter(|_| error.code == OPEN_FIRST && self.era == Era::Legacy)
         else {
@@ -147,9 +157,9 @@ impl Link {
             return false;
         }
         for params in addresses.iter().filter(|params| params["mode"] == "url") {
-            let asker = Asker::One(errand);
-            let asked = self.handler.desk.answer("elicitation/create", params, &asker);
-            let Ok(Ok(answer)) = self.meanwhile(errand, asked).await else { return false };
+            let asker = Asker::One(in_flight);
+            let asked = self.handler.server_requests.answer("elicitation/create", params, &asker);
+            let Ok(Ok(answer)) = self.meanwhile(in_flight, asked).await else { return false };
             if answer["action"] != "accept" {
                 return false;
             }
@@ -198,18 +208,18 @@ impl Link {
         &self,
         wanted: &Wanted,
         in_a_row: u32,
-        errand: &Errand,
-    ) -> Result<BTreeMap<String, Value>, Lost> {
+        in_flight: &InFlightRequest,
+    ) -> Result<BTreeMap<String, Value>, RequestError> {
         if let Some(doubled) = in_a_row.checked_sub(1) {
             sleep((PAUSE * 2_u32.saturating_pow(doubled)).min(PAUSE * 5)).await;
         }
         let mut answers = BTreeMap::new();
         for (key, method, params) in &wanted.questions {
-            let answer = self.handler.desk.answer(method, params, &Asker::One(errand)).await;
+            let answer = self.handler.server_requests.answer(method, params, &Asker::One(in_flight)).await;
             let answer = answer.map_err(|error| {
                 let (method, why) =
-                    (words::cleaned(method, 100), words::cleaned(&error.message, words::ERROR));
-                Lost::Unanswered(format!("the server asked for `{method}` and was refused: {why}"))
+                    (sanitize::clean(method, 100), sanitize::clean(&error.message, sanitize::MAX_ERROR));
+                RequestError::InputRefused(format!("the server asked for `{method}` and was refused: {why}"))
             })?;
             answers.insert(key.clone(), answer);
         }
@@ -218,19 +228,19 @@ impl Link {
 }
 
 /// Of a request that was sent before, nobody knows that it did nothing.
-fn midway(lost: Lost, round: usize) -> Lost {
+fn after_round(lost: RequestError, round: usize) -> RequestError {
     let not_sent = match &lost {
-        Lost::Unsent => true,
-        Lost::Failed(ServiceError::TransportSend(error)) => {
-            matches!(http::fault(error), Some(Fault::NotSent(_) | Fault::Gone(_)))
+        RequestError::Unsent => true,
+        RequestError::Failed(ServiceError::TransportSend(error)) => {
+            matches!(http::delivery_error(error), Some(DeliveryError::NotSent(_) | DeliveryError::Gone(_)))
         }
         _ => false,
     };
-    if round > 0 && not_sent { Lost::Failed(ServiceError::TransportClosed) } else { lost }
+    if round > 0 && not_sent { RequestError::Failed(ServiceError::TransportClosed) } else { lost }
 }
 
 /// The same request with what was asked for.
-fn again(
+fn with_answers(
     mut request: ClientRequest,
     answers: BTreeMap<String, Value>,
     state: Option<String>,

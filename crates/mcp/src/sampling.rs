@@ -8,7 +8,7 @@ const MOST: usize = 128 * 1024;
 const MAX_MESSAGES: usize = 50;
 
 /// Is it a question that can be answered? If not: why, in words for the server.
-pub(crate) fn checked(params: &Value) -> Result<(), String> {
+pub(crate) fn validate(params: &Value) -> Result<(), String> {
     if params.to_string().len() > MOST {
         return Err(format!("the question has more than {MOST} bytes"));
     }
@@ -63,7 +63,7 @@ mod tests {
             (of(json!({ "role": "user", "content": "bare" })), Some("only text")),
             (json!({ "messages": [text("hi")], "maxTokens": 1, "tools": [] }), Some("without tools")),
         ] {
-            match (checked(&params), wrong) {
+            match (validate(&params), wrong) {
                 (Ok(()), None) => {}
                 (Err(why), Some(part)) => assert!(why.contains(part), "{why}"),
                 (checked, _) => panic!("{params}: {checked:?}"),

@@ -31,19 +31,23 @@ impl Selection {
     }
 
     /// What the descriptor says and no tool of the server fits.
-    pub(crate) fn idle(&self, found: &[Declared], policies: &BTreeMap<InvokerName, Policy>) -> Vec<Idle> {
+    pub(crate) fn unmatched(
+        &self,
+        found: &[Declared],
+        policies: &BTreeMap<InvokerName, Policy>,
+    ) -> Vec<UnmatchedSetting> {
         let unmatched = |glob: &&GlobMatcher| !found.iter().any(|tool| glob.is_match(tool.name.as_str()));
         let text = |glob: &GlobMatcher| glob.glob().glob().to_owned();
-        let include = self.include.iter().filter(unmatched).map(|glob| Idle::Include(text(glob)));
-        let exclude = self.exclude.iter().filter(unmatched).map(|glob| Idle::Exclude(text(glob)));
+        let include = self.include.iter().filter(unmatched).map(|glob| UnmatchedSetting::Include(text(glob)));
+        let exclude = self.exclude.iter().filter(unmatched).map(|glob| UnmatchedSetting::Exclude(text(glob)));
         let absent = policies.keys().filter(|name| !found.iter().any(|tool| tool.name == **name));
-        include.chain(exclude).chain(absent.cloned().map(Idle::Tool)).collect()
+        include.chain(exclude).chain(absent.cloned().map(UnmatchedSetting::Tool)).collect()
     }
 }
 
 /// What a descriptor says of its server's tools and does nothing, because the server has no such tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Idle {
+pub enum UnmatchedSetting {
     /// A pattern of `include`.
     Include(String),
     /// A pattern of `exclude`.
@@ -52,14 +56,14 @@ pub enum Idle {
     Tool(InvokerName),
 }
 
-impl Idle {
+impl UnmatchedSetting {
     /// A pattern that keeps out what may come one day: not worth a word in each run.
     pub(crate) fn is_precaution(&self) -> bool {
         matches!(self, Self::Exclude(pattern) if pattern.contains(['*', '?', '[', '{']))
     }
 }
 
-impl std::fmt::Display for Idle {
+impl std::fmt::Display for UnmatchedSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Include(pattern) => write!(f, "no tool matches `{pattern}` of `include`"),
@@ -120,10 +124,10 @@ mod tests {
         };
         let policies =
             BTreeMap::from([(name("get_x"), Policy::default()), (name("gone"), Policy::default())]);
-        let idle = selection(&["get_*", "put_*"], &["get_x", "nothing", "drop_*"])
-            .idle(&[tool("get_x")], &policies)
+        let unmatched = selection(&["get_*", "put_*"], &["get_x", "nothing", "drop_*"])
+            .unmatched(&[tool("get_x")], &policies)
             .into_iter();
-        let told: Vec<_> = idle.map(|one| (one.to_string(), one.is_precaution())).collect();
+        let told: Vec<_> = unmatched.map(|one| (one.to_string(), one.is_precaution())).collect();
         let wanted = [
             ("no tool matches `put_*` of `include`", false),
             ("no tool matches `nothing` of `exclude`", false),

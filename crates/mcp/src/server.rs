@@ -11,13 +11,13 @@ use converse_config::Protocol;
 use converse_ensemble::InvokeError;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::desk::Desk;
 use crate::error::Failure;
 use crate::handshake::Mode;
 use crate::key::Keys;
-use crate::link::{Link, Way, Witness};
+use crate::link::{ConnectDiagnostics, Link, Way};
 use crate::listing::{self, Entries, Listed};
-use crate::patience::patiently;
+use crate::retry::retry_with_backoff;
+use crate::server_requests::ServerRequestHandler;
 use crate::{Era, Surroundings};
 
 /// New processes after the first one.
@@ -38,7 +38,7 @@ pub(crate) struct Server {
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) keys: Keys,
     /// Where its questions are answered.
-    desk: Arc<Desk>,
+    server_requests: Arc<ServerRequestHandler>,
     link: Mutex<Option<Arc<Link>>>,
     /// Held by whoever opens a connection: how often that was done after the first time. `None`: never yet.
     openings: tokio::sync::Mutex<Option<u32>>,
@@ -60,7 +60,7 @@ impl Server {
             connect_timeout,
             surroundings,
             keys,
-            desk: Arc::default(),
+            server_requests: Arc::default(),
             link: Mutex::default(),
             openings: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
@@ -68,23 +68,23 @@ impl Server {
     }
 
     /// One whose questions are answered there.
-    pub(crate) fn asking_at(self, desk: Desk) -> Self {
-        Self { desk: Arc::new(desk), ..self }
+    pub(crate) fn with_server_requests(self, server_requests: ServerRequestHandler) -> Self {
+        Self { server_requests: Arc::new(server_requests), ..self }
     }
 
     /// The first connection, and what the server offers: all of it within the connect timeout.
     pub(crate) async fn connect(&self) -> Result<(Arc<Link>, Entries), Failure> {
-        let witness = Witness::default();
+        let diagnostics = ConnectDiagnostics::default();
         let limit = self.connect_timeout;
         let connected = timeout(limit, async {
-            let link = patiently(&witness, || self.open(&witness)).await?;
+            let link = retry_with_backoff(&diagnostics, || self.open(&diagnostics)).await?;
             match listing::list(&link).await {
                 Ok(listed) => Ok((Arc::new(link), listed)),
                 Err(failure) => Err(failure),
             }
         });
         let Ok(connected) = connected.await else {
-            return Err(Failure::Slow { limit, words: witness.last_words() });
+            return Err(Failure::Slow { limit, words: diagnostics.summary() });
         };
         let (link, listed) = connected?;
         *self.openings.lock().await = Some(0);
@@ -93,14 +93,14 @@ impl Server {
     }
 
     /// Finds out the era, if need be by trying; remembers what worked.
-    async fn open(&self, witness: &Witness) -> Result<Link, Failure> {
+    async fn open(&self, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
         let known = self.surroundings.eras.get(&self.keys.era);
         let mut modes = modes(self.protocol, known, self.way.probe(self.connect_timeout));
         modes.reverse();
         let mut slow = false;
         let mut failed = Failure::Nonsense("nothing was tried".to_owned());
         while let Some(mode) = modes.pop() {
-            let opening = Link::open(&self.way, &self.surroundings, &self.desk, mode, witness);
+            let opening = Link::open(&self.way, &self.surroundings, &self.server_requests, mode, diagnostics);
             // A first guess may be wrong: it must leave time for the second.
             let opened = if modes.is_empty() || matches!(mode, Mode::Probe(_)) {
                 opening.await
@@ -171,9 +171,9 @@ impl Server {
             return begun.map_err(|failure| format!("the server could not be connected: {failure}"));
         };
         let mode = Mode::Only(dead.era);
-        let witness = Witness::default();
-        let open = || Link::open(&self.way, &self.surroundings, &self.desk, mode, &witness);
-        let opened = patiently(&witness, open).await;
+        let diagnostics = ConnectDiagnostics::default();
+        let open = || Link::open(&self.way, &self.surroundings, &self.server_requests, mode, &diagnostics);
+        let opened = retry_with_backoff(&diagnostics, open).await;
         let link = Arc::new(opened.map_err(|failure| format!("the server is gone; {failure}"))?);
         // It may be another version of itself by now.
         link.handler.changed.mark();
@@ -182,8 +182,8 @@ impl Server {
     }
 
     async fn begin(&self) -> Result<Arc<Link>, Failure> {
-        let witness = Witness::default();
-        let link = Arc::new(patiently(&witness, || self.open(&witness)).await?);
+        let diagnostics = ConnectDiagnostics::default();
+        let link = Arc::new(retry_with_backoff(&diagnostics, || self.open(&diagnostics)).await?);
         // What was remembered of it may be old.
         link.handler.changed.mark();
         self.put(Some(Arc::clone(&link)));
@@ -193,7 +193,7 @@ impl Server {
     /// The tools anew, if the server said that they have changed. Whoever fails, or is dropped, leaves it to the next.
     pub(crate) async fn relist(&self) -> Result<Option<Entries>, Failure> {
         let Some(link) = self.living() else { return Ok(None) };
-        let Some(due) = Due::take(&link.handler.changed.due) else { return Ok(None) };
+        let Some(due) = FlagGuard::take(&link.handler.changed.relist_due) else { return Ok(None) };
         let late = Failure::Silent { request: "tools/list", limit: RELIST };
         let listed = timeout(RELIST, listed_for_offer(&link)).await.unwrap_or(Err(late));
         let missed = if listed.is_ok() { 0 } else { link.missed.load(Ordering::Relaxed).saturating_add(1) };
@@ -231,8 +231,8 @@ impl Server {
     pub(crate) fn fit(&self, listed: Listed) -> Listed {
         let era = self.current().map(|link| link.era).or_else(|| self.surroundings.eras.get(&self.keys.era));
         match &self.way {
-            Way::Http(site) if era != Some(Era::Legacy) && self.protocol != Protocol::Legacy => {
-                site.parameters.fit(listed)
+            Way::Http(endpoint) if era != Some(Era::Legacy) && self.protocol != Protocol::Legacy => {
+                endpoint.parameters.fit(listed)
             }
             _ => listed,
         }
@@ -260,9 +260,9 @@ impl Server {
 }
 
 /// A mark that was taken, and is set again unless it is done with.
-pub(crate) struct Due<'a>(Option<&'a AtomicBool>);
+pub(crate) struct FlagGuard<'a>(Option<&'a AtomicBool>);
 
-impl<'a> Due<'a> {
+impl<'a> FlagGuard<'a> {
     pub(crate) fn take(mark: &'a AtomicBool) -> Option<Self> {
         mark.swap(false, Ordering::Relaxed).then(|| Self(Some(mark)))
     }
@@ -278,7 +278,7 @@ impl<'a> Due<'a> {
     }
 }
 
-impl Drop for Due<'_> {
+impl Drop for FlagGuard<'_> {
     fn drop(&mut self) {
         if let Some(mark) = self.0 {
             mark.store(true, Ordering::Relaxed);
@@ -289,7 +289,7 @@ impl Drop for Due<'_> {
 /// Whoever offers them sees the list now, so that nobody who calls one has to look again.
 async fn listed_for_offer(link: &Link) -> Result<Entries, Failure> {
     let mut seen = link.seen.lock().await;
-    let unseen = Due::of(&link.handler.changed.unseen);
+    let unseen = FlagGuard::of(&link.handler.changed.unverified);
     let entries = listing::list(link).await?;
     unseen.done();
     *seen = None;
@@ -303,7 +303,7 @@ async fn given_up(dead: Option<&Link>) -> String {
             MAX_RESTARTS + 1
         );
     };
-    let fate = dead.discreet(dead.obituary().await);
+    let fate = dead.redacted(dead.exit_report().await);
     format!("the server is gone; it was connected again {MAX_RESTARTS} times and is not once more; {fate}")
 }
 

@@ -18,7 +18,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
-use crate::end::{Cause, End};
+use crate::end::{ConnectionEnd, EndCause};
 pub(crate) use decode::Decoder;
 
 /// Bytes of one line; MCP itself sets no limit.
@@ -39,7 +39,7 @@ pub(crate) struct Stdio<R> {
     stray_bytes: usize,
     /// `None` once closed: the server's stdin is then closed, too.
     writer: Option<mpsc::Sender<Vec<u8>>>,
-    end: End,
+    end: ConnectionEnd,
 }
 
 /// A message was not sent: the connection is over.
@@ -48,7 +48,7 @@ pub(crate) struct Stdio<R> {
 pub(crate) struct NotSent;
 
 impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
-    pub(crate) fn new(reader: R, pipe: impl AsyncWrite + Send + Unpin + 'static, end: End) -> Self {
+    pub(crate) fn new(reader: R, pipe: impl AsyncWrite + Send + Unpin + 'static, end: ConnectionEnd) -> Self {
         let (writer, queue) = mpsc::channel(writer::QUEUE);
         tokio::spawn(writer::write(queue, pipe, end.clone()));
         Self {
@@ -65,7 +65,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
     }
 
     /// The next message there is without reading on; `Err` is the end.
-    fn decoded(&mut self) -> Result<Option<ServerJsonRpcMessage>, Cause> {
+    fn decoded(&mut self) -> Result<Option<ServerJsonRpcMessage>, EndCause> {
         loop {
             if let Some(message) = self.ready.pop_front() {
                 return Ok(Some(message));
@@ -75,7 +75,9 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
                 Next::More => return Ok(None),
                 Next::TooLong => {
                     let limit = MAX_LINE / 1024 / 1024;
-                    return Err(Cause::GivenUp(format!("the server sent a line of more than {limit} MiB")));
+                    return Err(EndCause::GivenUp(format!(
+                        "the server sent a line of more than {limit} MiB"
+                    )));
                 }
             };
             let blank = line.iter().all(u8::is_ascii_whitespace);
@@ -84,21 +86,21 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
                 self.stray_bytes += line.len();
                 if self.stray_lines > MAX_STRAY_LINES || self.stray_bytes > MAX_STRAY_BYTES {
                     let cause = "the server writes what is not MCP to its standard output, without end";
-                    return Err(Cause::GivenUp(cause.to_owned()));
+                    return Err(EndCause::GivenUp(cause.to_owned()));
                 }
             }
         }
     }
 
     /// Reads on; `Err` is the end. Losing the future loses nothing.
-    async fn read(&mut self) -> Result<(), Cause> {
+    async fn read(&mut self) -> Result<(), EndCause> {
         let read = tokio::select! {
             biased;
-            () = self.end.over() => return Err(Cause::Closed),
+            () = self.end.over() => return Err(EndCause::Closed),
             read = self.reader.read(&mut self.chunk) => read,
         };
         match read {
-            Ok(0) | Err(_) => Err(Cause::Closed),
+            Ok(0) | Err(_) => Err(EndCause::Closed),
             Ok(bytes) => {
                 self.lines.push(self.chunk.get(..bytes).unwrap_or_default());
                 Ok(())
@@ -149,9 +151,9 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleClient> for Stdio<R> {
                 },
                 Err(cause) => cause,
             };
-            let last = if cause == Cause::Closed { self.last() } else { None };
+            let last = if cause == EndCause::Closed { self.last() } else { None };
             if last.is_none() {
-                self.end.because(cause);
+                self.end.set_cause(cause);
             }
             return last;
         }

@@ -7,7 +7,7 @@ use converse_config::Environment;
 use converse_ensemble::{Artefacts, Reach};
 use converse_process::Guardian;
 
-use crate::{Asked, Consent, Vault};
+use crate::{Consent, Responders, Vault};
 
 /// Tells the user one line that is not worth failing for. Its text is foreign in parts: whoever shows it cleans it.
 pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
@@ -24,8 +24,8 @@ pub struct Surroundings {
     pub guardian: Guardian,
     /// Builds the client to reach HTTP servers with; `true` asks for one that can speak TLS.
     pub http: Box<dyn Fn(bool) -> Result<reqwest::Client, String> + Send + Sync>,
-    pub eras: Arc<dyn Eras>,
-    pub lists: Arc<dyn Lists>,
+    pub eras: Arc<dyn EraStore>,
+    pub lists: Arc<dyn ToolListStore>,
     /// Keeps the bytes of pictures and sounds.
     pub artefacts: Arc<dyn Artefacts>,
     /// The directory of the project, if there is one: programs below it are not found by a bare name for servers that
@@ -33,7 +33,7 @@ pub struct Surroundings {
     pub project: Option<PathBuf>,
     pub warn: Warn,
     /// Who answers what servers ask of us.
-    pub asked: Asked,
+    pub responders: Responders,
     /// HTTP to where servers say that tokens are had; without one `auth = "oauth"` fails.
     pub reach: Option<Arc<dyn Reach>>,
     /// Where tokens are kept; without one they are forgotten at the end of the run.
@@ -58,8 +58,8 @@ pub enum Era {
 }
 
 /// The tool lists of earlier runs: what ensembles that are `lazy` offer before their first call, and what can be shown of
-/// any without starting it. Keys as in [`Eras`].
-pub trait Lists: Send + Sync {
+/// any without starting it. Keys as in [`EraStore`].
+pub trait ToolListStore: Send + Sync {
     /// The text that was put, or none.
     fn get(&self, key: &str) -> Option<String>;
     /// As the server wrote its tools: foreign, at most 32 MiB.
@@ -68,7 +68,7 @@ pub trait Lists: Send + Sync {
 
 /// What is known of servers from earlier runs. A key is opaque: the SHA-256, in hex, of what starts or reaches the
 /// server; no secret can be read from it.
-pub trait Eras: Send + Sync {
+pub trait EraStore: Send + Sync {
     fn get(&self, key: &str) -> Option<Era>;
     fn put(&self, key: &str, era: Era);
 }

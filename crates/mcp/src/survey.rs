@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use converse_canister::Digest;
 
-use crate::{Era, Idle};
+use crate::{Era, UnmatchedSetting};
 
 /// What was found when a server was connected. Texts are the server's own: foreign, bounded, not cleaned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Survey {
     /// Why others did not: `name: reason`.
     pub skipped: Vec<String>,
     /// What its descriptor says of tools that it does not have.
-    pub idle: Vec<Idle>,
+    pub unmatched: Vec<UnmatchedSetting>,
     /// From starting or reaching it to its list of tools.
     pub took: Duration,
 }

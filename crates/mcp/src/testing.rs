@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::desk;
+use crate::connection::server_requests;
 use crate::key::Keys;
 use crate::link::Way;
 use crate::server::Server;
-use crate::{Asked, Era, Eras, Lists, McpConnection, Surroundings};
+use crate::{Era, EraStore, McpConnection, Responders, Surroundings, ToolListStore};
 
 /// What the fake does about a message.
 pub(crate) enum Act {
@@ -61,8 +61,8 @@ impl Fake {
     }
 
     pub(crate) fn start(&self) -> (DuplexStream, DuplexStream) {
-        let (stdin, ear) = tokio::io::duplex(64 * 1024);
-        let (mut mouth, stdout) = tokio::io::duplex(64 * 1024);
+        let (stdin, input) = tokio::io::duplex(64 * 1024);
+        let (mut output, stdout) = tokio::io::duplex(64 * 1024);
         let start = {
             let mut starts = self.starts.lock().unwrap();
             *starts += 1;
@@ -70,13 +70,13 @@ impl Fake {
         };
         let fake = self.clone();
         tokio::spawn(async move {
-            let mut lines = BufReader::new(ear).lines();
+            let mut lines = BufReader::new(input).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let message: Value = serde_json::from_str(&line).unwrap();
                 let act = (fake.script.lock().unwrap())(start, &message);
                 fake.heard.lock().unwrap().push(message);
                 match act {
-                    Act::Say(bytes) if mouth.write_all(&bytes).await.is_err() => return,
+                    Act::Say(bytes) if output.write_all(&bytes).await.is_err() => return,
                     Act::Say(_) | Act::Nothing => {}
                     Act::Exit => return,
                 }
@@ -141,24 +141,24 @@ pub(crate) fn tool(name: &str) -> Value {
 }
 
 /// Everything around a connection to a fake.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) fake: Fake,
     pub(crate) plan: EnsemblePlan,
     pub(crate) protocol: Protocol,
     pub(crate) timeout: Duration,
-    pub(crate) eras: Arc<Remembered>,
+    pub(crate) eras: Arc<RememberedEras>,
     pub(crate) lists: Arc<RememberedLists>,
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
-    pub(crate) steady: bool,
+    pub(crate) verify_accepted: bool,
     pub(crate) grants: Grants,
-    pub(crate) asked: Asked,
+    pub(crate) responders: Responders,
     pub(crate) workspace: PathBuf,
 }
 
 #[derive(Default)]
-pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
+pub(crate) struct RememberedEras(pub(crate) Mutex<HashMap<String, Era>>);
 
-impl Eras for Remembered {
+impl EraStore for RememberedEras {
     fn get(&self, key: &str) -> Option<Era> {
         self.0.lock().unwrap().get(key).copied()
     }
@@ -171,7 +171,7 @@ impl Eras for Remembered {
 #[derive(Default)]
 pub(crate) struct RememberedLists(pub(crate) Mutex<HashMap<String, String>>);
 
-impl Lists for RememberedLists {
+impl ToolListStore for RememberedLists {
     fn get(&self, key: &str) -> Option<String> {
         self.0.lock().unwrap().get(key).cloned()
     }
@@ -182,9 +182,9 @@ impl Lists for RememberedLists {
 }
 
 /// Keeps nothing but says so, unless it is told to be full.
-pub(crate) struct Shelf(pub(crate) bool);
+pub(crate) struct FakeArtefacts(pub(crate) bool);
 
-impl Artefacts for Shelf {
+impl Artefacts for FakeArtefacts {
     fn keep(&self, bytes: &[u8]) -> Option<Digest> {
         self.0.then(|| Digest([u8::try_from(bytes.len()).unwrap(); 32]))
     }
@@ -197,7 +197,7 @@ pub(crate) fn plan() -> EnsemblePlan {
     )
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) fn new(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Self {
         Self {
             fake: Fake::new(script),
@@ -207,9 +207,9 @@ impl Stage {
             eras: Arc::default(),
             lists: Arc::default(),
             warnings: Arc::default(),
-            steady: false,
+            verify_accepted: false,
             grants: Grants::default(),
-            asked: Asked::default(),
+            responders: Responders::default(),
             workspace: PathBuf::from("/"),
         }
     }
@@ -222,22 +222,23 @@ impl Stage {
             inherited: vec![],
             guardian: converse_process::Guardian::new(PathBuf::from("/nowhere"), vec![]),
             http: Box::new(|_| Err("no network".to_owned())),
-            eras: Arc::clone(&self.eras) as Arc<dyn Eras>,
-            lists: Arc::clone(&self.lists) as Arc<dyn Lists>,
-            artefacts: Arc::new(Shelf(true)),
+            eras: Arc::clone(&self.eras) as Arc<dyn EraStore>,
+            lists: Arc::clone(&self.lists) as Arc<dyn ToolListStore>,
+            artefacts: Arc::new(FakeArtefacts(true)),
             project: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
-            asked: self.asked.clone(),
+            responders: self.responders.clone(),
             reach: None,
             vault: None,
             consent: None,
         };
         let way = Way::Pipes(self.fake.clone());
         let keys = Keys { era: "key".to_owned(), list: "list".to_owned() };
-        let desk = desk(&self.plan, self.grants.clone(), &surroundings);
-        let server =
-            Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys).asking_at(desk);
-        let connection = Arc::new(McpConnection::over(&self.plan, server).steady(self.steady));
+        let server_requests = server_requests(&self.plan, self.grants.clone(), &surroundings);
+        let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys)
+            .with_server_requests(server_requests);
+        let connection =
+            Arc::new(McpConnection::over(&self.plan, server).verify_accepted(self.verify_accepted));
         let ensemble = Ensemble::new(&self.plan, Box::new(Arc::clone(&connection)));
         (connection, ensemble)
     }

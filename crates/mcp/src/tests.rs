@@ -1,5 +1,6 @@
 //! The whole crate against servers by script.
 
+mod accepted;
 mod asking;
 mod calling;
 mod connecting;
@@ -7,4 +8,3 @@ mod eras;
 mod living;
 mod looking;
 mod offers;
-mod steady;

@@ -16,8 +16,8 @@ pub(crate) struct Warnings {
 
 #[derive(Default)]
 struct State {
-    told: BTreeSet<String>,
-    untold: usize,
+    reported: BTreeSet<String>,
+    suppressed: usize,
 }
 
 impl Warnings {
@@ -25,30 +25,30 @@ impl Warnings {
         Self { ensemble: ensemble.to_owned(), warn, state: Mutex::default() }
     }
 
-    pub(crate) fn tell(&self, line: &str) {
+    pub(crate) fn report(&self, line: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.told.contains(line) {
+        if state.reported.contains(line) {
             return;
         }
-        if state.told.len() == MOST {
-            state.untold += 1;
+        if state.reported.len() == MOST {
+            state.suppressed += 1;
             return;
         }
-        state.told.insert(line.to_owned());
+        state.reported.insert(line.to_owned());
         drop(state);
-        self.say(line);
+        self.emit(line);
     }
 
-    fn say(&self, line: &str) {
+    fn emit(&self, line: &str) {
         (self.warn)(format!("ensemble `{}`: {line}", self.ensemble));
     }
 }
 
 impl Drop for Warnings {
     fn drop(&mut self) {
-        let untold = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).untold;
-        if untold > 0 {
-            self.say(&format!("{untold} more warnings of what its server asked are not shown"));
+        let suppressed = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).suppressed;
+        if suppressed > 0 {
+            self.emit(&format!("{suppressed} more warnings of what its server asked are not shown"));
         }
     }
 }
@@ -61,16 +61,16 @@ mod tests {
 
     #[test]
     fn each_is_told_once_and_the_rest_are_counted() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&told);
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&reported);
         let warnings = Warnings::new("e", Arc::new(move |line| heard.lock().unwrap().push(line)));
-        (0..3).for_each(|_| warnings.tell("again"));
-        assert_eq!(*told.lock().unwrap(), ["ensemble `e`: again"]);
-        (0..30).for_each(|n| warnings.tell(&n.to_string()));
-        assert_eq!(told.lock().unwrap().len(), 20);
+        (0..3).for_each(|_| warnings.report("again"));
+        assert_eq!(*reported.lock().unwrap(), ["ensemble `e`: again"]);
+        (0..30).for_each(|n| warnings.report(&n.to_string()));
+        assert_eq!(reported.lock().unwrap().len(), 20);
         drop(warnings);
-        let told = told.lock().unwrap();
-        assert_eq!(told.len(), 21);
-        assert!(told[20].contains("11 more warnings"), "{told:?}");
+        let reported = reported.lock().unwrap();
+        assert_eq!(reported.len(), 21);
+        assert!(reported[20].contains("11 more warnings"), "{reported:?}");
     }
 }

@@ -5,7 +5,7 @@ mod form;
 
 use std::sync::Arc;
 
-use converse_mcp::{Elicitation, Person, Reply};
+use converse_mcp::{Elicitation, ElicitationReply, Elicitor};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -30,12 +30,12 @@ impl TerminalPerson {
 }
 
 /// Who answers in this run, if anybody can be asked.
-pub fn somebody(console: &Console) -> Option<Arc<dyn Person>> {
-    console.context.can_ask.then(|| Arc::new(TerminalPerson::new(&console.progress)) as Arc<dyn Person>)
+pub fn somebody(console: &Console) -> Option<Arc<dyn Elicitor>> {
+    console.context.can_ask.then(|| Arc::new(TerminalPerson::new(&console.progress)) as Arc<dyn Elicitor>)
 }
 
-impl Person for TerminalPerson {
-    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, Reply> {
+impl Elicitor for TerminalPerson {
+    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply> {
         async move {
             let _floor = self.progress.floor().await;
             self.progress.suspended(|| talk(ensemble, asked, read_answer)).await
@@ -47,14 +47,18 @@ impl Person for TerminalPerson {
 /// What is done with a question before its answer.
 enum First {
     Go,
-    Ended(Reply),
+    Ended(ElicitationReply),
 }
 
 /// `ask` shows a text and gives back a line; `None` if nobody answers any more.
-async fn talk(ensemble: &str, asked: Elicitation, ask: impl AsyncFn(String) -> Option<String>) -> Reply {
+async fn talk(
+    ensemble: &str,
+    asked: Elicitation,
+    ask: impl AsyncFn(String) -> Option<String>,
+) -> ElicitationReply {
     match asked {
         Elicitation::Form { message, schema } => {
-            let Ok(form) = Form::read(ensemble, &schema) else { return Reply::Decline };
+            let Ok(form) = Form::read(ensemble, &schema) else { return ElicitationReply::Decline };
             let question = format!("{}{}", opening(ensemble, "asks you", &message), form.overview());
             match first(question, "answer", &ask).await {
                 First::Go => form.filled(&ask).await,
@@ -65,7 +69,7 @@ async fn talk(ensemble: &str, asked: Elicitation, ask: impl AsyncFn(String) -> O
             let opening = opening(ensemble, "asks you to open an address", &message);
             let question = format!("{opening}{}", place(&url));
             match first(question, "I open it myself", &ask).await {
-                First::Go => Reply::Accept(None),
+                First::Go => ElicitationReply::Accept(None),
                 First::Ended(reply) => reply,
             }
         }
@@ -87,11 +91,11 @@ fn place(url: &str) -> String {
 async fn first(mut question: String, yes: &str, ask: &impl AsyncFn(String) -> Option<String>) -> First {
     question.push_str(&format!("  y = {yes}, n = decline, c = cancel: "));
     loop {
-        let Some(line) = ask(question).await else { return First::Ended(Reply::Cancel) };
+        let Some(line) = ask(question).await else { return First::Ended(ElicitationReply::Cancel) };
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" | "д" | "да" => return First::Go,
-            "n" | "no" | "н" | "нет" => return First::Ended(Reply::Decline),
-            "c" | "cancel" => return First::Ended(Reply::Cancel),
+            "n" | "no" | "н" | "нет" => return First::Ended(ElicitationReply::Decline),
+            "c" | "cancel" => return First::Ended(ElicitationReply::Cancel),
             _ => question = "  please answer y, n or c: ".to_owned(),
         }
     }
@@ -107,7 +111,7 @@ mod tests {
     use super::*;
 
     /// What comes of these lines, and all that was shown.
-    async fn said(asked: Elicitation, lines: &[&str]) -> (Reply, String) {
+    async fn said(asked: Elicitation, lines: &[&str]) -> (ElicitationReply, String) {
         let (lines, shown) =
             (RefCell::new(lines.iter().copied().collect::<VecDeque<_>>()), RefCell::default());
         let ask = async |question: String| {
@@ -134,7 +138,7 @@ mod tests {
             let colour = json!({ "type": "string", "oneOf": [{ "const": "#f00", "title": "Red" }, { "const": "#0f0", "title": "Green" }], "default": "#0f0" });
             form(json!({ "name": name, "age": { "type": "integer" }, "colour": colour }), &["name"])
         };
-        let accept = |value: Value| Reply::Accept(value.as_object().cloned());
+        let accept = |value: Value| ElicitationReply::Accept(value.as_object().cloned());
         for (lines, reply) in [
             (
                 &["y", "Ada", "36", "red", "y"][..],
@@ -150,14 +154,14 @@ mod tests {
                 &["y", "Ada", "1", "", "e", "Bob", "2", "", "maybe", "y"],
                 accept(json!({ "name": "Bob", "age": 2, "colour": "#0f0" })),
             ),
-            (&["y", "Ada", "", "", "n"], Reply::Decline),
-            (&["y", "Ada", "", "", "c"], Reply::Cancel),
-            (&["y", "/decline"], Reply::Decline),
-            (&["y", "Ada", "/cancel"], Reply::Cancel),
-            (&["what", "n"], Reply::Decline),
-            (&["c"], Reply::Cancel),
-            (&[], Reply::Cancel),
-            (&["y", "Ada"], Reply::Cancel),
+            (&["y", "Ada", "", "", "n"], ElicitationReply::Decline),
+            (&["y", "Ada", "", "", "c"], ElicitationReply::Cancel),
+            (&["y", "/decline"], ElicitationReply::Decline),
+            (&["y", "Ada", "/cancel"], ElicitationReply::Cancel),
+            (&["what", "n"], ElicitationReply::Decline),
+            (&["c"], ElicitationReply::Cancel),
+            (&[], ElicitationReply::Cancel),
+            (&["y", "Ada"], ElicitationReply::Cancel),
         ] {
             let asked = asked();
             // The end of the input comes after the last line.
@@ -199,7 +203,11 @@ mod tests {
             message: "Sign in".to_owned(),
             url: "https://evil.example/bank.example?a=b".to_owned(),
         };
-        for (line, reply) in [("y", Reply::Accept(None)), ("n", Reply::Decline), ("c", Reply::Cancel)] {
+        for (line, reply) in [
+            ("y", ElicitationReply::Accept(None)),
+            ("n", ElicitationReply::Decline),
+            ("c", ElicitationReply::Cancel),
+        ] {
             let (got, shown) = said(asked(), &[line]).await;
             assert_eq!(got, reply);
             assert!(shown.contains("host:    evil.example\n"), "{shown}");

@@ -112,7 +112,7 @@ impl Probe<'_> {
         found.calls = self.called(&caller).await?;
         found.lists = self.timed(server).await;
         found.counts = Counts::of(server, &found.survey).await;
-        found.last_words = server.last_words();
+        found.last_words = server.stderr_tail();
         Ok(found)
     }
 
@@ -131,7 +131,7 @@ impl Probe<'_> {
     async fn timed(&self, server: &McpConnection) -> Vec<std::time::Duration> {
         let mut times = Vec::new();
         while times.len() < found::LISTS && self.interrupt.number().is_none() {
-            match server.time_a_list().await {
+            match server.measure_listing().await {
                 Ok(took) => times.push(took),
                 Err(reason) => {
                     self.console.warn(&format!("warning: its tools could not be listed again: {reason}"));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_engine::{Sink, SinkError};
-use converse_mcp::Asked;
+use converse_mcp::Responders;
 use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
 
 use crate::args::ServeArgs;
@@ -70,7 +70,7 @@ impl Serving<'_> {
         let rules = rules(&self.args.rules.options(), &files)?;
         let contents = Kept::rolling();
         let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
-        let asked = Asked::default();
+        let asked = Responders::default();
         let wiring = Wiring {
             world,
             context: &console.context,

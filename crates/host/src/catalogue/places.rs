@@ -2,7 +2,7 @@
 
 use converse_canister::InvokerName;
 use converse_config::{Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, Span, Spanned};
-use converse_mcp::Idle;
+use converse_mcp::UnmatchedSetting;
 
 use super::Catalogue;
 
@@ -57,15 +57,15 @@ impl Catalogue {
     }
 
     /// Where it says this of the tools of its server.
-    pub fn place_of_idle(&self, plan: &EnsemblePlan, idle: &Idle) -> Option<Span> {
+    pub fn place_of_idle(&self, plan: &EnsemblePlan, idle: &UnmatchedSetting) -> Option<Span> {
         let tools = self.written(plan)?.tools.as_ref()?;
         let pattern = |patterns: &[Spanned<String>], text: &str| {
             patterns.iter().find(|pattern| pattern.value == text).map(|pattern| pattern.span)
         };
         match idle {
-            Idle::Include(text) => pattern(&tools.include, text),
-            Idle::Exclude(text) => pattern(&tools.exclude, text),
-            Idle::Tool(name) => {
+            UnmatchedSetting::Include(text) => pattern(&tools.include, text),
+            UnmatchedSetting::Exclude(text) => pattern(&tools.exclude, text),
+            UnmatchedSetting::Tool(name) => {
                 let mut names = tools.tools.iter().map(|tool| &tool.name);
                 names.find(|written| written.value == name.as_str()).map(|written| written.span)
             }

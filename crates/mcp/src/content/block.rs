@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::media::{self, Refused};
-use crate::words;
+use crate::sanitize;
 
 const MAX_NAME: usize = 300;
 /// Pictures, sounds and files of one result; each may cost a model as much as pages of text.
@@ -72,10 +72,10 @@ impl<'a> Reader<'a> {
             }
             "resource" => self.embedded(serde_json::from_str(block.resource?.get()).ok()?),
             "resource_link" => Some(Content::Resource {
-                uri: words::cleaned(&string(block.uri)?, words::ERROR),
+                uri: sanitize::clean(&string(block.uri)?, sanitize::MAX_ERROR),
                 name: string(block.name)
                     .or_else(|| string(block.title))
-                    .map(|name| words::cleaned(&name, MAX_NAME)),
+                    .map(|name| sanitize::clean(&name, MAX_NAME)),
                 mime: string(block.mime_type).as_deref().map(mime),
             }),
             _ => None,
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
     }
 
     fn embedded(&mut self, resource: Embedded) -> Option<Content> {
-        let uri = words::cleaned(&resource.uri, MAX_NAME);
+        let uri = sanitize::clean(&resource.uri, MAX_NAME);
         match resource {
             Embedded { text: Some(text), .. } => Some(Content::text(format!("[resource {uri}]\n{text}"))),
             Embedded { blob: Some(data), mime_type, .. } => {

@@ -2,13 +2,13 @@ use converse_canister::Digest;
 use serde_json::json;
 
 use super::*;
-use crate::testing::Shelf;
+use crate::testing::FakeArtefacts;
 
 /// What a picture begins with, and one byte more.
 const PNG: &str = "iVBORw0KGgoA";
 
 fn read_by(keeps: bool, result: &Value) -> Answer {
-    answer(&result.to_string(), &Shelf(keeps), |_| None).unwrap()
+    answer(&result.to_string(), &FakeArtefacts(keeps), |_| None).unwrap()
 }
 
 fn content(blocks: &Value) -> Vec<Content> {
@@ -117,7 +117,7 @@ fn odd_results() {
     for odd in [json!({ "items": [1] }), json!([1]), json!("x")] {
         assert_eq!(read_by(true, &odd).content, [Content::text(odd.to_string())]);
     }
-    let refused = |result: Value| answer(&result.to_string(), &Shelf(true), |_| None).unwrap_err();
+    let refused = |result: Value| answer(&result.to_string(), &FakeArtefacts(true), |_| None).unwrap_err();
     let asks = refused(json!({ "resultType": "input_required", "inputRequests": {} }));
     assert!(matches!(asks, InvokeError::Failed(text) if text.contains("asks for input")));
     for task in [json!({ "resultType": "task", "taskId": "1" }), json!({ "task": { "taskId": "1" } })] {
@@ -132,7 +132,7 @@ fn what_is_nested_too_deeply_is_passed_on_as_it_is() {
     let deep = "[".repeat(200) + &"]".repeat(200);
     for text in [format!(r#"{{"content":[{deep}]}}"#), format!(r#"{{"structuredContent":{deep}}}"#)] {
         let judged = std::cell::Cell::new(false);
-        let answer = answer(&text, &Shelf(true), |_| {
+        let answer = answer(&text, &FakeArtefacts(true), |_| {
             judged.set(true);
             None
         });
@@ -152,7 +152,7 @@ fn a_failure_is_one_however_odd_the_rest_is() {
         (json!({ "content": text[0], "isError": true }).to_string(), true),
         (json!({ "content": text, "isError": true, "resultType": 1, "task": [] }).to_string(), true),
     ] {
-        let answer = answer(&result, &Shelf(true), |_| None).unwrap();
+        let answer = answer(&result, &FakeArtefacts(true), |_| None).unwrap();
         assert_eq!(answer, Answer::new(vec![Content::text("it blew up")], is_error), "{result}");
     }
     // What cannot be read at all is passed on as it is, its verdict heeded.
@@ -162,7 +162,7 @@ fn a_failure_is_one_however_odd_the_rest_is() {
         (r#"{"content":[],"content":[]}"#, false),
         (r#"{"odd":1,"isError":true}"#, true),
     ] {
-        let answer = answer(result, &Shelf(true), |_| None).unwrap();
+        let answer = answer(result, &FakeArtefacts(true), |_| None).unwrap();
         assert_eq!(answer, Answer::new(vec![Content::text(result)], is_error), "{result}");
     }
 }
@@ -171,14 +171,14 @@ fn a_failure_is_one_however_odd_the_rest_is() {
 fn what_is_long_stays_text() {
     let long = format!("[{}0]", "0,".repeat(MAX_STRUCTURED / 2));
     let judge = |_: &Value| -> Option<String> { panic!("nothing so long is read") };
-    let answered = |result: String| answer(&result, &Shelf(true), judge).unwrap().content;
+    let answered = |result: String| answer(&result, &FakeArtefacts(true), judge).unwrap().content;
     let structured = format!(r#"{{"content":[],"structuredContent":{long}}}"#);
     assert_eq!(answered(structured), [Content::text(&*long)]);
     let twice = format!(r#"{{"content":[{{"type":"text","text":"{long}"}}],"structuredContent":{long}}}"#);
     assert_eq!(answered(twice), [Content::text(&*long)], "said already, letter by letter");
     // A text is not read either, to find out whether it says the same.
     let short = format!(r#"{{"content":[{{"type":"text","text":"{long} "}}],"structuredContent":{{}}}}"#);
-    let content = answer(&short, &Shelf(true), |_| None).unwrap().content;
+    let content = answer(&short, &FakeArtefacts(true), |_| None).unwrap().content;
     assert_eq!(content[1], Content::Structured { value: json!({}) });
 }
 

@@ -4,7 +4,7 @@ use converse_config::ValueSchema;
 use serde_json::Value;
 
 use super::{Format, MAX_CHOICES};
-use crate::words;
+use crate::sanitize;
 
 /// Bytes of a name, a title, a text; of a whole description.
 const NAME: usize = 200;
@@ -57,8 +57,8 @@ pub struct Choice {
 impl Field {
     pub(super) fn read(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
         let kind =
-            Kind::read(schema).map_err(|why| format!("field `{}` {why}", words::cleaned(name, 100)))?;
-        let text = |key: &str, most| schema[key].as_str().map(|text| words::cleaned(text, most));
+            Kind::read(schema).map_err(|why| format!("field `{}` {why}", sanitize::clean(name, 100)))?;
+        let text = |key: &str, most| schema[key].as_str().map(|text| sanitize::clean(text, most));
         if name.len() > NAME {
             return Err("the name of a field is too long".to_owned());
         }
@@ -113,10 +113,10 @@ impl Field {
     }
 
     /// What fits it, in words: `a whole number, at least 1`.
-    pub fn wants(&self) -> String {
+    pub fn expected(&self) -> String {
         match &self.kind {
             Kind::Text { min, max, format } => {
-                let what = format.as_ref().map_or("text", |format| format.words());
+                let what = format.as_ref().map_or("text", |format| format.description());
                 format!("{what}{}", bounds(min.as_ref(), max.as_ref(), " characters"))
             }
             Kind::Number { min, max, whole } => {
@@ -169,7 +169,7 @@ impl Kind {
 fn choices(schema: &Value, titled: &str) -> Result<Option<Vec<Choice>>, String> {
     let choice = |value: &Value, title: &Value| {
         let value = value.as_str().filter(|value| value.len() <= NAME)?;
-        let title = title.as_str().map(|title| words::cleaned(title, NAME));
+        let title = title.as_str().map(|title| sanitize::clean(title, NAME));
         Some(Choice { value: value.to_owned(), title })
     };
     let choices: Option<Vec<Choice>> = if let Some(values) = schema["enum"].as_array() {

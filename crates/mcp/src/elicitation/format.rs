@@ -21,7 +21,7 @@ impl Format {
         }
     }
 
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::Email => "an e-mail address",
             Self::Uri => "an address (https://…)",
@@ -37,7 +37,7 @@ impl Format {
             Self::Date => is_date(text),
             Self::DateTime => is_date_time(text),
         };
-        if fits { Ok(()) } else { Err(format!("it has to be {}", self.words())) }
+        if fits { Ok(()) } else { Err(format!("it has to be {}", self.description())) }
     }
 }
 

@@ -9,7 +9,7 @@
 
 use converse_text::secrets::words;
 
-use super::plain::{plain, visible};
+use super::confusables::{fold, visible};
 use super::{Field, Kind};
 
 /// Words of a name or a title that stand for a secret, in the singular.
@@ -130,7 +130,7 @@ pub fn secret_field(fields: &[Field]) -> Option<&str> {
 
 /// Does running text ask for a secret?
 pub fn secret_words(text: &str) -> bool {
-    [plain(text), visible(text).to_lowercase()].iter().any(|text| {
+    [fold(text), visible(text).to_lowercase()].iter().any(|text| {
         let words: Vec<&str> =
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         let line = format!("{} ", words.join(" "));
@@ -148,9 +148,9 @@ impl Field {
             _ => return false,
         };
         self.description.as_deref().is_some_and(secret_words)
-            || self
-                .titles()
-                .any(|name| named(&words(&visible(name), true)) || named(&words(&plain_case(name), true)))
+            || self.titles().any(|name| {
+                named(&words(&visible(name), true)) || named(&words(&fold_keeping_case(name), true))
+            })
     }
 
     fn titles(&self) -> impl Iterator<Item = &str> {
@@ -159,9 +159,9 @@ impl Field {
 }
 
 /// As [`plain`], with the capitals that part its words.
-fn plain_case(name: &str) -> String {
+fn fold_keeping_case(name: &str) -> String {
     let upper =
-        |c: char| if c.is_uppercase() { plain(&c.to_string()).to_uppercase() } else { plain(&c.to_string()) };
+        |c: char| if c.is_uppercase() { fold(&c.to_string()).to_uppercase() } else { fold(&c.to_string()) };
     name.chars().map(upper).collect()
 }
 

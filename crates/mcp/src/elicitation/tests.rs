@@ -94,7 +94,7 @@ fn what_is_no_form_is_said() {
     ] {
         let error = fields(&schema).unwrap_err();
         assert!(error.contains(why), "{error}");
-        assert!(with_defaults(&schema).is_empty());
+        assert!(defaults(&schema).is_empty());
     }
     assert_eq!(fields(&json!({ "type": "object" })), Ok(vec![]), "a form may only ask for a yes");
 }
@@ -112,11 +112,11 @@ fn defaults_are_taken_where_they_fit() {
         "beyond": { "type": "string", "enum": ["r"], "default": "z" },
         "none": { "type": "string" },
     }));
-    let defaults = with_defaults(&schema);
+    let defaults = defaults(&schema);
     let expected =
         json!({ "name": "Ada", "age": 30, "score": 9.5, "ok": true, "colour": "g", "several": ["b"] });
     assert_eq!(Value::Object(defaults.clone()), expected);
-    assert_eq!(checked(&schema, &defaults), Ok(()));
+    assert_eq!(validate(&schema, &defaults), Ok(()));
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn an_answer_is_checked_whole() {
         (json!({ "a": "a", "c": 1 }), Some("`c` was not asked for")),
         (json!({ "a": "a", "b": "y" }), Some("`b`")),
     ] {
-        let checked = checked(&schema, answer.as_object().unwrap());
+        let validate = validate(&schema, answer.as_object().unwrap());
         match wrong {
-            None => assert_eq!(checked, Ok(()), "{answer}"),
-            Some(why) => assert!(checked.as_ref().unwrap_err().contains(why), "{answer}: {checked:?}"),
+            None => assert_eq!(validate, Ok(()), "{answer}"),
+            Some(why) => assert!(validate.as_ref().unwrap_err().contains(why), "{answer}: {validate:?}"),
         }
     }
 }
@@ -257,7 +257,7 @@ fn what_a_field_wants_is_said() {
             "any of these, with commas between, at most 2",
         ),
     ] {
-        assert_eq!(field(schema).wants(), wants);
+        assert_eq!(field(schema).expected(), wants);
     }
 }
 
@@ -279,7 +279,7 @@ fn what_a_message_asks_for_counts_wherever_words_are_free() {
         ("Who is the secretary?", json!({ "a": text }), false),
     ] {
         let params = json!({ "message": message, "requestedSchema": form(properties) });
-        let is_declined = matches!(question(&params), Err(Unfit::Declined(_)));
+        let is_declined = matches!(parse_request(&params), Err(Rejected::Declined(_)));
         assert_eq!(is_declined, declined, "{message}");
     }
 }
@@ -300,11 +300,11 @@ fn a_form_of_plain_questions_is_shown() {
             "verified": { "type": "boolean", "description": "Verification status", "default": true },
         }, "required": [] },
     });
-    match question(&params) {
+    match parse_request(&params) {
         Ok(crate::Elicitation::Form { schema, .. }) => {
-            assert_eq!(checked(&schema, &with_defaults(&schema)), Ok(()));
+            assert_eq!(validate(&schema, &defaults(&schema)), Ok(()));
         }
         Ok(other) => panic!("{other:?}"),
-        Err(Unfit::Invalid(why) | Unfit::Declined(why)) => panic!("{why}"),
+        Err(Rejected::Invalid(why) | Rejected::Declined(why)) => panic!("{why}"),
     }
 }

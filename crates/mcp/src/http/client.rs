@@ -16,14 +16,14 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 
-use super::answer;
+use super::backoff::{self, StreamBackoff};
 use super::credentials::bearing;
-use super::idle::{self, Idle};
+use super::error::{ClientError, HttpError};
 use super::parameters::Parameters;
+use super::response;
 use super::stream::{self, Events};
-use super::trouble::{HttpError, Trouble};
 use crate::bearer::Bearer;
-use crate::changed::Changed;
+use crate::changed::ToolListChanged;
 use crate::stdio::Decoder;
 
 const BOTH: &str = "text/event-stream, application/json";
@@ -47,16 +47,16 @@ pub(super) struct Inner {
     http: reqwest::Client,
     pub(super) bearer: Option<Arc<dyn Bearer>>,
     parameters: Arc<Parameters>,
-    changed: Arc<Changed>,
+    changed: Arc<ToolListChanged>,
     decoder: Mutex<Decoder>,
     /// A session was begun: another one may be with another version of the server.
     initialized: AtomicBool,
-    pub(super) idle: Idle,
+    pub(super) backoff: StreamBackoff,
 }
 
 /// A message that is sent, as far as its answer depends on it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct SentMessage {
     /// Of a request of ours; `None` for anything else.
     pub(super) id: Option<i64>,
     pub(super) kind: Kind,
@@ -93,7 +93,7 @@ pub(super) fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-impl Said {
+impl SentMessage {
     fn of(message: &ClientJsonRpcMessage, in_session: bool) -> Self {
         let ClientJsonRpcMessage::Request(request) = message else {
             return Self { id: None, kind: Kind::Other, in_session };
@@ -114,7 +114,7 @@ impl Client {
         http: reqwest::Client,
         bearer: Option<Arc<dyn Bearer>>,
         parameters: Arc<Parameters>,
-        changed: Arc<Changed>,
+        changed: Arc<ToolListChanged>,
     ) -> Self {
         Self(Arc::new(Inner {
             http,
@@ -123,7 +123,7 @@ impl Client {
             changed,
             decoder: Mutex::new(Decoder::open()),
             initialized: AtomicBool::new(false),
-            idle: Idle::default(),
+            backoff: StreamBackoff::default(),
         }))
     }
 
@@ -142,7 +142,8 @@ impl Client {
         }
         headers.insert(ACCEPT, HeaderValue::from_static(BOTH));
         if let Some(session) = session {
-            let bad = |_| Trouble::Unsendable("its session has a name that no header can have".to_owned());
+            let bad =
+                |_| ClientError::Unsendable("its session has a name that no header can have".to_owned());
             headers.insert(SESSION, HeaderValue::try_from(session).map_err(bad)?);
         }
         Ok(headers)
@@ -160,22 +161,23 @@ impl Client {
         if headers.get(VERSION).is_some_and(|version| version.as_bytes() >= MODERN.as_bytes()) {
             headers.extend(self.mirrored(&message));
         }
-        let said = Said::of(&message, session.is_some());
+        let sent = SentMessage::of(&message, session.is_some());
         self.0.decoder().sent(&message);
-        let body = serde_json::to_vec(&message).map_err(|error| Trouble::Unsendable(error.to_string()))?;
+        let body =
+            serde_json::to_vec(&message).map_err(|error| ClientError::Unsendable(error.to_string()))?;
         drop(message);
         let mut waits = 0;
         let response = loop {
             let request = || self.0.http.post(uri).headers(headers.clone()).body(body.clone());
             let response = self.0.send(request).await?;
-            match pause(&response, said).filter(|_| waits < MAX_WAITS) {
+            match pause(&response, sent).filter(|_| waits < MAX_WAITS) {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => break response,
             }
             waits += 1;
         };
-        let answer = answer::to(&self.0, said, response).await?;
-        if said.kind == Kind::Initialize && self.0.initialized.swap(true, Ordering::Relaxed) {
+        let answer = response::interpret(&self.0, sent, response).await?;
+        if sent.kind == Kind::Initialize && self.0.initialized.swap(true, Ordering::Relaxed) {
             self.0.changed.mark();
         }
         Ok(answer)
@@ -199,22 +201,22 @@ impl Client {
             headers.insert(LAST_EVENT, last_event);
         }
         // The library asks again at once for one that broke: a server that breaks all of them is not to keep us busy.
-        let times = self.0.idle.asked(last_event);
-        tokio::time::sleep(idle::pause(times)).await;
+        let times = self.0.backoff.requested(last_event);
+        tokio::time::sleep(backoff::pause(times)).await;
         let response = match self.0.send(|| self.0.http.get(uri).headers(headers.clone())).await {
             Ok(response) => response,
             // To ask again changes nothing.
-            Err(Trouble::Denied(_) | Trouble::Unauthorized(_)) => {
+            Err(ClientError::Denied(_) | ClientError::Unauthorized(_)) => {
                 return Err(StreamableHttpError::ServerDoesNotSupportSse);
             }
-            Err(trouble) => return Err(trouble.into()),
+            Err(error) => return Err(error.into()),
         };
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             let after = retry_after(&response);
-            return Err(Trouble::Busy { status: status.as_u16(), after }.into());
+            return Err(ClientError::Busy { status: status.as_u16(), after }.into());
         }
-        if status != StatusCode::OK || !answer::is_events(&response) {
+        if status != StatusCode::OK || !response::is_events(&response) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         Ok(stream::read_on(
@@ -235,26 +237,26 @@ impl Client {
         let mut request = self.0.http.request(Method::DELETE, uri).headers(headers);
         // Nobody is asked to log in for a goodbye.
         if let Some(bearer) = &self.0.bearer
-            && let Some(token) = bearer.token().await.map_err(Trouble::Denied)?
+            && let Some(token) = bearer.token().await.map_err(ClientError::Denied)?
         {
             request = request.header(AUTHORIZATION, bearing(&token)?);
         }
-        request.send().await.map_err(Trouble::Request)?;
+        request.send().await.map_err(ClientError::Request)?;
         Ok(())
     }
 }
 
 /// How long to leave a server alone that is busy, if what was said can be said again. A handshake is said again by
 /// whoever began it, and a call by whoever may.
-fn pause(response: &Response, said: Said) -> Option<Duration> {
+fn pause(response: &Response, sent: SentMessage) -> Option<Duration> {
     let busy = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    (busy && said.kind == Kind::Other)
+    (busy && sent.kind == Kind::Other)
         .then(|| retry_after(response).unwrap_or(WAIT))
         .filter(|pause| *pause <= MAX_WAIT)
 }
 
 impl StreamableHttpClient for Client {
-    type Error = Trouble;
+    type Error = ClientError;
 
     async fn post_message(
         &self,

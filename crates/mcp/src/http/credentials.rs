@@ -5,7 +5,7 @@ use http::{HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 
 use super::client::Inner;
-use super::trouble::Trouble;
+use super::error::ClientError;
 
 /// Times that another token is asked for, for one request.
 const MAX_CHALLENGES: u32 = 4;
@@ -13,9 +13,9 @@ const MAX_CHALLENGE: usize = 4096;
 
 impl Inner {
     /// The answer, if it is one to who we are. `request` is built anew for each try.
-    pub(super) async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, Trouble> {
+    pub(super) async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ClientError> {
         let mut token = match &self.bearer {
-            Some(bearer) => bearer.token().await.map_err(Trouble::Denied)?,
+            Some(bearer) => bearer.token().await.map_err(ClientError::Denied)?,
             None => None,
         };
         let mut challenges = 0;
@@ -32,18 +32,18 @@ impl Inner {
                 _ => return Ok(response),
             };
             let bearer = self.bearer.as_ref().filter(|_| challenges < MAX_CHALLENGES);
-            let bearer = bearer.ok_or(Trouble::Unauthorized(status))?;
+            let bearer = bearer.ok_or(ClientError::Unauthorized(status))?;
             challenges += 1;
             drop(response);
             let another = bearer.challenged(status, token.as_deref(), &challenge).await;
-            token = Some(another.map_err(Trouble::Denied)?);
+            token = Some(another.map_err(ClientError::Denied)?);
         }
     }
 }
 
-pub(super) fn bearing(token: &str) -> Result<HeaderValue, Trouble> {
+pub(super) fn bearing(token: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| Trouble::Denied("the token it gave is none that a header can hold".to_owned()))?;
+        .map_err(|_| ClientError::Denied("the token it gave is none that a header can hold".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
 }

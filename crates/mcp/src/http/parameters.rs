@@ -12,7 +12,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use crate::listing::Listed;
-use crate::words;
+use crate::sanitize;
 
 const MARK: &str = "x-mcp-header";
 
@@ -41,7 +41,7 @@ impl Parameters {
                 true
             }
             Err(why) => {
-                skipped.push((tool.name.to_string(), words::cleaned(&why, 300)));
+                skipped.push((tool.name.to_string(), sanitize::clean(&why, 300)));
                 false
             }
         });

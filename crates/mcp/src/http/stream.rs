@@ -13,8 +13,8 @@ use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
 use super::client::Inner;
+use super::error::{innermost, lost};
 use super::events::{Event, MAX_EVENT, Parser};
-use super::trouble::{innermost, lost};
 
 /// How long a server may have us wait before a broken stream is taken up again, and how soon it may not have us back.
 const RETRY: std::ops::RangeInclusive<u64> = 100..=30_000;
@@ -32,7 +32,7 @@ struct Reading {
     /// It has named an event from which on it can be had again.
     resumable: bool,
     /// It is one that was asked for, and not an answer.
-    asked_for: bool,
+    requested_stream: bool,
     /// The event that it got to.
     event: Option<String>,
     /// Asked for so often since it brought anything.
@@ -52,7 +52,7 @@ pub(super) fn read_on(
     event: Option<String>,
     times: u32,
 ) -> Events {
-    events(Reading { asked_for: true, event, times, ..Reading::new(client, response) })
+    events(Reading { requested_stream: true, event, times, ..Reading::new(client, response) })
 }
 
 fn events(reading: Reading) -> Events {
@@ -87,7 +87,7 @@ impl Reading {
             ready: VecDeque::new(),
             own: None,
             resumable: false,
-            asked_for: false,
+            requested_stream: false,
             event: None,
             times: 0,
             ended: false,
@@ -159,8 +159,8 @@ impl Reading {
         if is_another {
             self.event.clone_from(&event.id);
         }
-        if (is_another || said_something) && (self.event.is_some() || self.asked_for) {
-            self.client.idle.reached(self.event.clone(), self.times);
+        if (is_another || said_something) && (self.event.is_some() || self.requested_stream) {
+            self.client.backoff.reached(self.event.clone(), self.times);
         }
     }
 

@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_client::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::trouble::{HttpError, Trouble};
+use super::error::{ClientError, HttpError};
 use super::*;
 
 /// Tokens in their order; the last one stays.
@@ -104,7 +104,7 @@ async fn another_token_is_asked_for_as_often_as_is_sensible() {
             Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Response(_), None)) => {
                 "answered".to_owned()
             }
-            Err(StreamableHttpError::Client(trouble)) => trouble.to_string(),
+            Err(StreamableHttpError::Client(error)) => error.to_string(),
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -121,6 +121,9 @@ async fn another_token_is_asked_for_as_often_as_is_sensible() {
 async fn without_anybody_to_ask_it_is_said_who_was_asked_for() {
     let (url, asked) = picky("401 X", "Bearer").await;
     let refused = posted(&url, None).await;
-    assert!(matches!(refused, Err(StreamableHttpError::Client(Trouble::Unauthorized(401)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StreamableHttpError::Client(ClientError::Unauthorized(401)))),
+        "{refused:?}"
+    );
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }

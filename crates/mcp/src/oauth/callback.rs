@@ -2,8 +2,8 @@
 
 use reqwest::Url;
 
-use super::trouble::Trouble;
-use crate::words;
+use super::error::OauthError;
+use crate::sanitize;
 
 /// Longer ones are nobody's.
 const MAX: usize = 16 * 1024;
@@ -24,8 +24,8 @@ impl std::fmt::Debug for Callback {
 
 impl Callback {
     /// `state` is that of the question: what is an answer to another one is not even read.
-    pub(super) fn read(text: &str, redirect_uri: &str, state: &str) -> Result<Self, Trouble> {
-        let odd = |what: &str| Trouble::Failed(format!("the browser came back with {what}; log in again"));
+    pub(super) fn read(text: &str, redirect_uri: &str, state: &str) -> Result<Self, OauthError> {
+        let odd = |what: &str| OauthError::Failed(format!("the browser came back with {what}; log in again"));
         let url = Some(text.trim()).filter(|text| text.len() <= MAX).and_then(|text| Url::parse(text).ok());
         let (Some(url), Ok(home)) = (url, Url::parse(redirect_uri)) else {
             return Err(odd("what is no address"));
@@ -44,8 +44,8 @@ impl Callback {
         }
         if let Some(error) = given("error") {
             let about = given("error_description").map(|about| format!(": {about}")).unwrap_or_default();
-            let said = words::cleaned(&format!("{error}{about}"), 300);
-            return Err(Trouble::Failed(format!("access was not granted ({said})")));
+            let said = sanitize::clean(&format!("{error}{about}"), 300);
+            return Err(OauthError::Failed(format!("access was not granted ({said})")));
         }
         let code = given("code").filter(|code| !code.is_empty()).ok_or_else(|| odd("no code"))?;
         Ok(Self { code, state: state.to_owned(), issuer: given("iss") })
@@ -84,8 +84,8 @@ mod tests {
             ),
             ("http://127.0.0.1:4711/callback?error=x%1b%0ay&state=s", "(x\\x1b y)"),
         ] {
-            let told = Callback::read(text, HOME, "s").unwrap_err().to_string();
-            assert!(told.contains(why), "{text}: {told}");
+            let message = Callback::read(text, HOME, "s").unwrap_err().to_string();
+            assert!(message.contains(why), "{text}: {message}");
         }
     }
 }

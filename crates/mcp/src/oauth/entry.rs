@@ -3,9 +3,9 @@
 use converse_ensemble::ConnectError;
 use tokio_util::sync::CancellationToken;
 
+use super::error::OauthError;
 use super::grant::Grant;
 use super::logout::LoggedOut;
-use super::trouble::Trouble;
 use crate::McpConnection;
 
 /// What a server's authorization server has granted.
@@ -37,9 +37,9 @@ impl McpConnection {
     pub async fn log_in(&self, scopes: &[String]) -> Result<Login, ConnectError> {
         let granted = match &self.authority {
             Some(authority) => authority.log_in(scopes).await,
-            None => Err(Trouble::Unusable("it has no `auth = \"oauth\"`".to_owned())),
+            None => Err(OauthError::Unusable("it has no `auth = \"oauth\"`".to_owned())),
         };
-        granted.map_err(|trouble| self.refused(&trouble))
+        granted.map_err(|error| self.refused(&error))
     }
 
     /// Forgets what was granted; then tells the authorization server, where that wants to know, for five seconds at
@@ -47,12 +47,12 @@ impl McpConnection {
     pub async fn log_out(&self, enough: &CancellationToken) -> Result<LoggedOut, ConnectError> {
         let forgotten = match &self.authority {
             Some(authority) => authority.log_out(enough).await,
-            None => Err(Trouble::Unusable("it has no `auth = \"oauth\"`".to_owned())),
+            None => Err(OauthError::Unusable("it has no `auth = \"oauth\"`".to_owned())),
         };
-        forgotten.map_err(|trouble| self.refused(&trouble))
+        forgotten.map_err(|error| self.refused(&error))
     }
 
-    fn refused(&self, trouble: &Trouble) -> ConnectError {
-        ConnectError { ensemble: self.name().to_owned(), reason: trouble.to_string() }
+    fn refused(&self, error: &OauthError) -> ConnectError {
+        ConnectError { ensemble: self.name().to_owned(), reason: error.to_string() }
     }
 }

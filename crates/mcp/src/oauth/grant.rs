@@ -7,10 +7,10 @@ use rmcp::transport::auth::OAuthTokenResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::trouble::Trouble;
+use super::error::OauthError;
 
 /// A token that ends sooner is renewed first, or a slow request would come too late.
-const HASTE: u64 = 30;
+const RENEW_BEFORE: u64 = 30;
 /// More than any server takes in a header.
 const MAX_TOKEN: usize = 16 * 1024;
 
@@ -57,8 +57,8 @@ impl Grant {
         issuer: Option<String>,
         client: Client,
         scopes: Vec<String>,
-    ) -> Result<Self, Trouble> {
-        let unusable = |what: &str| Trouble::Failed(format!("its authorization server gave {what}"));
+    ) -> Result<Self, OauthError> {
+        let unusable = |what: &str| OauthError::Failed(format!("its authorization server gave {what}"));
         let token = serde_json::to_value(token).map_err(|_| unusable("what is no token"))?;
         let text = |key: &str| token.get(key).and_then(Value::as_str);
         if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
@@ -99,9 +99,9 @@ impl Grant {
 
     /// Has it ended, or will it before a request is answered? A token of a few seconds is good for most of them.
     pub(super) fn is_stale(&self, now: u64) -> bool {
-        let haste = self.lifetime.map_or(0, |lifetime| HASTE.min(lifetime / 4));
+        let margin = self.lifetime.map_or(0, |lifetime| RENEW_BEFORE.min(lifetime / 4));
         // A clock that was set back makes nothing younger.
-        self.expires().is_some_and(|end| now.saturating_add(haste) >= end || now < self.received)
+        self.expires().is_some_and(|end| now.saturating_add(margin) >= end || now < self.received)
     }
 
     /// What no message may show.
@@ -110,11 +110,11 @@ impl Grant {
         secrets.into_iter().flatten().cloned().collect()
     }
 
-    pub(super) fn written(&self) -> Option<String> {
+    pub(super) fn to_json(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
 
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(super) fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
@@ -153,10 +153,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_comes_back_and_shows_itself_to_nobody() {
-        let kept = grant(Some(5));
-        assert_eq!(Grant::read(&kept.written().unwrap()), Some(kept.clone()));
-        assert!(!format!("{kept:?}{:?}", kept.client).contains("canary"));
-        assert_eq!(Grant::read("{\"access\": 1}"), None);
+        let stored = grant(Some(5));
+        assert_eq!(Grant::from_json(&stored.to_json().unwrap()), Some(stored.clone()));
+        assert!(!format!("{stored:?}{:?}", stored.client).contains("canary"));
+        assert_eq!(Grant::from_json("{\"access\": 1}"), None);
     }
 
     #[test]

@@ -11,11 +11,11 @@ use rmcp::transport::auth::{
 
 use super::authority::Authority;
 use super::callback::Callback;
+use super::destinations::ServerOrigin;
+use super::error::OauthError;
 use super::grant::{Client, Grant};
-use super::places::Home;
-use super::reached::Reached;
+use super::guarded_http::GuardedHttp;
 use super::scopes;
-use super::trouble::Trouble;
 
 /// A person in a browser; whoever listens there is to give up before.
 const PATIENCE: Duration = Duration::from_secs(6 * 60);
@@ -28,19 +28,19 @@ const MAX_SCOPES: usize = 100;
 const OFFLINE: &str = "offline_access";
 
 /// The way to one authorization server.
-pub(super) struct Office {
+pub(super) struct AuthorizationServer {
     pub(super) manager: AuthorizationManager,
     pub(super) metadata: AuthorizationMetadata,
-    pub(super) reached: Arc<Reached>,
+    pub(super) guarded_http: Arc<GuardedHttp>,
 }
 
-impl Office {
+impl AuthorizationServer {
     /// Why the library failed, with what it keeps to itself.
-    pub(super) fn trouble(&self, error: &AuthError, secrets: &[String]) -> Trouble {
-        let told = Trouble::of(error, secrets);
-        match self.reached.failure() {
-            Some(why) => Trouble::failed(&format!("{told}: {why}"), secrets),
-            None => told,
+    pub(super) fn explain(&self, error: &AuthError, secrets: &[String]) -> OauthError {
+        let message = OauthError::of(error, secrets);
+        match self.guarded_http.failure() {
+            Some(why) => OauthError::failed(&format!("{message}: {why}"), secrets),
+            None => message,
         }
     }
 }
@@ -53,56 +53,62 @@ impl Authority {
         challenge: Option<&str>,
         scopes: &[String],
         before: Option<&Grant>,
-    ) -> Result<Grant, Trouble> {
+    ) -> Result<Grant, OauthError> {
         let consent = self.surroundings.consent.clone();
-        let consent = consent.ok_or_else(|| Trouble::Unusable("nobody can be asked here".to_owned()))?;
-        let mut office = self.office(challenge).await?;
-        let before = before.filter(|grant| grant.issuer == office.metadata.issuer);
-        let wanted = self.wanted(&office, scopes, before).await;
+        let consent = consent.ok_or_else(|| OauthError::Unusable("nobody can be asked here".to_owned()))?;
+        let mut server = self.discover(challenge).await?;
+        let before = before.filter(|grant| grant.issuer == server.metadata.issuer);
+        let wanted = self.wanted(&server, scopes, before).await;
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        let redirect_uri = consent.redirect_uri().await.map_err(Trouble::Failed)?;
-        let client = self.client(&mut office, &redirect_uri, &wanted).await?;
+        let redirect_uri = consent.redirect_uri().await.map_err(OauthError::Failed)?;
+        let client = self.client(&mut server, &redirect_uri, &wanted).await?;
         let secrets = self.secrets_of(&client);
-        let url = office.manager.get_authorization_url(&wanted).await;
-        let url = url.map_err(|error| office.trouble(&error, &secrets))?;
-        let state = state_of(&url)
-            .ok_or_else(|| Trouble::Failed("its authorization server's address cannot be used".to_owned()))?;
-        let back = tokio::time::timeout(PATIENCE, consent.granted(&url)).await;
-        let back = back.map_err(|_| Trouble::Failed("nobody granted access in time".to_owned()))?;
-        let back = Callback::read(&back.map_err(Trouble::Failed)?, &redirect_uri, &state)?;
+        let url = server.manager.get_authorization_url(&wanted).await;
+        let url = url.map_err(|error| server.explain(&error, &secrets))?;
+        let state = state_of(&url).ok_or_else(|| {
+            OauthError::Failed("its authorization server's address cannot be used".to_owned())
+        })?;
+        let back = tokio::time::timeout(PATIENCE, consent.authorize(&url)).await;
+        let back = back.map_err(|_| OauthError::Failed("nobody granted access in time".to_owned()))?;
+        let back = Callback::read(&back.map_err(OauthError::Failed)?, &redirect_uri, &state)?;
         self.hide(std::slice::from_ref(&back.code));
         let secrets = [secrets, vec![back.code.clone(), back.state.clone()]].concat();
-        let exchange = office.manager.exchange_code_for_token_with_issuer(
+        let exchange = server.manager.exchange_code_for_token_with_issuer(
             &back.code,
             &back.state,
             back.issuer.as_deref(),
         );
-        let token = exchange.await.map_err(|error| office.trouble(&error, &secrets))?;
-        let scopes = office.manager.get_current_scopes().await;
-        let grant = Grant::of(&token, office.metadata.issuer.clone(), client, scopes)?;
-        Ok(self.keep(grant).await)
+        let token = exchange.await.map_err(|error| server.explain(&error, &secrets))?;
+        let scopes = server.manager.get_current_scopes().await;
+        let grant = Grant::of(&token, server.metadata.issuer.clone(), client, scopes)?;
+        Ok(self.store(grant).await)
     }
 
     /// Finds out who is in charge of the server, and judges each place that is named.
-    pub(super) async fn office(&self, challenge: Option<&str>) -> Result<Office, Trouble> {
-        let (home, reached) = (self.home()?, self.reached()?);
-        let http = Arc::clone(&reached) as Arc<dyn OAuthHttpClient>;
-        let manager = AuthorizationManager::new_with_oauth_http_client(home.url.clone(), http).await;
-        let mut manager = manager.map_err(|error| Trouble::of(&error, &[]))?;
+    pub(super) async fn discover(&self, challenge: Option<&str>) -> Result<AuthorizationServer, OauthError> {
+        let (server_origin, guarded_http) = (self.server_origin()?, self.guarded_http()?);
+        let http = Arc::clone(&guarded_http) as Arc<dyn OAuthHttpClient>;
+        let manager = AuthorizationManager::new_with_oauth_http_client(server_origin.url.clone(), http).await;
+        let mut manager = manager.map_err(|error| OauthError::of(&error, &[]))?;
         let finding = tokio::time::timeout(DISCOVERY, manager.resolve_metadata_from_challenge(challenge));
         let found = finding.await.map_err(|_| {
-            Trouble::Failed("its authorization server could not be found out in time".to_owned())
+            OauthError::Failed("its authorization server could not be found out in time".to_owned())
         })?;
-        let found = found.map_err(|error| Trouble::of(&error, &[]))?;
-        judged(&home, &found)?;
+        let found = found.map_err(|error| OauthError::of(&error, &[]))?;
+        check_endpoints(&server_origin, &found)?;
         manager.set_metadata(found.metadata.clone());
-        Ok(Office { manager, metadata: found.metadata, reached })
+        Ok(AuthorizationServer { manager, metadata: found.metadata, guarded_http })
     }
 
-    async fn wanted(&self, office: &Office, scopes: &[String], before: Option<&Grant>) -> Vec<String> {
+    async fn wanted(
+        &self,
+        server: &AuthorizationServer,
+        scopes: &[String],
+        before: Option<&Grant>,
+    ) -> Vec<String> {
         let mut wanted = self.plan.scopes.clone();
         if wanted.is_empty() {
-            wanted = office.manager.select_initial_scopes(&[]).await;
+            wanted = server.manager.select_initial_scopes(&[]).await;
         }
         let before = before.map(|grant| grant.scopes.as_slice()).unwrap_or_default();
         for scope in before.iter().chain(scopes) {
@@ -110,7 +116,7 @@ impl Authority {
                 wanted.push(scope.clone());
             }
         }
-        let offered = office.metadata.scopes_supported.iter().flatten();
+        let offered = server.metadata.scopes_supported.iter().flatten();
         let is_offline = |scope: &String| scope == OFFLINE;
         if !wanted.is_empty() && !wanted.iter().any(is_offline) && offered.into_iter().any(is_offline) {
             wanted.push(OFFLINE.to_owned());
@@ -123,11 +129,11 @@ impl Authority {
     /// Who we are there: registered by hand, or by a document, or here and now.
     async fn client(
         &self,
-        office: &mut Office,
+        server: &mut AuthorizationServer,
         redirect_uri: &str,
         scopes: &[&str],
-    ) -> Result<Client, Trouble> {
-        let document = self.plan.client_metadata_url.as_ref().filter(|_| takes_documents(&office.metadata));
+    ) -> Result<Client, OauthError> {
+        let document = self.plan.client_metadata_url.as_ref().filter(|_| takes_documents(&server.metadata));
         let id = match (&self.plan.client_id, document) {
             (Some(id), _) => Some(self.read(id)?),
             (None, document) => document.cloned(),
@@ -135,32 +141,36 @@ impl Authority {
         let redirect_uri = redirect_uri.to_owned();
         if let Some(id) = id {
             let client = Client { id, secret: None, redirect_uri };
-            self.configure(office, &client)?;
+            self.configure(server, &client)?;
             return Ok(client);
         }
-        if office.metadata.registration_endpoint.is_none() {
-            let told = "its authorization server registers nobody by itself: register a client there, and put its \
+        if server.metadata.registration_endpoint.is_none() {
+            let message = "its authorization server registers nobody by itself: register a client there, and put its \
                         `client_id` into `[connection.oauth]`";
-            return Err(Trouble::Unusable(told.to_owned()));
+            return Err(OauthError::Unusable(message.to_owned()));
         }
-        let registered = office.manager.register_client(CLIENT_NAME, &redirect_uri, scopes).await;
-        let registered = registered.map_err(|error| office.trouble(&error, &[]))?;
+        let registered = server.manager.register_client(CLIENT_NAME, &redirect_uri, scopes).await;
+        let registered = registered.map_err(|error| server.explain(&error, &[]))?;
         self.hide(registered.client_secret.as_slice());
         Ok(Client { id: registered.client_id, secret: registered.client_secret, redirect_uri })
     }
 
     /// Makes the library speak as this client.
-    pub(super) fn configure(&self, office: &mut Office, client: &Client) -> Result<(), Trouble> {
+    pub(super) fn configure(
+        &self,
+        server: &mut AuthorizationServer,
+        client: &Client,
+    ) -> Result<(), OauthError> {
         let mut config = OAuthClientConfig::new(&client.id, &client.redirect_uri);
         if let Some(secret) = self.secret_of(client)? {
             config = config.with_client_secret(secret);
         }
-        let configured = office.manager.configure_client(config);
-        configured.map_err(|error| Trouble::of(&error, &self.secrets_of(client)))
+        let configured = server.manager.configure_client(config);
+        configured.map_err(|error| OauthError::of(&error, &self.secrets_of(client)))
     }
 
     /// From its registration, or from the descriptor.
-    pub(super) fn secret_of(&self, client: &Client) -> Result<Option<String>, Trouble> {
+    pub(super) fn secret_of(&self, client: &Client) -> Result<Option<String>, OauthError> {
         match (&client.secret, &self.plan.client_secret) {
             (Some(secret), _) => Ok(Some(secret.clone())),
             (None, Some(secret)) => self.read(secret).map(Some),
@@ -172,22 +182,27 @@ impl Authority {
         self.secret_of(client).ok().flatten().into_iter().collect()
     }
 
-    fn read(&self, secret: &converse_config::SecretRef) -> Result<String, Trouble> {
-        secret.read(&self.surroundings.environment).map_err(|error| Trouble::Unusable(error.to_string()))
+    fn read(&self, secret: &converse_config::SecretRef) -> Result<String, OauthError> {
+        secret.read(&self.surroundings.environment).map_err(|error| OauthError::Unusable(error.to_string()))
     }
 }
 
 /// What an authorization server says of itself may be meant for us, or for our browser, or for our network.
-fn judged(home: &Home, found: &AuthorizationMetadataResolution) -> Result<(), Trouble> {
+fn check_endpoints(
+    server_origin: &ServerOrigin,
+    found: &AuthorizationMetadataResolution,
+) -> Result<(), OauthError> {
     let metadata = &found.metadata;
     let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
     for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
-        home.judge(endpoint).map_err(|why| Trouble::Failed(format!("its authorization server: {why}")))?;
+        server_origin
+            .check(endpoint)
+            .map_err(|why| OauthError::Failed(format!("its authorization server: {why}")))?;
     }
     // Without it a code that is stolen on its way is as good as a token. Servers of the very first revision publish
     // nothing at all.
     if found.source.is_discovered() && metadata.code_challenge_methods_supported.is_none() {
-        return Err(Trouble::of(&AuthError::PkceUnsupported, &[]));
+        return Err(OauthError::of(&AuthError::PkceUnsupported, &[]));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::authority::Authority;
-use super::trouble::Trouble;
+use super::error::OauthError;
 
 /// What became of what was granted. Nothing of it is here any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,24 +16,24 @@ pub enum LoggedOut {
 }
 
 impl Authority {
-    pub(super) async fn log_out(&self, enough: &CancellationToken) -> Result<LoggedOut, Trouble> {
-        let _asking = self.asking.lock().await;
+    pub(super) async fn log_out(&self, enough: &CancellationToken) -> Result<LoggedOut, OauthError> {
+        let _attempts = self.attempts.lock().await;
         // What cannot be read any more is forgotten as well.
-        let kept = self.kept();
+        let stored = self.stored();
         self.forget().await?;
-        let grant = match kept {
+        let grant = match stored {
             Ok(Some(grant)) => grant,
             Ok(None) => return Ok(LoggedOut::Nothing),
-            Err(trouble) => return Ok(LoggedOut::Unrevoked(trouble.to_string())),
+            Err(error) => return Ok(LoggedOut::Unrevoked(error.to_string())),
         };
         let revoked = tokio::select! {
             biased;
-            () = enough.cancelled() => Err(Trouble::Failed("it was not waited for".to_owned())),
+            () = enough.cancelled() => Err(OauthError::Failed("it was not waited for".to_owned())),
             revoked = self.revoked(&grant) => revoked,
         };
         Ok(revoked.map_or_else(
-            |trouble| {
-                LoggedOut::Unrevoked(Trouble::failed(&trouble.to_string(), &grant.secrets()).to_string())
+            |error| {
+                LoggedOut::Unrevoked(OauthError::failed(&error.to_string(), &grant.secrets()).to_string())
             },
             |()| LoggedOut::Forgotten,
         ))

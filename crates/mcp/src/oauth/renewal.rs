@@ -6,9 +6,9 @@
 use rmcp::transport::auth::{AuthError, CredentialStore as _, InMemoryCredentialStore, StoredCredentials};
 
 use super::authority::Authority;
+use super::error::OauthError;
 use super::grant::{Grant, now};
-use super::kept::Lock;
-use super::trouble::Trouble;
+use super::store::Lock;
 
 /// Of a client that is refused: <https://www.rfc-editor.org/rfc/rfc6749#section-5.2> (checked 2026-11).
 const OF_CLIENTS: [&str; 2] = ["invalid_client", "unauthorized_client"];
@@ -20,59 +20,67 @@ pub(super) enum Renewed {
 }
 
 /// What came of a refresh token.
-enum Spent {
-    For(Grant),
+enum RefreshOutcome {
+    Granted(Grant),
     /// It is good for nothing any more.
-    InVain,
+    Rejected,
     /// It may be good, but not as we are.
-    Refused,
+    ClientRefused,
 }
 
 impl Authority {
     /// An error is one that may pass.
-    pub(super) async fn renewed(&self, old: &Grant, challenge: Option<&str>) -> Result<Renewed, Trouble> {
+    pub(super) async fn renewed(&self, old: &Grant, challenge: Option<&str>) -> Result<Renewed, OauthError> {
         if old.refresh.is_none() {
             return Ok(Renewed::Ended);
         }
         let _locked = self.locked(Lock::Renewing).await?;
-        let Some(grant) = self.kept()? else { return Ok(Renewed::Ended) };
+        let Some(grant) = self.stored()? else { return Ok(Renewed::Ended) };
         if grant.access != old.access && !grant.is_stale(now()) {
             return Ok(Renewed::Grant(grant));
         }
         let renewing = self.spent(&grant, challenge).await;
-        let unrenewed = |why| Trouble::Unrenewed { why: Box::new(why), ensemble: self.ensemble.clone() };
+        let unrenewed = |why| OauthError::Unrenewed { why: Box::new(why), ensemble: self.ensemble.clone() };
         match renewing.map_err(unrenewed)? {
-            Spent::For(new) => self.replaced(&grant, new).await,
-            Spent::InVain => self.ended(&grant).await,
-            Spent::Refused => Ok(Renewed::Ended),
+            RefreshOutcome::Granted(new) => self.replace_spent(&grant, new).await,
+            RefreshOutcome::Rejected => self.discard_spent(&grant).await,
+            RefreshOutcome::ClientRefused => Ok(Renewed::Ended),
         }
     }
 
-    async fn spent(&self, grant: &Grant, challenge: Option<&str>) -> Result<Spent, Trouble> {
-        let mut office = self.office(challenge).await?;
+    async fn spent(&self, grant: &Grant, challenge: Option<&str>) -> Result<RefreshOutcome, OauthError> {
+        let mut server = self.discover(challenge).await?;
         // Another one is in charge now: neither token nor client are for it.
-        if office.metadata.issuer != grant.issuer {
-            return Ok(Spent::InVain);
+        if server.metadata.issuer != grant.issuer {
+            return Ok(RefreshOutcome::Rejected);
         }
-        self.configure(&mut office, &grant.client)?;
+        self.configure(&mut server, &grant.client)?;
         let secrets = [grant.secrets(), self.secrets_of(&grant.client)].concat();
         let store = InMemoryCredentialStore::new();
         let (id, scopes) = (grant.client.id.clone(), grant.scopes.clone());
         let saved = store.save(StoredCredentials::new(id, grant.token(), scopes, None)).await;
-        saved.map_err(|error| Trouble::of(&error, &secrets))?;
-        office.manager.set_credential_store(store);
-        match office.manager.refresh_token().await {
+        saved.map_err(|error| OauthError::of(&error, &secrets))?;
+        server.manager.set_credential_store(store);
+        match server.manager.refresh_token().await {
             Ok(token) => {
-                let scopes = office.manager.get_current_scopes().await;
+                let scopes = server.manager.get_current_scopes().await;
                 let grant = Grant::of(&token, grant.issuer.clone(), grant.client.clone(), scopes)?;
-                Ok(Spent::For(grant))
+                Ok(RefreshOutcome::Granted(grant))
             }
-            Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => Ok(Spent::InVain),
+            Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
+                Ok(RefreshOutcome::Rejected)
+            }
             // The client is not known there any more, so nothing of it is. One from the descriptor may be mended there.
-            Err(_) if office.reached.refusal().is_some_and(|code| OF_CLIENTS.contains(&code.as_str())) => {
-                Ok(if self.plan.client_id.is_some() { Spent::Refused } else { Spent::InVain })
+            Err(_)
+                if server.guarded_http.refusal().is_some_and(|code| OF_CLIENTS.contains(&code.as_str())) =>
+            {
+                Ok(if self.plan.client_id.is_some() {
+                    RefreshOutcome::ClientRefused
+                } else {
+                    RefreshOutcome::Rejected
+                })
             }
-            Err(error) => Err(office.trouble(&error, &secrets)),
+            Err(error) => Err(server.explain(&error, &secrets)),
         }
     }
 }

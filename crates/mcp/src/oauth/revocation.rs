@@ -11,23 +11,23 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::authority::Authority;
+use super::error::OauthError;
 use super::grant::Grant;
-use super::trouble::Trouble;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Authority {
-    pub(super) async fn revoked(&self, grant: &Grant) -> Result<(), Trouble> {
-        let late = |_| Trouble::Failed(format!("nobody took it back within {} s", PATIENCE.as_secs()));
+    pub(super) async fn revoked(&self, grant: &Grant) -> Result<(), OauthError> {
+        let late = |_| OauthError::Failed(format!("nobody took it back within {} s", PATIENCE.as_secs()));
         tokio::time::timeout(PATIENCE, self.revoke(grant)).await.map_err(late)?
     }
 
     /// The refresh token, and all that came of it; else the token itself.
-    async fn revoke(&self, grant: &Grant) -> Result<(), Trouble> {
-        let office = self.office(None).await?;
-        let endpoint = office.metadata.additional_fields.get("revocation_endpoint").and_then(Value::as_str);
+    async fn revoke(&self, grant: &Grant) -> Result<(), OauthError> {
+        let server = self.discover(None).await?;
+        let endpoint = server.metadata.additional_fields.get("revocation_endpoint").and_then(Value::as_str);
         // It is another one's by now, or there is nothing to be told.
-        let Some(endpoint) = endpoint.filter(|_| office.metadata.issuer == grant.issuer) else {
+        let Some(endpoint) = endpoint.filter(|_| server.metadata.issuer == grant.issuer) else {
             return Ok(());
         };
         let secret = self.secret_of(&grant.client)?;
@@ -42,12 +42,16 @@ impl Authority {
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(words)));
         }
         let request = request.body(encoded(&pairs).into_bytes());
-        let request = request.map_err(|_| Trouble::Failed("its address to revoke at is none".to_owned()))?;
-        let answer = office.reached.exchange(request).await.map_err(Trouble::Failed)?;
+        let request =
+            request.map_err(|_| OauthError::Failed("its address to revoke at is none".to_owned()))?;
+        let answer = server.guarded_http.exchange(request).await.map_err(OauthError::Failed)?;
         if answer.status().is_success() {
             return Ok(());
         }
-        Err(Trouble::Failed(format!("its authorization server answered HTTP {}", answer.status().as_u16())))
+        Err(OauthError::Failed(format!(
+            "its authorization server answered HTTP {}",
+            answer.status().as_u16()
+        )))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Names of scopes: most of them come from servers, and end in a question to a person or in a line for a shell.
 
-use crate::words;
+use crate::sanitize;
 
 /// That stand in a command.
 const MOST: usize = 10;
@@ -27,7 +27,7 @@ pub(super) fn command_end(scopes: &[String]) -> String {
         return format!("{flags}`");
     }
     let named: Vec<_> =
-        left.take(MOST).map(|scope| format!("\"{}\"", words::cleaned(scope, LONGEST))).collect();
+        left.take(MOST).map(|scope| format!("\"{}\"", sanitize::clean(scope, LONGEST))).collect();
     let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
     format!(
         "{flags}`; it names as well, each to be quoted with care after `--scope`: {}{more}",
@@ -69,8 +69,8 @@ mod tests {
             "#",
             &long,
         ] {
-            let told = command_end(&owned(&[odd, "a"]));
-            let (command, rest) = told.split_once('`').unwrap();
+            let message = command_end(&owned(&[odd, "a"]));
+            let (command, rest) = message.split_once('`').unwrap();
             assert_eq!(command, " --scope a", "{odd}");
             assert!(
                 rest.starts_with("; it names as well") && rest.contains(&format!("\"{}", &odd[..1])),
@@ -78,9 +78,9 @@ mod tests {
             );
         }
         let many: Vec<String> = (0..30).map(|number| format!("s{number}")).collect();
-        let told = command_end(&many);
-        assert_eq!(told.matches("--scope s").count(), MOST);
-        assert!(told.ends_with("\"s19\" and 10 more"), "{told}");
+        let message = command_end(&many);
+        assert_eq!(message.matches("--scope s").count(), MOST);
+        assert!(message.ends_with("\"s19\" and 10 more"), "{message}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ const LEAST: usize = 12;
 const LONG: usize = 24;
 
 /// Is it told from ordinary text? Redaction goes by beginnings as well, so an address is ordinary however it goes on.
-pub(super) fn is_telling(secret: &str) -> bool {
+pub(super) fn is_redactable(secret: &str) -> bool {
     let is_word =
         |secret: &str| secret.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_.".contains(&byte));
     secret.len() >= LEAST && !secret.contains("://") && (secret.len() >= LONG || !is_word(secret))
@@ -30,7 +30,7 @@ mod tests {
             ("eyJhbGciOiJub25lIn0.e30.", true),
             ("abcdefghijklmnopqrstuvwx", true),
         ] {
-            assert_eq!(is_telling(secret), telling, "{secret}");
+            assert_eq!(is_redactable(secret), telling, "{secret}");
         }
     }
 }

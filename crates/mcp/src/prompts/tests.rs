@@ -1,14 +1,14 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::Shelf;
+use crate::testing::FakeArtefacts;
 
 fn raw(value: &Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap()
 }
 
 fn read(messages_: &Value) -> Result<Vec<PromptMessage>, String> {
-    messages(&json!({ "description": 5, "messages": messages_ }).to_string(), &Shelf(true))
+    messages(&json!({ "description": 5, "messages": messages_ }).to_string(), &FakeArtefacts(true))
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_prompt_is_read_whole_or_not_at_all() {
         let error = read(&messages).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
-    assert!(messages("{}", &Shelf(true)).is_err());
+    assert!(messages("{}", &FakeArtefacts(true)).is_err());
     let many = json!([{ "role": "user", "content": vec![json!({ "type": "text", "text": "x" }); 1001] }]);
     let last = read(&many).unwrap().remove(0).content.pop();
     assert_eq!(last, Some(Content::text("[1 more blocks of the message are left out]")));

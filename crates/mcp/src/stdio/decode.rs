@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::raw::First;
-use crate::words;
+use crate::sanitize;
 
 /// Messages in one line: 2025-03-26 allowed batches.
 const MAX_BATCH: usize = 1000;
@@ -181,7 +181,7 @@ fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
         return None;
     }
     let read = serde_json::from_str(text).inspect_err(|error| {
-        let error = words::cleaned(&error.to_string(), 300);
+        let error = sanitize::clean(&error.to_string(), 300);
         tracing::debug!(%error, "a message of a server was ignored");
     });
     match read.ok()? {
@@ -241,7 +241,7 @@ fn error_data(error: &RawValue) -> ErrorData {
 }
 
 fn unreadable(why: impl std::fmt::Display, id: RequestId) -> ServerJsonRpcMessage {
-    let why = words::cleaned(&why.to_string(), 300);
+    let why = sanitize::clean(&why.to_string(), 300);
     let message = format!("the server's answer could not be read: {why}");
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None), Some(id))
 }

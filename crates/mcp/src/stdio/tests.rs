@@ -4,9 +4,9 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 use super::*;
 use crate::raw;
 
-fn transport() -> (Stdio<DuplexStream>, DuplexStream, End) {
+fn transport() -> (Stdio<DuplexStream>, DuplexStream, ConnectionEnd) {
     let (stdout, mouth) = tokio::io::duplex(1024 * 1024);
-    let end = End::default();
+    let end = ConnectionEnd::default();
     let transport = Stdio::new(stdout, tokio::io::sink(), end.clone());
     (transport, mouth, end)
 }
@@ -88,7 +88,7 @@ async fn each_line_is_what_it_is() {
             }
             drop(mouth);
             assert_eq!(all(&mut transport).await, wanted, "{line}");
-            assert_eq!(end.cause(), Some(Cause::Closed), "{line}");
+            assert_eq!(end.cause(), Some(EndCause::Closed), "{line}");
         }
     }
 }
@@ -180,7 +180,7 @@ async fn an_over_long_line_ends_the_connection_and_says_why() {
     flood.abort();
     assert!(message.is_none());
     let reason = "the server sent a line of more than 16 MiB".to_owned();
-    assert_eq!(end.cause(), Some(Cause::GivenUp(reason)));
+    assert_eq!(end.cause(), Some(EndCause::GivenUp(reason)));
     assert!(transport.lines.capacity() < 2 * MAX_LINE + CHUNK, "memory is bounded");
 }
 
@@ -201,7 +201,11 @@ async fn stray_output_is_ignored_within_a_budget() {
         writing.await.unwrap();
         assert_eq!(messages.len(), usize::from(!given_up), "{count} lines of {} bytes", line.len());
         let cause = end.cause().unwrap();
-        assert_eq!(matches!(&cause, Cause::GivenUp(why) if why.contains("not MCP")), given_up, "{cause:?}");
+        assert_eq!(
+            matches!(&cause, EndCause::GivenUp(why) if why.contains("not MCP")),
+            given_up,
+            "{cause:?}"
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod forms;
 mod granted;
-mod patience;
+mod pauses;
 mod rounds;
 
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,12 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::testing::{Act, Stage, call, context, legacy, modern, result};
-use crate::{Asked, Elicitation, Era, Person, Reply, Sampler};
+use crate::testing::{Act, Fixture, call, context, legacy, modern, result};
+use crate::{Elicitation, ElicitationReply, Elicitor, Era, Responders, Sampler};
 
 /// Somebody who takes so long and answers this, and remembers what was asked.
 struct Somebody {
-    reply: Reply,
+    reply: ElicitationReply,
     after: Duration,
     asked: Mutex<Vec<(String, Elicitation)>>,
     /// Asked and left before the answer.
@@ -34,8 +34,8 @@ impl Drop for Left<'_> {
     }
 }
 
-impl Person for Somebody {
-    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, Reply> {
+impl Elicitor for Somebody {
+    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply> {
         Box::pin(async move {
             self.asked.lock().unwrap().push((ensemble.to_owned(), asked));
             let left = Left(self);
@@ -46,7 +46,7 @@ impl Person for Somebody {
     }
 }
 
-fn somebody(reply: Reply, after: Duration) -> Arc<Somebody> {
+fn somebody(reply: ElicitationReply, after: Duration) -> Arc<Somebody> {
     Arc::new(Somebody { reply, after, asked: Mutex::default(), left: Mutex::default() })
 }
 
@@ -74,11 +74,11 @@ impl Sampler for Model {
 }
 
 /// `tools/call` asks these first, by the keys `q0`, `q1`…; its result is the text of what it got.
-fn asks(era: Era, questions: &[(&str, Value)]) -> Stage {
+fn asks(era: Era, questions: &[(&str, Value)]) -> Fixture {
     let questions: Vec<(String, Value)> =
         questions.iter().map(|(method, params)| ((*method).to_owned(), params.clone())).collect();
     match era {
-        Era::Modern => Stage::new(move |_, request| {
+        Era::Modern => Fixture::new(move |_, request| {
             if request["method"] != "tools/call" {
                 return modern(request);
             }
@@ -89,7 +89,7 @@ fn asks(era: Era, questions: &[(&str, Value)]) -> Stage {
         }),
         Era::Legacy => {
             let (mut calling, mut got) = (Value::Null, Map::new());
-            Stage::new(move |_, request| {
+            Fixture::new(move |_, request| {
                 if request["method"] == "tools/call" {
                     calling = request.clone();
                     let lines = questions.iter().enumerate().map(|(n, (method, params))| {
@@ -132,8 +132,8 @@ fn named() -> Value {
     form(json!({ "name": { "type": "string" } }))
 }
 
-fn filled(content: Value) -> Reply {
-    Reply::Accept(Some(content.as_object().unwrap().clone()))
+fn filled(content: Value) -> ElicitationReply {
+    ElicitationReply::Accept(Some(content.as_object().unwrap().clone()))
 }
 
 /// What the server got, or the failure of the call.
@@ -144,8 +144,8 @@ fn got(answer: Result<Answer, InvokeError>) -> Value {
     }
 }
 
-async fn called(stage: &Stage) -> Value {
-    let (_connection, _ensemble, tools) = stage.connected().await;
+async fn called(fixture: &Fixture) -> Value {
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     got(call(&tools[0], json!({})).await)
 }
 

@@ -5,18 +5,18 @@ use converse_ensemble::{Answer, Context, Host, InvokeError, Word};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::testing::{Act, Stage, call, context, error, legacy, result, tool};
+use crate::testing::{Act, Fixture, call, context, error, legacy, result, tool};
 
-fn calls(answer: impl Fn(&Value) -> Act + Send + 'static) -> Stage {
-    Stage::new(
+fn calls(answer: impl Fn(&Value) -> Act + Send + 'static) -> Fixture {
+    Fixture::new(
         move |_, request| if request["method"] == "tools/call" { answer(request) } else { legacy(request) },
     )
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_answered() {
-    let stage = Stage::new(|_, request| legacy(request));
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = Fixture::new(|_, request| legacy(request));
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let answer = call(&tools[0], json!({ "b": 1, "a": [true] })).await;
     assert_eq!(answer, Ok(Answer::text(r#"{"b":1,"a":[true]}"#)));
 }
@@ -25,8 +25,8 @@ async fn a_call_is_answered() {
 async fn whoever_hands_a_result_on_gets_it_as_it_was_written() {
     let written = json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "text": "x" } }] });
     let said = written.clone();
-    let stage = calls(move |request| result(request, &said));
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = calls(move |request| result(request, &said));
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     assert_eq!(call(&tools[0], json!({})).await.unwrap().verbatim, None);
     let host = Host::default().verbatim();
     let context = Context { host, ..context(Duration::from_secs(30)) };
@@ -39,37 +39,37 @@ async fn whoever_hands_a_result_on_gets_it_as_it_was_written() {
 #[tokio::test(start_paused = true)]
 async fn errors_of_the_server_are_failures_in_its_words() {
     for code in [-32602, -32601, -32603, 1] {
-        let stage = calls(move |request| error(request, code, "no\u{7}pe"));
-        let (_connection, _ensemble, tools) = stage.connected().await;
+        let fixture = calls(move |request| error(request, code, "no\u{7}pe"));
+        let (_connection, _ensemble, tools) = fixture.connected().await;
         let failed = call(&tools[0], json!({})).await;
         assert_eq!(
             failed,
             Err(InvokeError::Failed(format!("the server answered with error {code}: no\\x07pe")))
         );
     }
-    let stage = calls(|request| error(request, 1, &"x".repeat(10_000)));
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = calls(|request| error(request, 1, &"x".repeat(10_000)));
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let Err(InvokeError::Failed(text)) = call(&tools[0], json!({})).await else { panic!() };
     assert!(text.len() < 2200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_death_during_a_call_leaves_its_outcome_unknown() {
-    let stage = calls(|_| Act::Exit);
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = calls(|_| Act::Exit);
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let (one, two) = tokio::join!(call(&tools[0], json!({})), call(&tools[1], json!({})));
     for died in [one, two] {
         let Err(InvokeError::Interrupted(text)) = died else { panic!("{died:?}") };
         assert!(text.starts_with("interrupted, outcome unknown: the server closed the connection"), "{text}");
     }
-    let calls = stage.fake.heard().iter().filter(|method| *method == "tools/call").count();
+    let calls = fixture.fake.heard().iter().filter(|method| *method == "tools/call").count();
     assert_eq!(calls, 1, "the second was not read any more, and nothing is sent twice");
 }
 
 #[tokio::test]
 async fn an_over_long_line_fails_all_calls_at_once() {
-    let stage = calls(|_| Act::Say(vec![b'x'; 17 * 1024 * 1024]));
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = calls(|_| Act::Say(vec![b'x'; 17 * 1024 * 1024]));
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let (one, two) = tokio::join!(call(&tools[0], json!({})), call(&tools[1], json!({})));
     for failed in [one, two] {
         let Err(InvokeError::Interrupted(text)) = failed else { panic!("{failed:?}") };
@@ -79,23 +79,23 @@ async fn an_over_long_line_fails_all_calls_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_a_timeout_and_the_server_is_told() {
-    let stage =
+    let fixture =
         calls(|request| if request["params"]["name"] == "echo" { Act::Nothing } else { legacy(request) });
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let begun = Instant::now();
     let late = call(&tools[0], json!({})).await;
     assert_eq!(late, Err(InvokeError::Timeout("no answer within 30 s; it was told to stop".into())));
     assert_eq!(begun.elapsed().as_secs(), 30);
     assert!(call(&tools[1], json!({})).await.is_ok(), "it is still of use");
-    assert_eq!(stage.fake.starts(), 1);
-    assert_eq!(stage.fake.heard()[4..], ["tools/call", "notifications/cancelled", "tools/call"]);
+    assert_eq!(fixture.fake.starts(), 1);
+    assert_eq!(fixture.fake.heard()[4..], ["tools/call", "notifications/cancelled", "tools/call"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn progress_is_told_and_keeps_a_call_alive_until_its_deadline() {
     // The call of `echo` makes progress with every call of `other`.
     let token = std::sync::Mutex::new(Value::Null);
-    let stage = calls(move |request| {
+    let fixture = calls(move |request| {
         let mut token = token.lock().unwrap();
         if request["params"]["name"] == "echo" {
             *token = request["params"]["_meta"]["progressToken"].clone();
@@ -109,7 +109,7 @@ async fn progress_is_told_and_keeps_a_call_alive_until_its_deadline() {
         bytes.splice(0..0, format!("{progress}\n").into_bytes());
         Act::Say(bytes)
     });
-    let mut slow = stage;
+    let mut slow = fixture;
     slow.plan.defaults.idle_timeout = Duration::from_secs(10);
     for (steps, seconds) in [(0_u32, 10_u64), (3, 34), (12, 60)] {
         let (_connection, _ensemble, tools) = slow.connected().await;
@@ -139,8 +139,8 @@ async fn progress_is_told_and_keeps_a_call_alive_until_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_or_dropped_call_tells_the_server() {
-    let stage = calls(|_| Act::Nothing);
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = calls(|_| Act::Nothing);
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let arguments = Arguments::parse("{}");
     let context_ = context(Duration::from_secs(30));
     let cancel = context_.cancel.clone();
@@ -153,16 +153,16 @@ async fn a_cancelled_or_dropped_call_tells_the_server() {
     let (cancelled, ()) = tokio::join!(waiting, cancelling);
     assert!(matches!(cancelled, Err(InvokeError::Failed(_))));
     assert!(begun.elapsed() < Duration::from_secs(2));
-    assert_eq!(stage.fake.heard()[4..], ["tools/call", "notifications/cancelled"]);
+    assert_eq!(fixture.fake.heard()[4..], ["tools/call", "notifications/cancelled"]);
     let waiting = tools[0].invocable.invoke(context(Duration::from_secs(30)), &arguments);
     assert!(tokio::time::timeout(Duration::from_secs(1), waiting).await.is_err());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(stage.fake.heard()[6..], ["tools/call", "notifications/cancelled"]);
+    assert_eq!(fixture.fake.heard()[6..], ["tools/call", "notifications/cancelled"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_broken_output_schema_is_noted() {
-    let stage = Stage::new(|_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(|_, request| match request["method"].as_str() {
         Some("tools/list") => {
             let mut tool = tool("echo");
             tool["outputSchema"] = json!({
@@ -176,7 +176,7 @@ async fn a_broken_output_schema_is_noted() {
         }
         _ => legacy(request),
     });
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     for (give, fits) in
         [(json!({ "n": 1 }), true), (json!({ "n": "x" }), false), (json!({}), false), (json!([1]), false)]
     {
@@ -189,7 +189,7 @@ async fn a_broken_output_schema_is_noted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_progress_is_told_ten_times_a_second() {
-    let stage = calls(|request| {
+    let fixture = calls(|request| {
         let token = request["params"]["_meta"]["progressToken"].clone();
         let progress = |done: u32| {
             json!({ "jsonrpc": "2.0", "method": "notifications/progress",
@@ -204,7 +204,7 @@ async fn a_flood_of_progress_is_told_ten_times_a_second() {
         }
         Act::Say(bytes)
     });
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     for tool in &tools {
         let (words, mut heard) = tokio::sync::mpsc::channel(5000);
         let mut context = context(Duration::from_secs(30));

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::Era;
-use crate::testing::{Act, Stage, error, legacy, result, tool};
+use crate::testing::{Act, Fixture, error, legacy, result, tool};
 
 fn names(tools: &[converse_ensemble::Tool]) -> Vec<&str> {
     tools.iter().map(|tool| tool.declaration.name.as_str()).collect()
@@ -22,7 +22,7 @@ async fn a_server_that_asks_without_end_is_given_up() {
         }
         Act::Say(bytes)
     };
-    let reason = Stage::new(move |_, request| flood(request)).refused().await;
+    let reason = Fixture::new(move |_, request| flood(request)).refused().await;
     assert_eq!(reason, "the server asked more than 64 times without taking an answer");
 }
 
@@ -30,19 +30,19 @@ async fn a_server_that_asks_without_end_is_given_up() {
 async fn whatever_hangs_it_ends_with_the_timeout() {
     for stuck in ["server/discover", "initialize", "tools/list"] {
         for known in [None, Some(Era::Legacy), Some(Era::Modern)] {
-            let mut stage = Stage::new(move |_, request| match request["method"].as_str() {
+            let mut fixture = Fixture::new(move |_, request| match request["method"].as_str() {
                 Some(method) if method == stuck || method == "server/discover" => Act::Nothing,
                 _ => legacy(request),
             });
-            stage.timeout = Duration::from_secs(10);
+            fixture.timeout = Duration::from_secs(10);
             if let Some(known) = known {
-                stage.eras.0.lock().unwrap().insert("key".to_owned(), known);
+                fixture.eras.0.lock().unwrap().insert("key".to_owned(), known);
             }
             let begun = Instant::now();
             if stuck == "server/discover" {
-                stage.connected().await;
+                fixture.connected().await;
             } else {
-                let reason = stage.refused().await;
+                let reason = fixture.refused().await;
                 assert_eq!(
                     reason, "it was not connected within 10 s (`connect_timeout`)",
                     "{stuck} {known:?}"
@@ -108,7 +108,7 @@ async fn reasons_are_told() {
         ),
     ];
     for (script, wanted) in cases {
-        let reason = Stage::new(move |_, request| script(request)).refused().await;
+        let reason = Fixture::new(move |_, request| script(request)).refused().await;
         assert!(reason.starts_with(wanted), "{reason} / {wanted}");
     }
 }
@@ -116,7 +116,7 @@ async fn reasons_are_told() {
 #[tokio::test(start_paused = true)]
 async fn pages_are_followed_to_their_end() {
     for (pages, wanted) in [(1_usize, Ok(1)), (50, Ok(50)), (51, Err("more than 50 pages"))] {
-        let stage = Stage::new(move |_, request| {
+        let fixture = Fixture::new(move |_, request| {
             if request["method"] != "tools/list" {
                 return legacy(request);
             }
@@ -126,8 +126,8 @@ async fn pages_are_followed_to_their_end() {
             result(request, &json!({ "tools": [tool(&format!("t{page}"))], "nextCursor": next }))
         });
         match wanted {
-            Ok(count) => assert_eq!(stage.connected().await.2.len(), count),
-            Err(reason) => assert!(stage.refused().await.ends_with(reason)),
+            Ok(count) => assert_eq!(fixture.connected().await.2.len(), count),
+            Err(reason) => assert!(fixture.refused().await.ends_with(reason)),
         }
     }
 }
@@ -143,7 +143,7 @@ async fn too_much_is_too_much() {
     ] {
         let page = vec![tool; count];
         let mut asked = 0;
-        let stage = Stage::new(move |_, request| {
+        let fixture = Fixture::new(move |_, request| {
             if request["method"] != "tools/list" {
                 return legacy(request);
             }
@@ -153,43 +153,43 @@ async fn too_much_is_too_much() {
                 &json!({ "tools": page, "nextCursor": (asked < pages).then(|| asked.to_string()) }),
             )
         });
-        let reason = stage.refused().await;
+        let reason = fixture.refused().await;
         assert!(reason.ends_with(wanted), "{reason}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_without_tools_is_no_failure() {
-    let stage = Stage::new(|_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(|_, request| match request["method"].as_str() {
         Some("tools/list") => error(request, -32601, "no such method"),
         _ => legacy(request),
     });
-    assert!(stage.connected().await.2.is_empty());
+    assert!(fixture.connected().await.2.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_plan_filters_and_judges_and_warns() {
-    let mut stage = Stage::new(|_, request| match request["method"].as_str() {
+    let mut fixture = Fixture::new(|_, request| match request["method"].as_str() {
         Some("tools/list") => {
             let bad = json!({ "name": "bad", "inputSchema": [] });
             result(request, &json!({ "tools": [tool("get_x"), tool("get_secret"), bad, tool("set_x")] }))
         }
         _ => legacy(request),
     });
-    stage.plan.filter.include = vec!["get_*".into(), "put_*".into()];
-    stage.plan.filter.exclude = vec!["*secret*".into()];
-    stage.plan.defaults.permission = Some(Permission::Deny);
+    fixture.plan.filter.include = vec!["get_*".into(), "put_*".into()];
+    fixture.plan.filter.exclude = vec!["*secret*".into()];
+    fixture.plan.defaults.permission = Some(Permission::Deny);
     let name = |name: &str| InvokerName::new(name).unwrap();
-    stage
+    fixture
         .plan
         .tools
         .insert(name("get_x"), Policy { permission: Some(Permission::Allow), ..Policy::default() });
-    stage.plan.tools.insert(name("gone"), Policy::default());
-    let (connection, ensemble, tools) = stage.connected().await;
+    fixture.plan.tools.insert(name("gone"), Policy::default());
+    let (connection, ensemble, tools) = fixture.connected().await;
     assert_eq!(names(&tools), ["fake__get_x"]);
     assert_eq!(tools[0].own.0, Permission::Allow);
     assert_eq!(tools[0].declaration.description, "does get_x");
-    let warnings = stage.warnings.lock().unwrap().clone();
+    let warnings = fixture.warnings.lock().unwrap().clone();
     assert_eq!(warnings.len(), 3, "{warnings:?}");
     assert!(warnings[0].starts_with("ensemble `fake`: tool `bad` is left out: invalid type"), "{warnings:?}");
     assert_eq!(warnings[1], "ensemble `fake`: no tool matches `put_*` of `include`");
@@ -201,22 +201,22 @@ async fn the_plan_filters_and_judges_and_warns() {
 
 #[tokio::test(start_paused = true)]
 async fn many_warnings_are_counted() {
-    let stage = Stage::new(|_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(|_, request| match request["method"].as_str() {
         Some("tools/list") => {
             let bad: Vec<_> = (0..25).map(|n| json!({ "name": format!("bad{n}") })).collect();
             result(request, &json!({ "tools": bad }))
         }
         _ => legacy(request),
     });
-    stage.connected().await;
-    let warnings = stage.warnings.lock().unwrap().clone();
+    fixture.connected().await;
+    let warnings = fixture.warnings.lock().unwrap().clone();
     assert_eq!(warnings.len(), 11);
     assert_eq!(warnings[10], "ensemble `fake`: and 15 more");
 }
 
 #[tokio::test(start_paused = true)]
 async fn untrusted_annotations_allow_nothing() {
-    let stage = Stage::new(|_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(|_, request| match request["method"].as_str() {
         Some("tools/list") => {
             let mut tool = tool("echo");
             tool["annotations"] = json!({ "readOnlyHint": true, "title": "Echo" });
@@ -225,7 +225,7 @@ async fn untrusted_annotations_allow_nothing() {
         }
         _ => legacy(request),
     });
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     assert_eq!(tools[0].own.0, Permission::Ask);
     assert_eq!(tools[0].declaration.description, "Echo");
 }

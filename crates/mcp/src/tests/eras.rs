@@ -5,16 +5,16 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::Era;
-use crate::testing::{Act, Stage, error, legacy, modern, result};
+use crate::testing::{Act, Fixture, error, legacy, modern, result};
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_is_asked_once() {
-    let stage = Stage::new(|_, request| modern(request));
-    let (connection, _ensemble, tools) = stage.connected().await;
+    let fixture = Fixture::new(|_, request| modern(request));
+    let (connection, _ensemble, tools) = fixture.connected().await;
     let names: Vec<_> = tools.iter().map(|tool| tool.declaration.name.as_str()).collect();
     assert_eq!(names, ["fake__echo", "fake__other"]);
-    assert_eq!(stage.fake.heard(), ["server/discover", "tools/list"]);
-    assert_eq!((stage.fake.starts(), stage.era()), (1, Some(Era::Modern)));
+    assert_eq!(fixture.fake.heard(), ["server/discover", "tools/list"]);
+    assert_eq!((fixture.fake.starts(), fixture.era()), (1, Some(Era::Modern)));
     let survey = connection.survey().unwrap();
     assert_eq!((survey.era, survey.protocol.as_str()), (Era::Modern, "2026-07-28"));
     assert_eq!((survey.server.as_str(), survey.version.as_str()), ("new", "2"));
@@ -22,11 +22,11 @@ async fn a_modern_server_is_asked_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_that_survives_the_probe_is_not_started_again() {
-    let stage = Stage::new(|_, request| legacy(request));
-    let (connection, _ensemble, _tools) = stage.connected().await;
+    let fixture = Fixture::new(|_, request| legacy(request));
+    let (connection, _ensemble, _tools) = fixture.connected().await;
     let heard = ["server/discover", "initialize", "notifications/initialized", "tools/list"];
-    assert_eq!(stage.fake.heard(), heard);
-    assert_eq!((stage.fake.starts(), stage.era()), (1, Some(Era::Legacy)));
+    assert_eq!(fixture.fake.heard(), heard);
+    assert_eq!((fixture.fake.starts(), fixture.era()), (1, Some(Era::Legacy)));
     let survey = connection.survey().unwrap();
     assert_eq!((survey.era, survey.protocol.as_str(), survey.instructions), (Era::Legacy, "2025-11-25", 7));
     assert_eq!((survey.offered, survey.kept), (2, 2));
@@ -41,15 +41,15 @@ async fn a_legacy_server_that_does_not_like_the_probe_is_started_again() {
         ("it answers something", |request| result(request, &json!({ "content": [] })), 0),
         ("it answers nonsense", |request| result(request, &json!({})), 0),
     ] {
-        let stage = Stage::new(move |_, request| match request["method"].as_str() {
+        let fixture = Fixture::new(move |_, request| match request["method"].as_str() {
             Some("server/discover") => probe(request),
             _ => legacy(request),
         });
         let begun = Instant::now();
-        let (_connection, _ensemble, tools) = stage.connected().await;
+        let (_connection, _ensemble, tools) = fixture.connected().await;
         assert_eq!(tools.len(), 2, "{what}");
         assert_eq!(begun.elapsed().as_secs(), seconds, "{what}");
-        assert_eq!(stage.era(), Some(Era::Legacy), "{what}");
+        assert_eq!(fixture.era(), Some(Era::Legacy), "{what}");
     }
 }
 
@@ -59,60 +59,60 @@ async fn what_is_remembered_is_tried_first_and_put_right() {
         (Era::Legacy, vec!["initialize", "notifications/initialized", "tools/list"], 1),
         (Era::Modern, vec!["server/discover", "initialize", "notifications/initialized", "tools/list"], 2),
     ] {
-        let stage = Stage::new(|_, request| legacy(request));
-        stage.eras.0.lock().unwrap().insert("key".to_owned(), known);
-        stage.connected().await;
-        assert_eq!(stage.fake.heard(), heard);
-        assert_eq!((stage.fake.starts(), stage.era()), (starts, Some(Era::Legacy)));
+        let fixture = Fixture::new(|_, request| legacy(request));
+        fixture.eras.0.lock().unwrap().insert("key".to_owned(), known);
+        fixture.connected().await;
+        assert_eq!(fixture.fake.heard(), heard);
+        assert_eq!((fixture.fake.starts(), fixture.era()), (starts, Some(Era::Legacy)));
     }
-    let stage = Stage::new(|_, request| modern(request));
-    stage.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
-    stage.connected().await;
-    assert_eq!(stage.fake.heard(), ["initialize", "server/discover", "tools/list"]);
-    assert_eq!(stage.era(), Some(Era::Modern));
+    let fixture = Fixture::new(|_, request| modern(request));
+    fixture.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
+    fixture.connected().await;
+    assert_eq!(fixture.fake.heard(), ["initialize", "server/discover", "tools/list"]);
+    assert_eq!(fixture.era(), Some(Era::Modern));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_forced_era_is_the_only_one() {
-    let mut stage = Stage::new(|_, request| legacy(request));
-    stage.protocol = Protocol::Modern;
-    assert_eq!(stage.refused().await, "it answered with an error: no such method");
-    assert_eq!((stage.fake.heard(), stage.era()), (vec!["server/discover".to_owned()], None));
-    stage.protocol = Protocol::Legacy;
-    stage.connected().await;
-    assert_eq!(stage.era(), None, "what was forced is not learnt");
+    let mut fixture = Fixture::new(|_, request| legacy(request));
+    fixture.protocol = Protocol::Modern;
+    assert_eq!(fixture.refused().await, "it answered with an error: no such method");
+    assert_eq!((fixture.fake.heard(), fixture.era()), (vec!["server/discover".to_owned()], None));
+    fixture.protocol = Protocol::Legacy;
+    fixture.connected().await;
+    assert_eq!(fixture.era(), None, "what was forced is not learnt");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_that_is_slow_to_fetch_gets_another_chance() {
-    let stage = Stage::new(|start, request| match start {
+    let fixture = Fixture::new(|start, request| match start {
         1 => Act::Nothing,
         _ => modern(request),
     });
-    stage.connected().await;
-    assert_eq!(stage.fake.heard(), ["server/discover", "initialize", "server/discover", "tools/list"]);
+    fixture.connected().await;
+    assert_eq!(fixture.fake.heard(), ["server/discover", "initialize", "server/discover", "tools/list"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_launcher_gets_more_time_before_it_is_killed() {
     // Half of the time, and after ten seconds it is asked the other question without being killed.
     for (timeout, waited, starts) in [(30, 10, 1), (16, 8, 2), (4, 3, 2)] {
-        let mut stage = Stage::new(|_, request| match request["method"].as_str() {
+        let mut fixture = Fixture::new(|_, request| match request["method"].as_str() {
             Some("server/discover") => Act::Nothing,
             _ => legacy(request),
         });
-        stage.fake.is_launcher = true;
-        stage.timeout = Duration::from_secs(timeout);
+        fixture.fake.is_launcher = true;
+        fixture.timeout = Duration::from_secs(timeout);
         let begun = Instant::now();
-        stage.connected().await;
-        assert_eq!((begun.elapsed().as_secs(), stage.fake.starts()), (waited, starts), "{timeout}");
+        fixture.connected().await;
+        assert_eq!((begun.elapsed().as_secs(), fixture.fake.starts()), (waited, starts), "{timeout}");
     }
 }
 
 /// What it was asked at first waits in the pipe until a second question is there: then it is up, and answers both.
-fn slow_to_fetch(answers: fn(&serde_json::Value) -> Act) -> Stage {
+fn slow_to_fetch(answers: fn(&serde_json::Value) -> Act) -> Fixture {
     let mut first = None;
-    let mut stage = Stage::new(move |start, request| {
+    let mut fixture = Fixture::new(move |start, request| {
         let late = match request["method"].as_str() {
             Some("server/discover") if start == 1 => {
                 first = Some(request.clone());
@@ -128,42 +128,42 @@ fn slow_to_fetch(answers: fn(&serde_json::Value) -> Act) -> Stage {
             (_, now) => now,
         }
     });
-    stage.fake.is_launcher = true;
-    stage
+    fixture.fake.is_launcher = true;
+    fixture
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_late_answer_of_a_launcher_confuses_nobody() {
-    let stage = slow_to_fetch(legacy);
-    stage.connected().await;
-    assert_eq!((stage.fake.starts(), stage.era()), (1, Some(Era::Legacy)));
-    let stage = slow_to_fetch(modern);
-    stage.connected().await;
+    let fixture = slow_to_fetch(legacy);
+    fixture.connected().await;
+    assert_eq!((fixture.fake.starts(), fixture.era()), (1, Some(Era::Legacy)));
+    let fixture = slow_to_fetch(modern);
+    fixture.connected().await;
     let heard = ["server/discover", "initialize", "initialize", "server/discover", "tools/list"];
-    assert_eq!((stage.fake.heard(), stage.era()), (heard.map(str::to_owned).to_vec(), Some(Era::Modern)));
+    assert_eq!((fixture.fake.heard(), fixture.era()), (heard.map(str::to_owned).to_vec(), Some(Era::Modern)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_known_era_that_was_too_slow_is_tried_once_more() {
     // Known as legacy, busy when it starts first, and it refuses the other era: half of 30 s went by, and then it is up.
-    let stage = Stage::new(|start, request| match request["method"].as_str() {
+    let fixture = Fixture::new(|start, request| match request["method"].as_str() {
         Some("initialize") if start == 1 => Act::Nothing,
         _ => legacy(request),
     });
-    stage.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
+    fixture.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
     let begun = Instant::now();
-    stage.connected().await;
-    assert_eq!(stage.fake.heard()[..3], ["initialize", "server/discover", "initialize"]);
-    assert_eq!((begun.elapsed().as_secs(), stage.era()), (15, Some(Era::Legacy)));
+    fixture.connected().await;
+    assert_eq!(fixture.fake.heard()[..3], ["initialize", "server/discover", "initialize"]);
+    assert_eq!((begun.elapsed().as_secs(), fixture.era()), (15, Some(Era::Legacy)));
     // One that stays mute was too slow, whatever the other era came to.
-    let stage = Stage::new(|_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(|_, request| match request["method"].as_str() {
         Some("initialize") => Act::Nothing,
         _ => error(request, -32601, "no such method"),
     });
-    stage.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
+    fixture.eras.0.lock().unwrap().insert("key".to_owned(), Era::Legacy);
     let begun = Instant::now();
-    let refused = stage.refused().await;
+    let refused = fixture.refused().await;
     assert!(refused.contains("30 s") && !refused.contains("no such method"), "{refused}");
-    assert_eq!(stage.fake.heard(), ["initialize", "server/discover", "initialize"]);
+    assert_eq!(fixture.fake.heard(), ["initialize", "server/discover", "initialize"]);
     assert_eq!(begun.elapsed().as_secs(), 30);
 }

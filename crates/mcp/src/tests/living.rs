@@ -4,11 +4,11 @@ use converse_ensemble::InvokeError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::testing::{Act, Stage, call, legacy, modern, result, tool};
+use crate::testing::{Act, Fixture, call, legacy, modern, result, tool};
 
 /// It ends on every call of `other`.
-fn fragile() -> Stage {
-    Stage::new(|_, request| match request["params"]["name"].as_str() {
+fn fragile() -> Fixture {
+    Fixture::new(|_, request| match request["params"]["name"].as_str() {
         Some("other") => Act::Exit,
         _ => legacy(request),
     })
@@ -16,53 +16,53 @@ fn fragile() -> Stage {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_ended_is_started_again_but_not_for_ever() {
-    let stage = fragile();
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = fragile();
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     for restart in 0..3_usize {
         assert!(matches!(call(&tools[1], json!({})).await, Err(InvokeError::Interrupted(_))));
         let begun = Instant::now();
         assert!(call(&tools[0], json!({})).await.is_ok(), "restart {restart}");
         assert_eq!(begun.elapsed().as_millis() / 250, 1 << restart, "it is waited for longer each time");
-        assert_eq!(stage.fake.starts(), restart + 2);
+        assert_eq!(fixture.fake.starts(), restart + 2);
     }
     assert!(matches!(call(&tools[1], json!({})).await, Err(InvokeError::Interrupted(_))));
     let Err(InvokeError::Unreachable { message, sent: false }) = call(&tools[0], json!({})).await else {
         panic!()
     };
     assert!(message.contains("connected again 3 times and is not once more"), "{message}");
-    assert_eq!(stage.fake.starts(), 4);
+    assert_eq!(fixture.fake.starts(), 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_era_is_known_when_it_is_started_again() {
-    let stage = fragile();
-    let (_connection, _ensemble, tools) = stage.connected().await;
-    let before = stage.fake.heard().len();
+    let fixture = fragile();
+    let (_connection, _ensemble, tools) = fixture.connected().await;
+    let before = fixture.fake.heard().len();
     assert!(call(&tools[1], json!({})).await.is_err());
     assert!(call(&tools[0], json!({})).await.is_ok());
     let heard = ["tools/call", "initialize", "notifications/initialized", "tools/call"];
-    assert_eq!(stage.fake.heard()[before..], heard);
+    assert_eq!(fixture.fake.heard()[before..], heard);
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_wait_share_one_new_connection() {
-    let stage = fragile();
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = fragile();
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     assert!(call(&tools[1], json!({})).await.is_err());
     let calls = (0..20).map(|_| call(&tools[0], json!({})));
     let answers = futures_util::future::join_all(calls).await;
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
-    assert_eq!(stage.fake.starts(), 2);
+    assert_eq!(fixture.fake.starts(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_come_back_costs_no_more_than_the_deadline() {
-    let stage = Stage::new(|start, request| match (start, request["params"]["name"].as_str()) {
+    let fixture = Fixture::new(|start, request| match (start, request["params"]["name"].as_str()) {
         (1, Some("other")) => Act::Exit,
         (1, _) => legacy(request),
         _ => Act::Nothing,
     });
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     assert!(call(&tools[1], json!({})).await.is_err());
     let begun = Instant::now();
     let gone = call(&tools[0], json!({})).await;
@@ -74,7 +74,7 @@ async fn a_server_that_does_not_come_back_costs_no_more_than_the_deadline() {
 async fn tools_are_listed_anew_only_when_they_changed() {
     // With the first call it says that they have changed.
     let mut changed = false;
-    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("tools/list") if changed => result(request, &json!({ "tools": [tool("fresh")] })),
         Some("tools/call") => {
             changed = true;
@@ -85,7 +85,7 @@ async fn tools_are_listed_anew_only_when_they_changed() {
         }
         _ => legacy(request),
     });
-    let (connection, ensemble, tools) = stage.connected().await;
+    let (connection, ensemble, tools) = fixture.connected().await;
     let refresh = || converse_ensemble::Connection::refresh(connection.as_ref(), &ensemble);
     assert!(refresh().await.is_none());
     call(&tools[0], json!({})).await.unwrap();
@@ -100,7 +100,7 @@ async fn tools_are_listed_anew_only_when_they_changed() {
 async fn a_modern_server_is_asked_to_tell_of_changes() {
     let mut subscription = Value::Null;
     let mut changed = false;
-    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("server/discover") => {
             let Act::Say(bytes) = modern(request) else { unreachable!() };
             let text = String::from_utf8(bytes).unwrap();
@@ -130,7 +130,7 @@ async fn a_modern_server_is_asked_to_tell_of_changes() {
         }
         _ => modern(request),
     });
-    let (connection, ensemble, tools) = stage.connected().await;
+    let (connection, ensemble, tools) = fixture.connected().await;
     let refresh = || converse_ensemble::Connection::refresh(connection.as_ref(), &ensemble);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(refresh().await.is_none());
@@ -141,46 +141,46 @@ async fn a_modern_server_is_asked_to_tell_of_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn disconnecting_is_final_and_harmless() {
-    let stage = Stage::new(|_, request| legacy(request));
-    let (_connection, ensemble) = stage.open();
+    let fixture = Fixture::new(|_, request| legacy(request));
+    let (_connection, ensemble) = fixture.open();
     ensemble.disconnect().await;
-    assert_eq!(stage.fake.starts(), 0, "never connected");
-    let stage = Stage::new(|_, request| legacy(request));
-    let (_connection, ensemble, tools) = stage.connected().await;
+    assert_eq!(fixture.fake.starts(), 0, "never connected");
+    let fixture = Fixture::new(|_, request| legacy(request));
+    let (_connection, ensemble, tools) = fixture.connected().await;
     ensemble.disconnect().await;
     ensemble.disconnect().await;
     let gone = call(&tools[0], json!({})).await;
     let Err(InvokeError::Unreachable { message, sent: false }) = gone else { panic!("{gone:?}") };
     assert!(message.ends_with("it has been disconnected"), "{message}");
-    assert_eq!(stage.fake.starts(), 1);
+    assert_eq!(fixture.fake.starts(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lazy_server_is_started_by_its_first_call() {
-    let mut stage = Stage::new(|_, request| legacy(request));
-    stage.plan.lazy = true;
-    let (first, _ensemble, tools) = stage.connected().await;
-    assert_eq!(stage.fake.starts(), 1, "its tools are not known yet");
+    let mut fixture = Fixture::new(|_, request| legacy(request));
+    fixture.plan.lazy = true;
+    let (first, _ensemble, tools) = fixture.connected().await;
+    assert_eq!(fixture.fake.starts(), 1, "its tools are not known yet");
     let known: Vec<_> = tools.iter().map(|tool| tool.declaration.clone()).collect();
     converse_ensemble::Connection::disconnect(first.as_ref()).await;
-    let (connection, ensemble, tools) = stage.connected().await;
+    let (connection, ensemble, tools) = fixture.connected().await;
     assert_eq!(tools.iter().map(|tool| tool.declaration.clone()).collect::<Vec<_>>(), known);
-    assert_eq!((stage.fake.starts(), connection.survey()), (1, None));
+    assert_eq!((fixture.fake.starts(), connection.survey()), (1, None));
     assert!(ensemble.refresh().await.is_none(), "nothing is started to look for changes");
     let begun = Instant::now();
     let calls = (0..5).map(|_| call(&tools[0], json!({})));
     assert!(futures_util::future::join_all(calls).await.iter().all(Result::is_ok));
-    assert_eq!((stage.fake.starts(), begun.elapsed()), (2, Duration::ZERO), "one start, without any wait");
+    assert_eq!((fixture.fake.starts(), begun.elapsed()), (2, Duration::ZERO), "one start, without any wait");
     // What was remembered may be old: the tools are listed again before the next call of a model.
     assert_eq!(ensemble.refresh().await.map(|tools| tools.len()), Some(known.len()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lazy_server_that_cannot_be_started_says_so_when_it_is_needed() {
-    let mut stage = Stage::new(|start, request| if start == 1 { legacy(request) } else { Act::Exit });
-    stage.plan.lazy = true;
-    stage.connected().await;
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let mut fixture = Fixture::new(|start, request| if start == 1 { legacy(request) } else { Act::Exit });
+    fixture.plan.lazy = true;
+    fixture.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let Err(InvokeError::Unreachable { message, sent: false }) = call(&tools[0], json!({})).await else {
         panic!()
     };
@@ -190,33 +190,33 @@ async fn a_lazy_server_that_cannot_be_started_says_so_when_it_is_needed() {
 #[tokio::test(start_paused = true)]
 async fn a_damaged_memory_of_tools_is_none() {
     for damaged in ["", "{}", "[1", "null"] {
-        let mut stage = Stage::new(|_, request| legacy(request));
-        stage.plan.lazy = true;
-        stage.lists.0.lock().unwrap().insert("list".to_owned(), damaged.to_owned());
-        let (connection, ..) = stage.connected().await;
+        let mut fixture = Fixture::new(|_, request| legacy(request));
+        fixture.plan.lazy = true;
+        fixture.lists.0.lock().unwrap().insert("list".to_owned(), damaged.to_owned());
+        let (connection, ..) = fixture.connected().await;
         assert!(connection.survey().is_some(), "{damaged}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lazy_server_that_fails_is_not_started_for_ever() {
-    let mut stage = Stage::new(|start, request| if start == 1 { legacy(request) } else { Act::Exit });
-    stage.plan.lazy = true;
-    stage.eras.0.lock().unwrap().insert("key".to_owned(), crate::Era::Legacy);
-    stage.protocol = converse_config::Protocol::Legacy;
-    stage.connected().await;
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let mut fixture = Fixture::new(|start, request| if start == 1 { legacy(request) } else { Act::Exit });
+    fixture.plan.lazy = true;
+    fixture.eras.0.lock().unwrap().insert("key".to_owned(), crate::Era::Legacy);
+    fixture.protocol = converse_config::Protocol::Legacy;
+    fixture.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     for (attempt, waited) in [0, 250, 500, 1000].into_iter().enumerate() {
         let begun = Instant::now();
         assert!(call(&tools[0], json!({})).await.is_err());
-        assert_eq!((stage.fake.starts(), begun.elapsed().as_millis()), (attempt + 2, waited));
+        assert_eq!((fixture.fake.starts(), begun.elapsed().as_millis()), (attempt + 2, waited));
     }
     for _ in 0..3 {
         let Err(InvokeError::Unreachable { message, sent: false }) = call(&tools[0], json!({})).await else {
             panic!()
         };
         assert_eq!(message, "not sent: the server could not be connected 4 times and is not tried once more");
-        assert_eq!(stage.fake.starts(), 5);
+        assert_eq!(fixture.fake.starts(), 5);
     }
 }
 
@@ -225,7 +225,7 @@ async fn a_lazy_server_that_fails_is_not_started_for_ever() {
 async fn a_burst_of_changes_is_one_list() {
     let lists = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
     let count = std::sync::Arc::clone(&lists);
-    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("notifications/initialized") => {
             let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
             Act::Say(format!("{note}\n").repeat(5).into())
@@ -236,7 +236,7 @@ async fn a_burst_of_changes_is_one_list() {
         }
         _ => legacy(request),
     });
-    let (_connection, ensemble, tools) = stage.connected().await;
+    let (_connection, ensemble, tools) = fixture.connected().await;
     call(&tools[0], json!({})).await.unwrap();
     assert!(ensemble.refresh().await.is_some());
     for _ in 0..5 {
@@ -246,9 +246,9 @@ async fn a_burst_of_changes_is_one_list() {
 }
 
 /// It says that its tools have changed with each call, and `list` is what it does when it is asked for them again.
-fn changing(list: impl Fn(&Value) -> Act + Send + 'static) -> Stage {
+fn changing(list: impl Fn(&Value) -> Act + Send + 'static) -> Fixture {
     let mut listed = false;
-    Stage::new(move |_, request| match request["method"].as_str() {
+    Fixture::new(move |_, request| match request["method"].as_str() {
         Some("tools/list") if listed => list(request),
         Some("tools/list") => {
             listed = true;
@@ -268,11 +268,11 @@ fn changing(list: impl Fn(&Value) -> Act + Send + 'static) -> Stage {
 async fn a_change_is_not_lost_when_the_list_cannot_be_had() {
     // Twice silent, then there.
     let asked = std::sync::atomic::AtomicUsize::new(0);
-    let stage = changing(move |request| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+    let fixture = changing(move |request| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
         0 | 1 => Act::Nothing,
         _ => result(request, &json!({ "tools": [tool("fresh")] })),
     });
-    let (_connection, ensemble, tools) = stage.connected().await;
+    let (_connection, ensemble, tools) = fixture.connected().await;
     call(&tools[0], json!({})).await.unwrap();
     tokio::task::yield_now().await;
     // Whoever asked is gone before the answer is there: Ctrl-C.
@@ -280,7 +280,7 @@ async fn a_change_is_not_lost_when_the_list_cannot_be_had() {
     let begun = Instant::now();
     assert!(ensemble.refresh().await.is_none());
     assert_eq!(begun.elapsed().as_secs(), 4, "less than it would be given");
-    let warnings = stage.warnings.lock().unwrap().clone();
+    let warnings = fixture.warnings.lock().unwrap().clone();
     let told = "ensemble `fake`: its tools have changed and could not be listed again: it did not answer `tools/list` within 4 s";
     assert_eq!(warnings, [told]);
     assert_eq!(ensemble.refresh().await.unwrap()[0].qualified, "fake.fresh");
@@ -289,8 +289,8 @@ async fn a_change_is_not_lost_when_the_list_cannot_be_had() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_cannot_be_had_is_not_asked_for_for_ever() {
-    let stage = changing(|_| Act::Nothing);
-    let (_connection, ensemble, tools) = stage.connected().await;
+    let fixture = changing(|_| Act::Nothing);
+    let (_connection, ensemble, tools) = fixture.connected().await;
     call(&tools[0], json!({})).await.unwrap();
     tokio::task::yield_now().await;
     let begun = Instant::now();
@@ -298,7 +298,7 @@ async fn a_list_that_cannot_be_had_is_not_asked_for_for_ever() {
         assert!(ensemble.refresh().await.is_none());
     }
     assert_eq!(begun.elapsed().as_secs(), 12, "three times");
-    assert_eq!(stage.warnings.lock().unwrap().len(), 1, "told once");
+    assert_eq!(fixture.warnings.lock().unwrap().len(), 1, "told once");
     call(&tools[0], json!({})).await.unwrap();
     tokio::task::yield_now().await;
     assert!(ensemble.refresh().await.is_none());

@@ -8,20 +8,20 @@ use converse_ensemble::Connection as _;
 use serde_json::json;
 
 use crate::key::Keys;
-use crate::testing::{Act, Stage, error, legacy, modern, plan, result};
-use crate::{Lists, Manifest};
+use crate::testing::{Act, Fixture, error, legacy, modern, plan, result};
+use crate::{Manifest, ToolListStore};
 
 #[tokio::test(start_paused = true)]
 async fn every_server_that_was_connected_is_remembered() {
-    let stage = Stage::new(|_, request| legacy(request));
-    assert!(!stage.plan.lazy);
-    stage.connected().await;
-    let kept = stage.lists.get("list").unwrap();
+    let fixture = Fixture::new(|_, request| legacy(request));
+    assert!(!fixture.plan.lazy);
+    fixture.connected().await;
+    let kept = fixture.lists.get("list").unwrap();
     assert!(kept.contains("\"echo\"") && kept.contains("\"other\""), "{kept}");
-    assert_eq!(stage.fake.starts(), 1);
+    assert_eq!(fixture.fake.starts(), 1);
     // Whoever is not lazy is started all the same.
-    stage.connected().await;
-    assert_eq!(stage.fake.starts(), 2);
+    fixture.connected().await;
+    assert_eq!(fixture.fake.starts(), 2);
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn a_manifest_is_that_of_the_very_server_as_its_descriptor_keeps_it() {
         let command = vec![SecretRef::Literal(word.to_owned())];
         ConnectionPlan::over(Way::Stdio { command, environment: vec![], cwd: None })
     };
-    let (connection, stage) = (command("/opt/server"), Stage::new(|_, _| Act::Nothing));
-    let lists = &*stage.lists;
+    let (connection, fixture) = (command("/opt/server"), Fixture::new(|_, _| Act::Nothing));
+    let lists = &*fixture.lists;
     let mut plan = plan();
     let of = |plan: &_, connection: &_| Manifest::of(plan, connection, Path::new("/work"), lists);
     assert_eq!(of(&plan, &connection), None, "never seen");
@@ -55,7 +55,7 @@ fn a_manifest_is_that_of_the_very_server_as_its_descriptor_keeps_it() {
 #[tokio::test(start_paused = true)]
 async fn a_survey_names_what_is_declared() {
     for (era, script) in [("legacy", legacy as fn(&_) -> _), ("modern", modern)] {
-        let stage = Stage::new(move |_, request: &serde_json::Value| match request["method"].as_str() {
+        let fixture = Fixture::new(move |_, request: &serde_json::Value| match request["method"].as_str() {
             Some("initialize") if era == "legacy" => result(
                 request,
                 &json!({
@@ -65,7 +65,7 @@ async fn a_survey_names_what_is_declared() {
             ),
             _ => script(request),
         });
-        let (connection, ..) = stage.connected().await;
+        let (connection, ..) = fixture.connected().await;
         let mut named = connection.survey().unwrap().capabilities;
         named.sort();
         let wanted = if era == "legacy" {
@@ -80,7 +80,7 @@ async fn a_survey_names_what_is_declared() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_timed_changes_nothing_and_says_what_is_wrong() {
     let asked = AtomicUsize::new(0);
-    let stage = Stage::new(move |_, request| match request["method"].as_str() {
+    let fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("tools/list") => match asked.fetch_add(1, Ordering::SeqCst) {
             0 | 1 => legacy(request),
             2 => error(request, -32000, "out of order"),
@@ -88,14 +88,14 @@ async fn a_list_that_is_timed_changes_nothing_and_says_what_is_wrong() {
         },
         _ => legacy(request),
     });
-    let (connection, ensemble, _) = stage.connected().await;
-    assert!(connection.time_a_list().await.is_ok());
+    let (connection, ensemble, _) = fixture.connected().await;
+    assert!(connection.measure_listing().await.is_ok());
     assert!(ensemble.refresh().await.is_none(), "nothing has changed by it");
-    let refused = connection.time_a_list().await.unwrap_err();
+    let refused = connection.measure_listing().await.unwrap_err();
     assert!(refused.contains("out of order"), "{refused}");
-    let silent = connection.time_a_list().await.unwrap_err();
+    let silent = connection.measure_listing().await.unwrap_err();
     assert!(silent.contains("within 4 s"), "{silent}");
     connection.disconnect().await;
-    assert_eq!(connection.time_a_list().await.unwrap_err(), "it is not connected");
-    assert_eq!(connection.last_words(), "", "it has no process");
+    assert_eq!(connection.measure_listing().await.unwrap_err(), "it is not connected");
+    assert_eq!(connection.stderr_tail(), "", "it has no process");
 }

@@ -6,7 +6,7 @@ use converse_canister::Content;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::testing::{Act, Shelf, Stage, error, legacy, modern, result};
+use crate::testing::{Act, FakeArtefacts, Fixture, error, legacy, modern, result};
 use crate::{Body, OfferError, Reference, Speaker};
 
 const ERAS: [fn(&Value) -> Act; 2] = [legacy, modern];
@@ -16,8 +16,8 @@ fn having(
     era: fn(&Value) -> Act,
     offers: &'static [&str],
     answer: impl Fn(&Value) -> Act + Send + 'static,
-) -> Stage {
-    Stage::new(move |_, request| match request["method"].as_str().unwrap_or_default() {
+) -> Fixture {
+    Fixture::new(move |_, request| match request["method"].as_str().unwrap_or_default() {
         "initialize" | "server/discover" => declaring(era(request), offers),
         "tools/list" => era(request),
         method if method.contains('/') && request.get("id").is_some() => answer(request),
@@ -46,7 +46,7 @@ fn failed<T: std::fmt::Debug>(answer: Result<T, OfferError>) -> String {
 #[tokio::test(start_paused = true)]
 async fn resources_are_listed_and_read_in_both_eras() {
     for era in ERAS {
-        let stage = having(era, &["resources"], |request| {
+        let fixture = having(era, &["resources"], |request| {
             let params = &request["params"];
             match (request["method"].as_str().unwrap(), params["cursor"].as_str()) {
                 ("resources/list", None) => result(
@@ -68,7 +68,7 @@ async fn resources_are_listed_and_read_in_both_eras() {
                 _ => error(request, -32601, "no such method"),
             }
         });
-        let (connection, _ensemble) = stage.open();
+        let (connection, _ensemble) = fixture.open();
         let listed = connection.resources().await.unwrap();
         let uris: Vec<&str> = listed.items.iter().map(|one| one.uri.as_str()).collect();
         assert_eq!(uris, ["x:///a", "x:///b"]);
@@ -78,11 +78,11 @@ async fn resources_are_listed_and_read_in_both_eras() {
         let read = connection.read("x:///a:b?c=d").await.unwrap();
         assert_eq!((read[0].uri.as_str(), &read[0].body), ("x:///a:b?c=d", &Body::Text("T".into())));
         assert_eq!(
-            stage.fake.starts(),
+            fixture.fake.starts(),
             1,
             "one start is enough for all of it, and nothing was connected before"
         );
-        assert!(!stage.fake.heard().contains(&"tools/list".to_owned()));
+        assert!(!fixture.fake.heard().contains(&"tools/list".to_owned()));
     }
 }
 
@@ -91,13 +91,13 @@ async fn what_is_not_there_is_told_apart_from_what_fails() {
     for era in ERAS {
         for (code, unknown) in [(-32002, true), (-32602, true), (-32603, false), (-32601, false), (1, false)]
         {
-            let stage =
+            let fixture =
                 having(era, &["resources", "prompts"], move |request| error(request, code, "no\u{7}pe"));
-            let (connection, _ensemble) = stage.open();
+            let (connection, _ensemble) = fixture.open();
             let text = format!("it answered with error {code}: no\\x07pe");
             let wanted = if unknown { OfferError::Unknown(text) } else { OfferError::Failed(text) };
             assert_eq!(connection.read("x:///a").await, Err(wanted.clone()));
-            assert_eq!(connection.prompt("p", &BTreeMap::new(), &Shelf(true)).await, Err(wanted));
+            assert_eq!(connection.prompt("p", &BTreeMap::new(), &FakeArtefacts(true)).await, Err(wanted));
         }
     }
 }
@@ -105,16 +105,16 @@ async fn what_is_not_there_is_told_apart_from_what_fails() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_has_none_is_not_asked() {
     for era in ERAS {
-        let stage = having(era, &[], |_| Act::Nothing);
-        let (connection, _ensemble) = stage.open();
+        let fixture = having(era, &[], |_| Act::Nothing);
+        let (connection, _ensemble) = fixture.open();
         assert_eq!(connection.resources().await.unwrap().items, []);
         assert_eq!(connection.templates().await.unwrap().items, []);
         assert_eq!(connection.prompts().await.unwrap().items, []);
         let none = connection.complete(Reference::Prompt("p"), "a", "", &BTreeMap::new()).await;
         assert_eq!(none, Ok(vec![]));
         // One that says it has them and knows no such list has none, either.
-        let stage = having(era, &["resources", "completions"], |request| error(request, -32601, "?"));
-        let (connection, _ensemble) = stage.open();
+        let fixture = having(era, &["resources", "completions"], |request| error(request, -32601, "?"));
+        let (connection, _ensemble) = fixture.open();
         assert_eq!(connection.templates().await.unwrap().items, []);
         let none = connection.complete(Reference::Template("x:///{a}"), "a", "", &BTreeMap::new()).await;
         assert_eq!(none, Ok(vec![]));
@@ -127,54 +127,54 @@ async fn lists_without_end_cost_the_list() {
         let field = if request["method"] == "prompts/list" { "prompts" } else { "resources" };
         result(request, &json!({ field: [], "nextCursor": "again" }))
     };
-    let stage = having(legacy, &["resources", "prompts"], same);
-    let (connection, _ensemble) = stage.open();
+    let fixture = having(legacy, &["resources", "prompts"], same);
+    let (connection, _ensemble) = fixture.open();
     assert_eq!(failed(connection.resources().await), "it lists its resources for ever: a cursor came twice");
     assert_eq!(failed(connection.prompts().await), "it lists its prompts for ever: a cursor came twice");
-    let stage = having(legacy, &["resources"], |request| {
+    let fixture = having(legacy, &["resources"], |request| {
         let many: Vec<Value> = (0..100_000).map(|n| json!({ "uri": format!("x:///{n}") })).collect();
         result(request, &json!({ "resources": many }))
     });
-    let (connection, _ensemble) = stage.open();
+    let (connection, _ensemble) = fixture.open();
     let error = failed(connection.resources().await);
     assert_eq!(error, "it lists its resources for ever: more than 10000 resources");
-    let stage = having(legacy, &["resources"], |request| result(request, &json!({ "tools": [] })));
-    let (connection, _ensemble) = stage.open();
+    let fixture = having(legacy, &["resources"], |request| result(request, &json!({ "tools": [] })));
+    let (connection, _ensemble) = fixture.open();
     assert!(failed(connection.templates().await).contains("missing field `resourceTemplates`"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn silence_has_an_end() {
-    let stage = having(legacy, &["resources", "prompts", "completions"], |_| Act::Nothing);
-    let (connection, _ensemble) = stage.open();
+    let fixture = having(legacy, &["resources", "prompts", "completions"], |_| Act::Nothing);
+    let (connection, _ensemble) = fixture.open();
     let begun = Instant::now();
     assert_eq!(failed(connection.resources().await), "it did not answer `resources/list` within 30 s");
     assert_eq!(failed(connection.read("x:///a").await), "it did not answer `resources/read` within 60 s");
-    let prompt = connection.prompt("p", &BTreeMap::new(), &Shelf(true)).await;
+    let prompt = connection.prompt("p", &BTreeMap::new(), &FakeArtefacts(true)).await;
     assert_eq!(failed(prompt), "it did not answer `prompts/get` within 60 s");
     let none = connection.complete(Reference::Prompt("p"), "a", "", &BTreeMap::new()).await;
     assert_eq!(failed(none), "it did not answer `completion/complete` within 3 s");
     assert_eq!(begun.elapsed().as_secs(), 153);
-    let told = stage.fake.heard().iter().filter(|method| *method == "notifications/cancelled").count();
+    let told = fixture.fake.heard().iter().filter(|method| *method == "notifications/cancelled").count();
     assert_eq!(told, 2, "of what may be long work the server hears that nobody waits any more");
 }
 
 #[tokio::test]
 async fn a_hundred_megabytes_end_the_connection_and_no_more() {
-    let stage = having(legacy, &["resources"], |request| match request["params"]["uri"].as_str() {
+    let fixture = having(legacy, &["resources"], |request| match request["params"]["uri"].as_str() {
         Some("x:///big") => Act::Say(vec![b'A'; 100 * 1024 * 1024]),
         _ => result(request, &json!({ "contents": [{ "text": "T" }] })),
     });
-    let (connection, _ensemble) = stage.open();
+    let (connection, _ensemble) = fixture.open();
     assert!(failed(connection.read("x:///big").await).contains("more than 16 MiB"));
     assert_eq!(connection.read("x:///small").await.unwrap().len(), 1, "it is started again");
-    assert_eq!(stage.fake.starts(), 2);
+    assert_eq!(fixture.fake.starts(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn prompts_are_listed_and_filled_in() {
     for era in ERAS {
-        let stage = having(era, &["prompts", "completions"], |request| {
+        let fixture = having(era, &["prompts", "completions"], |request| {
             let params = &request["params"];
             match request["method"].as_str().unwrap() {
                 "prompts/list" => result(
@@ -201,15 +201,15 @@ async fn prompts_are_listed_and_filled_in() {
                 _ => error(request, -32601, "no such method"),
             }
         });
-        let (connection, _ensemble) = stage.open();
+        let (connection, _ensemble) = fixture.open();
         let listed = connection.prompts().await.unwrap();
         assert_eq!((listed.items.len(), listed.items[0].name.as_str()), (1, "greet"));
         assert_eq!(listed.skipped, ["#1: it has no name"]);
         let arguments = BTreeMap::from([("who".to_owned(), "5".to_owned())]);
-        let messages = connection.prompt("greet", &arguments, &Shelf(true)).await.unwrap();
+        let messages = connection.prompt("greet", &arguments, &FakeArtefacts(true)).await.unwrap();
         assert_eq!(messages[0].content, [Content::text(r#""greet" {"who":"5"}"#)], "an argument is a text");
         assert_eq!(messages[1].speaker, Speaker::Assistant);
-        let bare = connection.prompt("greet", &BTreeMap::new(), &Shelf(true)).await.unwrap();
+        let bare = connection.prompt("greet", &BTreeMap::new(), &FakeArtefacts(true)).await.unwrap();
         assert_eq!(bare[0].content, [Content::text(r#""greet" null"#)]);
         let values = connection.complete(Reference::Prompt("greet"), "who", "A", &BTreeMap::new()).await;
         assert_eq!(values, Ok(vec!["Ann".to_owned()]));
@@ -219,7 +219,7 @@ async fn prompts_are_listed_and_filled_in() {
 #[tokio::test(start_paused = true)]
 async fn a_server_may_ask_before_it_answers_and_is_answered_or_refused() {
     for (again, wanted) in [(true, true), (false, false)] {
-        let stage = having(modern, &["resources", "prompts"], move |request| {
+        let fixture = having(modern, &["resources", "prompts"], move |request| {
             let params = &request["params"];
             if params["requestState"] == "more" {
                 let message = json!({ "role": "user", "content": { "type": "text", "text": "T" } });
@@ -232,22 +232,22 @@ async fn a_server_may_ask_before_it_answers_and_is_answered_or_refused() {
             };
             result(request, &asks)
         });
-        let (connection, _ensemble) = stage.open();
+        let (connection, _ensemble) = fixture.open();
         let read = connection.read("x:///a").await;
         assert_eq!(read.is_ok(), wanted, "{read:?}");
-        let prompt = connection.prompt("p", &BTreeMap::new(), &Shelf(true)).await;
+        let prompt = connection.prompt("p", &BTreeMap::new(), &FakeArtefacts(true)).await;
         assert_eq!(prompt.is_ok(), wanted, "{prompt:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_connected_is_asked_on_that_connection() {
-    let stage = having(legacy, &["resources"], |request| result(request, &json!({ "contents": [] })));
-    let (connection, _ensemble, tools) = stage.connected().await;
+    let fixture = having(legacy, &["resources"], |request| result(request, &json!({ "contents": [] })));
+    let (connection, _ensemble, tools) = fixture.connected().await;
     assert_eq!(tools.len(), 2);
     assert_eq!(connection.read("x:///a").await, Ok(vec![]));
-    assert_eq!(stage.fake.starts(), 1);
-    let stage = having(legacy, &["resources"], |_| Act::Exit);
-    let (connection, _ensemble, _tools) = stage.connected().await;
+    assert_eq!(fixture.fake.starts(), 1);
+    let fixture = having(legacy, &["resources"], |_| Act::Exit);
+    let (connection, _ensemble, _tools) = fixture.connected().await;
     assert!(failed(connection.read("x:///a").await).contains("the server closed the connection"));
 }

@@ -10,13 +10,13 @@ use std::time::Duration;
 use converse_canister::Arguments;
 use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, Way};
 use converse_ensemble::{Answer, Context, Ensemble, Host, InvokeError, NoArtefacts, Tool};
-use converse_mcp::{Asked, Era, Eras, Lists, McpConnection, Surroundings};
+use converse_mcp::{Era, EraStore, McpConnection, Responders, Surroundings, ToolListStore};
 use converse_testkit::hang_guard::ends;
 
 #[derive(Default)]
 pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
 
-impl Eras for Remembered {
+impl EraStore for Remembered {
     fn get(&self, key: &str) -> Option<Era> {
         self.0.lock().unwrap().get(key).copied()
     }
@@ -28,7 +28,7 @@ impl Eras for Remembered {
 
 struct Nowhere;
 
-impl Lists for Nowhere {
+impl ToolListStore for Nowhere {
     fn get(&self, _: &str) -> Option<String> {
         None
     }
@@ -65,12 +65,12 @@ pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &A
         inherited: vec![("PATH".into(), "/usr/bin:/bin".into()), ("LANG".into(), "C".into())],
         guardian: converse_process::Guardian::new(PathBuf::from("/bin/cat"), vec![]),
         http: Box::new(client),
-        eras: Arc::clone(eras) as Arc<dyn Eras>,
+        eras: Arc::clone(eras) as Arc<dyn EraStore>,
         lists: Arc::new(Nowhere),
         artefacts: Arc::new(NoArtefacts),
         project: None,
         warn: Arc::new(|_| ()),
-        asked: Asked::default(),
+        responders: Responders::default(),
         reach: None,
         vault: None,
         consent: None,

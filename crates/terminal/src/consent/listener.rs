@@ -77,7 +77,7 @@ impl Consent for Listener {
         self.bind().boxed()
     }
 
-    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
+    fn authorize<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
         self.wait(url).boxed()
     }
 }

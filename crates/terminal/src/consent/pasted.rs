@@ -41,7 +41,7 @@ impl Consent for Pasted {
         .boxed()
     }
 
-    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
+    fn authorize<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
         async move {
             write_stderr(&format!(
                 "Open this address in a browser, on any machine, to grant access:\n  {}\nThe page it ends at will not \

@@ -1,6 +1,6 @@
 //! A form on a terminal: each field with what it wants, then all of it once more before it is sent.
 
-use converse_mcp::Reply;
+use converse_mcp::ElicitationReply;
 use converse_mcp::elicitation::{Field, Kind, fields};
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub(super) struct Form<'a> {
 /// What a line says to the form itself.
 enum FormAnswer {
     Value(Option<Value>),
-    Ended(Reply),
+    Ended(ElicitationReply),
 }
 
 impl<'a> Form<'a> {
@@ -36,7 +36,7 @@ impl<'a> Form<'a> {
         broken("  it asks for: ", &names.join(", "), columns())
     }
 
-    pub(super) async fn filled(&self, ask: &impl AsyncFn(String) -> Option<String>) -> Reply {
+    pub(super) async fn filled(&self, ask: &impl AsyncFn(String) -> Option<String>) -> ElicitationReply {
         let mut lead =
             "  an empty line takes [what stands there] or leaves it out; /decline and /cancel end it\n";
         loop {
@@ -50,7 +50,7 @@ impl<'a> Form<'a> {
                 lead = "";
             }
             match self.sends(&values, ask).await {
-                Some(Reply::Accept(_)) => return Reply::Accept(Some(values)),
+                Some(ElicitationReply::Accept(_)) => return ElicitationReply::Accept(Some(values)),
                 Some(reply) => return reply,
                 None => {}
             }
@@ -62,7 +62,7 @@ impl<'a> Form<'a> {
         &self,
         values: &Map<String, Value>,
         ask: &impl AsyncFn(String) -> Option<String>,
-    ) -> Option<Reply> {
+    ) -> Option<ElicitationReply> {
         let line = |(name, value): (&String, &Value)| {
             let lead = format!("    {} = ", safe_line(name, NAME));
             broken(&lead, &safe_line(&value.to_string(), VALUE), columns())
@@ -74,12 +74,12 @@ impl<'a> Form<'a> {
             safe_line(self.ensemble, NAME)
         );
         loop {
-            let Some(line) = ask(question).await else { return Some(Reply::Cancel) };
+            let Some(line) = ask(question).await else { return Some(ElicitationReply::Cancel) };
             match line.trim().to_lowercase().as_str() {
-                "y" | "yes" | "д" | "да" => return Some(Reply::Accept(None)),
+                "y" | "yes" | "д" | "да" => return Some(ElicitationReply::Accept(None)),
                 "e" => return None,
-                "n" | "no" | "н" | "нет" => return Some(Reply::Decline),
-                "c" | "cancel" => return Some(Reply::Cancel),
+                "n" | "no" | "н" | "нет" => return Some(ElicitationReply::Decline),
+                "c" | "cancel" => return Some(ElicitationReply::Cancel),
                 _ => question = "  please answer y, e, n or c: ".to_owned(),
             }
         }
@@ -90,10 +90,10 @@ impl<'a> Form<'a> {
 async fn value(field: &Field, lead: &str, ask: &impl AsyncFn(String) -> Option<String>) -> FormAnswer {
     let mut question = format!("{lead}{}", described(field));
     loop {
-        let Some(line) = ask(question).await else { return FormAnswer::Ended(Reply::Cancel) };
+        let Some(line) = ask(question).await else { return FormAnswer::Ended(ElicitationReply::Cancel) };
         let wrong = match line.trim() {
-            "/decline" => return FormAnswer::Ended(Reply::Decline),
-            "/cancel" => return FormAnswer::Ended(Reply::Cancel),
+            "/decline" => return FormAnswer::Ended(ElicitationReply::Decline),
+            "/cancel" => return FormAnswer::Ended(ElicitationReply::Cancel),
             "" if field.default.is_some() => return FormAnswer::Value(field.default.clone()),
             "" if !field.required => return FormAnswer::Value(None),
             "" => "it is required".to_owned(),
@@ -124,7 +124,7 @@ fn described(field: &Field) -> String {
     text.push_str(&format!(
         "  {} ({}{required}){}: ",
         safe_line(&field.name, NAME),
-        field.wants(),
+        field.expected(),
         default.unwrap_or_default()
     ));
     text

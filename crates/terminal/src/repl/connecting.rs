@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use converse_config::Rule;
-use converse_mcp::{Asked, Sampler};
+use converse_mcp::{Responders, Sampler};
 use futures_util::FutureExt as _;
 
 use super::session::ReplSession;
@@ -37,7 +37,7 @@ impl Connecting<'_> {
         let Self { settings, catalogue, contents, models, console, world } = *self;
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         let sampler = Some(Arc::clone(models) as Arc<dyn Sampler>);
-        let asked = Asked { person: somebody(console), sampler, ..Asked::default() };
+        let asked = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
         let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
         let wiring = Wiring {
             world,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_ensemble::SharedRuns;
-use converse_mcp::{Asked, Sampler};
+use converse_mcp::{Responders, Sampler};
 use futures_util::future::join_all;
 
 use super::output::Output;
@@ -182,7 +182,7 @@ impl<'a> AskRun<'a> {
         let protected = catalogue.protected();
         let lockfiles = &catalogue.lockfiles();
         let sampler = Some(Arc::clone(&self.models) as Arc<dyn Sampler>);
-        let asked = Asked { person: somebody(console), sampler, ..Asked::default() };
+        let asked = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
         let wiring = Wiring {
             world,
             context: &console.context,

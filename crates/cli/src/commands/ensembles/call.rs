@@ -5,7 +5,7 @@ use std::sync::Arc;
 use converse_canister::{Invocation, InvocationId, InvocationResult, Outcome, TurnId};
 use converse_engine::{Alone, Asking};
 use converse_ensemble::{Halt, Host, Roster};
-use converse_mcp::Asked;
+use converse_mcp::Responders;
 
 use crate::args::{Places, Rules};
 use crate::commands::typed::arguments;
@@ -51,7 +51,7 @@ impl Call<'_> {
         let interrupt = self.interrupt;
         let protected = catalogue.protected();
         let (contents, lockfiles) = (&contents, &catalogue.lockfiles());
-        let asked = Asked { person: somebody(console), ..Asked::default() };
+        let asked = Responders { elicitor: somebody(console), ..Responders::default() };
         let wiring = Wiring {
             world,
             context: &console.context,

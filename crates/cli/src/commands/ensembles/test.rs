@@ -13,7 +13,7 @@ mod verdict;
 mod written;
 
 use converse_config::{EnsemblePlan, Policy, Rule};
-use converse_mcp::Asked;
+use converse_mcp::Responders;
 
 use crate::args::TestArgs;
 use crate::commands::ensembles::looked;
@@ -97,7 +97,7 @@ impl Testing<'_> {
             contents,
             protected,
             lockfiles,
-            asked: Asked::default(),
+            asked: Responders::default(),
         };
         let connected = wiring.connect(&plans.iter().collect::<Vec<_>>(), rules).await?;
         let ran = self.each(wanted, &connected, audit, report).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use converse_mcp::{Asked, Consent, Elicitation, Person, Reply, elicitation};
+use converse_mcp::{Consent, Elicitation, ElicitationReply, Elicitor, Responders, elicitation};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use converse_terminal::person::TerminalPerson;
 const NOWHERE: &str = "http://localhost:3000/callback";
 
 /// To be declined is what a server gets that is told of nobody.
-pub(super) fn asked(args: &ProbeArgs, console: &Console, world: &World) -> Result<Asked, Failure> {
-    let person: Option<Arc<dyn Person>> = match args.elicit {
+pub(super) fn asked(args: &ProbeArgs, console: &Console, world: &World) -> Result<Responders, Failure> {
+    let person: Option<Arc<dyn Elicitor>> = match args.elicit {
         Elicit::Decline => None,
         Elicit::Defaults => Some(Arc::new(Defaults)),
         Elicit::Ask if console.context.can_ask => Some(Arc::new(TerminalPerson::new(&console.progress))),
@@ -33,28 +33,28 @@ pub(super) fn asked(args: &ProbeArgs, console: &Console, world: &World) -> Resul
         OauthFlow::Browser => Some(Arc::new(Listener::new(None, Browser::of(world)))),
         OauthFlow::Headless => Some(Arc::new(Headless::new(NOWHERE))),
     };
-    Ok(Asked { person, consent, ..Asked::default() })
+    Ok(Responders { elicitor: person, consent, ..Responders::default() })
 }
 
 /// Accepts every form as it is, and declines one that wants more. An address is declined: nobody opens it.
 #[derive(Debug)]
 struct Defaults;
 
-impl Person for Defaults {
-    fn elicit<'a>(&'a self, _ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, Reply> {
+impl Elicitor for Defaults {
+    fn elicit<'a>(&'a self, _ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply> {
         let reply = match asked {
             Elicitation::Form { schema, .. } => as_it_is(&schema),
-            Elicitation::Url { .. } => Reply::Decline,
+            Elicitation::Url { .. } => ElicitationReply::Decline,
         };
         std::future::ready(reply).boxed()
     }
 }
 
-fn as_it_is(schema: &Value) -> Reply {
-    let answer = elicitation::with_defaults(schema);
-    match elicitation::checked(schema, &answer) {
-        Ok(()) => Reply::Accept(Some(answer)),
-        Err(_) => Reply::Decline,
+fn as_it_is(schema: &Value) -> ElicitationReply {
+    let answer = elicitation::defaults(schema);
+    match elicitation::validate(schema, &answer) {
+        Ok(()) => ElicitationReply::Accept(Some(answer)),
+        Err(_) => ElicitationReply::Decline,
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
             json!({ "type": "object", "properties": properties, "required": required })
         };
         let nights = json!({ "nights": 2 }).as_object().cloned();
-        assert_eq!(as_it_is(&form(&["nights"])), Reply::Accept(nights));
-        assert_eq!(as_it_is(&form(&["city"])), Reply::Decline);
+        assert_eq!(as_it_is(&form(&["nights"])), ElicitationReply::Accept(nights));
+        assert_eq!(as_it_is(&form(&["city"])), ElicitationReply::Decline);
     }
 }

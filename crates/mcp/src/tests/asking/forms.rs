@@ -9,15 +9,15 @@ async fn a_form_is_answered_as_the_person_answers_it() {
         for (reply, sent) in [
             (filled(name.clone()), json!({ "action": "accept", "content": name })),
             (filled(json!({})), json!({ "action": "accept", "content": {} })),
-            (Reply::Decline, json!({ "action": "decline" })),
-            (Reply::Cancel, json!({ "action": "cancel" })),
+            (ElicitationReply::Decline, json!({ "action": "decline" })),
+            (ElicitationReply::Cancel, json!({ "action": "cancel" })),
             (filled(json!({ "name": 1 })), json!({ "action": "cancel" })),
             (filled(json!({ "other": "x" })), json!({ "action": "cancel" })),
         ] {
-            let mut stage = asks(era, &[("elicitation/create", named())]);
+            let mut fixture = asks(era, &[("elicitation/create", named())]);
             let person = somebody(reply.clone(), SOON);
-            stage.asked.person = Some(person.clone());
-            assert_eq!(called(&stage).await, json!({ "q0": sent }), "{era:?} {reply:?}");
+            fixture.responders.elicitor = Some(person.clone());
+            assert_eq!(called(&fixture).await, json!({ "q0": sent }), "{era:?} {reply:?}");
             let schema = named()["requestedSchema"].clone();
             let asked =
                 (String::from("fake"), Elicitation::Form { message: "Who are\\x1b[31m you?".into(), schema });
@@ -30,10 +30,10 @@ async fn a_form_is_answered_as_the_person_answers_it() {
 async fn a_form_is_shown_with_all_that_it_wants() {
     let asked = form(json!({ "code": { "type": "string", "pattern": "^[A-Z]{3}$", "x-own": [1] } }));
     for era in ERAS {
-        let mut stage = asks(era, &[("elicitation/create", asked.clone())]);
+        let mut fixture = asks(era, &[("elicitation/create", asked.clone())]);
         let person = somebody(filled(json!({ "code": "abc" })), SOON);
-        stage.asked.person = Some(person.clone());
-        assert_eq!(called(&stage).await, json!({ "q0": { "action": "cancel" } }), "{era:?}");
+        fixture.responders.elicitor = Some(person.clone());
+        assert_eq!(called(&fixture).await, json!({ "q0": { "action": "cancel" } }), "{era:?}");
         let Elicitation::Form { schema, .. } = &person.asked.lock().unwrap()[0].1 else { panic!("no form") };
         assert_eq!(*schema, asked["requestedSchema"], "{era:?}");
     }
@@ -43,11 +43,11 @@ async fn a_form_is_shown_with_all_that_it_wants() {
 async fn without_a_person_or_a_grant_it_is_declined() {
     for era in ERAS {
         for (person, granted) in [(false, true), (true, false), (false, false)] {
-            let mut stage = asks(era, &[("elicitation/create", named())]);
+            let mut fixture = asks(era, &[("elicitation/create", named())]);
             let nobody = somebody(filled(json!({ "name": "x" })), SOON);
-            stage.asked.person = person.then(|| nobody.clone() as Arc<dyn Person>);
-            stage.grants.elicitation = granted;
-            assert_eq!(called(&stage).await, json!({ "q0": { "action": "decline" } }), "{era:?}");
+            fixture.responders.elicitor = person.then(|| nobody.clone() as Arc<dyn Elicitor>);
+            fixture.grants.elicitation = granted;
+            assert_eq!(called(&fixture).await, json!({ "q0": { "action": "decline" } }), "{era:?}");
             assert!(nobody.asked.lock().unwrap().is_empty());
         }
     }
@@ -73,12 +73,12 @@ async fn what_nobody_shall_be_asked_is_declined_with_a_word() {
         (url(&format!("https://e.example/{}", "x".repeat(5000))), "too long"),
     ] {
         for era in ERAS {
-            let mut stage = asks(era, &[("elicitation/create", params.clone())]);
+            let mut fixture = asks(era, &[("elicitation/create", params.clone())]);
             let person = somebody(filled(json!({})), SOON);
-            stage.asked.person = Some(person.clone());
-            assert_eq!(called(&stage).await, json!({ "q0": { "action": "decline" } }), "{era:?} {params}");
+            fixture.responders.elicitor = Some(person.clone());
+            assert_eq!(called(&fixture).await, json!({ "q0": { "action": "decline" } }), "{era:?} {params}");
             assert!(person.asked.lock().unwrap().is_empty());
-            let warnings = stage.warnings.lock().unwrap().join("\n");
+            let warnings = fixture.warnings.lock().unwrap().join("\n");
             assert!(warnings.contains(word), "{warnings:?}");
         }
     }
@@ -93,10 +93,10 @@ async fn an_address_is_shown_as_a_browser_reads_it() {
             ("HTTPS://exämple.com", "https://xn--exmple-cua.com/"),
         ] {
             let params = json!({ "mode": "url", "message": "Sign in", "url": url, "elicitationId": "1" });
-            let mut stage = asks(era, &[("elicitation/create", params)]);
-            let person = somebody(Reply::Accept(None), SOON);
-            stage.asked.person = Some(person.clone());
-            assert_eq!(called(&stage).await, json!({ "q0": { "action": "accept" } }));
+            let mut fixture = asks(era, &[("elicitation/create", params)]);
+            let person = somebody(ElicitationReply::Accept(None), SOON);
+            fixture.responders.elicitor = Some(person.clone());
+            assert_eq!(called(&fixture).await, json!({ "q0": { "action": "accept" } }));
             let asked = Elicitation::Url { message: "Sign in".into(), url: shown.into() };
             assert_eq!(person.asked.lock().unwrap()[0].1, asked);
         }

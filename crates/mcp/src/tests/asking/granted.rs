@@ -12,10 +12,10 @@ async fn a_model_is_asked_where_that_is_granted() {
             (false, true, "hi", -32601, "may not ask the model"),
             (true, false, "hi", -32601, "may not ask the model"),
         ] {
-            let mut stage = asks(era, &[("sampling/createMessage", says(text))]);
-            stage.grants.sampling = granted;
-            stage.asked.sampler = present.then(|| Arc::new(Model) as Arc<dyn Sampler>);
-            let (_connection, _ensemble, tools) = stage.connected().await;
+            let mut fixture = asks(era, &[("sampling/createMessage", says(text))]);
+            fixture.grants.sampling = granted;
+            fixture.responders.sampler = present.then(|| Arc::new(Model) as Arc<dyn Sampler>);
+            let (_connection, _ensemble, tools) = fixture.connected().await;
             let context = context(Duration::from_secs(30));
             let tab = context.tab.clone();
             let got = got(tools[0].invocable.invoke(context, &Arguments::parse("{}")).await);
@@ -38,15 +38,15 @@ async fn roots_are_told_where_they_are_granted() {
     std::fs::create_dir(place.path().join("src")).unwrap();
     for era in ERAS {
         for granted in [true, false] {
-            let mut stage = asks(era, &[("roots/list", json!({}))]);
-            stage.workspace = place.path().to_path_buf();
-            stage.grants.roots = if granted { vec!["src".to_owned(), "..".to_owned()] } else { vec![] };
-            let got = called(&stage).await;
+            let mut fixture = asks(era, &[("roots/list", json!({}))]);
+            fixture.workspace = place.path().to_path_buf();
+            fixture.grants.roots = if granted { vec!["src".to_owned(), "..".to_owned()] } else { vec![] };
+            let got = called(&fixture).await;
             if granted {
                 let roots = got["q0"]["roots"].as_array().unwrap();
                 assert_eq!(roots.len(), 1, "the one outside is not told: {got}");
                 assert_eq!(roots[0]["name"], "src");
-                assert!(stage.warnings.lock().unwrap()[0].contains("`..` is not told"));
+                assert!(fixture.warnings.lock().unwrap()[0].contains("`..` is not told"));
             } else if era == Era::Legacy {
                 assert_eq!(got["q0"]["code"], -32601, "{got}");
             } else {
@@ -67,7 +67,7 @@ async fn just_what_will_be_answered_is_declared() {
         for era in ERAS {
             let declared_now = Arc::new(Mutex::new(Vec::new()));
             let seen = Arc::clone(&declared_now);
-            let mut stage = Stage::new(move |_, request| {
+            let mut fixture = Fixture::new(move |_, request| {
                 let params = &request["params"];
                 let meta = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
                 seen.lock()
@@ -75,14 +75,14 @@ async fn just_what_will_be_answered_is_declared() {
                     .extend([meta, &params["capabilities"]].into_iter().filter(|c| c.is_object()).cloned());
                 if era == Era::Modern { modern(request) } else { legacy(request) }
             });
-            stage.asked = Asked {
-                person: person.then(|| somebody(Reply::Cancel, SOON) as Arc<dyn Person>),
+            fixture.responders = Responders {
+                elicitor: person.then(|| somebody(ElicitationReply::Cancel, SOON) as Arc<dyn Elicitor>),
                 sampler: sampler.then(|| Arc::new(Model) as Arc<dyn Sampler>),
-                ..Asked::default()
+                ..Responders::default()
             };
-            (stage.grants.elicitation, stage.grants.sampling) = (elicitation, sampling);
-            stage.grants.roots = if roots { vec![".".to_owned()] } else { vec![] };
-            called(&stage).await;
+            (fixture.grants.elicitation, fixture.grants.sampling) = (elicitation, sampling);
+            fixture.grants.roots = if roots { vec![".".to_owned()] } else { vec![] };
+            called(&fixture).await;
             let seen = declared_now.lock().unwrap();
             assert!(seen.len() >= if era == Era::Modern { 3 } else { 2 }, "{era:?} {seen:?}");
             assert!(seen.iter().all(|one| *one == declared), "{era:?} {seen:?}");
@@ -96,7 +96,7 @@ async fn the_level_of_the_log_is_told_in_the_way_of_the_era() {
     {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&seen);
-        let mut stage = Stage::new(move |_, request| {
+        let mut fixture = Fixture::new(move |_, request| {
             let params = &request["params"];
             let told = [&params["level"], &params["_meta"]["io.modelcontextprotocol/logLevel"]];
             heard.lock().unwrap().extend(told.into_iter().filter(|level| level.is_string()).cloned());
@@ -113,8 +113,8 @@ async fn the_level_of_the_log_is_told_in_the_way_of_the_era() {
                 (_, Era::Modern) => modern(request),
             }
         });
-        stage.grants.log_level = level.then_some(converse_config::LogLevel::Warning);
-        called(&stage).await;
+        fixture.grants.log_level = level.then_some(converse_config::LogLevel::Warning);
+        called(&fixture).await;
         let expected: Vec<Value> = level.then(|| json!("warning")).into_iter().collect();
         assert_eq!(*seen.lock().unwrap(), expected, "{era:?}");
     }

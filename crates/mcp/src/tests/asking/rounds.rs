@@ -6,14 +6,14 @@ use super::*;
 async fn an_address_that_has_to_be_opened_first_is_shown_and_the_call_made_again() {
     let address = |n: usize| json!({ "mode": "url", "message": "m", "url": format!("https://x.example/{n}"), "elicitationId": n.to_string() });
     for (elicitations, reply, asked, calls, works) in [
-        (json!([address(1), address(2)]), Reply::Accept(None), 2, 2, true),
-        (json!([address(1), address(2)]), Reply::Decline, 1, 1, false),
-        (json!([address(1), named()]), Reply::Accept(None), 1, 1, false),
-        (json!([]), Reply::Accept(None), 0, 1, false),
-        (Value::Null, Reply::Accept(None), 0, 1, false),
+        (json!([address(1), address(2)]), ElicitationReply::Accept(None), 2, 2, true),
+        (json!([address(1), address(2)]), ElicitationReply::Decline, 1, 1, false),
+        (json!([address(1), named()]), ElicitationReply::Accept(None), 1, 1, false),
+        (json!([]), ElicitationReply::Accept(None), 0, 1, false),
+        (Value::Null, ElicitationReply::Accept(None), 0, 1, false),
     ] {
         let mut refused = false;
-        let mut stage = Stage::new(move |_, request| {
+        let mut fixture = Fixture::new(move |_, request| {
             if request["method"] != "tools/call" {
                 return legacy(request);
             }
@@ -25,18 +25,18 @@ async fn an_address_that_has_to_be_opened_first_is_shown_and_the_call_made_again
             Act::Say(format!("{}\n", json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).into())
         });
         let person = somebody(reply, SOON);
-        stage.asked.person = Some(person.clone());
-        let got = called(&stage).await;
+        fixture.responders.elicitor = Some(person.clone());
+        let got = called(&fixture).await;
         assert_eq!(got == "ok", works, "{got}");
         assert_eq!(person.asked.lock().unwrap().len(), asked);
-        let heard = stage.fake.heard().iter().filter(|method| *method == "tools/call").count();
+        let heard = fixture.fake.heard().iter().filter(|method| *method == "tools/call").count();
         assert_eq!(heard, calls);
     }
 }
 
 /// A modern server whose every call asks again until the round, with a state of its own each time.
-fn endless(until: usize) -> Stage {
-    Stage::new(move |_, request| {
+fn endless(until: usize) -> Fixture {
+    Fixture::new(move |_, request| {
         if request["method"] != "tools/call" {
             return modern(request);
         }
@@ -58,8 +58,8 @@ fn endless(until: usize) -> Stage {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_server_wants_back_it_gets_as_it_was_and_nobody_else() {
-    let stage = endless(3);
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let fixture = endless(3);
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let one = |who: &'static str| call(&tools[0], json!({ "who": who }));
     let answers = tokio::join!(one("a"), one("b"), one("c"));
     for (answer, who) in [(answers.0, "a"), (answers.1, "b"), (answers.2, "c")] {
@@ -72,10 +72,10 @@ async fn what_a_server_wants_back_it_gets_as_it_was_and_nobody_else() {
 #[tokio::test(start_paused = true)]
 async fn ten_rounds_and_no_more() {
     for (rounds, fails) in [(10, false), (11, true)] {
-        let stage = endless(rounds);
-        let got = called(&stage).await;
+        let fixture = endless(rounds);
+        let got = called(&fixture).await;
         assert_eq!(got.get("failed").is_some(), fails, "{got}");
-        let calls = stage.fake.heard().iter().filter(|method| *method == "tools/call").count();
+        let calls = fixture.fake.heard().iter().filter(|method| *method == "tools/call").count();
         assert_eq!(calls, 11);
         if fails {
             assert!(got["failed"].as_str().unwrap().contains("more than 10 times"), "{got}");
@@ -100,7 +100,7 @@ async fn odd_rounds_fail_the_call_in_words() {
         (json!({ "requestState": 5 }), "is no text"),
         (json!({ "requestState": "x".repeat(2 * 1024 * 1024) }), "too long"),
     ] {
-        let mut stage = Stage::new(move |_, request| {
+        let mut fixture = Fixture::new(move |_, request| {
             if request["method"] != "tools/call" {
                 return modern(request);
             }
@@ -108,8 +108,8 @@ async fn odd_rounds_fail_the_call_in_words() {
             odd["resultType"] = json!("input_required");
             result(request, &odd)
         });
-        stage.asked.person = Some(somebody(Reply::Cancel, SOON));
-        let got = called(&stage).await;
+        fixture.responders.elicitor = Some(somebody(ElicitationReply::Cancel, SOON));
+        let got = called(&fixture).await;
         assert!(got["failed"].as_str().is_some_and(|failed| failed.contains(word)), "{word}: {got}");
     }
 }
@@ -127,12 +127,12 @@ async fn only_a_modern_server_asks_in_its_result() {
         ),
     ] {
         let answer = json!({ "resultType": kind, "requestState": "x", "content": text });
-        let stage = Stage::new(move |_, request| match (request["method"] == "tools/call", era) {
+        let fixture = Fixture::new(move |_, request| match (request["method"] == "tools/call", era) {
             (true, _) => result(request, &answer),
             (false, Era::Modern) => modern(request),
             (false, Era::Legacy) => legacy(request),
         });
-        let got = called(&stage).await;
+        let got = called(&fixture).await;
         assert_eq!(got["failed"], asked, "{era:?}");
         assert_eq!(got["input_required"] == 1, asked.is_null(), "{era:?}");
     }

@@ -2,7 +2,7 @@
 
 use converse_canister::{Declaration, InvokerName};
 use converse_config::{Code, Diagnostic, EnsemblePlan, Severity, escape};
-use converse_mcp::Idle;
+use converse_mcp::UnmatchedSetting;
 
 use super::Check;
 use super::gather::{Told, of_ensemble};
@@ -56,7 +56,7 @@ impl<'a> Met<'a> {
             if let Some(plan) = plans.iter().find(|plan| plan.name == *name) {
                 let left_out = |why: &String| of_ensemble(plan, Code::ToolLeftOut, Severity::Warning, why);
                 met.told.extend(survey.skipped.iter().map(|why| Told::from(left_out(why))));
-                met.told.extend(survey.idle.iter().map(|idle| absent(catalogue, plan, idle)));
+                met.told.extend(survey.unmatched.iter().map(|idle| absent(catalogue, plan, idle)));
             }
             met.lines.push(format!("{name}: {}", survey::line(&survey)));
         }
@@ -75,7 +75,7 @@ impl<'a> Met<'a> {
 }
 
 /// At its line: a tool that was renamed is no longer what the descriptor denies or leaves out.
-fn absent(catalogue: &Catalogue, plan: &EnsemblePlan, idle: &Idle) -> Told {
+fn absent(catalogue: &Catalogue, plan: &EnsemblePlan, idle: &UnmatchedSetting) -> Told {
     let code = Code::ToolAbsent;
     match catalogue.place_of_idle(plan, idle) {
         Some(place) => {

@@ -3,14 +3,14 @@
 use converse_ensemble::Fetched;
 use serde_json::{Value, json};
 
-use super::town::{CHALLENGE, Town, answer};
+use super::network::{CHALLENGE, Network, answer};
 use crate::bearer::Bearer as _;
 
-async fn refused(town: &Town) -> String {
-    let told = town.authority(true).challenged(401, None, CHALLENGE).await.unwrap_err();
-    assert!(!told.contains("canary"), "{told}");
-    assert!(town.state().kept.is_empty());
-    told
+async fn refused(network: &Network) -> String {
+    let message = network.authority(true).challenged(401, None, CHALLENGE).await.unwrap_err();
+    assert!(!message.contains("canary"), "{message}");
+    assert!(network.state().stored.is_empty());
+    message
 }
 
 #[tokio::test]
@@ -35,12 +35,15 @@ async fn places_that_are_nobodys_business_are_not_gone_to() {
         ("registration_endpoint", &["https://10.1.2.3/register", "http://127.0.0.1:8080/register"]),
     ] {
         for place in places {
-            let town = Town::new();
-            town.state().metadata = json!({ key: place });
-            let told = refused(&town).await;
-            assert!(told.contains("is not gone to") || told.contains("could not be"), "{place}: {told}");
-            assert!(town.state().questions.is_empty(), "{place}");
-            assert!(!town.state().sent.iter().any(|(method, ..)| method == "POST"), "{place}");
+            let network = Network::new();
+            network.state().metadata = json!({ key: place });
+            let message = refused(&network).await;
+            assert!(
+                message.contains("is not gone to") || message.contains("could not be"),
+                "{place}: {message}"
+            );
+            assert!(network.state().questions.is_empty(), "{place}");
+            assert!(!network.state().sent.iter().any(|(method, ..)| method == "POST"), "{place}");
         }
     }
 }
@@ -50,20 +53,20 @@ async fn names_that_mean_this_machine_or_network_are_not_gone_to() {
     for addresses in
         [&["127.0.0.1"][..], &["10.0.0.1"], &["8.8.8.8", "169.254.169.254"], &["::1"], &["fe80::1"]]
     {
-        let town = Town::new();
+        let network = Network::new();
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        town.state().names.insert("as.example".to_owned(), addresses);
-        let told = refused(&town).await;
-        assert!(told.contains("as.example is not gone to"), "{told}");
-        assert!(!town.state().sent.iter().any(|(_, url, _)| url.contains("as.example")));
+        network.state().names.insert("as.example".to_owned(), addresses);
+        let message = refused(&network).await;
+        assert!(message.contains("as.example is not gone to"), "{message}");
+        assert!(!network.state().sent.iter().any(|(_, url, _)| url.contains("as.example")));
     }
     // Public when the metadata were read, and another one when the token is had.
-    let town = Town::new();
-    town.state().metadata = json!({ "token_endpoint": "https://token.example/token" });
-    town.state().names.insert("token.example".to_owned(), vec!["10.0.0.1".parse().unwrap()]);
-    let told = refused(&town).await;
-    assert!(told.contains("token.example is not gone to"), "{told}");
-    assert!(town.sent_to("/token").is_empty());
+    let network = Network::new();
+    network.state().metadata = json!({ "token_endpoint": "https://token.example/token" });
+    network.state().names.insert("token.example".to_owned(), vec!["10.0.0.1".parse().unwrap()]);
+    let message = refused(&network).await;
+    assert!(message.contains("token.example is not gone to"), "{message}");
+    assert!(network.sent_to("/token").is_empty());
 }
 
 #[tokio::test]
@@ -75,10 +78,10 @@ async fn nobody_is_followed_to_another_place() {
         ("https://as.example/register", "https://as.example/other"),
         ("https://as.example/token", "https://evil.example/token"),
     ] {
-        let town = Town::new();
-        town.state().instead.insert(from.to_owned(), moved(to));
-        refused(&town).await;
-        assert!(!town.state().sent.iter().any(|(_, url, _)| url == to), "{from}");
+        let network = Network::new();
+        network.state().instead.insert(from.to_owned(), moved(to));
+        refused(&network).await;
+        assert!(!network.state().sent.iter().any(|(_, url, _)| url == to), "{from}");
     }
 }
 
@@ -94,11 +97,11 @@ async fn who_is_not_whom_we_asked_gets_no_code() {
         (("error", Some("access_denied".to_owned())), "(access_denied)"),
         (("code", None), "no code"),
     ] {
-        let town = Town::new();
-        town.state().callback.extend([callback]);
-        let told = refused(&town).await;
-        assert!(told.contains(words), "{told}");
-        assert!(town.sent_to("/token").is_empty(), "{told}");
+        let network = Network::new();
+        network.state().callback.extend([callback]);
+        let message = refused(&network).await;
+        assert!(message.contains(words), "{message}");
+        assert!(network.sent_to("/token").is_empty(), "{message}");
     }
 }
 
@@ -111,25 +114,28 @@ async fn what_an_authorization_server_lacks_is_not_done_without() {
         (json!({ "issuer": "https://evil.example" }), "calls itself https://evil.example"),
         (json!({ "issuer": null }), "should say that it is https://as.example"),
     ] {
-        let town = Town::new();
-        town.state().metadata = metadata;
-        let told = refused(&town).await;
-        assert!(told.contains(words), "{told}");
-        assert!(town.state().questions.is_empty());
+        let network = Network::new();
+        network.state().metadata = metadata;
+        let message = refused(&network).await;
+        assert!(message.contains(words), "{message}");
+        assert!(network.state().questions.is_empty());
     }
 }
 
 #[tokio::test]
 async fn no_message_repeats_a_secret() {
     for description in ["canary-code-1", "the code canary-code-1 is old"] {
-        let town = Town::new();
+        let network = Network::new();
         let refusal: Value = json!({ "error": "invalid_grant", "error_description": description });
-        town.state().refusal = Some((400, refusal));
-        let told = refused(&town).await;
-        assert!(told.contains("invalid_grant"), "{told}");
+        network.state().refusal = Some((400, refusal));
+        let message = refused(&network).await;
+        assert!(message.contains("invalid_grant"), "{message}");
     }
-    let town = Town::new();
+    let network = Network::new();
     let long = Fetched { truncated: true, ..answer(200, &json!({})) };
-    town.state().instead.insert("https://as.example/.well-known/oauth-authorization-server".to_owned(), long);
-    assert!(refused(&town).await.contains("more than"));
+    network
+        .state()
+        .instead
+        .insert("https://as.example/.well-known/oauth-authorization-server".to_owned(), long);
+    assert!(refused(&network).await.contains("more than"));
 }

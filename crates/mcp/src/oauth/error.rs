@@ -5,12 +5,12 @@ use std::error::Error as _;
 use rmcp::transport::auth::AuthError;
 
 use super::scopes;
-use crate::words;
+use crate::sanitize;
 
 const MOST: usize = 600;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum OauthError {
     /// It cannot even be tried: the descriptor, or this program, lacks something.
     #[error("{0}")]
     Unusable(String),
@@ -20,15 +20,15 @@ pub(crate) enum Trouble {
     Narrow { ensemble: String, scopes: Vec<String> },
     /// Nobody knows whether it passes.
     #[error("{why}; should that stay so: `converse ensembles login {ensemble}`")]
-    Unrenewed { why: Box<Trouble>, ensemble: String },
+    Unrenewed { why: Box<OauthError>, ensemble: String },
     #[error("{0}")]
     Failed(String),
 }
 
-impl Trouble {
+impl OauthError {
     /// The library's error; `secrets` are those that may stand in it: servers repeat what they refuse.
     pub(super) fn of(error: &AuthError, secrets: &[String]) -> Self {
-        let told = match error {
+        let message = match error {
             AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => format!(
                 "its authorization server should be {expected_issuer} and calls itself {received_issuer}; nothing was \
                  sent to it"
@@ -54,10 +54,10 @@ impl Trouble {
                 None => other.to_string(),
             },
         };
-        Self::failed(&told, secrets)
+        Self::failed(&message, secrets)
     }
 
-    pub(super) fn failed(told: &str, secrets: &[String]) -> Self {
-        Self::Failed(words::cleaned(&words::without(secrets, told.to_owned()), MOST))
+    pub(super) fn failed(message: &str, secrets: &[String]) -> Self {
+        Self::Failed(sanitize::clean(&sanitize::redact(secrets, message.to_owned()), MOST))
     }
 }

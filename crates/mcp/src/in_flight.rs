@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::questions::Questions;
+use crate::question_limit::QuestionLimit;
 
 /// One thing that is asked of a server, in one request or in several rounds.
 #[derive(Debug, Clone)]
-pub(crate) struct Errand {
+pub(crate) struct InFlightRequest {
     pub(crate) cancel: CancellationToken,
     /// By the clock of `patience`.
     pub(crate) deadline: Instant,
@@ -23,11 +23,11 @@ pub(crate) struct Errand {
     pub(crate) patience: Patience,
     pub(crate) tab: Tab,
     pub(crate) host: Host,
-    pub(crate) questions: Questions,
+    pub(crate) questions: QuestionLimit,
 }
 
-impl Errand {
-    pub(crate) fn of(context: &Context, idle: Duration, deadline: Instant) -> Self {
+impl InFlightRequest {
+    pub(crate) fn for_call(context: &Context, idle: Duration, deadline: Instant) -> Self {
         Self {
             cancel: context.cancel.clone(),
             deadline,
@@ -35,7 +35,7 @@ impl Errand {
             patience: context.patience.clone(),
             tab: context.tab.clone(),
             host: context.host.clone(),
-            questions: Questions::default(),
+            questions: QuestionLimit::default(),
         }
     }
 
@@ -48,14 +48,14 @@ impl Errand {
             patience: Patience::default(),
             tab: Tab::default(),
             host: Host::default(),
-            questions: Questions::default(),
+            questions: QuestionLimit::default(),
         }
     }
 }
 
 /// All that runs. Clone = the same ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Errands(Arc<Shared>);
+pub(crate) struct InFlightRequests(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -74,40 +74,40 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
-    errand: Errand,
+    request: InFlightRequest,
     paused: Option<Paused>,
 }
 
 /// It runs as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Running {
-    errands: Errands,
+pub(crate) struct InFlightGuard {
+    requests: InFlightRequests,
     number: u64,
 }
 
 /// A question is open, and no clock of those that run goes on.
 #[derive(Debug)]
-pub(crate) struct Open(Errands);
+pub(crate) struct OpenQuestion(InFlightRequests);
 
-impl Errands {
-    pub(crate) fn begin(&self, errand: &Errand) -> Running {
+impl InFlightRequests {
+    pub(crate) fn register(&self, request: &InFlightRequest) -> InFlightGuard {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        let paused = (state.open > 0).then(|| errand.patience.pause());
-        state.running.insert(number, Entry { errand: errand.clone(), paused });
-        Running { errands: self.clone(), number }
+        let paused = (state.open > 0).then(|| request.patience.pause());
+        state.running.insert(number, Entry { request: request.clone(), paused });
+        InFlightGuard { requests: self.clone(), number }
     }
 
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn is_any_running(&self) -> bool {
         !self.lock().running.is_empty()
     }
 
     /// Resolves once nothing runs any more.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn all_finished(&self) {
         loop {
             let ended = self.0.ended.notified();
-            if !self.any() {
+            if !self.is_any_running() {
                 return;
             }
             ended.await;
@@ -115,25 +115,25 @@ impl Errands {
     }
 
     /// A server does not say for which of them it asks: all of them wait.
-    pub(crate) fn open(&self) -> Open {
+    pub(crate) fn open_question(&self) -> OpenQuestion {
         let mut state = self.lock();
         state.open += 1;
         for entry in state.running.values_mut() {
-            entry.paused.get_or_insert_with(|| entry.errand.patience.pause());
+            entry.paused.get_or_insert_with(|| entry.request.patience.pause());
         }
-        Open(self.clone())
+        OpenQuestion(self.clone())
     }
 
     /// The first of them: it pays what a question costs, and answers for how many there are.
-    pub(crate) fn first(&self) -> Option<Errand> {
-        self.lock().running.values().next().map(|entry| entry.errand.clone())
+    pub(crate) fn first(&self) -> Option<InFlightRequest> {
+        self.lock().running.values().next().map(|entry| entry.request.clone())
     }
 
     /// Told to the one that runs; of several, nobody knows which is meant.
-    pub(crate) fn say(&self, word: impl FnOnce() -> Word) {
+    pub(crate) fn report(&self, word: impl FnOnce() -> Word) {
         let state = self.lock();
         if let (1, Some(entry)) = (state.running.len(), state.running.values().next()) {
-            entry.errand.host.say(word());
+            entry.request.host.say(word());
         }
     }
 
@@ -142,14 +142,14 @@ impl Errands {
     }
 }
 
-impl Drop for Running {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.errands.lock().running.remove(&self.number);
-        self.errands.0.ended.notify_waiters();
+        self.requests.lock().running.remove(&self.number);
+        self.requests.0.ended.notify_waiters();
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.open -= 1;

@@ -17,11 +17,11 @@ const MAX_STREAMS: usize = 128;
 
 /// Where streams stopped, and how often each was asked for in vain.
 #[derive(Debug, Default)]
-pub(super) struct Idle(Mutex<VecDeque<(Option<String>, u32)>>);
+pub(super) struct StreamBackoff(Mutex<VecDeque<(Option<String>, u32)>>);
 
-impl Idle {
+impl StreamBackoff {
     /// A stream is asked for, from this event on: how often it was before, in vain.
-    pub(super) fn asked(&self, from: Option<&str>) -> u32 {
+    pub(super) fn requested(&self, from: Option<&str>) -> u32 {
         let mut known = self.known();
         let times = known.iter().find(|(event, _)| event.as_deref() == from).map_or(0, |(_, times)| *times);
         put(&mut known, from.map(str::to_owned), times.saturating_add(1));
@@ -58,18 +58,18 @@ mod tests {
 
     #[test]
     fn each_stream_has_its_own_count() {
-        let idle = Idle::default();
-        let asked: Vec<u32> = (0..3).map(|_| idle.asked(Some("a"))).collect();
-        assert_eq!(asked, [0, 1, 2]);
-        assert_eq!((idle.asked(None), idle.asked(Some("b")), idle.asked(None)), (0, 0, 1));
+        let idle = StreamBackoff::default();
+        let requested: Vec<u32> = (0..3).map(|_| idle.requested(Some("a"))).collect();
+        assert_eq!(requested, [0, 1, 2]);
+        assert_eq!((idle.requested(None), idle.requested(Some("b")), idle.requested(None)), (0, 0, 1));
         idle.reached(Some("a".to_owned()), 0);
         idle.reached(Some("c".to_owned()), 2);
-        assert_eq!((idle.asked(Some("a")), idle.asked(Some("c"))), (0, 2));
+        assert_eq!((idle.requested(Some("a")), idle.requested(Some("c"))), (0, 2));
         for number in 0..MAX_STREAMS * 2 {
             idle.reached(Some(number.to_string()), 9);
         }
         assert_eq!(idle.known().len(), MAX_STREAMS);
-        assert_eq!(idle.asked(Some("a")), 0, "the oldest are forgotten");
+        assert_eq!(idle.requested(Some("a")), 0, "the oldest are forgotten");
     }
 
     #[test]

@@ -3,40 +3,41 @@
 use serde_json::Value;
 
 use super::{Field, Kind, fields, secret_field, secret_words};
-use crate::asked::Elicitation;
-use crate::words;
+use crate::responders::Elicitation;
+use crate::sanitize;
 
 /// Bytes of a message and of an address that are shown.
 const MESSAGE: usize = 8 * 1024;
 const ADDRESS: usize = 4 * 1024;
 
 /// Why nobody is asked.
-pub(crate) enum Unfit {
+pub(crate) enum Rejected {
     /// It is no question of the protocol.
     Invalid(String),
     /// It is one that nobody shall be asked.
     Declined(String),
 }
 
-pub(crate) fn question(params: &Value) -> Result<Elicitation, Unfit> {
-    let text = params["message"].as_str().ok_or_else(|| Unfit::Invalid("it has no `message`".to_owned()))?;
+pub(crate) fn parse_request(params: &Value) -> Result<Elicitation, Rejected> {
+    let text =
+        params["message"].as_str().ok_or_else(|| Rejected::Invalid("it has no `message`".to_owned()))?;
     let message = shown(text);
     match params.get("mode").and_then(Value::as_str) {
         None | Some("form") => {
             let schema = params.get("requestedSchema");
-            let schema = schema.ok_or_else(|| Unfit::Invalid("it has no `requestedSchema`".to_owned()))?;
-            let fields =
-                fields(schema).map_err(|why| Unfit::Declined(format!("its form cannot be shown: {why}")))?;
+            let schema = schema.ok_or_else(|| Rejected::Invalid("it has no `requestedSchema`".to_owned()))?;
+            let fields = fields(schema)
+                .map_err(|why| Rejected::Declined(format!("its form cannot be shown: {why}")))?;
             if let Some(field) = secret_field(&fields) {
-                let field = words::cleaned(field, 100);
-                return Err(Unfit::Declined(format!(
+                let field = sanitize::clean(field, 100);
+                return Err(Rejected::Declined(format!(
                     "field `{field}` looks like a secret, and a form is no place for one"
                 )));
             }
             // A choice says nothing that the server does not know.
             let is_free = |field: &Field| matches!(field.kind, Kind::Text { .. } | Kind::Number { .. });
             if fields.iter().any(is_free) && secret_words(text) {
-                return Err(Unfit::Declined(
+                return Err(Rejected::Declined(
                     "it asks for a secret, and a form is no place for one".to_owned(),
                 ));
             }
@@ -46,13 +47,13 @@ pub(crate) fn question(params: &Value) -> Result<Elicitation, Unfit> {
             let url = params["url"].as_str().unwrap_or_default();
             address(url).map(|url| Elicitation::Url { message, url })
         }
-        Some(_) => Err(Unfit::Invalid("its mode is neither `form` nor `url`".to_owned())),
+        Some(_) => Err(Rejected::Invalid("its mode is neither `form` nor `url`".to_owned())),
     }
 }
 
 /// As a browser reads it, so that the host that is shown is the one it leads to.
-fn address(text: &str) -> Result<String, Unfit> {
-    let declined = |why: &str| Unfit::Declined(format!("its address {why}"));
+fn address(text: &str) -> Result<String, Rejected> {
+    let declined = |why: &str| Rejected::Declined(format!("its address {why}"));
     let url = reqwest::Url::parse(text).map_err(|_| declined("is none"))?;
     let loopback = match url.host_str() {
         None => return Err(declined("has no host")),
@@ -72,7 +73,7 @@ fn address(text: &str) -> Result<String, Unfit> {
 
 /// Lines stay lines; everything else that is no character of a text goes.
 fn shown(text: &str) -> String {
-    let lines = text.lines().map(|line| words::cleaned(line, MESSAGE));
+    let lines = text.lines().map(|line| sanitize::clean(line, MESSAGE));
     let whole = lines.collect::<Vec<_>>().join("\n");
     converse_text::shorten::bytes(&whole, MESSAGE).into_owned()
 }

@@ -9,36 +9,41 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::Lost;
-use crate::errands::Errand;
+use super::RequestError;
+use crate::in_flight::InFlightRequest;
 use crate::link::Link;
-use crate::progress::Listening;
+use crate::progress::ProgressListener;
 use crate::{log, raw};
 
 /// What telling the server that nobody waits any more may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Link {
-    pub(super) async fn round(&self, request: ClientRequest, errand: &Errand) -> Result<String, Lost> {
-        let meta = log::meta(self.era, self.handler.desk.grants.log_level);
+    pub(super) async fn round(
+        &self,
+        request: ClientRequest,
+        in_flight: &InFlightRequest,
+    ) -> Result<String, RequestError> {
+        let meta = log::meta(self.era, self.handler.server_requests.grants.log_level);
         let mut options = PeerRequestOptions::no_options();
         options.meta = meta;
         let handle = match timeout(FAREWELL, self.peer.send_cancellable_request(request, options)).await {
             Ok(Ok(handle)) => handle,
-            Ok(Err(_)) | Err(_) => return Err(Lost::Unsent),
+            Ok(Err(_)) | Err(_) => return Err(RequestError::Unsent),
         };
-        let listening = self.handler.callers.listen(handle.progress_token.clone(), errand.host.clone());
-        self.wait(handle, &listening, errand).await.map(raw::text)
+        let listening =
+            self.handler.progress_listeners.listen(handle.progress_token.clone(), in_flight.host.clone());
+        self.wait(handle, &listening, in_flight).await.map(raw::text)
     }
 
     /// Without progress it may idle only so long, if its timeout is longer than that.
     async fn wait(
         &self,
         mut handle: RequestHandle<RoleClient>,
-        listening: &Listening,
-        errand: &Errand,
-    ) -> Result<ServerResult, Lost> {
-        let Errand { patience, deadline, idle, .. } = errand;
+        listening: &ProgressListener,
+        in_flight: &InFlightRequest,
+    ) -> Result<ServerResult, RequestError> {
+        let InFlightRequest { patience, deadline, idle, .. } = in_flight;
         let begun = patience.now();
         let mut quiet = (begun + *idle).min(*deadline);
         let mut abandoned = Abandoned { peer: &self.peer, id: Some(handle.id.clone()) };
@@ -49,18 +54,18 @@ impl Link {
                 result = &mut handle.rx => {
                     abandoned.id = None;
                     let result = result.unwrap_or(Err(ServiceError::TransportClosed));
-                    return result.map_err(Lost::Failed);
+                    return result.map_err(RequestError::Failed);
                 }
                 () = self.end.over() => {
                     abandoned.id = None;
-                    return Err(Lost::Failed(ServiceError::TransportClosed));
+                    return Err(RequestError::Failed(ServiceError::TransportClosed));
                 }
                 // Whoever waits for the answer keeps the same time, and may be the first to notice.
-                () = errand.cancel.cancelled() => {
-                    break if patience.now() < *deadline { Lost::Cancelled } else { Lost::Late(*deadline - begun) };
+                () = in_flight.cancel.cancelled() => {
+                    break if patience.now() < *deadline { RequestError::Cancelled } else { RequestError::TimedOut(*deadline - begun) };
                 }
                 () = patience.sleep_until(quiet) => {
-                    break Lost::Late(if quiet < *deadline { *idle } else { *deadline - begun });
+                    break RequestError::TimedOut(if quiet < *deadline { *idle } else { *deadline - begun });
                 }
                 () = sleep_until(opens.unwrap_or_else(Instant::now)), if opens.is_some() => listening.pass(),
                 () = listening.progress() => quiet = (patience.now() + *idle).min(*deadline),

@@ -3,14 +3,17 @@
 
 use crate::error::Failure;
 use crate::http::MAX_WAIT;
-use crate::link::Witness;
+use crate::link::ConnectDiagnostics;
 use crate::server::BACKOFF;
 
 /// Times that it is tried once more, the pauses doubled.
 const MAX_RETRIES: u32 = 3;
 
 /// Opens it, if need be again. Bounded by whoever waits; the witness knows why it takes so long.
-pub(crate) async fn patiently<T, F>(witness: &Witness, open: impl Fn() -> F) -> Result<T, Failure>
+pub(crate) async fn retry_with_backoff<T, F>(
+    diagnostics: &ConnectDiagnostics,
+    open: impl Fn() -> F,
+) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
 {
@@ -22,7 +25,7 @@ where
         };
         let Some(wait) = failure.passes(pause).filter(|wait| *wait <= MAX_WAIT) else { return Err(failure) };
         tracing::debug!(%failure, "a server is tried once more");
-        witness.note(&failure);
+        diagnostics.record_failure(&failure);
         tokio::time::sleep(wait).await;
         pause *= 2;
     }

@@ -9,77 +9,83 @@ use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{StreamableHttpError, StreamableHttpPostResponse};
 use serde_json::Value;
 
-use super::client::{Inner, Kind, Said, retry_after};
+use super::client::{Inner, Kind, SentMessage, retry_after};
+use super::error::{ClientError, HttpError};
 use super::stream;
-use super::trouble::{HttpError, Trouble};
-use crate::words;
+use crate::sanitize;
 
 /// Bytes of a body, unpacked.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 const MAX_REFUSAL: usize = 64 * 1024;
 /// Of a refusal, for a message.
-const SAID: usize = 300;
+const MAX_QUOTE: usize = 300;
 
-pub(super) async fn to(
+pub(super) async fn interpret(
     client: &Arc<Inner>,
-    said: Said,
+    sent: SentMessage,
     mut response: Response,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     match response.status().as_u16() {
-        202 | 204 => taken(said, response.status().as_u16()),
-        status @ (401 | 403) => Err(Trouble::Unauthorized(status).into()),
-        404 if said.in_session => Err(gone(said, words_of(&mut response).await)),
-        200..=299 => good(client, said, response).await,
-        _ => refused(client, said, response).await,
+        202 | 204 => without_body(sent, response.status().as_u16()),
+        status @ (401 | 403) => Err(ClientError::Unauthorized(status).into()),
+        404 if sent.in_session => Err(session_gone(sent, words_of(&mut response).await)),
+        200..=299 => success(client, sent, response).await,
+        _ => refused(client, sent, response).await,
     }
 }
 
 /// Without a body. In a session the answer may come on the stream of the session; else it never comes.
-fn taken(said: Said, status: u16) -> Result<StreamableHttpPostResponse, HttpError> {
-    let is_handshake = matches!(said.kind, Kind::Initialize | Kind::Discover);
-    if said.id.is_some() && (is_handshake || !said.in_session) {
-        return Err(Trouble::Lost(format!("it took the request (HTTP {status}) and answers nothing")).into());
+fn without_body(sent: SentMessage, status: u16) -> Result<StreamableHttpPostResponse, HttpError> {
+    let is_handshake = matches!(sent.kind, Kind::Initialize | Kind::Discover);
+    if sent.id.is_some() && (is_handshake || !sent.in_session) {
+        return Err(
+            ClientError::Lost(format!("it took the request (HTTP {status}) and answers nothing")).into()
+        );
     }
     Ok(StreamableHttpPostResponse::Accepted)
 }
 
 /// A call is sent again by whoever makes sure that its tool is still the same; anything else by the library.
-fn gone(said: Said, words: String) -> HttpError {
-    if said.kind == Kind::Call { Trouble::Gone(words).into() } else { StreamableHttpError::SessionExpired }
+fn session_gone(sent: SentMessage, words: String) -> HttpError {
+    if sent.kind == Kind::Call {
+        ClientError::Gone(words).into()
+    } else {
+        StreamableHttpError::SessionExpired
+    }
 }
 
-async fn good(
+async fn success(
     client: &Arc<Inner>,
-    said: Said,
+    sent: SentMessage,
     mut response: Response,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     // What is no request has no answer, whatever came.
-    let Some(own) = said.id else { return Ok(StreamableHttpPostResponse::Accepted) };
+    let Some(own) = sent.id else { return Ok(StreamableHttpPostResponse::Accepted) };
     if is_events(&response) {
         let events = stream::read(Arc::clone(client), response, own);
         return Ok(StreamableHttpPostResponse::Sse(events, session));
     }
     if !is(&response, "application/json") {
-        let kind = words::cleaned(&kind(&response), 100);
+        let kind = sanitize::clean(&kind(&response), 100);
         let kind = if kind.is_empty() { "no content type" } else { &kind };
         return Err(
-            Trouble::Lost(format!("it answered with {kind} instead of JSON or an event stream")).into()
+            ClientError::Lost(format!("it answered with {kind} instead of JSON or an event stream")).into()
         );
     }
     let Some(body) = body(&mut response, MAX_BODY).await? else {
         return Err(
-            Trouble::Lost(format!("it answered with more than {} MiB", MAX_BODY / 1024 / 1024)).into()
+            ClientError::Lost(format!("it answered with more than {} MiB", MAX_BODY / 1024 / 1024)).into()
         );
     };
     drop(response);
     let mut messages = VecDeque::new();
     client.decode(Some(own), &body, &mut messages);
     if !messages.iter().any(|message| stream::is_answer(message, own)) {
-        let seen = String::from_utf8_lossy(body.get(..body.len().min(SAID)).unwrap_or_default());
-        let seen = words::cleaned(&seen, SAID);
+        let seen = String::from_utf8_lossy(body.get(..body.len().min(MAX_QUOTE)).unwrap_or_default());
+        let seen = sanitize::clean(&seen, MAX_QUOTE);
         let seen = if seen.is_empty() { "nothing" } else { &seen };
-        return Err(Trouble::Lost(format!("it answered with what could not be read: {seen}")).into());
+        return Err(ClientError::Lost(format!("it answered with what could not be read: {seen}")).into());
     }
     drop(body);
     match messages.pop_front() {
@@ -93,12 +99,12 @@ async fn good(
 
 async fn refused(
     client: &Arc<Inner>,
-    said: Said,
+    sent: SentMessage,
     mut response: Response,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     let status = response.status().as_u16();
     if matches!(status, 429 | 502..=504) {
-        return Err(Trouble::Busy { status, after: retry_after(&response) }.into());
+        return Err(ClientError::Busy { status, after: retry_after(&response) }.into());
     }
     let is_json = is(&response, "application/json") || is(&response, "application/problem+json");
     let is_html = is(&response, "text/html");
@@ -106,26 +112,26 @@ async fn refused(
     let mut messages = VecDeque::new();
     let named = is_json && {
         // Only its own words count as an answer in a session: an error for nobody in particular is about the session.
-        let own = said.id.filter(|_| !(said.in_session && status == 400));
+        let own = sent.id.filter(|_| !(sent.in_session && status == 400));
         client.decode(own, &body, &mut messages);
-        said.id.is_some_and(|own| messages.iter().any(|message| stream::is_answer(message, own)))
+        sent.id.is_some_and(|own| messages.iter().any(|message| stream::is_answer(message, own)))
     };
     if named
-        && let Some(message) = messages.into_iter().find(|one| stream::is_answer(one, said.id.unwrap_or(-1)))
+        && let Some(message) = messages.into_iter().find(|one| stream::is_answer(one, sent.id.unwrap_or(-1)))
     {
         return Ok(StreamableHttpPostResponse::Json(message, None));
     }
     let text = text_of(is_html, &body);
-    if status == 400 && said.in_session && said.id.is_some() && is_about_the_session(&body) {
-        return Err(gone(said, text));
+    if status == 400 && sent.in_session && sent.id.is_some() && is_about_the_session(&body) {
+        return Err(session_gone(sent, text));
     }
     // Servers of old refuse the question itself: that is an answer to it.
-    if said.kind == Kind::Discover && (400..500).contains(&status) {
+    if sent.kind == Kind::Discover && (400..500).contains(&status) {
         let error = ErrorData::invalid_request(format!("HTTP {status}: {text}"), None);
-        let answer = ServerJsonRpcMessage::error(error, said.id.map(RequestId::Number));
+        let answer = ServerJsonRpcMessage::error(error, sent.id.map(RequestId::Number));
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
-    Err(Trouble::Status { status, said: text }.into())
+    Err(ClientError::Status { status, message: text }.into())
 }
 
 /// An error for nobody in particular. Any other 400 may as well be the tool's own, said after it has run.
@@ -141,7 +147,7 @@ async fn words_of(response: &mut Response) -> String {
 }
 
 fn text_of(is_html: bool, body: &[u8]) -> String {
-    if is_html { String::new() } else { words::cleaned(&String::from_utf8_lossy(body), SAID) }
+    if is_html { String::new() } else { sanitize::clean(&String::from_utf8_lossy(body), MAX_QUOTE) }
 }
 
 /// That it could not be read is no reason to lose the status.
@@ -150,7 +156,7 @@ async fn refusal(response: &mut Response) -> Vec<u8> {
 }
 
 /// `None`: it is longer than that. An announced length is believed only if it is too much.
-async fn body(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>, Trouble> {
+async fn body(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>, ClientError> {
     if response.content_length().is_some_and(|length| length > most as u64) {
         return Ok(None);
     }

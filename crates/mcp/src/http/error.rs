@@ -8,13 +8,13 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use crate::error::Failure;
-use crate::words;
+use crate::sanitize;
 
-pub(super) type HttpError = StreamableHttpError<Trouble>;
+pub(super) type HttpError = StreamableHttpError<ClientError>;
 
 /// Why our own client has no answer. Texts are cleaned; they may still hold what no message may show.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum ClientError {
     #[error("the request failed")]
     Request(#[from] reqwest::Error),
     /// There is no token, or none that is taken: why.
@@ -26,7 +26,7 @@ pub(crate) enum Trouble {
     #[error("busy ({status})")]
     Busy { status: u16, after: Option<Duration> },
     #[error("HTTP {status}")]
-    Status { status: u16, said: String },
+    Status { status: u16, message: String },
     /// It does not know the session, in its own words.
     #[error("the session is gone")]
     Gone(String),
@@ -37,15 +37,15 @@ pub(crate) enum Trouble {
     Unsendable(String),
 }
 
-impl From<Trouble> for HttpError {
-    fn from(trouble: Trouble) -> Self {
-        Self::Client(trouble)
+impl From<ClientError> for HttpError {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
     }
 }
 
 /// What became of a request that the transport could not deliver.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum DeliveryError {
     /// It did not even get there.
     NotSent(String),
     /// It cannot be sent as it is, however often that is tried.
@@ -64,7 +64,7 @@ pub(crate) enum Fault {
     Lost(String),
 }
 
-impl Fault {
+impl DeliveryError {
     /// What is said of [`Fault::Busy`].
     pub(crate) fn busy(status: u16, after: Option<Duration>) -> String {
         let pause = after.map(|after| format!(", and asks to be left alone for {} s", after.as_secs()));
@@ -73,59 +73,63 @@ impl Fault {
 }
 
 /// `None`: the error is not of this transport.
-pub(crate) fn fault(error: &DynamicTransportError) -> Option<Fault> {
+pub(crate) fn delivery_error(error: &DynamicTransportError) -> Option<DeliveryError> {
     let error = error.error.downcast_ref::<HttpError>()?;
     Some(match error {
-        StreamableHttpError::Client(trouble) => known(trouble),
-        StreamableHttpError::ReservedHeaderConflict(name) => {
-            Fault::Unsendable(format!("the header `{name}` is the protocol's own: take it out of `headers`"))
-        }
-        StreamableHttpError::SessionExpired => {
-            Fault::Refused("its session had ended and a new one could not be had".to_owned())
-        }
-        StreamableHttpError::ReinitializationFailed(error) => Fault::Refused(format!(
-            "its session had ended, and it refused a new one: {}",
-            words::cleaned(&error.message, words::ERROR)
+        StreamableHttpError::Client(error) => known(error),
+        StreamableHttpError::ReservedHeaderConflict(name) => DeliveryError::Unsendable(format!(
+            "the header `{name}` is the protocol's own: take it out of `headers`"
         )),
-        StreamableHttpError::TransportChannelClosed => Fault::NotSent("the connection is closed".to_owned()),
-        _ => Fault::Lost("the exchange broke off".to_owned()),
+        StreamableHttpError::SessionExpired => {
+            DeliveryError::Refused("its session had ended and a new one could not be had".to_owned())
+        }
+        StreamableHttpError::ReinitializationFailed(error) => DeliveryError::Refused(format!(
+            "its session had ended, and it refused a new one: {}",
+            sanitize::clean(&error.message, sanitize::MAX_ERROR)
+        )),
+        StreamableHttpError::TransportChannelClosed => {
+            DeliveryError::NotSent("the connection is closed".to_owned())
+        }
+        _ => DeliveryError::Lost("the exchange broke off".to_owned()),
     })
 }
 
-fn known(trouble: &Trouble) -> Fault {
-    match trouble {
-        Trouble::Request(error) => failed(error),
-        Trouble::Denied(words) => Fault::Denied(words.clone()),
-        Trouble::Unauthorized(status) => Fault::Unauthorized(*status),
-        Trouble::Busy { status, after } => Fault::Busy { status: *status, after: *after },
-        Trouble::Status { status: status @ 300..=399, .. } => Fault::Refused(format!(
+fn known(error: &ClientError) -> DeliveryError {
+    match error {
+        ClientError::Request(error) => failed(error),
+        ClientError::Denied(words) => DeliveryError::Denied(words.clone()),
+        ClientError::Unauthorized(status) => DeliveryError::Unauthorized(*status),
+        ClientError::Busy { status, after } => DeliveryError::Busy { status: *status, after: *after },
+        ClientError::Status { status: status @ 300..=399, .. } => DeliveryError::Refused(format!(
             "it redirects (HTTP {status}) to where requests may not be sent: put that address into `url`"
         )),
-        Trouble::Status { status: status @ 500.., .. } => {
+        ClientError::Status { status: status @ 500.., .. } => {
             // Whatever broke there may have done so at the end.
-            Fault::Lost(format!("it answered HTTP {status}"))
+            DeliveryError::Lost(format!("it answered HTTP {status}"))
         }
-        Trouble::Status { status, said } if said.is_empty() => {
-            Fault::Refused(format!("it answered HTTP {status}"))
+        ClientError::Status { status, message } if message.is_empty() => {
+            DeliveryError::Refused(format!("it answered HTTP {status}"))
         }
-        Trouble::Status { status, said } => Fault::Refused(format!("it answered HTTP {status}: {said}")),
-        Trouble::Gone(said) => Fault::Gone(said.clone()),
-        Trouble::Lost(text) => Fault::Lost(text.clone()),
-        Trouble::Unsendable(text) => Fault::Unsendable(text.clone()),
+        ClientError::Status { status, message } => {
+            DeliveryError::Refused(format!("it answered HTTP {status}: {message}"))
+        }
+        ClientError::Gone(said) => DeliveryError::Gone(said.clone()),
+        ClientError::Lost(text) => DeliveryError::Lost(text.clone()),
+        ClientError::Unsendable(text) => DeliveryError::Unsendable(text.clone()),
     }
 }
 
-fn failed(error: &reqwest::Error) -> Fault {
+fn failed(error: &reqwest::Error) -> DeliveryError {
     let said = innermost(error);
     let or = |other: &str| if said.is_empty() { other.to_owned() } else { said.clone() };
     if error.is_connect() {
-        Fault::NotSent(or("no connection"))
+        DeliveryError::NotSent(or("no connection"))
     } else if error.is_builder() {
-        Fault::Unsendable("its `url` cannot be requested".to_owned())
+        DeliveryError::Unsendable("its `url` cannot be requested".to_owned())
     } else if error.is_redirect() {
-        Fault::Refused("it redirects to where requests may not be sent".to_owned())
+        DeliveryError::Refused("it redirects to where requests may not be sent".to_owned())
     } else {
-        Fault::Lost(or("the exchange broke off"))
+        DeliveryError::Lost(or("the exchange broke off"))
     }
 }
 
@@ -136,19 +140,23 @@ pub(super) fn innermost(error: &reqwest::Error) -> String {
         cause = inner;
     }
     let said = if std::ptr::eq(cause, error as &dyn Error) { String::new() } else { cause.to_string() };
-    words::cleaned(&said, words::ERROR)
+    sanitize::clean(&said, sanitize::MAX_ERROR)
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
+impl From<DeliveryError> for Failure {
+    fn from(fault: DeliveryError) -> Self {
         match fault {
-            Fault::NotSent(text) => Self::Unreachable(text),
-            Fault::Unsendable(text) => Self::Unusable(text),
-            Fault::Unauthorized(status) => Self::Unauthorized(status),
-            Fault::Denied(words) => Self::Denied(words),
-            Fault::Busy { status, after } => Self::Busy { said: Fault::busy(status, after), after },
-            Fault::Gone(_) => Self::Nonsense("it does not know the session that it began itself".to_owned()),
-            Fault::Refused(text) | Fault::Lost(text) => Self::Nonsense(text),
+            DeliveryError::NotSent(text) => Self::Unreachable(text),
+            DeliveryError::Unsendable(text) => Self::Unusable(text),
+            DeliveryError::Unauthorized(status) => Self::Unauthorized(status),
+            DeliveryError::Denied(words) => Self::Denied(words),
+            DeliveryError::Busy { status, after } => {
+                Self::Busy { message: DeliveryError::busy(status, after), after }
+            }
+            DeliveryError::Gone(_) => {
+                Self::Nonsense("it does not know the session that it began itself".to_owned())
+            }
+            DeliveryError::Refused(text) | DeliveryError::Lost(text) => Self::Nonsense(text),
         }
     }
 }

@@ -11,19 +11,19 @@ use serde_json::{Map, Value};
 
 /// Who answers servers in this run.
 #[derive(Clone, Default)]
-pub struct Asked {
+pub struct Responders {
     /// Somebody who can be asked; `None` where nobody can.
-    pub person: Option<Arc<dyn Person>>,
+    pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Where ensembles with `sampling = true` have a model from.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// Who grants access to servers with `auth = "oauth"`; `None`: it is said how to log in.
     pub consent: Option<Arc<dyn Consent>>,
 }
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for Responders {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Asked")
-            .field("person", &self.person.is_some())
+            .field("person", &self.elicitor.is_some())
             .field("sampler", &self.sampler.is_some())
             .field("consent", &self.consent.is_some())
             .finish()
@@ -41,7 +41,7 @@ pub enum Elicitation {
 
 /// <https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation> (checked 2026-11).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum ElicitationReply {
     /// With what was filled in; nothing for an address.
     Accept(Option<Map<String, Value>>),
     Decline,
@@ -49,9 +49,9 @@ pub enum Reply {
 }
 
 /// Somebody to ask. One question at a time: who implements it queues.
-pub trait Person: Send + Sync {
+pub trait Elicitor: Send + Sync {
     /// Takes as long as the person takes; dropped when nobody waits for the answer any more.
-    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, Reply>;
+    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply>;
 }
 
 /// A model for servers, behind the user's approval, limits and audit.
@@ -85,5 +85,5 @@ pub trait Consent: Send + Sync {
     /// Where the browser comes back to. It listens from now on.
     fn redirect_uri(&self) -> BoxFuture<'_, Result<String, String>>;
     /// Has the address opened, and waits for the address that the browser comes back with. Bounded in time.
-    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>>;
+    fn authorize<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>>;
 }

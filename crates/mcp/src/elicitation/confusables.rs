@@ -3,8 +3,8 @@
 use converse_text::invisible::is_ignorable;
 
 /// In small letters. One that has no such double stays.
-pub(super) fn plain(text: &str) -> String {
-    let seen = text.chars().filter(|c| !is_ignorable(*c)).map(|c| look_alike(c).unwrap_or(c));
+pub(super) fn fold(text: &str) -> String {
+    let seen = text.chars().filter(|c| !is_ignorable(*c)).map(|c| latin_look_alike(c).unwrap_or(c));
     seen.flat_map(char::to_lowercase).collect()
 }
 
@@ -15,7 +15,7 @@ pub(super) fn visible(text: &str) -> String {
 
 /// Of the other alphabets those that nobody can tell apart
 /// (<https://www.unicode.org/reports/tr39/#Confusable_Detection>, checked 2026-11).
-fn look_alike(c: char) -> Option<char> {
+fn latin_look_alike(c: char) -> Option<char> {
     const DOUBLES: [(&str, char); 24] = [
         ("аАαΑ@", 'a'),
         ("вВβΒЬь", 'b'),
@@ -70,7 +70,7 @@ mod tests {
             ("𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝 𝑃𝐴", "password pa"),
             ("日本", "日本"),
         ] {
-            assert_eq!(plain(text), seen, "{text}");
+            assert_eq!(fold(text), seen, "{text}");
         }
         assert_eq!(visible("па\u{200b}роль"), "пароль");
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use converse_config::{ConnectionPlan, Environment, OauthPlan, Origin, Scope, SecretRef, Way as Reached};
+use converse_config::{ConnectionPlan, Environment, OauthPlan, Origin, Scope, SecretRef, Way as ServerWay};
 use converse_ensemble::{FetchError, Fetched, NoArtefacts, Reach, Way};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::oauth::Authority;
-use crate::{Asked, Consent, Era, Eras, Lists, Surroundings, Vault};
+use crate::{Consent, Era, EraStore, Responders, Surroundings, ToolListStore, Vault};
 
 pub(super) const SERVER: &str = "https://mcp.example/mcp";
 pub(super) const REDIRECT: &str = "http://127.0.0.1:4711/callback";
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) sent: Vec<(String, String, BTreeMap<String, String>)>,
     /// Of each question to the person.
     pub(super) questions: Vec<BTreeMap<String, String>>,
-    pub(super) kept: BTreeMap<String, String>,
+    pub(super) stored: BTreeMap<String, String>,
     pub(super) hidden: Vec<String>,
     /// How often a renewal began.
     pub(super) locks: u32,
@@ -60,9 +60,9 @@ pub(super) struct State {
 }
 
 #[derive(Clone)]
-pub(super) struct Town(Arc<Mutex<State>>);
+pub(super) struct Network(Arc<Mutex<State>>);
 
-impl Town {
+impl Network {
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(State {
             issuer: "https://as.example".to_owned(),
@@ -75,7 +75,7 @@ impl Town {
             client_secret: None,
             sent: vec![],
             questions: vec![],
-            kept: BTreeMap::new(),
+            stored: BTreeMap::new(),
             hidden: vec![],
             locks: 0,
             locked: BTreeSet::new(),
@@ -114,11 +114,11 @@ impl Town {
         with_consent: bool,
         (scope, file, project): (Scope, &str, &str),
     ) -> Arc<Authority> {
-        let way = Reached::Http { url: SecretRef::Literal(SERVER.to_owned()), headers: vec![] };
+        let way = ServerWay::Http { url: SecretRef::Literal(SERVER.to_owned()), headers: vec![] };
         let connection = ConnectionPlan { auth: Some(plan), ..ConnectionPlan::over(way) };
         let consent: Arc<dyn Consent> = Arc::new(self.clone());
         let origin = Origin { scope, file: file.to_owned(), line: 1 };
-        let town = self.clone();
+        let network = self.clone();
         let surroundings = Surroundings {
             workspace: PathBuf::from(project),
             environment: Environment::new([("SECRET".to_owned(), "canary-by-hand".to_owned())]),
@@ -129,8 +129,8 @@ impl Town {
             lists: Arc::new(Nothing),
             artefacts: Arc::new(NoArtefacts),
             project: Some(PathBuf::from(project)),
-            warn: Arc::new(move |line| town.state().warned.push(line)),
-            asked: Asked::default(),
+            warn: Arc::new(move |line| network.state().warned.push(line)),
+            responders: Responders::default(),
             reach: Some(Arc::new(self.clone())),
             vault: Some(Arc::new(self.clone())),
             consent: with_consent.then_some(consent),
@@ -200,7 +200,7 @@ impl State {
             }
             ("POST", "/token") => self.token(&form),
             ("POST", "/revoke") => {
-                assert!(self.kept.is_empty(), "it is forgotten here first");
+                assert!(self.stored.is_empty(), "it is forgotten here first");
                 answer(200, &json!({}))
             }
             _ => answer(404, &json!({})),
@@ -243,7 +243,7 @@ impl State {
     }
 }
 
-impl Reach for Town {
+impl Reach for Network {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, FetchError>> {
         let known = self.state().names.get(name).cloned();
         std::future::ready(Ok(known.unwrap_or_else(|| vec!["93.184.215.14".parse().unwrap()]))).boxed()
@@ -273,12 +273,12 @@ impl Reach for Town {
     }
 }
 
-impl Consent for Town {
+impl Consent for Network {
     fn redirect_uri(&self) -> BoxFuture<'_, Result<String, String>> {
         std::future::ready(Ok(REDIRECT.to_owned())).boxed()
     }
 
-    fn granted<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
+    fn authorize<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
         let mut state = self.state();
         assert!(url.starts_with(&format!("{}/authorize?", state.issuer)), "{url}");
         let question = pairs(url.split_once('?').unwrap().1);
@@ -302,22 +302,22 @@ impl Consent for Town {
     }
 }
 
-impl Vault for Town {
+impl Vault for Network {
     fn get(&self, key: &str) -> Result<Option<String>, String> {
-        Ok(self.state().kept.get(key).cloned())
+        Ok(self.state().stored.get(key).cloned())
     }
 
     fn put(&self, key: &str, value: &str) -> Result<(), String> {
         let mut state = self.state();
         assert!(state.locked.contains(&format!("{key}w")), "nothing is written unlocked");
-        state.kept.insert(key.to_owned(), value.to_owned());
+        state.stored.insert(key.to_owned(), value.to_owned());
         Ok(())
     }
 
     fn remove(&self, key: &str) -> Result<(), String> {
         let mut state = self.state();
         assert!(state.locked.contains(&format!("{key}w")), "nothing is forgotten unlocked");
-        state.kept.remove(key);
+        state.stored.remove(key);
         Ok(())
     }
 
@@ -328,7 +328,7 @@ impl Vault for Town {
         if !is_free {
             return Err("somebody else has it".to_owned());
         }
-        Ok(Box::new(Lock { town: self.clone(), key: key.to_owned() }))
+        Ok(Box::new(Lock { network: self.clone(), key: key.to_owned() }))
     }
 
     fn hide(&self, secret: &str) {
@@ -337,19 +337,19 @@ impl Vault for Town {
 }
 
 struct Lock {
-    town: Town,
+    network: Network,
     key: String,
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.town.state().locked.remove(&self.key);
+        self.network.state().locked.remove(&self.key);
     }
 }
 
 struct Nothing;
 
-impl Eras for Nothing {
+impl EraStore for Nothing {
     fn get(&self, _: &str) -> Option<Era> {
         None
     }
@@ -357,7 +357,7 @@ impl Eras for Nothing {
     fn put(&self, _: &str, _: Era) {}
 }
 
-impl Lists for Nothing {
+impl ToolListStore for Nothing {
     fn get(&self, _: &str) -> Option<String> {
         None
     }

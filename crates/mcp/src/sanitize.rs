@@ -1,11 +1,11 @@
 //! Words of servers made fit for a message: bounded, in one line, and with what could act on a terminal shown.
 
 /// Bytes of a server's error message that are passed on.
-pub(crate) const ERROR: usize = 2048;
+pub(crate) const MAX_ERROR: usize = 2048;
 
 /// At most about `most` bytes of it; breaks of lines and tabs become one blank, other control characters are shown as
 /// everywhere (`\x1b`), a cut is marked.
-pub(crate) fn cleaned(text: &str, most: usize) -> String {
+pub(crate) fn clean(text: &str, most: usize) -> String {
     let cut = text.floor_char_boundary(most);
     let mut clean = String::with_capacity(cut + '…'.len_utf8());
     for c in text.get(..cut).unwrap_or_default().chars() {
@@ -24,7 +24,7 @@ pub(crate) fn cleaned(text: &str, most: usize) -> String {
 }
 
 /// The text without any of the secrets.
-pub(crate) fn without(secrets: &[String], text: String) -> String {
+pub(crate) fn redact(secrets: &[String], text: String) -> String {
     // A secret of a few characters would tear holes into ordinary words.
     let worth_hiding = secrets.iter().filter(|secret| secret.len() >= 6);
     worth_hiding
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn words_are_bounded_and_plain() {
-        for (text, most, clean) in [
+        for (text, most, wanted) in [
             ("plain", 5, "plain"),
             ("a\r\n\tb\u{1b}[31m", 99, "a b\\x1b[31m"),
             ("\u{9b}1m\u{7}", 99, "\\x9b1m\\x07"),
@@ -45,13 +45,13 @@ mod tests {
             ("", 0, ""),
             ("x", 0, "…"),
         ] {
-            assert_eq!(cleaned(text, most), clean, "{text:?}");
+            assert_eq!(clean(text, most), wanted, "{text:?}");
         }
     }
 
     #[test]
     fn secrets_are_taken_out() {
         let secrets = ["s3cret-token".to_owned(), "abc".to_owned(), String::new()];
-        assert_eq!(without(&secrets, "bad s3cret-token, abc".into()), "bad …, abc");
+        assert_eq!(redact(&secrets, "bad s3cret-token, abc".into()), "bad …, abc");
     }
 }

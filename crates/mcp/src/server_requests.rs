@@ -14,27 +14,27 @@ use rmcp::model::{ClientCapabilities, ErrorCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::asked::{Asked, Elicitation, Reply};
-use crate::elicitation::{Unfit, checked, question};
-use crate::errands::{Errand, Errands, Open};
-use crate::questions::Enough;
+use crate::elicitation::{self, Rejected, parse_request};
+use crate::in_flight::{InFlightRequest, InFlightRequests, OpenQuestion};
+use crate::question_limit::LimitReached;
+use crate::responders::{Elicitation, ElicitationReply, Responders};
 use crate::roots::Roots;
 use crate::surroundings::Warn;
 use crate::warnings::Warnings;
-use crate::{Person, sampling, words};
+use crate::{Elicitor, sampling, sanitize};
 
 /// One question may take so long; then it is taken for one that nobody answers.
-pub const QUESTION: Duration = Duration::from_secs(600);
+pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(600);
 /// Questions of one server that wait at a time: those beyond are declined, so that they are not all held for it.
 const MAX_WAITING: usize = 8;
 /// The user said no (<https://modelcontextprotocol.io/specification/2025-11-25/client/sampling>, checked 2026-11).
 const REJECTED: ErrorCode = ErrorCode(-1);
 
 /// One server's.
-pub(crate) struct Desk {
+pub(crate) struct ServerRequestHandler {
     pub(crate) ensemble: String,
     pub(crate) grants: Grants,
-    pub(crate) asked: Asked,
+    pub(crate) responders: Responders,
     pub(crate) roots: Roots,
     warnings: Warnings,
     waiting: AtomicUsize,
@@ -43,57 +43,63 @@ pub(crate) struct Desk {
 /// For whom a question is.
 pub(crate) enum Asker<'a> {
     /// A result of this one asks.
-    One(&'a Errand),
+    One(&'a InFlightRequest),
     /// The server asks, and does not say for which of them.
-    Any(&'a Errands),
+    Any(&'a InFlightRequests),
 }
 
 /// As long as it lives, no clock runs.
-enum Stopped {
+enum PausedClocks {
     One { _paused: Paused },
-    Any { _open: Open },
+    Any { _open: OpenQuestion },
 }
 
 impl Asker<'_> {
-    fn stopped(&self) -> Stopped {
+    fn pause_clocks(&self) -> PausedClocks {
         match self {
-            Self::One(errand) => Stopped::One { _paused: errand.patience.pause() },
-            Self::Any(errands) => Stopped::Any { _open: errands.open() },
+            Self::One(in_flight) => PausedClocks::One { _paused: in_flight.patience.pause() },
+            Self::Any(requests) => PausedClocks::Any { _open: requests.open_question() },
         }
     }
 
     /// The one that the question is counted and paid by, if anything waits for it.
-    fn errand(&self) -> Option<Errand> {
+    fn request(&self) -> Option<InFlightRequest> {
         match self {
-            Self::One(errand) => Some((*errand).clone()),
-            Self::Any(errands) => errands.first(),
+            Self::One(in_flight) => Some((*in_flight).clone()),
+            Self::Any(requests) => requests.first(),
         }
     }
 }
 
-impl Default for Desk {
+impl Default for ServerRequestHandler {
     /// One that answers nothing.
     fn default() -> Self {
         Self::new(
             String::new(),
             Grants { elicitation: false, ..Grants::default() },
-            Asked::default(),
+            Responders::default(),
             Roots::default(),
             Arc::new(|_| {}),
         )
     }
 }
 
-impl Desk {
-    pub(crate) fn new(ensemble: String, grants: Grants, asked: Asked, roots: Roots, warn: Warn) -> Self {
+impl ServerRequestHandler {
+    pub(crate) fn new(
+        ensemble: String,
+        grants: Grants,
+        responders: Responders,
+        roots: Roots,
+        warn: Warn,
+    ) -> Self {
         let warnings = Warnings::new(&ensemble, warn);
-        Self { ensemble, grants, asked, roots, warnings, waiting: AtomicUsize::new(0) }
+        Self { ensemble, grants, responders, roots, warnings, waiting: AtomicUsize::new(0) }
     }
 
     /// What is declared: just what will be answered.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let mut declared = json!({});
-        if self.person().is_some() {
+        if self.elicitor().is_some() {
             declared["elicitation"] = json!({ "form": {}, "url": {} });
         }
         if self.roots.are_granted() {
@@ -118,72 +124,77 @@ impl Desk {
             "sampling/createMessage" => self.sample(params, asker).await,
             "roots/list" if self.roots.are_granted() => {
                 let (list, left) = self.roots.list();
-                left.into_iter().for_each(|line| self.tell(&line));
+                left.into_iter().for_each(|line| self.warn(&line));
                 Ok(list)
             }
             "roots/list" => Err(refused(ErrorCode::METHOD_NOT_FOUND, "no roots are given to this server")),
-            _ => Err(refused(ErrorCode::METHOD_NOT_FOUND, &words::cleaned(method, 100))),
+            _ => Err(refused(ErrorCode::METHOD_NOT_FOUND, &sanitize::clean(method, 100))),
         }
     }
 
-    fn person(&self) -> Option<&Arc<dyn Person>> {
-        self.asked.person.as_ref().filter(|_| self.grants.elicitation)
+    fn elicitor(&self) -> Option<&Arc<dyn Elicitor>> {
+        self.responders.elicitor.as_ref().filter(|_| self.grants.elicitation)
     }
 
     fn sampler(&self) -> Option<&Arc<dyn crate::Sampler>> {
-        self.asked.sampler.as_ref().filter(|_| self.grants.sampling)
+        self.responders.sampler.as_ref().filter(|_| self.grants.sampling)
     }
 
-    fn tell(&self, line: &str) {
-        self.warnings.tell(line);
+    fn warn(&self, line: &str) {
+        self.warnings.report(line);
     }
 
     async fn elicit(&self, params: &Value, asker: &Asker<'_>) -> Result<Value, ErrorData> {
-        let (Some(person), Some(errand)) = (self.person(), asker.errand()) else {
+        let (Some(elicitor), Some(in_flight)) = (self.elicitor(), asker.request()) else {
             return Ok(action("decline"));
         };
-        let asked = match question(params) {
+        let asked = match parse_request(params) {
             Ok(asked) => asked,
-            Err(Unfit::Invalid(why)) => return Err(refused(ErrorCode::INVALID_PARAMS, &why)),
-            Err(Unfit::Declined(why)) => {
-                self.tell(&format!("a question of its server was declined: {why}"));
+            Err(Rejected::Invalid(why)) => return Err(refused(ErrorCode::INVALID_PARAMS, &why)),
+            Err(Rejected::Declined(why)) => {
+                self.warn(&format!("a question of its server was declined: {why}"));
                 return Ok(action("decline"));
             }
         };
-        let Some(_place) = Place::take(&self.waiting) else { return Ok(action("decline")) };
-        let _stopped = asker.stopped();
-        let Ok(reply) = timeout(QUESTION, self.reply(person, asked, &errand)).await else {
-            self.tell(&format!("nobody answered its server within {} s", QUESTION.as_secs()));
+        let Some(_slot) = WaitingSlot::take(&self.waiting) else { return Ok(action("decline")) };
+        let _paused = asker.pause_clocks();
+        let Ok(reply) = timeout(QUESTION_TIMEOUT, self.reply(elicitor, asked, &in_flight)).await else {
+            self.warn(&format!("nobody answered its server within {} s", QUESTION_TIMEOUT.as_secs()));
             return Ok(action("cancel"));
         };
         Ok(self.replied(params, reply))
     }
 
-    async fn reply(&self, person: &Arc<dyn Person>, asked: Elicitation, errand: &Errand) -> Reply {
-        let mut count = errand.questions.turn().await;
-        if let Err(enough) = count.ask() {
-            if let Enough::Tell(why) = enough {
-                self.tell(why);
+    async fn reply(
+        &self,
+        elicitor: &Arc<dyn Elicitor>,
+        asked: Elicitation,
+        in_flight: &InFlightRequest,
+    ) -> ElicitationReply {
+        let mut count = in_flight.questions.lock().await;
+        if let Err(enough) = count.try_ask() {
+            if let LimitReached::First(why) = enough {
+                self.warn(why);
             }
-            return Reply::Decline;
+            return ElicitationReply::Decline;
         }
-        let reply = person.elicit(&self.ensemble, asked).await;
-        count.heard(&reply);
+        let reply = elicitor.elicit(&self.ensemble, asked).await;
+        count.record(&reply);
         reply
     }
 
     /// What was filled in is sent only if it is what was asked for.
-    fn replied(&self, params: &Value, reply: Reply) -> Value {
+    fn replied(&self, params: &Value, reply: ElicitationReply) -> Value {
         match reply {
-            Reply::Decline => action("decline"),
-            Reply::Cancel => action("cancel"),
-            Reply::Accept(_) if params["mode"] == "url" => action("accept"),
-            Reply::Accept(content) => {
+            ElicitationReply::Decline => action("decline"),
+            ElicitationReply::Cancel => action("cancel"),
+            ElicitationReply::Accept(_) if params["mode"] == "url" => action("accept"),
+            ElicitationReply::Accept(content) => {
                 let content = content.unwrap_or_default();
-                match checked(&params["requestedSchema"], &content) {
+                match elicitation::validate(&params["requestedSchema"], &content) {
                     Ok(()) => json!({ "action": "accept", "content": content }),
                     Err(why) => {
-                        self.tell(&format!("what was filled in does not fit its form: {why}"));
+                        self.warn(&format!("what was filled in does not fit its form: {why}"));
                         action("cancel")
                     }
                 }
@@ -195,22 +206,22 @@ impl Desk {
         let Some(sampler) = self.sampler() else {
             return Err(refused(ErrorCode::METHOD_NOT_FOUND, "this server may not ask the model"));
         };
-        let Some(errand) = asker.errand() else {
+        let Some(in_flight) = asker.request() else {
             return Err(refused(REJECTED, "nothing runs that the model could be asked for"));
         };
-        sampling::checked(params).map_err(|why| refused(ErrorCode::INVALID_PARAMS, &why))?;
-        let Some(_place) = Place::take(&self.waiting) else {
+        sampling::validate(params).map_err(|why| refused(ErrorCode::INVALID_PARAMS, &why))?;
+        let Some(_slot) = WaitingSlot::take(&self.waiting) else {
             return Err(refused(REJECTED, "too many questions wait already"));
         };
-        let _stopped = asker.stopped();
-        let sampled = sampler.sample(&self.ensemble, params.clone(), errand.tab);
-        let sampled = timeout(QUESTION, sampled).await;
+        let _paused = asker.pause_clocks();
+        let sampled = sampler.sample(&self.ensemble, params.clone(), in_flight.tab);
+        let sampled = timeout(QUESTION_TIMEOUT, sampled).await;
         let sampled = sampled.unwrap_or_else(|_| Err("the model did not answer in time".to_owned()));
         sampled.map_err(|why| refused(REJECTED, &why))
     }
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for ServerRequestHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk")
             .field("ensemble", &self.ensemble)
@@ -220,16 +231,16 @@ impl std::fmt::Debug for Desk {
 }
 
 /// One of the places to wait in.
-struct Place<'a>(&'a AtomicUsize);
+struct WaitingSlot<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> WaitingSlot<'a> {
     fn take(waiting: &'a AtomicUsize) -> Option<Self> {
         let place = Self(waiting);
         (waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING).then_some(place)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingSlot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::error::Failure;
 use crate::link::Link;
 use crate::listing::{self, sift};
-use crate::server::{Due, RELIST};
+use crate::server::{FlagGuard, RELIST};
 
 /// What a tool was when somebody accepted it.
 pub(crate) struct Accepted {
@@ -22,7 +22,7 @@ pub(crate) struct Accepted {
 }
 
 /// `name` is for the model.
-pub(crate) async fn make_sure(
+pub(crate) async fn verify(
     link: &Link,
     tool: &InvokerName,
     accepted: &Accepted,
@@ -43,7 +43,7 @@ pub(crate) async fn make_sure(
 /// Lists the tools if nobody has seen them as they are now. Calls that come together wait for one list.
 async fn is_still(link: &Link, tool: &InvokerName, accepted: Digest) -> Result<bool, Failure> {
     let mut seen = link.seen.lock().await;
-    if let Some(unseen) = Due::take(&link.handler.changed.unseen) {
+    if let Some(unseen) = FlagGuard::take(&link.handler.changed.unverified) {
         let tools = sift(listing::list(link).await?).tools;
         let digests = tools.into_iter().map(|tool| (tool.name, Definition::raw(tool.raw).digest()));
         *seen = Some(digests.collect::<HashMap<_, _>>());

@@ -13,25 +13,25 @@ use reqwest::Url;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::Value;
 
-use super::places::{self, Home};
+use super::destinations::{self, ServerOrigin};
 
 const MAX_BODY: usize = 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The server itself is asked who is in charge: it may answer with an endless stream instead.
 const PROBE: Duration = Duration::from_secs(10);
 
-pub(super) struct Reached {
+pub(super) struct GuardedHttp {
     reach: Arc<dyn Reach>,
-    home: Home,
+    server_origin: ServerOrigin,
     /// Why the last request failed: the library keeps that to itself.
     failed: Mutex<Option<String>>,
     /// The `error` of the last answer, if it was a refusal.
     refused: Mutex<Option<String>>,
 }
 
-impl Reached {
-    pub(super) fn new(reach: Arc<dyn Reach>, home: Home) -> Self {
-        Self { reach, home, failed: Mutex::default(), refused: Mutex::default() }
+impl GuardedHttp {
+    pub(super) fn new(reach: Arc<dyn Reach>, server_origin: ServerOrigin) -> Self {
+        Self { reach, server_origin, failed: Mutex::default(), refused: Mutex::default() }
     }
 
     /// What the last answer refused, by the code of RFC 6749.
@@ -46,16 +46,16 @@ impl Reached {
 
     /// One request and its answer, whatever its status.
     pub(super) async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
-        let answered = self.judged_exchange(request).await;
+        let answered = self.checked_exchange(request).await;
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = answered.as_ref().err().cloned();
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) =
             answered.as_ref().ok().and_then(code_of);
         answered
     }
 
-    async fn judged_exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
-        let url = self.home.judge(&request.uri().to_string())?;
-        let is_probe = request.method() == Method::GET && url == self.home.url;
+    async fn checked_exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
+        let url = self.server_origin.check(&request.uri().to_string())?;
+        let is_probe = request.method() == Method::GET && url == self.server_origin.url;
         let (patience, most) = if is_probe { (PROBE, 0) } else { (PATIENCE, MAX_BODY) };
         let fetched = tokio::time::timeout(patience, async {
             let way = self.way(&url, request.uri()).await?;
@@ -78,17 +78,17 @@ impl Reached {
         if self.reach.has_proxy(uri) {
             return Ok(Way::Proxy);
         }
-        let addresses: Vec<IpAddr> = match (places::address(url), url.domain()) {
+        let addresses: Vec<IpAddr> = match (destinations::address(url), url.domain()) {
             (Some(address), _) => vec![address],
             (None, Some(name)) => self.reach.resolve(name).await.map_err(|error| error.to_string())?,
             (None, None) => return Err(format!("{} names no server", place(url))),
         };
-        self.home.judge_addresses(url, &addresses)?;
+        self.server_origin.check_addresses(url, &addresses)?;
         Ok(Way::Direct(addresses))
     }
 }
 
-impl OAuthHttpClient for Reached {
+impl OAuthHttpClient for GuardedHttp {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move { self.exchange(request.request).await.map_err(OAuthHttpClientError::from) })
     }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use converse_ensemble::is_public;
 use reqwest::Url;
 
-use crate::words;
+use crate::sanitize;
 
 /// Names that mean something in this network only: nobody outside can decide what they mean.
 const LOCAL_NAMES: [&str; 8] =
@@ -48,12 +48,12 @@ impl Class {
 
 /// The place of the server itself.
 #[derive(Debug, Clone)]
-pub(super) struct Home {
+pub(super) struct ServerOrigin {
     pub(super) url: Url,
     class: Class,
 }
 
-impl Home {
+impl ServerOrigin {
     /// By what the user has written alone: what a name resolves to may be the server's own doing.
     pub(super) fn new(mut url: Url) -> Result<Self, String> {
         let class = match (address(&url), url.domain()) {
@@ -73,8 +73,8 @@ impl Home {
     }
 
     /// May it be gone to, as far as the address tells? Before anything is resolved.
-    pub(super) fn judge(&self, text: &str) -> Result<Url, String> {
-        let refused = |why: &str| Err(format!("{} is not gone to: {why}", words::cleaned(text, 200)));
+    pub(super) fn check(&self, text: &str) -> Result<Url, String> {
+        let refused = |why: &str| Err(format!("{} is not gone to: {why}", sanitize::clean(text, 200)));
         let Ok(url) = Url::parse(text) else { return refused("it is no address") };
         let here = address(&url).map_or_else(
             || url.domain().is_some_and(is_localhost),
@@ -102,12 +102,12 @@ impl Home {
     }
 
     /// May it be gone to, with these addresses? One that may not spoils them all.
-    pub(super) fn judge_addresses(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), String> {
+    pub(super) fn check_addresses(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), String> {
         if self.is_own(url) {
             return Ok(());
         }
         let odd = addresses.iter().map(|address| Class::of(*address)).find(|class| !self.admits(*class));
-        let name = words::cleaned(url.host_str().unwrap_or_default(), 200);
+        let name = sanitize::clean(url.host_str().unwrap_or_default(), 200);
         odd.map_or(Ok(()), |class| Err(format!("{name} is not gone to: {}", why(class))))
     }
 
@@ -153,20 +153,20 @@ fn is_or_ends(name: &str, end: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn home(url: &str) -> Home {
-        Home::new(Url::parse(url).unwrap()).unwrap()
+    fn server_origin(url: &str) -> ServerOrigin {
+        ServerOrigin::new(Url::parse(url).unwrap()).unwrap()
     }
 
     #[test]
     fn a_server_of_the_internet_sends_us_nowhere_else() {
-        let home = home("https://mcp.example/mcp");
+        let server_origin = server_origin("https://mcp.example/mcp");
         for good in [
             "https://mcp.example/x",
             "https://as.example:8443/x",
             "https://8.8.8.8/",
             "https://[2606:4700::1]/",
         ] {
-            assert!(home.judge(good).is_ok(), "{good}");
+            assert!(server_origin.check(good).is_ok(), "{good}");
         }
         for bad in [
             "http://as.example/",
@@ -194,13 +194,13 @@ mod tests {
             "https://router/",
             "",
         ] {
-            assert!(home.judge(bad).is_err(), "{bad}");
+            assert!(server_origin.check(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_server_of_this_machine_or_network_may_stay_there() {
-        let here = home("http://localhost:3000/mcp");
+        let here = server_origin("http://localhost:3000/mcp");
         for (place, good) in [
             ("http://localhost:4000/", true),
             ("http://127.0.0.1:4000/", true),
@@ -210,9 +210,9 @@ mod tests {
             ("https://10.0.0.1/", false),
             ("https://169.254.169.254/", false),
         ] {
-            assert_eq!(here.judge(place).is_ok(), good, "{place}");
+            assert_eq!(here.check(place).is_ok(), good, "{place}");
         }
-        for network in [home("https://10.0.0.5/mcp"), home("https://mcp.corp/mcp")] {
+        for network in [server_origin("https://10.0.0.5/mcp"), server_origin("https://mcp.corp/mcp")] {
             for (place, good) in [
                 ("https://10.0.0.6/", true),
                 ("https://sso.corp/", true),
@@ -220,40 +220,41 @@ mod tests {
                 ("https://127.0.0.1/", false),
                 ("https://169.254.169.254/", false),
             ] {
-                assert_eq!(network.judge(place).is_ok(), good, "{place}");
+                assert_eq!(network.check(place).is_ok(), good, "{place}");
             }
         }
-        assert!(Home::new(Url::parse("http://10.0.0.5/mcp").unwrap()).is_err());
-        assert!(Home::new(Url::parse("http://mcp.example/mcp").unwrap()).is_err());
+        assert!(ServerOrigin::new(Url::parse("http://10.0.0.5/mcp").unwrap()).is_err());
+        assert!(ServerOrigin::new(Url::parse("http://mcp.example/mcp").unwrap()).is_err());
     }
 
     #[test]
     fn what_a_name_means_is_judged_too() {
-        let home = home("https://mcp.example/mcp");
+        let server_origin = server_origin("https://mcp.example/mcp");
         let other = Url::parse("https://as.example/").unwrap();
-        let judged = |addresses: &[&str]| {
+        let check_endpoints = |addresses: &[&str]| {
             let addresses: Vec<IpAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
-            home.judge_addresses(&other, &addresses).is_ok()
+            server_origin.check_addresses(&other, &addresses).is_ok()
         };
-        assert!(judged(&["8.8.8.8", "2606:4700::1"]));
+        assert!(check_endpoints(&["8.8.8.8", "2606:4700::1"]));
         for bad in [["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "10.0.0.1"], ["8.8.8.8", "::ffff:169.254.169.254"]]
         {
-            assert!(!judged(&bad), "{bad:?}");
+            assert!(!check_endpoints(&bad), "{bad:?}");
         }
         // Its own host is talked to anyway, whatever its name means here.
         assert!(
-            home.judge_addresses(
-                &Url::parse("https://mcp.example/x").unwrap(),
-                &["10.0.0.1".parse().unwrap()]
-            )
-            .is_ok()
+            server_origin
+                .check_addresses(
+                    &Url::parse("https://mcp.example/x").unwrap(),
+                    &["10.0.0.1".parse().unwrap()]
+                )
+                .is_ok()
         );
     }
 
     #[test]
     fn what_may_be_secret_in_an_address_is_left_out() {
         assert_eq!(
-            home("https://user:word@mcp.example/mcp?key=s3cret#x").url.as_str(),
+            server_origin("https://user:word@mcp.example/mcp?key=s3cret#x").url.as_str(),
             "https://mcp.example/mcp"
         );
     }

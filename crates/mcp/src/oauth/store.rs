@@ -12,10 +12,10 @@ use converse_config::{Origin, Scope};
 use sha2::{Digest as _, Sha256};
 
 use super::authority::Authority;
+use super::error::OauthError;
 use super::grant::Grant;
 use super::renewal::Renewed;
-use super::secrecy::is_telling;
-use super::trouble::Trouble;
+use super::secrecy::is_redactable;
 use crate::Surroundings;
 
 /// What a lock keeps others from.
@@ -27,7 +27,7 @@ pub(super) enum Lock {
 
 /// Whose the descriptor is: what the user granted to one of his own is not for one that came with a project. `None`:
 /// the user's own, or typed.
-pub(super) fn place(origin: &Origin, surroundings: &Surroundings) -> Option<PathBuf> {
+pub(super) fn owner_directory(origin: &Origin, surroundings: &Surroundings) -> Option<PathBuf> {
     let place = match origin.scope {
         Scope::Shipped | Scope::User => return None,
         Scope::Project => surroundings.project.clone().unwrap_or_else(|| surroundings.workspace.clone()),
@@ -43,48 +43,49 @@ pub(super) fn place(origin: &Origin, surroundings: &Surroundings) -> Option<Path
 
 impl Authority {
     /// Of the token in the vault: one of another ensemble, server, client or place is another one.
-    pub(super) fn key(&self) -> Result<String, Trouble> {
-        let mut text = format!("oauth {} {} {:?}", self.ensemble, self.home()?.url, self.plan.client_id);
-        if let Some(place) = &self.place {
+    pub(super) fn key(&self) -> Result<String, OauthError> {
+        let mut text =
+            format!("oauth {} {} {:?}", self.ensemble, self.server_origin()?.url, self.plan.client_id);
+        if let Some(place) = &self.owner {
             text.push_str(&format!(" of {place:?}"));
         }
         Ok(Digest(Sha256::digest(text).into()).to_string())
     }
 
-    pub(super) fn kept(&self) -> Result<Option<Grant>, Trouble> {
-        let Some(vault) = &self.surroundings.vault else { return Ok(self.held()) };
-        let text = vault.get(&self.key()?).map_err(Trouble::Failed)?;
+    pub(super) fn stored(&self) -> Result<Option<Grant>, OauthError> {
+        let Some(vault) = &self.surroundings.vault else { return Ok(self.current()) };
+        let text = vault.get(&self.key()?).map_err(OauthError::Failed)?;
         // Of another version, perhaps: then it is granted anew.
-        let grant = text.and_then(|text| Grant::read(&text));
+        let grant = text.and_then(|text| Grant::from_json(&text));
         grant.iter().for_each(|grant| self.hide(&grant.secrets()));
         Ok(grant)
     }
 
     /// What a person has granted, whatever was there. One that cannot be kept is good for this run.
-    pub(super) async fn keep(&self, grant: Grant) -> Grant {
+    pub(super) async fn store(&self, grant: Grant) -> Grant {
         self.hide(&grant.secrets());
-        if !is_telling(&grant.access) {
+        if !is_redactable(&grant.access) {
             self.warn("its token is too short, or too plain a word, to be kept out of what is shown");
         }
-        if let Err(why) = self.written(&grant).await {
+        if let Err(why) = self.write(&grant).await {
             self.warn(&format!("its token cannot be kept: {why}"));
         }
-        self.hold(grant.clone());
+        self.set_current(grant.clone());
         grant
     }
 
     /// `new` came of `spent`. It is kept only in its place: who has logged out meanwhile, or in again, has the last word.
-    pub(super) async fn replaced(&self, spent: &Grant, new: Grant) -> Result<Renewed, Trouble> {
+    pub(super) async fn replace_spent(&self, spent: &Grant, new: Grant) -> Result<Renewed, OauthError> {
         self.hide(&new.secrets());
         let writing = self.locked(Lock::Writing).await;
-        match self.kept()? {
-            Some(kept) if kept == *spent => {}
+        match self.stored()? {
+            Some(stored) if stored == *spent => {}
             Some(other) => return Ok(Renewed::Grant(other)),
             None => {
                 drop(writing);
-                self.let_go();
-                if let Err(trouble) = self.revoked(&new).await {
-                    tracing::debug!(%trouble, "a token that nobody wants any more could not be revoked");
+                self.clear_current();
+                if let Err(error) = self.revoked(&new).await {
+                    tracing::debug!(%error, "a token that nobody wants any more could not be revoked");
                 }
                 return Ok(Renewed::Ended);
             }
@@ -92,30 +93,30 @@ impl Authority {
         if let Err(why) = writing.and_then(|_writing| self.put(&new)) {
             self.warn(&format!("its token cannot be kept: {why}"));
         }
-        self.hold(new.clone());
+        self.set_current(new.clone());
         Ok(Renewed::Grant(new))
     }
 
     /// Nothing comes of `spent` any more.
-    pub(super) async fn ended(&self, spent: &Grant) -> Result<Renewed, Trouble> {
+    pub(super) async fn discard_spent(&self, spent: &Grant) -> Result<Renewed, OauthError> {
         let _writing = self.locked(Lock::Writing).await?;
-        match self.kept()? {
+        match self.stored()? {
             Some(other) if other != *spent => return Ok(Renewed::Grant(other)),
             Some(_) => self.remove()?,
             None => {}
         }
-        self.let_go();
+        self.clear_current();
         Ok(Renewed::Ended)
     }
 
     /// All of it, whatever was there.
-    pub(super) async fn forget(&self) -> Result<(), Trouble> {
-        self.let_go();
+    pub(super) async fn forget(&self) -> Result<(), OauthError> {
+        self.clear_current();
         let _writing = self.locked(Lock::Writing).await?;
         self.remove()
     }
 
-    pub(super) async fn locked(&self, lock: Lock) -> Result<Option<Box<dyn Send>>, Trouble> {
+    pub(super) async fn locked(&self, lock: Lock) -> Result<Option<Box<dyn Send>>, OauthError> {
         let Some(vault) = self.surroundings.vault.clone() else { return Ok(None) };
         let mut key = self.key()?;
         if lock == Lock::Writing {
@@ -124,23 +125,23 @@ impl Authority {
         // It waits for other processes, and would keep everybody here waiting as well.
         let locking = tokio::task::spawn_blocking(move || Arc::clone(&vault).lock(&key)).await;
         let locked =
-            locking.map_err(|_| Trouble::Failed("the vault of tokens cannot be locked".to_owned()))?;
-        locked.map(Some).map_err(Trouble::Failed)
+            locking.map_err(|_| OauthError::Failed("the vault of tokens cannot be locked".to_owned()))?;
+        locked.map(Some).map_err(OauthError::Failed)
     }
 
-    async fn written(&self, grant: &Grant) -> Result<(), Trouble> {
+    async fn write(&self, grant: &Grant) -> Result<(), OauthError> {
         let _writing = self.locked(Lock::Writing).await?;
         self.put(grant)
     }
 
-    fn put(&self, grant: &Grant) -> Result<(), Trouble> {
-        let (Some(vault), Some(text)) = (&self.surroundings.vault, grant.written()) else { return Ok(()) };
-        vault.put(&self.key()?, &text).map_err(Trouble::Failed)
+    fn put(&self, grant: &Grant) -> Result<(), OauthError> {
+        let (Some(vault), Some(text)) = (&self.surroundings.vault, grant.to_json()) else { return Ok(()) };
+        vault.put(&self.key()?, &text).map_err(OauthError::Failed)
     }
 
-    fn remove(&self) -> Result<(), Trouble> {
+    fn remove(&self) -> Result<(), OauthError> {
         let Some(vault) = &self.surroundings.vault else { return Ok(()) };
-        vault.remove(&self.key()?).map_err(Trouble::Failed)
+        vault.remove(&self.key()?).map_err(OauthError::Failed)
     }
 
     fn warn(&self, what: &str) {

@@ -4,36 +4,36 @@ use converse_config::{OauthPlan, Scope};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::town::{CHALLENGE, Town, answer};
+use super::network::{CHALLENGE, Network, answer};
 use crate::bearer::Bearer as _;
 use crate::oauth::LoggedOut;
 
 #[tokio::test]
 async fn a_token_that_has_ended_is_renewed_once_whoever_needs_it() {
-    let town = Town::new();
-    town.state().client_secret = Some("canary-client");
-    town.state().lifetime = json!(0);
-    town.authority(true).log_in(&[]).await.unwrap();
-    town.state().lifetime = json!(3600);
-    let (one, other) = (town.authority(false), town.authority(false));
+    let network = Network::new();
+    network.state().client_secret = Some("canary-client");
+    network.state().lifetime = json!(0);
+    network.authority(true).log_in(&[]).await.unwrap();
+    network.state().lifetime = json!(3600);
+    let (one, other) = (network.authority(false), network.authority(false));
     assert_eq!(one.token().await.unwrap().unwrap(), "canary-access-2");
-    assert_eq!(town.state().locks, 1);
-    let renewal = town.sent_to("/token")[1].clone();
+    assert_eq!(network.state().locks, 1);
+    let renewal = network.sent_to("/token")[1].clone();
     assert_eq!(renewal["basic"], "client-1-of-https%3A%2F%2Fas.example:canary-client");
     assert_eq!(renewal["scope"], "read");
     // The other has the old one in mind, and finds the new one.
     assert_eq!(other.challenged(401, Some("canary-access-1"), CHALLENGE).await.unwrap(), "canary-access-2");
-    assert_eq!(town.sent_to("/token").len(), 2);
+    assert_eq!(network.sent_to("/token").len(), 2);
     // One that is refused although it should be good is renewed, and what comes of that is not.
     assert_eq!(other.challenged(401, Some("canary-access-2"), CHALLENGE).await.unwrap(), "canary-access-3");
-    let told = other.challenged(401, Some("canary-access-3"), CHALLENGE).await.unwrap_err();
-    assert!(told.ends_with("`converse ensembles login web`"), "{told}");
-    assert_eq!(town.sent_to("/token").len(), 3);
+    let message = other.challenged(401, Some("canary-access-3"), CHALLENGE).await.unwrap_err();
+    assert!(message.ends_with("`converse ensembles login web`"), "{message}");
+    assert_eq!(network.sent_to("/token").len(), 3);
 }
 
 #[tokio::test]
 async fn what_was_taken_back_is_forgotten_and_what_may_pass_is_not() {
-    for (status, refusal, kept, words) in [
+    for (status, refusal, stored, words) in [
         (400, json!({ "error": "invalid_grant" }), 0, "it asks who you are"),
         (401, json!({ "error": "invalid_client" }), 0, "it asks who you are"),
         (400, json!({ "error": "unauthorized_client" }), 0, "it asks who you are"),
@@ -45,33 +45,33 @@ async fn what_was_taken_back_is_forgotten_and_what_may_pass_is_not() {
             "refresh",
         ),
     ] {
-        let town = Town::new();
-        town.state().lifetime = json!(0);
-        town.authority(true).log_in(&[]).await.unwrap();
-        town.state().refusal = Some((status, refusal));
-        let later = town.authority(false);
-        let told = match later.token().await {
+        let network = Network::new();
+        network.state().lifetime = json!(0);
+        network.authority(true).log_in(&[]).await.unwrap();
+        network.state().refusal = Some((status, refusal));
+        let later = network.authority(false);
+        let message = match later.token().await {
             Ok(None) => later.challenged(401, None, CHALLENGE).await.unwrap_err(),
             Ok(Some(token)) => panic!("{token}"),
-            Err(told) => told,
+            Err(message) => message,
         };
-        assert!(told.contains(words) && !told.contains("canary"), "{told}");
-        assert!(told.ends_with("`converse ensembles login web`"), "{told}");
-        assert_eq!(town.state().kept.len(), kept);
+        assert!(message.contains(words) && !message.contains("canary"), "{message}");
+        assert!(message.ends_with("`converse ensembles login web`"), "{message}");
+        assert_eq!(network.state().stored.len(), stored);
     }
 }
 
 #[tokio::test]
 async fn who_logs_out_is_forgotten_on_both_sides() {
-    let (town, wait) = (Town::new(), CancellationToken::new());
-    assert_eq!(town.authority(false).log_out(&wait).await, Ok(LoggedOut::Nothing));
-    assert!(town.state().sent.is_empty());
-    town.state().metadata = json!({ "revocation_endpoint": "https://as.example/revoke" });
-    town.authority(true).log_in(&[]).await.unwrap();
-    assert_eq!(town.authority(false).log_out(&wait).await, Ok(LoggedOut::Forgotten));
-    assert_eq!(town.sent_to("/revoke")[0]["token"], "canary-refresh-1");
-    assert_eq!(town.sent_to("/revoke")[0]["token_type_hint"], "refresh_token");
-    assert!(town.state().kept.is_empty());
+    let (network, wait) = (Network::new(), CancellationToken::new());
+    assert_eq!(network.authority(false).log_out(&wait).await, Ok(LoggedOut::Nothing));
+    assert!(network.state().sent.is_empty());
+    network.state().metadata = json!({ "revocation_endpoint": "https://as.example/revoke" });
+    network.authority(true).log_in(&[]).await.unwrap();
+    assert_eq!(network.authority(false).log_out(&wait).await, Ok(LoggedOut::Forgotten));
+    assert_eq!(network.sent_to("/revoke")[0]["token"], "canary-refresh-1");
+    assert_eq!(network.sent_to("/revoke")[0]["token_type_hint"], "refresh_token");
+    assert!(network.state().stored.is_empty());
 }
 
 /// It is forgotten all the same, and said.
@@ -84,33 +84,33 @@ async fn who_cannot_be_told_of_a_logout_keeps_nobody_from_it() {
         ("https://as.example/revoke", 503, CancellationToken::new(), "HTTP 503"),
         ("https://as.example/revoke", 200, stopped, "not waited for"),
     ] {
-        let town = Town::new();
-        town.state().metadata = json!({ "revocation_endpoint": endpoint });
-        town.state().instead.insert(endpoint.to_owned(), answer(status, &json!({})));
-        town.authority(true).log_in(&[]).await.unwrap();
-        let out = town.authority(false).log_out(&wait).await.unwrap();
-        let LoggedOut::Unrevoked(told) = &out else { panic!("{endpoint}: {out:?}") };
-        assert!(told.contains(why) && !told.contains("canary"), "{told}");
-        assert!(town.state().kept.is_empty());
+        let network = Network::new();
+        network.state().metadata = json!({ "revocation_endpoint": endpoint });
+        network.state().instead.insert(endpoint.to_owned(), answer(status, &json!({})));
+        network.authority(true).log_in(&[]).await.unwrap();
+        let out = network.authority(false).log_out(&wait).await.unwrap();
+        let LoggedOut::Unrevoked(message) = &out else { panic!("{endpoint}: {out:?}") };
+        assert!(message.contains(why) && !message.contains("canary"), "{message}");
+        assert!(network.state().stored.is_empty());
     }
 }
 
 #[tokio::test]
 async fn a_renewal_does_not_undo_what_was_done_meanwhile() {
     let refused = |code: &str| Some((400, json!({ "error": code })));
-    for (meanwhile, refusal, kept) in [
+    for (meanwhile, refusal, stored) in [
         ("log out", None, None),
         ("log out", refused("invalid_grant"), None),
         ("log in", None, Some("canary-access-3")),
         ("log in", refused("invalid_grant"), Some("canary-access-2")),
     ] {
-        let town = Town::new();
-        town.state().lifetime = json!(0);
-        town.authority(true).log_in(&[]).await.unwrap();
-        town.state().lifetime = json!(3600);
-        town.state().refusal = refusal;
-        let other = town.authority(true);
-        let then = town.clone();
+        let network = Network::new();
+        network.state().lifetime = json!(0);
+        network.authority(true).log_in(&[]).await.unwrap();
+        network.state().lifetime = json!(3600);
+        network.state().refusal = refusal;
+        let other = network.authority(true);
+        let then = network.clone();
         let doing = async move {
             then.state().refusal = None;
             if meanwhile == "log out" {
@@ -119,13 +119,13 @@ async fn a_renewal_does_not_undo_what_was_done_meanwhile() {
                 other.log_in(&["more".to_owned()]).await.unwrap();
             }
         };
-        town.state().meanwhile = Some(Box::pin(doing));
-        let token = town.authority(false).token().await.unwrap();
-        assert_eq!(token.as_deref(), kept, "{meanwhile}");
-        let now: Vec<_> = town.state().kept.values().cloned().collect();
-        assert_eq!(now.len(), usize::from(kept.is_some()), "{meanwhile}");
-        assert!(now.iter().all(|now| now.contains(kept.unwrap()) && now.contains("more")), "{meanwhile}");
-        assert!(town.state().warned.is_empty());
+        network.state().meanwhile = Some(Box::pin(doing));
+        let token = network.authority(false).token().await.unwrap();
+        assert_eq!(token.as_deref(), stored, "{meanwhile}");
+        let now: Vec<_> = network.state().stored.values().cloned().collect();
+        assert_eq!(now.len(), usize::from(stored.is_some()), "{meanwhile}");
+        assert!(now.iter().all(|now| now.contains(stored.unwrap()) && now.contains("more")), "{meanwhile}");
+        assert!(network.state().warned.is_empty());
     }
 }
 
@@ -147,8 +147,8 @@ async fn what_was_granted_is_for_descriptors_of_the_same_place() {
         (places[3], vec![(Scope::Explicit, "/a/there/web.toml", "/b")]),
         (places[4], vec![]),
     ] {
-        let town = Town::new();
-        let authority = |place, consent| town.authority_at(OauthPlan::default(), consent, place);
+        let network = Network::new();
+        let authority = |place, consent| network.authority_at(OauthPlan::default(), consent, place);
         authority(place, true).log_in(&[]).await.unwrap();
         for other in places.iter().chain(&same) {
             let has = authority(*other, false).token().await.unwrap().is_some();
@@ -159,10 +159,10 @@ async fn what_was_granted_is_for_descriptors_of_the_same_place() {
 
 #[tokio::test]
 async fn a_word_for_a_token_is_not_taken_out_of_what_is_shown() {
-    let town = Town::new();
-    town.state().token = "https://";
-    town.authority(true).log_in(&[]).await.unwrap();
-    let state = town.state();
+    let network = Network::new();
+    network.state().token = "https://";
+    network.authority(true).log_in(&[]).await.unwrap();
+    let state = network.state();
     assert!(!state.hidden.iter().any(|hidden| hidden.starts_with("https")), "{:?}", state.hidden);
     assert!(state.warned[0].contains("too short"), "{:?}", state.warned);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::asked::Reply;
+use crate::responders::ElicitationReply;
 
 /// Questions of one errand.
 const MOST: u32 = 10;
@@ -13,34 +13,34 @@ const ENOUGH: u32 = 2;
 
 /// Those of one errand. Clone = the same ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Questions(Arc<Mutex<Count>>);
+pub(crate) struct QuestionLimit(Arc<Mutex<Count>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     asked: u32,
     /// In a row.
     refused: u32,
-    told: bool,
+    reported: bool,
 }
 
 /// Nobody is asked.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Enough {
+pub(crate) enum LimitReached {
     /// The first time: why, in words.
-    Tell(&'static str),
-    Told,
+    First(&'static str),
+    Repeated,
 }
 
-impl Questions {
+impl QuestionLimit {
     /// They are asked one after the other: what was answered before counts.
-    pub(crate) async fn turn(&self) -> MutexGuard<'_, Count> {
+    pub(crate) async fn lock(&self) -> MutexGuard<'_, Count> {
         self.0.lock().await
     }
 }
 
 impl Count {
     /// One that is never answered is refused.
-    pub(crate) fn ask(&mut self) -> Result<(), Enough> {
+    pub(crate) fn try_ask(&mut self) -> Result<(), LimitReached> {
         let why = match () {
             () if self.refused >= ENOUGH => "you declined twice: what else it asks in this call is declined",
             () if self.asked >= MOST => "it has asked ten times: what else it asks in this call is declined",
@@ -50,12 +50,12 @@ impl Count {
                 return Ok(());
             }
         };
-        let told = std::mem::replace(&mut self.told, true);
-        Err(if told { Enough::Told } else { Enough::Tell(why) })
+        let reported = std::mem::replace(&mut self.reported, true);
+        Err(if reported { LimitReached::Repeated } else { LimitReached::First(why) })
     }
 
-    pub(crate) fn heard(&mut self, reply: &Reply) {
-        if let Reply::Accept(_) = reply {
+    pub(crate) fn record(&mut self, reply: &ElicitationReply) {
+        if let ElicitationReply::Accept(_) = reply {
             self.refused = 0;
         }
     }
@@ -68,25 +68,33 @@ mod tests {
     #[test]
     fn ten_are_asked_and_two_refusals_are_enough() {
         for (replies, asked) in [
-            (vec![Reply::Accept(None); 20], 10),
-            (vec![Reply::Decline; 20], 2),
-            (vec![Reply::Cancel, Reply::Decline, Reply::Accept(None)], 2),
-            (vec![Reply::Decline, Reply::Accept(None), Reply::Cancel, Reply::Accept(None)], 4),
+            (vec![ElicitationReply::Accept(None); 20], 10),
+            (vec![ElicitationReply::Decline; 20], 2),
+            (vec![ElicitationReply::Cancel, ElicitationReply::Decline, ElicitationReply::Accept(None)], 2),
+            (
+                vec![
+                    ElicitationReply::Decline,
+                    ElicitationReply::Accept(None),
+                    ElicitationReply::Cancel,
+                    ElicitationReply::Accept(None),
+                ],
+                4,
+            ),
         ] {
             let mut count = Count::default();
-            let mut told = 0;
-            let answered = replies.iter().filter(|reply| match count.ask() {
+            let mut reported = 0;
+            let answered = replies.iter().filter(|reply| match count.try_ask() {
                 Ok(()) => {
-                    count.heard(reply);
+                    count.record(reply);
                     true
                 }
                 Err(enough) => {
-                    told += usize::from(matches!(enough, Enough::Tell(_)));
+                    reported += usize::from(matches!(enough, LimitReached::First(_)));
                     false
                 }
             });
             assert_eq!(answered.count(), asked, "{replies:?}");
-            assert_eq!(told, usize::from(asked < replies.len()), "once: {replies:?}");
+            assert_eq!(reported, usize::from(asked < replies.len()), "once: {replies:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use converse_ensemble::{Connection, InvokeError};
 use serde_json::{Value, json};
 
-use crate::testing::{Act, Stage, call, error, legacy, result, tool};
+use crate::testing::{Act, Fixture, call, error, legacy, result, tool};
 
 /// From its second start on `echo` says something else of itself.
 fn other(start: usize, request: &Value) -> Act {
@@ -17,68 +17,72 @@ fn other(start: usize, request: &Value) -> Act {
     }
 }
 
-fn stage(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Stage {
-    let mut stage = Stage::new(script);
-    stage.steady = true;
-    stage.plan.lazy = true;
-    stage
+fn fixture(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Fixture {
+    let mut fixture = Fixture::new(script);
+    fixture.verify_accepted = true;
+    fixture.plan.lazy = true;
+    fixture
 }
 
-fn calls(stage: &Stage) -> usize {
-    stage.fake.heard().iter().filter(|method| *method == "tools/call").count()
+fn calls(fixture: &Fixture) -> usize {
+    fixture.fake.heard().iter().filter(|method| *method == "tools/call").count()
 }
 
-fn lists(stage: &Stage) -> usize {
-    stage.fake.heard().iter().filter(|method| *method == "tools/list").count()
+fn lists(fixture: &Fixture) -> usize {
+    fixture.fake.heard().iter().filter(|method| *method == "tools/list").count()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lazy_server_that_has_changed_is_not_called() {
-    let stage = stage(other);
-    let (first, ..) = stage.connected().await;
+    let fixture = fixture(other);
+    let (first, ..) = fixture.connected().await;
     first.disconnect().await;
-    let (_connection, ensemble, tools) = stage.connected().await;
+    let (_connection, ensemble, tools) = fixture.connected().await;
     let both = || futures_util::future::join_all([call(&tools[0], json!({})), call(&tools[0], json!({}))]);
     for outcome in both().await {
         let Err(InvokeError::HeldBack(told)) = outcome else { panic!("{outcome:?}") };
         assert!(told.contains("held back: it is not what it was when it was accepted"), "{told}");
         assert!(told.ends_with("`converse ensembles lock --accept`"), "{told}");
     }
-    assert_eq!((stage.fake.starts(), calls(&stage), lists(&stage)), (2, 0, 2), "one list for all that wait");
+    assert_eq!(
+        (fixture.fake.starts(), calls(&fixture), lists(&fixture)),
+        (2, 0, 2),
+        "one list for all that wait"
+    );
     call(&tools[1], json!({})).await.unwrap();
-    assert_eq!((calls(&stage), lists(&stage)), (1, 2), "another one is as it was");
+    assert_eq!((calls(&fixture), lists(&fixture)), (1, 2), "another one is as it was");
     // What is offered now has passed the gate, whatever that made of it.
     let fresh = ensemble.refresh().await.unwrap();
     call(&fresh[1], json!({})).await.unwrap();
-    assert_eq!((calls(&stage), lists(&stage)), (2, 3));
+    assert_eq!((calls(&fixture), lists(&fixture)), (2, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_comes_back_as_another_is_not_called() {
-    let mut stage = stage(|start, request| match request["method"].as_str() {
+    let mut fixture = fixture(|start, request| match request["method"].as_str() {
         Some("tools/call") if start == 1 => Act::Exit,
         _ => other(start, request),
     });
-    stage.plan.lazy = false;
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    fixture.plan.lazy = false;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     assert!(matches!(call(&tools[0], json!({})).await, Err(InvokeError::Interrupted(_))));
     let outcome = call(&tools[0], json!({})).await;
     assert!(matches!(outcome, Err(InvokeError::HeldBack(_))), "{outcome:?}");
-    assert_eq!((stage.fake.starts(), calls(&stage)), (2, 1));
+    assert_eq!((fixture.fake.starts(), calls(&fixture)), (2, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_cannot_be_had_is_never_taken_for_the_same() {
-    type Fault = fn(&Value) -> Act;
-    let faults: [Fault; 2] = [|request| error(request, -32000, "not now"), |_| Act::Nothing];
+    type DeliveryError = fn(&Value) -> Act;
+    let faults: [DeliveryError; 2] = [|request| error(request, -32000, "not now"), |_| Act::Nothing];
     for fault in faults {
-        let stage = stage(move |start, request| match request["method"].as_str() {
+        let fixture = fixture(move |start, request| match request["method"].as_str() {
             Some("tools/list") if start > 1 => fault(request),
             _ => legacy(request),
         });
-        let (first, ..) = stage.connected().await;
+        let (first, ..) = fixture.connected().await;
         first.disconnect().await;
-        let (_connection, ensemble, tools) = stage.connected().await;
+        let (_connection, ensemble, tools) = fixture.connected().await;
         for _ in 0..5 {
             let outcome = call(&tools[0], json!({})).await;
             let Err(InvokeError::Unreachable { message, sent: false }) = outcome else {
@@ -87,30 +91,30 @@ async fn a_list_that_cannot_be_had_is_never_taken_for_the_same() {
             assert!(message.contains("not sent: it cannot be told"), "{message}");
             assert!(ensemble.refresh().await.is_none());
         }
-        assert_eq!(calls(&stage), 0);
+        assert_eq!(calls(&fixture), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_never_accepted_is_called_as_before() {
-    let mut stage = stage(other);
-    stage.steady = false;
-    let (first, ..) = stage.connected().await;
+    let mut fixture = fixture(other);
+    fixture.verify_accepted = false;
+    let (first, ..) = fixture.connected().await;
     first.disconnect().await;
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     tokio::time::timeout(Duration::from_secs(5), call(&tools[0], json!({}))).await.unwrap().unwrap();
-    assert_eq!((calls(&stage), lists(&stage)), (1, 1));
+    assert_eq!((calls(&fixture), lists(&fixture)), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_looked_at_is_remembered_for_the_lazy() {
-    let mut stage = stage(other);
-    let (first, ..) = stage.connected().await;
+    let mut fixture = fixture(other);
+    let (first, ..) = fixture.connected().await;
     first.disconnect().await;
-    stage.plan.lazy = false;
-    let (looked, ..) = stage.connected().await;
+    fixture.plan.lazy = false;
+    let (looked, ..) = fixture.connected().await;
     looked.disconnect().await;
-    stage.plan.lazy = true;
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    fixture.plan.lazy = true;
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     assert_eq!(tools[1].definition().value()["title"], "Now it is another one");
 }

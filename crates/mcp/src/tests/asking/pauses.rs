@@ -5,9 +5,9 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn while_a_person_thinks_no_limit_runs() {
     for era in ERAS {
-        let mut stage = asks(era, &[("elicitation/create", named())]);
-        stage.asked.person = Some(somebody(filled(json!({})), Duration::from_secs(300)));
-        let (_connection, _ensemble, tools) = stage.connected().await;
+        let mut fixture = asks(era, &[("elicitation/create", named())]);
+        fixture.responders.elicitor = Some(somebody(filled(json!({})), Duration::from_secs(300)));
+        let (_connection, _ensemble, tools) = fixture.connected().await;
         let begun = Instant::now();
         let got =
             got(tools[0].invocable.invoke(context(Duration::from_secs(5)), &Arguments::parse("{}")).await);
@@ -19,11 +19,11 @@ async fn while_a_person_thinks_no_limit_runs() {
 #[tokio::test(start_paused = true)]
 async fn nobody_is_waited_for_longer_than_ten_minutes() {
     for era in ERAS {
-        let mut stage = asks(era, &[("elicitation/create", named())]);
+        let mut fixture = asks(era, &[("elicitation/create", named())]);
         let person = somebody(filled(json!({})), Duration::from_secs(100_000));
-        stage.asked.person = Some(person.clone());
+        fixture.responders.elicitor = Some(person.clone());
         let begun = Instant::now();
-        assert_eq!(called(&stage).await, json!({ "q0": { "action": "cancel" } }));
+        assert_eq!(called(&fixture).await, json!({ "q0": { "action": "cancel" } }));
         assert_eq!((begun.elapsed().as_secs(), *person.left.lock().unwrap()), (600, 1));
     }
 }
@@ -40,10 +40,10 @@ async fn cancelled_after(tool: &Tool, context: Context, long: Duration) -> Resul
 #[tokio::test(start_paused = true)]
 async fn a_question_ends_with_the_call_it_is_for() {
     for era in ERAS {
-        let mut stage = asks(era, &[("elicitation/create", named())]);
-        let person = somebody(Reply::Decline, Duration::from_secs(100));
-        stage.asked.person = Some(person.clone());
-        let (_connection, _ensemble, tools) = stage.connected().await;
+        let mut fixture = asks(era, &[("elicitation/create", named())]);
+        let person = somebody(ElicitationReply::Decline, Duration::from_secs(100));
+        fixture.responders.elicitor = Some(person.clone());
+        let (_connection, _ensemble, tools) = fixture.connected().await;
         let begun = Instant::now();
         let ended =
             cancelled_after(&tools[0], context(Duration::from_secs(30)), Duration::from_secs(7)).await;
@@ -60,14 +60,14 @@ async fn a_question_that_is_taken_back_is_asked_no_more() {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "q" } });
     let asked = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": named() });
     // The call itself goes on, and is never answered.
-    let mut stage = Stage::new(move |_, request| match request["method"].as_str() {
+    let mut fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("tools/call") => Act::Say(format!("{asked}\n{taken_back}\n").into()),
         None => Act::Nothing,
         _ => legacy(request),
     });
-    let person = somebody(Reply::Decline, Duration::from_secs(100));
-    stage.asked.person = Some(person.clone());
-    let (_connection, _ensemble, tools) = stage.connected().await;
+    let person = somebody(ElicitationReply::Decline, Duration::from_secs(100));
+    fixture.responders.elicitor = Some(person.clone());
+    let (_connection, _ensemble, tools) = fixture.connected().await;
     let begun = Instant::now();
     let late = tools[0].invocable.invoke(context(Duration::from_secs(5)), &Arguments::parse("{}")).await;
     assert!(matches!(late, Err(InvokeError::Timeout(_))), "{late:?}");
@@ -80,7 +80,7 @@ async fn a_question_that_is_taken_back_is_asked_no_more() {
 async fn a_question_that_is_for_nothing_is_declined() {
     let (mut answers, seen) = (Vec::new(), Arc::new(Mutex::new(Vec::new())));
     let told = Arc::clone(&seen);
-    let mut stage = Stage::new(move |_, request| match request["method"].as_str() {
+    let mut fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("notifications/initialized") => {
             let asked =
                 json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": named() });
@@ -94,8 +94,8 @@ async fn a_question_that_is_for_nothing_is_declined() {
         _ => legacy(request),
     });
     let person = somebody(filled(json!({})), SOON);
-    stage.asked.person = Some(person.clone());
-    let _connected = stage.connected().await;
+    fixture.responders.elicitor = Some(person.clone());
+    let _connected = fixture.connected().await;
     tokio::time::sleep(SOON).await;
     assert_eq!(*seen.lock().unwrap(), [json!({ "action": "decline" })]);
     assert!(person.asked.lock().unwrap().is_empty());
@@ -104,10 +104,10 @@ async fn a_question_that_is_for_nothing_is_declined() {
 #[tokio::test(start_paused = true)]
 async fn too_many_questions_at_once_are_declined_and_the_server_lives() {
     let questions: Vec<_> = (0..60).map(|_| ("elicitation/create", named())).collect();
-    let mut stage = asks(Era::Legacy, &questions);
+    let mut fixture = asks(Era::Legacy, &questions);
     let person = somebody(filled(json!({})), SOON);
-    stage.asked.person = Some(person.clone());
-    let got = called(&stage).await;
+    fixture.responders.elicitor = Some(person.clone());
+    let got = called(&fixture).await;
     let answers: Vec<_> =
         got.as_object().unwrap().values().map(|one| one["action"].as_str().unwrap()).collect();
     assert_eq!(answers.iter().filter(|one| **one == "accept").count(), 8, "{got}");
@@ -125,7 +125,7 @@ async fn after_the_answer_the_limits_run_on() {
             if knows { Act::Nothing } else { script.act(start, request) }
         });
         asking.fake = fake;
-        asking.asked.person = Some(somebody(filled(json!({})), Duration::from_secs(300)));
+        asking.responders.elicitor = Some(somebody(filled(json!({})), Duration::from_secs(300)));
         let (_connection, _ensemble, tools) = asking.connected().await;
         let begun = Instant::now();
         let late = tools[0].invocable.invoke(context(Duration::from_secs(5)), &Arguments::parse("{}")).await;
@@ -139,18 +139,18 @@ async fn a_call_asks_ten_times_and_after_two_refusals_no_more() {
     let questions: Vec<_> = (0..14).map(|_| ("elicitation/create", named())).collect();
     for (reply, most, word) in [
         (filled(json!({})), 10, "has asked ten times"),
-        (Reply::Decline, 2, "you declined twice"),
-        (Reply::Cancel, 2, "you declined twice"),
+        (ElicitationReply::Decline, 2, "you declined twice"),
+        (ElicitationReply::Cancel, 2, "you declined twice"),
     ] {
         for era in ERAS {
             // A legacy one may only have so many open at once.
             let questions = if era == Era::Legacy { &questions[..most.min(8) + 1] } else { &questions };
-            let mut stage = asks(era, questions);
+            let mut fixture = asks(era, questions);
             let person = somebody(reply.clone(), Duration::ZERO);
-            stage.asked.person = Some(person.clone());
-            called(&stage).await;
+            fixture.responders.elicitor = Some(person.clone());
+            called(&fixture).await;
             let asked = person.asked.lock().unwrap().len();
-            let warnings = stage.warnings.lock().unwrap().join("\n");
+            let warnings = fixture.warnings.lock().unwrap().join("\n");
             if era == Era::Modern || most < 8 {
                 assert_eq!(
                     (asked, warnings.matches(word).count()),
@@ -166,8 +166,8 @@ async fn a_call_asks_ten_times_and_after_two_refusals_no_more() {
 async fn a_server_fills_no_screen_with_warnings() {
     let secret = form(json!({ "apiKey": { "type": "string" } }));
     let questions: Vec<_> = (0..60).map(|_| ("elicitation/create", secret.clone())).collect();
-    let mut stage = asks(Era::Legacy, &questions);
-    stage.asked.person = Some(somebody(Reply::Decline, SOON));
-    called(&stage).await;
-    assert_eq!(stage.warnings.lock().unwrap().len(), 1, "{:?}", stage.warnings.lock().unwrap());
+    let mut fixture = asks(Era::Legacy, &questions);
+    fixture.responders.elicitor = Some(somebody(ElicitationReply::Decline, SOON));
+    called(&fixture).await;
+    assert_eq!(fixture.warnings.lock().unwrap().len(), 1, "{:?}", fixture.warnings.lock().unwrap());
 }
