@@ -1,52 +1,19 @@
 //! `converse doctor`: what a run would find here, line by line, without running anything of it. The network is used for
 //! one question, whether the providers answer and take their keys; `--offline` leaves it out.
 
-mod directories;
-mod ensembles;
-mod finding;
-mod model;
-mod programs;
-mod providers;
-mod sandbox;
-mod settings;
-
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
+use converse_host::doctor::{Finding, Section, State, examine};
 use converse_host::failure::{Failure, Kind};
-use converse_host::settings::Files;
 use converse_host::wording::they_are;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::table::table;
 
-use finding::{Finding, Section, State};
-
 pub(crate) fn run(args: &DoctorArgs, console: &Console, world: &World) -> Result<(), Failure> {
-    let files = Files::read(world);
-    let of_settings = settings::look(world, &files);
-    let files = files.checked().map(|(plan, _)| plan);
-    let ensembles = ensembles::Ensembles::of(world);
-    if let Ok(plan) = &files {
-        console.context.redactor.learn(converse_host::model::keys(plan, world)?);
-    }
-    let clean = |text: String| console.context.redactor.clean(&text);
-    let sections: Vec<Section> = [
-        ("program", program()),
-        ("directories", directories::look(world)),
-        ("settings", of_settings),
-        ("model", model::look(world, files.as_ref().ok())),
-        ("providers", providers::look(world, files.as_ref().ok(), args.offline)),
-        ("ensembles", ensembles.look()),
-        ("sandbox", sandbox::look(world, files.as_ref().ok(), ensembles.need_a_sandbox())),
-        ("programs", programs::look(world)),
-    ]
-    .map(|(name, findings)| Section {
-        name,
-        findings: findings.into_iter().map(|f| f.cleaned(clean)).collect(),
-    })
-    .into();
+    let sections = examine(world, &console.context.redactor, args.offline)?;
     let broken =
         sections.iter().flat_map(|section| &section.findings).filter(|f| f.state == State::Broken).count();
     match args.json {
@@ -61,15 +28,6 @@ pub(crate) fn run(args: &DoctorArgs, console: &Console, world: &World) -> Result
             format!("{} broken here", they_are(broken, "thing")),
         )),
     }
-}
-
-fn program() -> Vec<Finding> {
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    vec![
-        Finding::fine("version", env!("CARGO_PKG_VERSION")),
-        Finding::fine("platform", format!("{os} {} {arch}", kernel.trim())),
-    ]
 }
 
 fn as_text(sections: &[Section]) -> String {

@@ -9,7 +9,6 @@ mod gc;
 mod import;
 mod label;
 mod list;
-mod redacted;
 mod resume;
 mod search;
 mod show;

@@ -64,7 +64,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-foreign",
             "converse-host",
             "converse-mcp",
-            "converse-process",
             "converse-provider",
             "converse-server",
             "converse-session",

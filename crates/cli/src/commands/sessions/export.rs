@@ -5,10 +5,10 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::redacted::redacted;
 use super::{PROGRAM, Shelf, failed};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
 use converse_host::failure::{Failure, Kind};
+use converse_host::redacted_session::redacted;
 use converse_terminal::render::output::{printable, write_stdout};
 use converse_terminal::render::transcript::{html, markdown};
 use converse_text::safe;

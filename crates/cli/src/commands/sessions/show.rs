@@ -1,9 +1,9 @@
 //! `sessions show`.
 
-use super::redacted::redacted;
 use super::{PROGRAM, Shelf, failed};
 use crate::args::SessionsShowArgs;
 use converse_host::failure::Failure;
+use converse_host::redacted_session::redacted;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::transcript::{Look, text};
 use converse_terminal::repl::view::answers;

@@ -1,8 +1,8 @@
 //! Programs that descriptors often start.
 
 use super::finding::Finding;
-use converse_host::confined;
-use converse_host::world::World;
+use crate::confined;
+use crate::world::World;
 
 const NAMES: [&str; 6] = ["node", "npx", "uvx", "python3", "git", "bwrap"];
 

@@ -3,8 +3,8 @@
 use converse_config::Severity;
 
 use super::finding::Finding;
-use converse_host::settings::Files;
-use converse_host::world::World;
+use crate::settings::Files;
+use crate::world::World;
 
 pub(super) fn look(world: &World, files: &Files) -> Vec<Finding> {
     let user = world.config_dir().map(|dir| dir.join("config.toml"));

@@ -10,12 +10,12 @@ use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};
-use converse_host::confined;
-use converse_host::guardian;
-use converse_host::runtime::block_on;
-use converse_host::this_program::this_program;
-use converse_host::wording::counted;
-use converse_host::world::World;
+use crate::confined;
+use crate::guardian;
+use crate::runtime::block_on;
+use crate::this_program::this_program;
+use crate::wording::counted;
+use crate::world::World;
 
 /// How long bubblewrap has to start nothing.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -3,9 +3,9 @@
 use converse_config::{Code, EnsemblePlan, InvokerKind, SandboxLevel, Scope};
 
 use super::finding::Finding;
-use converse_host::catalogue::Catalogue;
-use converse_host::lockfiles::{Locked, State};
-use converse_host::world::World;
+use crate::catalogue::Catalogue;
+use crate::lockfiles::{Locked, State};
+use crate::world::World;
 
 pub(super) struct Ensembles(Catalogue);
 

@@ -11,10 +11,15 @@ use converse_session::{Decided, Document, Kept, digest, digests_mut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use converse_host::failure::{Failure, Kind};
-use converse_host::secrets::Redactor;
+use crate::failure::{Failure, Kind};
+use crate::secrets::Redactor;
 
-pub(super) fn redacted(mut document: Document, redactor: &Redactor) -> Result<Document, Failure> {
+/// The conversation with every known secret taken out.
+///
+/// # Errors
+///
+/// A message that cannot be read without its secret.
+pub fn redacted(mut document: Document, redactor: &Redactor) -> Result<Document, Failure> {
     let (mut others, mut contents) = (HashMap::new(), BTreeMap::new());
     for (old, bytes) in std::mem::take(&mut document.contents) {
         let clean = std::str::from_utf8(&bytes).ok().map(|text| redactor.clean(text).into_bytes());
@@ -100,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use converse_host::secrets::Secret;
+    use crate::secrets::Secret;
 
     const SECRET: &str = "sk-canary-12345";
 

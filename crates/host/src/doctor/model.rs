@@ -3,8 +3,8 @@
 use converse_config::SettingsPlan;
 
 use super::finding::Finding;
-use converse_host::model::choose;
-use converse_host::world::World;
+use crate::model::choose;
+use crate::world::World;
 
 pub(super) fn look(world: &World, files: Option<&SettingsPlan>) -> Vec<Finding> {
     let Some(files) = files else { return vec![Finding::note("chosen", "the settings have errors")] };
