@@ -1,11 +1,20 @@
-//! A model's call of a tool, its result, and what was decided about it.
+//! A tool's declaration, a model's call of it, the result, and the decision about the call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Arguments, Content, Cost, Digest, InvocationId, Seal, TurnId};
+use crate::{Arguments, Content, Cost, Digest, InvocationId, Seal, ToolName, TurnId};
 
-/// A model asks for a tool to be run.
+/// A tool as declared to a model: all that a processor needs to know about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Declaration {
+    pub name: ToolName,
+    pub description: String,
+    /// JSON Schema of the arguments object (2020-12 unless it names another).
+    pub arguments: Value,
+}
+
+/// A model's request to run a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
     pub turn: TurnId,

@@ -10,9 +10,7 @@
 mod arguments;
 mod canister;
 mod canonical;
-mod condensed;
 mod content;
-mod declaration;
 mod ids;
 mod invocation;
 mod transcript;
@@ -21,12 +19,10 @@ mod usage;
 pub use arguments::{Arguments, Malformed, exact_json};
 pub use canister::{Assistant, Canister, Document, Supervisor, User};
 pub use canonical::canonical;
-pub use condensed::Condensed;
 pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, Seal};
-pub use declaration::Declaration;
 pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};
-pub use invocation::{Artefact, Decision, Invocation, InvocationResult, Outcome};
-pub use transcript::{Transcript, TranscriptError};
+pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome};
+pub use transcript::{Condensed, Transcript, TranscriptError};
 pub use usage::{Cost, Stop, Usage};
 
 /// The version of the serialised form of everything in this crate. Readers refuse a newer one untouched.

@@ -139,6 +139,17 @@ impl Transcript {
     }
 }
 
+/// A summary that replaces the first canisters of a transcript for a model. The transcript keeps them all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condensed {
+    /// Number of canisters that the summary replaces, from the first.
+    pub covers: usize,
+    /// Text of the summary, for the model.
+    pub summary: String,
+    /// The model that wrote the summary: `provider/model`.
+    pub model: String,
+}
+
 impl TryFrom<Vec<Canister>> for Transcript {
     type Error = TranscriptError;
 

@@ -9,15 +9,9 @@ mod assembly;
 mod block;
 mod caching;
 mod events;
-mod length;
 mod messages;
-mod replay;
-mod sampling;
 mod thinking;
-mod tools;
 mod version;
-
-pub(crate) use tools::prepare as prepare_tool;
 
 use bytes::Bytes;
 use converse_canister::Declaration;
@@ -25,9 +19,11 @@ use http::response::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
+use crate::controls::check_sampling;
 use crate::head::Head;
 use crate::request::post;
-use crate::{Decoder, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
+use crate::schema::object_root;
+use crate::{Decoder, Effort, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
 use answer::Form;
 use version::Version;
 
@@ -40,7 +36,7 @@ pub(crate) struct Anthropic;
 
 impl Processor for Anthropic {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(tools::prepare).collect()
+        tools.iter().map(prepare_tool).collect()
     }
 
     fn nativize(
@@ -98,7 +94,7 @@ fn body(
     let controls = prompt.controls;
     let strict = Version::of(endpoint, controls)?.is_strict();
     let conversation = messages::messages(prompt, endpoint, strict)?;
-    let max_tokens = length::max_tokens(prompt);
+    let max_tokens = max_tokens(prompt);
     let thought = thinking::thought(prompt, max_tokens, &conversation.messages)?;
     let form = controls.answer.as_ref().map(answer::form);
     let mut body = Map::new();
@@ -117,12 +113,12 @@ fn body(
     if !tools.is_empty() {
         body.insert("tools".into(), Value::Array(tools));
     } else if !conversation.called.is_empty() {
-        let retired = conversation.called.iter().map(|name| tools::retired(name));
+        let retired = conversation.called.iter().map(|name| retired_tool(name));
         body.insert("tools".into(), retired.collect());
         body.insert("tool_choice".into(), json!({ "type": "none" }));
     }
     body.insert("messages".into(), Value::Array(conversation.messages));
-    sampling::insert(&mut body, prompt)?;
+    insert_sampling(&mut body, prompt)?;
     if let Some(thinking) = thought.thinking {
         body.insert("thinking".into(), thinking);
     }
@@ -140,4 +136,66 @@ fn body(
         caching::mark(&mut body);
     }
     Ok(body)
+}
+
+/// Returns a tool as Anthropic wants it: `{name, description, input_schema}`, the schema an object at its root.
+pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
+    let schema = object_root(tool)?;
+    Ok(json!({ "name": tool.name.as_str(), "description": tool.description, "input_schema": schema }))
+}
+
+/// Returns a declaration without arguments for a tool that is no longer offered. The server was seen to refuse a history
+/// with calls when no tools are declared, so the tools that were called are declared and calling is switched off.
+fn retired_tool(name: &str) -> Value {
+    let schema = json!({ "type": "object", "properties": {} });
+    json!({ "name": name, "description": "No longer available.", "input_schema": schema })
+}
+
+/// `max_tokens` for an unknown model: every current model writes at least this much, and a runaway reply stays cheap.
+const MAX_TOKENS_UNKNOWN: u32 = 8192;
+/// `max_tokens` of a stream: room for thinking, which counts, and for a long answer.
+const MAX_TOKENS_STREAMED: u32 = 32_000;
+/// `max_tokens` for the two highest efforts: the vendor advises to begin at 64k.
+/// <https://platform.claude.com/docs/en/build-with-claude/effort> (checked 2026-11)
+const MAX_TOKENS_HIGH_EFFORT: u32 = 64_000;
+/// `max_tokens` of a reply that is not streamed: the SDK (2.11.0) assumes an hour for 128,000 tokens and refuses such
+/// requests of more than 10 minutes, since the network drops idle connections.
+const MAX_TOKENS_WHOLE: u32 = 21_333;
+
+/// Returns the user's limit, or the model's maximum bounded by the kind of request, since a runaway reply costs money and
+/// time. `max_tokens` has no default on this wire and must be sent.
+fn max_tokens(prompt: &Prompt<'_>) -> u32 {
+    let controls = prompt.controls;
+    if let Some(limit) = controls.max_output_tokens {
+        return limit;
+    }
+    let Some(most) = prompt.facts.max_output else { return MAX_TOKENS_UNKNOWN };
+    let bound = match controls.effort {
+        _ if !controls.stream => MAX_TOKENS_WHOLE,
+        Some(Effort::XHigh | Effort::Max) => MAX_TOKENS_HIGH_EFFORT,
+        _ => MAX_TOKENS_STREAMED,
+    };
+    u32::try_from(most).unwrap_or(u32::MAX).clamp(1, bound)
+}
+
+/// Inserts temperature, `top_p` and stop sequences, only those that the user set. Models from 4.7 on refuse sampling
+/// settings.
+/// <https://platform.claude.com/docs/en/api/versioning> (checked 2026-11)
+fn insert_sampling(body: &mut Map<String, Value>, prompt: &Prompt<'_>) -> Result<(), TranslateError> {
+    let controls = prompt.controls;
+    check_sampling(prompt)?;
+    if let Some(temperature) = controls.temperature {
+        if temperature > 1.0 {
+            let problem = format!("this provider takes a temperature from 0 to 1, not {temperature}");
+            return Err(TranslateError::Control(problem));
+        }
+        body.insert("temperature".into(), json!(temperature));
+    }
+    if let Some(top_p) = controls.top_p {
+        body.insert("top_p".into(), json!(top_p));
+    }
+    if !controls.stop.is_empty() {
+        body.insert("stop_sequences".into(), json!(controls.stop));
+    }
+    Ok(())
 }

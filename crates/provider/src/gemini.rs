@@ -7,7 +7,6 @@
 //!
 //! <https://ai.google.dev/api/generate-content>; the types are those of google-genai 3.4.0 (checked 2026-11).
 
-mod answer;
 mod assembly;
 mod chunk;
 mod contents;
@@ -18,29 +17,27 @@ mod part;
 mod replay;
 mod results;
 mod thinking;
-mod tools;
 
 pub(crate) use faults::{reasons, retry_delay, spent_for_today};
-pub(crate) use tools::prepare as prepare_tool;
 
 use bytes::Bytes;
 use converse_canister::Declaration;
 use http::response::Parts;
 use serde_json::{Map, Value, json};
 
-use self::answer::Form;
 use crate::body::BodyDecoder;
 use crate::controls::check_sampling;
 use crate::head::Head;
 use crate::request::post;
-use crate::{Decoder, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
+use crate::schema;
+use crate::{AnswerFormat, Decoder, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
 
 #[derive(Debug)]
 pub(crate) struct Gemini;
 
 impl Processor for Gemini {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(tools::prepare).collect()
+        tools.iter().map(prepare_tool).collect()
     }
 
     fn nativize(
@@ -86,12 +83,12 @@ impl Gemini {
     fn body(&self, prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Map<String, Value>, TranslateError> {
         let conversation = contents::contents(prompt, endpoint)?;
         let mut body = Map::new();
-        let (held, told) = match answer::form(prompt) {
-            Some(Form::Held(schema)) => (Some(schema), None),
-            Some(Form::Told(words)) => (None, Some(words)),
-            None => (None, None),
+        let answer = prompt.controls.answer.as_ref();
+        let (schema, described) = match (answer, takes_answer_schema(prompt)) {
+            (Some(answer), true) => (Some(schema::gemini_answer(&answer.schema)), None),
+            (answer, _) => (None, answer.map(AnswerFormat::in_words)),
         };
-        let instructions: Vec<String> = conversation.instructions.into_iter().chain(told).collect();
+        let instructions: Vec<String> = conversation.instructions.into_iter().chain(described).collect();
         if !instructions.is_empty() {
             let instructions = instructions.join("\n\n");
             body.insert("systemInstruction".into(), json!({ "parts": [{ "text": instructions }] }));
@@ -101,7 +98,7 @@ impl Gemini {
             body.insert("tools".into(), json!([{ "functionDeclarations": tools }]));
         }
         body.insert("contents".into(), Value::Array(conversation.contents));
-        let config = generation_config(prompt, held)?;
+        let config = generation_config(prompt, schema)?;
         if !config.is_empty() {
             body.insert("generationConfig".into(), Value::Object(config));
         }
@@ -147,4 +144,34 @@ fn merge(body: &mut Map<String, Value>, extra: &Map<String, Value>) {
             }
         }
     }
+}
+
+/// Returns whether the model takes `responseJsonSchema`; otherwise the schema is described in the system text. Together
+/// with functions only Gemini 3 takes it ("Function calling with a response mime type: 'application/json' is
+/// unsupported", <https://github.com/googleapis/python-genai/issues/867>;
+/// <https://ai.google.dev/gemini-api/docs/structured-output#structured-outputs-with-tools>, checked 2026-11). The answer
+/// is checked against the whole schema afterwards in any case.
+fn takes_answer_schema(prompt: &Prompt<'_>) -> bool {
+    prompt.tools.is_empty() || model::generation(prompt.model).is_some_and(|is| is >= model::THREE)
+}
+
+/// Returns a tool as Gemini wants it: `{name, description, parametersJsonSchema}`. A tool without arguments has no schema,
+/// as the documentation asks; older models refused an object without properties.
+///
+/// <https://ai.google.dev/api/caching#FunctionDeclaration>, google-genai 3.4.0 (checked 2026-11).
+pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
+    let schema = schema::for_gemini(tool)?;
+    let mut declaration = Map::new();
+    declaration.insert("name".into(), json!(tool.name.as_str()));
+    declaration.insert("description".into(), json!(tool.description));
+    if takes_arguments(&schema) {
+        declaration.insert("parametersJsonSchema".into(), Value::Object(schema));
+    }
+    Ok(Value::Object(declaration))
+}
+
+fn takes_arguments(schema: &Map<String, Value>) -> bool {
+    let some = |key: &str| schema.get(key).and_then(Value::as_object).is_some_and(|table| !table.is_empty());
+    let open = matches!(schema.get("additionalProperties"), Some(Value::Object(_) | Value::Bool(true)));
+    some("properties") || some("patternProperties") || open
 }

@@ -6,12 +6,11 @@
 
 mod anthropic;
 mod compatible;
-mod gemini;
-mod ollama;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::request::get;
 use crate::{Dialect, Endpoint, Facts, TranslateError};
@@ -46,7 +45,10 @@ pub fn list_request(endpoint: &Endpoint, next: Option<&str>) -> Result<http::Req
     let base = endpoint.base_url.trim().trim_end_matches('/');
     match endpoint.dialect {
         Dialect::AnthropicMessages => anthropic::request(endpoint, base, next),
-        Dialect::Gemini => get(endpoint, base, &gemini::path(next)),
+        Dialect::Gemini => {
+            let token = next.map(|token| format!("&pageToken={}", escaped(token))).unwrap_or_default();
+            get(endpoint, base, &format!("/v1beta/models?pageSize=1000{token}"))
+        }
         Dialect::Ollama => get(endpoint, base, "/api/tags"),
         Dialect::OpenAiChat | Dialect::OpenAiResponses => {
             get(endpoint, base, &compatible::path(endpoint, next))
@@ -58,12 +60,65 @@ pub fn list_request(endpoint: &Endpoint, next: Option<&str>) -> Result<http::Req
 pub fn read_list(endpoint: &Endpoint, body: &[u8]) -> Result<Page, ListError> {
     let mut page = match endpoint.dialect {
         Dialect::AnthropicMessages => anthropic::read(body),
-        Dialect::Gemini => gemini::read(body),
-        Dialect::Ollama => ollama::read(body),
+        Dialect::Gemini => read_gemini(body),
+        Dialect::Ollama => read_ollama(body),
         Dialect::OpenAiChat | Dialect::OpenAiResponses => compatible::read(body),
     }?;
     page.models.retain(|model| is_name(&model.name));
     Ok(page)
+}
+
+/// Reads `GET /api/tags` of Ollama: the installed models.
+/// <https://github.com/ollama/ollama/blob/main/docs/api.md#list-local-models> (2026-11).
+fn read_ollama(body: &[u8]) -> Result<Page, ListError> {
+    #[derive(Deserialize)]
+    struct List {
+        models: Vec<Value>,
+    }
+    #[derive(Deserialize)]
+    struct Model {
+        name: String,
+    }
+    let list: List = parsed(body)?;
+    let models = each::<Model>(list.models);
+    let models = models.map(|model| Listed { name: model.name, facts: Facts::default(), ends: None });
+    Ok(Page { models: models.collect(), next: None })
+}
+
+/// Reads `GET /v1beta/models` of Gemini: `nextPageToken` is sent back as `pageToken`.
+/// <https://ai.google.dev/api/models#method:-models.list> (2026-11).
+fn read_gemini(body: &[u8]) -> Result<Page, ListError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct List {
+        models: Vec<Value>,
+        next_page_token: Option<String>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Model {
+        name: String,
+        input_token_limit: Option<u64>,
+        output_token_limit: Option<u64>,
+        #[serde(default)]
+        supported_generation_methods: Vec<String>,
+    }
+    let list: List = parsed(body)?;
+    let models = each::<Model>(list.models).filter(|model| {
+        // Others embed, or make pictures.
+        let methods = &model.supported_generation_methods;
+        methods.is_empty() || methods.iter().any(|method| method == "generateContent")
+    });
+    let models = models.map(|model| Listed {
+        name: model.name.strip_prefix("models/").unwrap_or(&model.name).to_owned(),
+        facts: Facts {
+            window: model.input_token_limit,
+            max_output: model.output_token_limit,
+            ..Facts::default()
+        },
+        ends: None,
+    });
+    Ok(Page { models: models.collect(), next: list.next_page_token.filter(|token| !token.is_empty()) })
 }
 
 fn is_name(name: &str) -> bool {
@@ -75,7 +130,7 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ListError> {
 }
 
 /// Each element that can be read.
-fn each<T: DeserializeOwned>(items: Vec<serde_json::Value>) -> impl Iterator<Item = T> {
+fn each<T: DeserializeOwned>(items: Vec<Value>) -> impl Iterator<Item = T> {
     items.into_iter().filter_map(|item| serde_json::from_value(item).ok())
 }
 

@@ -15,12 +15,10 @@ mod cost;
 mod details;
 mod messages;
 mod think;
-mod tools;
 
 pub(crate) use answer::held_to;
 pub(crate) use cost::cost;
 pub(crate) use think::ThinkSplitter;
-pub(crate) use tools::prepare as prepare_tool;
 
 use bytes::Bytes;
 use converse_canister::Declaration;
@@ -31,6 +29,7 @@ use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::request::post;
+use crate::schema::for_openai;
 use crate::{Decoder, Effort, Endpoint, Processor, Prompt, Quirks, ReplyOrigin, TranslateError};
 
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(crate) struct OpenAiChat;
 
 impl Processor for OpenAiChat {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(tools::prepare).collect()
+        tools.iter().map(prepare_tool).collect()
     }
 
     fn nativize(
@@ -53,7 +52,7 @@ impl Processor for OpenAiChat {
         let messages = messages::messages(prompt, endpoint)?;
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
         let retired = if tools.is_empty() && wants_retired(prompt.model, quirks) {
-            tools::retired(&messages)
+            retired_tools(&messages)
         } else {
             Vec::new()
         };
@@ -133,4 +132,31 @@ pub(crate) fn word(effort: Effort) -> &'static str {
         Effort::XHigh => "xhigh",
         Effort::Max => "max",
     }
+}
+
+/// Returns a tool as chat servers want it. `parameters` always has `type` and `properties`, which some servers' templates
+/// read without a check; `strict` is never sent, since it restricts schemas in ways that ours need not follow.
+pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
+    let schema = for_openai(tool)?;
+    let function =
+        json!({ "name": tool.name.as_str(), "description": tool.description, "parameters": schema });
+    Ok(json!({ "type": "function", "function": function }))
+}
+
+/// Returns declarations for the tools that the history calls, each once, in the order of the first call.
+fn retired_tools(messages: &[Value]) -> Vec<Value> {
+    let calls = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array()).flatten();
+    let mut names: Vec<&str> = Vec::new();
+    for name in calls.filter_map(|call| call.pointer("/function/name")?.as_str()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let declared = |name: &&str| {
+        let parameters = json!({ "type": "object", "properties": {} });
+        let function =
+            json!({ "name": name, "description": "No longer available.", "parameters": parameters });
+        json!({ "type": "function", "function": function })
+    };
+    names.iter().map(declared).collect()
 }

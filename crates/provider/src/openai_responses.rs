@@ -10,12 +10,10 @@
 //! <https://platform.openai.com/docs/api-reference/responses> (checked 2026-11).
 
 mod assembly;
-mod events;
 mod input;
 mod items;
 mod replay;
 mod slot;
-mod tools;
 
 use bytes::Bytes;
 use converse_canister::Declaration;
@@ -27,6 +25,7 @@ use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::openai_chat::{held_to, word};
 use crate::request::post;
+use crate::schema::for_openai;
 use crate::{
     Decoder, Effort, Endpoint, Processor, Prompt, ReplyOrigin, Structured, Thinking, TranslateError,
 };
@@ -36,7 +35,7 @@ pub(crate) struct OpenAiResponses;
 
 impl Processor for OpenAiResponses {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(tools::prepare).collect()
+        tools.iter().map(prepare_tool).collect()
     }
 
     fn nativize(
@@ -147,4 +146,17 @@ fn format(prompt: &Prompt<'_>, structured: Structured) -> Option<Value> {
             Some(Value::Object(format))
         }
     }
+}
+
+/// Returns a tool as the Responses API wants it: flat. `strict` is always sent: without it the server takes schemas as
+/// strict, which those of MCP servers are not (SDK 3.52.0 makes the key required).
+fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
+    let schema = for_openai(tool)?;
+    Ok(json!({
+        "type": "function",
+        "name": tool.name.as_str(),
+        "description": tool.description,
+        "parameters": schema,
+        "strict": false,
+    }))
 }

@@ -12,7 +12,6 @@
 //!
 //! The form: <https://github.com/NousResearch/Hermes-Function-Calling> (checked 2026-11).
 
-mod block;
 mod closing;
 mod decoder;
 mod splitter;

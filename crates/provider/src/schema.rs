@@ -14,7 +14,6 @@
 
 mod drafts;
 mod inline;
-pub(crate) mod walk;
 
 use converse_canister::Declaration;
 use serde_json::{Map, Value, json};
@@ -71,7 +70,7 @@ fn give_items(schema: &mut Map<String, Value>) {
     if is_array {
         schema.entry("items").or_insert_with(|| json!({}));
     }
-    walk::each_inner(schema, &mut |_, inner| {
+    each_inner(schema, &mut |_, inner| {
         if let Value::Object(inner) = inner {
             give_items(inner);
         }
@@ -118,7 +117,7 @@ fn narrow(schema: &mut Map<String, Value>) {
     {
         schema.insert("enum".to_owned(), json!([value]));
     }
-    walk::each_inner(schema, &mut |key, inner| match inner {
+    each_inner(schema, &mut |key, inner| match inner {
         Value::Object(inner) => narrow(inner),
         Value::Bool(true) if key != "additionalProperties" => *inner = json!({}),
         _ => {}
@@ -178,5 +177,87 @@ fn schema_at<'a>(schema: &'a Map<String, Value>, reference: &str) -> Option<&'a 
     schema.get(section)?.get(name.replace("~1", "/").replace("~0", "~"))
 }
 
+/// Keywords whose value is a schema, a list of them, or a table of them. What stands under any other (`enum`,
+/// `default`, `examples`) is data, whatever it looks like.
+pub(crate) const ONE: [&str; 12] = [
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+pub(crate) const LIST: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
+pub(crate) const TABLE: [&str; 5] =
+    ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/// Calls `each` for every schema directly inside `schema`, with the keyword that holds it.
+fn each_inner(schema: &mut Map<String, Value>, each: &mut dyn FnMut(&str, &mut Value)) {
+    for (key, value) in schema.iter_mut() {
+        match value {
+            Value::Array(schemas) if LIST.contains(&key.as_str()) => {
+                schemas.iter_mut().for_each(|schema| each(key, schema));
+            }
+            Value::Object(schemas) if TABLE.contains(&key.as_str()) => {
+                schemas.values_mut().for_each(|schema| each(key, schema));
+            }
+            schema if ONE.contains(&key.as_str()) => each(key, schema),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use converse_canister::ToolName;
+
+    use super::*;
+
+    fn root(arguments: Value) -> Result<Value, String> {
+        let tool = Declaration { name: ToolName::new("t").unwrap(), description: String::new(), arguments };
+        object_root(&tool).map(Value::Object).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_object_root_passes_unchanged_but_for_its_combinators() {
+        let nested = json!({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}]}}, "required": ["a"]});
+        assert_eq!(root(nested.clone()).unwrap(), nested);
+        let mut combined = nested.clone();
+        combined["oneOf"] = json!([{"required": ["a"]}]);
+        assert_eq!(root(combined).unwrap(), nested);
+    }
+
+    #[test]
+    fn a_missing_type_is_added_where_it_is_safe() {
+        for schema in [json!({"properties": {}}), json!({}), json!({"type": ["object", "null"]})] {
+            assert_eq!(root(schema).unwrap()["type"], "object");
+        }
+        let reference = json!({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "title": "A"}}});
+        let inlined = root(reference).unwrap();
+        assert_eq!(
+            (&inlined["type"], &inlined["title"], inlined.get("$ref")),
+            (&json!("object"), &json!("A"), None)
+        );
+    }
+
+    #[test]
+    fn another_root_is_an_error_that_names_the_tool() {
+        for schema in [
+            json!(true),
+            json!({"type": "string"}),
+            json!({"anyOf": [{"type": "object"}]}),
+            json!({"$ref": "#/$defs/gone"}),
+            json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}),
+            json!({"$ref": "https://example.com/schema"}),
+        ] {
+            let error = root(schema).unwrap_err();
+            assert!(error.starts_with("tool `t` cannot be offered"), "{error}");
+        }
+    }
+}

@@ -4,13 +4,12 @@
 //! stand together in the user message right after it, in the order of the invocations and before anything the user
 //! says, or the server refuses the request. No text block is ever blank and no message empty.
 //!
-//! A turn of this very model goes back as it came ([`super::replay`]); one from elsewhere is told in neutral words,
+//! A turn of this very model goes back as it came ([`native_blocks`]); one from elsewhere is told in neutral words,
 //! without reasoning, whose signatures mean nothing here.
 
 use converse_canister::{Blobs, Canister, Content, Document, Stop};
 use serde_json::{Map, Value, json};
 
-use super::replay;
 use crate::grouping::{Call, Part, Passage, Turn, group};
 use crate::media::{Media, Medium, Place};
 use crate::plain;
@@ -56,7 +55,7 @@ pub(crate) fn messages(
                         called.push(call.tool.clone());
                     }
                 }
-                let blocks = replay::blocks(turn, strict).unwrap_or_else(|| neutral_blocks(turn));
+                let blocks = native_blocks(turn, strict).unwrap_or_else(|| neutral_blocks(turn));
                 paused = *turn.stop == Stop::Paused;
                 append(&mut messages, Role::Assistant, blocks);
                 append(
@@ -197,4 +196,41 @@ fn result_block(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value 
         }
     }
     Value::Object(block)
+}
+
+/// Returns the blocks of a turn as its maker wrote them: thinking with its signature, redacted thinking, server tools'
+/// blocks and blocks of unknown kinds. `None` if there is no native form, or if the calls in it are not the invocations
+/// of the transcript.
+///
+/// Four things are changed, because the server refuses them from us although it wrote them: blank text blocks, an id
+/// that was given twice, arguments that are not a JSON object (answered with an error result), and under the newer
+/// version of the API a document directly in the message.
+fn native_blocks(turn: &Turn<'_>, strict: bool) -> Option<Vec<Value>> {
+    let items = turn.native.filter(|items| !items.is_empty())?;
+    let calls: Vec<&Call<'_>> = turn.calls().collect();
+    let mut waiting = calls.iter();
+    let mut blocks = Vec::with_capacity(items.len());
+    for item in items {
+        match item.get("type").and_then(Value::as_str) {
+            Some("text") if is_blank(item) => {}
+            Some("document") if strict => {}
+            Some("tool_use") => blocks.push(call_block(item, waiting.next()?)?),
+            _ => blocks.push(item.clone()),
+        }
+    }
+    waiting.next().is_none().then_some(blocks)
+}
+
+fn is_blank(item: &Value) -> bool {
+    item.get("text").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty())
+}
+
+fn call_block(item: &Value, call: &Call<'_>) -> Option<Value> {
+    let mut block = item.as_object()?.clone();
+    block.insert("id".to_owned(), json!(call.wire_id));
+    block.insert("name".to_owned(), json!(call.tool));
+    if call.invocation.arguments.malformed.is_some() || !block.get("input").is_some_and(Value::is_object) {
+        block.insert("input".to_owned(), json!({}));
+    }
+    Some(Value::Object(block))
 }

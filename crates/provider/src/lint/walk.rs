@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::schema::walk::{LIST, ONE, TABLE};
+use crate::schema::{LIST, ONE, TABLE};
 
 /// Levels that are looked into, and schemas that are looked at.
 const MAX_DEPTH: usize = 64;

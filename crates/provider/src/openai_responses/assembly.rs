@@ -13,15 +13,54 @@ use converse_canister::{Cost, Stop, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::events::{Response, StreamEvent};
 use super::items::Items;
 use crate::body::{Assembly, Fault, refused};
 use crate::compose::Collected;
 use crate::head::Head;
-use crate::loose::{count, read, tokens, value};
+use crate::loose::{Loose, count, read, tokens, value};
 use crate::openai_chat::cost;
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
+
+/// Any event of the stream, as borrowed views of its text: each kind has some of these fields.
+#[derive(Debug, serde::Deserialize)]
+struct StreamEvent<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Loose<'a>,
+    #[serde(borrow)]
+    sequence_number: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_index: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    delta: Loose<'a>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// The whole response, as in bodies and in the first and last events.
+#[derive(Debug, serde::Deserialize)]
+struct Response<'a> {
+    #[serde(borrow, default)]
+    id: Loose<'a>,
+    #[serde(borrow, default)]
+    model: Loose<'a>,
+    #[serde(borrow, default)]
+    status: Loose<'a>,
+    #[serde(borrow)]
+    store: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    incomplete_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
 
 #[derive(Debug)]
 pub(crate) struct ResponseAssembly {

@@ -1,10 +1,12 @@
 //! Reads invocations out of the text of a reply that another decoder has read.
 
-use converse_canister::{Assistant, Canister, Content, Stop};
+use converse_canister::{Arguments, Assistant, Canister, Content, Stop};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::block::call;
 use super::splitter::{Splitter, Stretch};
 use crate::compose::{Piece, canisters};
+use crate::loose::Loose;
 use crate::{DecodeError, Decoder, Delta, Reply, ReplyError, ReplyOrigin};
 
 /// More calls than any reply has; what comes after them is text no more and call no more.
@@ -126,4 +128,38 @@ fn take(stretch: Stretch, pieces: &mut Vec<Piece>) {
             }
         }
     }
+}
+
+/// A call as the model writes it.
+#[derive(Deserialize)]
+struct WrittenCall<'a> {
+    #[serde(borrow, default)]
+    name: Loose<'a>,
+    /// Llama calls them `parameters`.
+    #[serde(borrow, alias = "parameters")]
+    arguments: Option<&'a RawValue>,
+}
+
+/// Reads the call in a block. Text that is not such JSON becomes malformed arguments of the tool that it names.
+fn call(block: &str) -> Piece {
+    let block = block.trim();
+    let (tool, arguments) = match serde_json::from_str::<WrittenCall<'_>>(block) {
+        Ok(written) => {
+            let raw = written.arguments.map(RawValue::get).unwrap_or_default();
+            let unpacked = if raw.starts_with('"') { serde_json::from_str::<String>(raw).ok() } else { None };
+            let arguments = Arguments::parse(unpacked.as_deref().unwrap_or(raw));
+            (written.name.text().unwrap_or_default().to_owned(), arguments)
+        }
+        Err(_) => (name(block), Arguments::parse(block)),
+    };
+    Piece::Call { id: None, tool, arguments }
+}
+
+/// Finds the tool name in JSON that cannot be parsed.
+fn name(block: &str) -> String {
+    let named = || {
+        let rest = block.split_once("\"name\"")?.1.trim_start().strip_prefix(':')?.trim_start();
+        Some(rest.strip_prefix('"')?.split_once('"')?.0)
+    };
+    named().unwrap_or_default().to_owned()
 }

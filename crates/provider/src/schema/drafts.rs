@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value};
 
-use super::walk::each_inner;
+use super::each_inner;
 
 pub(super) fn modernise(schema: &mut Map<String, Value>) {
     tuple(schema);

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::walk::each_inner;
+use super::each_inner;
 
 /// References within references that are followed, and the root.
 const MAX_DEPTH: usize = 13;
