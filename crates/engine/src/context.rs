@@ -6,29 +6,56 @@
 //! and so does the system text always.
 //! All of this is pure; the driver's `condensing.rs` does what is decided here.
 
-mod care;
+use std::collections::HashSet;
+
+use converse_canister::{Digest, TurnId};
+
 mod ledger;
 mod offered;
 mod record;
 mod room;
-mod said;
+mod shortened_input;
 mod trimming;
-mod upkeep;
 mod view;
 mod weight;
 
-pub use care::Care;
 pub use ledger::{Ledger, Part, Row};
 pub use offered::{offered, tokens_of};
-pub use upkeep::Upkeep;
 
 pub(crate) use ledger::{weight, window};
 pub(crate) use record::{bounded, request};
+pub use room::CompactionPolicy;
 pub(crate) use room::{Room, cut, share};
-pub(crate) use said::last_question;
+pub(crate) use shortened_input::last_question;
 pub(crate) use trimming::Trims;
 pub(crate) use view::{shortened, view};
 pub(crate) use weight::BYTES;
+
+use ledger::Scale;
+
+/// What converse has learnt and decided about the context window during one run of a session.
+///
+/// Passes from turn to turn: a shortened canister stays shortened, and the provider's token counts stay known. A resumed
+/// session starts with an empty state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ContextState {
+    pub(crate) trims: Trims,
+    pub(crate) scale: Scale,
+    /// The route, and the estimated tokens of a request that the route refused as too long.
+    pub(crate) refused: Option<(String, u64)>,
+    /// Replies before this turn were given to a view that has changed since.
+    pub(crate) stale: Option<TurnId>,
+    /// Whether the user was told that tools are offered through a search.
+    pub(crate) search_reported: bool,
+    /// Contents already reported as degraded: route, digest and name.
+    pub(crate) degraded_reported: HashSet<(String, Digest, Option<String>)>,
+}
+
+impl ContextState {
+    pub(crate) fn refused(&self, route: &str) -> Option<u64> {
+        self.refused.as_ref().filter(|(whose, _)| whose == route).map(|(_, tokens)| *tokens)
+    }
+}
 
 #[cfg(test)]
 mod testing;

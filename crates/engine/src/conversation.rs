@@ -13,7 +13,7 @@ use converse_canister::{
 
 use crate::answer::{Answering, last_words};
 use crate::bill::Bill;
-use crate::context::{Upkeep, last_question, view};
+use crate::context::{ContextState, last_question, view};
 use crate::spending::{Spending, dollars};
 use crate::{Ending, Limit, Limits};
 
@@ -24,7 +24,7 @@ const MAX_WORD: usize = 100;
 pub struct Conversation {
     transcript: Transcript,
     condensed: Option<Condensed>,
-    upkeep: Upkeep,
+    state: ContextState,
     /// How many canisters there were when the turn began.
     began: usize,
     limits: Limits,
@@ -66,7 +66,7 @@ impl Conversation {
             began: transcript.as_slice().len(),
             transcript,
             condensed: None,
-            upkeep: Upkeep::default(),
+            state: ContextState::default(),
             limits,
             iterations: 0,
             invocations: 0,
@@ -83,24 +83,24 @@ impl Conversation {
     /// With what models are shown instead of its beginning.
     pub fn with_condensed(self, condensed: Option<Condensed>) -> Self {
         let stale = condensed.as_ref().map(|_| self.transcript.next_turn());
-        let upkeep = Upkeep { stale, ..self.upkeep };
-        Self { condensed, upkeep, ..self }
+        let state = ContextState { stale, ..self.state };
+        Self { condensed, state, ..self }
     }
 
     /// With what earlier turns of this run have found out about the window.
-    pub fn with_upkeep(self, upkeep: Upkeep) -> Self {
-        let (stale, mut trims) = (upkeep.stale.or(self.upkeep.stale), upkeep.trims);
+    pub fn with_context_state(self, state: ContextState) -> Self {
+        let (stale, mut trims) = (state.stale.or(self.state.stale), state.trims);
         // Numbers of what was taken back are given again.
         trims.retain(self.transcript.as_slice());
-        Self { upkeep: Upkeep { stale, trims, ..upkeep }, ..self }
+        Self { state: ContextState { stale, trims, ..state }, ..self }
     }
 
-    pub fn upkeep(&self) -> &Upkeep {
-        &self.upkeep
+    pub fn context_state(&self) -> &ContextState {
+        &self.state
     }
 
-    pub(crate) fn upkeep_mut(&mut self) -> &mut Upkeep {
-        &mut self.upkeep
+    pub(crate) fn context_state_mut(&mut self) -> &mut ContextState {
+        &mut self.state
     }
 
     /// Where what this turn is about begins: nothing of it is shown in part.
@@ -115,7 +115,7 @@ impl Conversation {
 
     /// What a model is shown of the transcript.
     pub fn view(&self) -> Cow<'_, [Canister]> {
-        let Upkeep { trims, stale, .. } = &self.upkeep;
+        let ContextState { trims, stale, .. } = &self.state;
         view(self.transcript.as_slice(), self.condensed.as_ref(), trims, *stale)
     }
 
@@ -127,7 +127,7 @@ impl Conversation {
 
     /// What is shown is not what it was when the last replies were made.
     pub(crate) fn changed(&mut self) {
-        self.upkeep.stale = Some(self.transcript.next_turn());
+        self.state.stale = Some(self.transcript.next_turn());
     }
 
     pub fn condensed(&self) -> Option<&Condensed> {

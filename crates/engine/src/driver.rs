@@ -10,13 +10,13 @@ mod summarising;
 use std::collections::HashMap;
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
-use converse_ensemble::{Approved, Halt};
+use converse_ensemble::{Approved, CancelScope};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::invocations::{Batch, Finished};
-use crate::seals::Seals;
+use crate::withheld_reasoning::WithheldReasoning;
 use crate::{Conversation, Ending, Engine, EngineError, Event, Limit, Ports, Step};
 
 pub use condensing::{Condensing, condense_now, ledger};
@@ -55,7 +55,7 @@ struct Driver<'a> {
     calls: HashMap<String, u32>,
     /// What the checked answer stands for.
     answer: Option<Value>,
-    seals: Seals,
+    withheld: WithheldReasoning,
     /// No summary could be had: the model is not asked for one again in this turn.
     unsummarised: bool,
     /// How often it was asked in this turn.
@@ -79,7 +79,7 @@ impl<'a> Driver<'a> {
             edited: HashMap::new(),
             calls: HashMap::new(),
             answer: None,
-            seals: Seals::default(),
+            withheld: WithheldReasoning::default(),
             unsummarised: false,
             summaries: 0,
         }
@@ -141,8 +141,8 @@ impl Driver<'_> {
     async fn invoke(&mut self, invocations: &[Invocation]) -> Result<(), EngineError> {
         let Self { conversation, engine, ports, cancel, approved, edited, .. } = self;
         let (approved, mut edited) = (std::mem::take(approved), std::mem::take(edited));
-        let batch = Batch { roster: engine.roster, ports: *ports, halt: Halt::below(cancel) };
-        let halt = batch.halt.clone();
+        let batch = Batch { roster: engine.roster, ports: *ports, scope: CancelScope::below(cancel) };
+        let scope = batch.scope.clone();
         let mut stopped = None;
         let on_finished = |invocation: &Invocation, finished: Finished| {
             let Finished { result, elapsed } = finished;
@@ -157,7 +157,7 @@ impl Driver<'_> {
                     id: result.id.clone(),
                     tool: stops.tool().to_owned(),
                 });
-                halt.hold.cancel();
+                scope.hold.cancel();
             }
             // Whatever was approved and is refused all the same wants a sandbox.
             if result.outcome == Outcome::Refused {
@@ -174,7 +174,7 @@ impl Driver<'_> {
                 halted = halted(engine, cancel) => {
                     // Running tools are told, get their grace, and are answered as cancelled.
                     ending = Some(halted);
-                    batch.halt.now.cancel();
+                    batch.scope.now.cancel();
                     run.await?;
                 }
             }

@@ -4,7 +4,7 @@ use converse_canister::{Blobs, TranscriptError};
 use converse_ensemble::Roster;
 use tokio::time::Instant;
 
-use crate::{AnswerCheck, Care, ExchangeError, RetryPolicy, Route, SinkError, Timeouts};
+use crate::{AnswerCheck, CompactionPolicy, ExchangeError, RetryPolicy, Route, SinkError, Timeouts};
 
 /// Which model is asked, how, and with which tools.
 pub struct Engine<'a> {
@@ -21,7 +21,7 @@ pub struct Engine<'a> {
     pub timeouts: Timeouts,
     pub retry: RetryPolicy,
     /// What fits into the window, and how it is made to.
-    pub care: Care,
+    pub compaction: CompactionPolicy,
     /// Can half-shown text be taken back (a terminal, JSONL records), or not (a pipe)?
     pub can_take_back: bool,
     pub deadline: Option<Instant>,

@@ -8,7 +8,7 @@ use converse_canister::{
     Canister, Condensed, Cost, Decision, Declaration, Invocation, InvocationId, InvocationResult, TurnId,
     Usage,
 };
-use converse_ensemble::{Pending, Word};
+use converse_ensemble::{Pending, ToolProgress};
 use converse_provider::Delta;
 use serde_json::Value;
 
@@ -49,9 +49,9 @@ pub enum Event<'a> {
     /// These are about to run, side by side, with the very arguments that stand here (defaults filled in, edits
     /// applied); durable before they do.
     Started(&'a [Invocation]),
-    Word {
+    ToolProgress {
         id: &'a InvocationId,
-        word: &'a Word,
+        word: &'a ToolProgress,
     },
     Finished {
         invocation: &'a Invocation,

@@ -19,9 +19,9 @@ use tokio::time::{Instant, timeout};
 use crate::bill::Bill;
 use crate::feeding::{Body, feed_ready};
 use crate::retry::{Next, Try, next};
-use crate::route::told;
-use crate::seals::Seals;
+use crate::route::request_extras;
 use crate::shown::Shown;
+use crate::withheld_reasoning::WithheldReasoning;
 use crate::{Engine, Event, ExchangeError, Ports, Restart, Route, SinkError, Trouble};
 
 pub(crate) struct Exchange<'a> {
@@ -47,7 +47,7 @@ impl Exchange<'_> {
     pub(crate) async fn run(
         &self,
         shown: &mut Shown,
-        seals: &mut Seals,
+        withheld: &mut WithheldReasoning,
         bill: &mut Bill,
     ) -> Result<Reply, ExchangeError> {
         let mut attempts = 0;
@@ -56,7 +56,7 @@ impl Exchange<'_> {
             attempts += 1;
             *shown = Shown::default();
             let mut request_id = None;
-            let trouble = match self.attempt(shown, seals, bill, &mut request_id).await {
+            let trouble = match self.attempt(shown, withheld, bill, &mut request_id).await {
                 Ok(reply) => {
                     bill.close();
                     return Ok(reply);
@@ -82,10 +82,11 @@ impl Exchange<'_> {
             };
             if !stuck
                 && bill.reaches().is_none()
-                && seals.leave_out(&trouble, (self.view, self.turn), self.route)
+                && withheld.leave_out(&trouble, (self.view, self.turn), self.route)
             {
-                let told = self.pay(bill).and_then(|()| self.tell_of_seals(&trouble, attempts, shown));
-                match told {
+                let reported =
+                    self.pay(bill).and_then(|()| self.report_withheld_reasoning(&trouble, attempts, shown));
+                match reported {
                     Ok(()) => continue,
                     Err(error) => return Err(failed(error.into(), None)),
                 }
@@ -101,8 +102,8 @@ impl Exchange<'_> {
             let reason = trouble.to_string();
             let pause = if self.engine.retry.waits { delay } else { Duration::ZERO };
             let restart = Restart { reason: &reason, attempt: attempts, delay: pause, discard: shown.any };
-            let told = self.pay(bill).and_then(|()| self.ports.emit(&Event::Restarted(restart)));
-            if let Err(error) = told {
+            let reported = self.pay(bill).and_then(|()| self.ports.emit(&Event::Restarted(restart)));
+            if let Err(error) = reported {
                 return Err(failed(error.into(), None));
             }
             tokio::time::sleep(pause).await;
@@ -115,7 +116,12 @@ impl Exchange<'_> {
     }
 
     /// What was shown is taken back, and the user hears what the model does not get any more.
-    fn tell_of_seals(&self, trouble: &Trouble, attempt: u32, shown: &Shown) -> Result<(), SinkError> {
+    fn report_withheld_reasoning(
+        &self,
+        trouble: &Trouble,
+        attempt: u32,
+        shown: &Shown,
+    ) -> Result<(), SinkError> {
         let reason = trouble.to_string();
         if shown.any {
             let restart = Restart { reason: &reason, attempt, delay: Duration::ZERO, discard: true };
@@ -131,19 +137,19 @@ impl Exchange<'_> {
     async fn attempt(
         &self,
         shown: &mut Shown,
-        seals: &Seals,
+        withheld: &WithheldReasoning,
         bill: &mut Bill,
         named: &mut Option<String>,
     ) -> Result<Reply, Trouble> {
         let Self { engine, route, .. } = self;
         let offers = !self.tools.is_empty();
-        let told = told(self.controls, &route.endpoint, &route.facts, offers, self.note);
-        let view = seals.view(noted(self.view, told.note.as_deref()));
+        let extras = request_extras(self.controls, &route.endpoint, &route.facts, offers, self.note);
+        let view = withheld.view(noted(self.view, extras.note.as_deref()));
         let prompt = Prompt {
             model: &route.model,
             view: &view,
             tools: self.tools,
-            controls: &told.controls,
+            controls: &extras.controls,
             facts: &route.facts,
             blobs: engine.blobs,
         };

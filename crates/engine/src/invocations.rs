@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Invocation, InvocationId, InvocationResult};
-use converse_ensemble::{Approved, Halt, Host, Roster, Word};
+use converse_ensemble::{Approved, CancelScope, Host, Roster, ToolProgress};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ pub(crate) struct Finished {
 pub(crate) struct Batch<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) ports: Ports<'a>,
-    pub(crate) halt: Halt,
+    pub(crate) scope: CancelScope,
 }
 
 impl Batch<'_> {
@@ -37,7 +37,7 @@ impl Batch<'_> {
         approved: &HashMap<InvocationId, Approved>,
         mut on_finished: impl FnMut(&Invocation, Finished) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (words_in, mut words) = mpsc::channel::<(usize, Word)>(WORDS);
+        let (words_in, mut words) = mpsc::channel::<(usize, ToolProgress)>(WORDS);
         let granted = invocations.iter().enumerate().filter_map(|(index, invocation)| {
             let approved = approved.get(&invocation.id)?;
             Some(Granted { index, invocation, approved })
@@ -55,7 +55,7 @@ impl Batch<'_> {
                 biased;
                 Some((index, word)) = words.recv() => {
                     if let Some(invocation) = invocations.get(index) {
-                        self.ports.emit(&Event::Word { id: &invocation.id, word: &word })?;
+                        self.ports.emit(&Event::ToolProgress { id: &invocation.id, word: &word })?;
                     }
                 }
                 next = running.next() => match next {
@@ -72,10 +72,10 @@ impl Batch<'_> {
     async fn one<'i>(
         &self,
         granted: Granted<'i>,
-        words: mpsc::Sender<(usize, Word)>,
+        words: mpsc::Sender<(usize, ToolProgress)>,
     ) -> Result<(&'i Invocation, Finished), SinkError> {
         let Granted { index, invocation, approved } = granted;
-        let turn = match self.roster.turn(approved, &self.halt).await {
+        let turn = match self.roster.turn(approved, &self.scope).await {
             Ok(turn) => turn,
             Err(result) => return Ok((invocation, Finished { result, elapsed: Duration::ZERO })),
         };
@@ -84,7 +84,7 @@ impl Batch<'_> {
         }
         let began = Instant::now();
         let host = Host::new(index, words);
-        let result = self.roster.invoke(approved, turn, host, &self.halt.now).await;
+        let result = self.roster.invoke(approved, turn, host, &self.scope.now).await;
         Ok((invocation, Finished { result, elapsed: began.elapsed() }))
     }
 }

@@ -16,7 +16,6 @@
 //!
 //! What this crate refuses to know: configuration files, environment, terminals, HTTP clients.
 
-mod alone;
 mod answer;
 mod bill;
 mod context;
@@ -33,14 +32,14 @@ mod odd;
 mod ports;
 mod retry;
 mod route;
-mod seals;
 mod shown;
+mod single_invocation;
 mod spending;
 mod trouble;
+mod withheld_reasoning;
 mod written;
 
-pub use alone::{Alone, Answered, Asking, Ruled, Ruling};
-pub use context::{Care, Ledger, Part, Row, Upkeep, offered, tokens_of};
+pub use context::{CompactionPolicy, ContextState, Ledger, Part, Row, offered, tokens_of};
 pub use conversation::{Conversation, Step};
 pub use driver::{Condensing, condense_now, converse, ledger};
 pub use ending::Ending;
@@ -50,5 +49,6 @@ pub use exchange::noted;
 pub use limits::{Limit, Limits, Timeouts};
 pub use ports::{AnswerCheck, Approver, ByteStream, Ports, Sink, SinkError, Wire, WireError, WireErrorKind};
 pub use retry::RetryPolicy;
-pub use route::{Route, Told, told};
+pub use route::{RequestExtras, Route, request_extras};
+pub use single_invocation::{Answered, Asking, Ruled, Ruling, SingleInvocation};
 pub use trouble::{ExchangeError, Trouble};

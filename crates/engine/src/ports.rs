@@ -51,7 +51,7 @@ pub trait Approver: Send + Sync {
     fn can_ask(&self) -> bool;
 
     /// What models are told of arguments that were edited: without what is not for them.
-    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         arguments.clone()
     }
 }

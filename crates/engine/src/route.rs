@@ -23,7 +23,7 @@ pub struct Route<'a> {
 
 /// What a request says beside the conversation and the tools.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told<'r> {
+pub struct RequestExtras<'r> {
     pub controls: Cow<'r, Controls>,
     pub note: Option<String>,
 }
@@ -36,8 +36,8 @@ impl Route<'_> {
 
     /// The controls, and the note of this run: where the wire cannot hold the model to a schema, it is told in words.
     /// `tools`: the request offers some.
-    pub fn told(&self, tools: bool, note: Option<&str>) -> Told<'_> {
-        told(&self.controls, &self.endpoint, &self.facts, tools, note)
+    pub fn request_extras(&self, tools: bool, note: Option<&str>) -> RequestExtras<'_> {
+        request_extras(&self.controls, &self.endpoint, &self.facts, tools, note)
     }
 }
 
@@ -47,26 +47,28 @@ impl std::fmt::Debug for Route<'_> {
     }
 }
 
-/// As [`Route::told`], for whoever makes a request without sending it.
-pub fn told<'c>(
+/// As [`Route::request_extras`], for whoever makes a request without sending it.
+pub fn request_extras<'c>(
     controls: &'c Controls,
     endpoint: &Endpoint,
     facts: &Facts,
     tools: bool,
     note: Option<&str>,
-) -> Told<'c> {
+) -> RequestExtras<'c> {
     let holds = holds(endpoint, facts, tools);
     let Some(answer) = controls.answer.as_ref().filter(|_| holds != Structured::JsonSchema) else {
-        return Told { controls: Cow::Borrowed(controls), note: note.map(str::to_owned) };
+        return RequestExtras { controls: Cow::Borrowed(controls), note: note.map(str::to_owned) };
     };
     let schema = answer.in_words();
     let note = Some(note.map_or_else(|| schema.clone(), |note| format!("{note}\n\n{schema}")));
     match holds {
         Structured::None => {
-            Told { controls: Cow::Owned(Controls { answer: None, ..controls.clone() }), note }
+            RequestExtras { controls: Cow::Owned(Controls { answer: None, ..controls.clone() }), note }
         }
         // "Some JSON" is worth asking for all the same.
-        Structured::JsonObject | Structured::JsonSchema => Told { controls: Cow::Borrowed(controls), note },
+        Structured::JsonObject | Structured::JsonSchema => {
+            RequestExtras { controls: Cow::Borrowed(controls), note }
+        }
     }
 }
 
@@ -113,9 +115,9 @@ mod tests {
             let mut endpoint = row(provider).unwrap().endpoint(None);
             endpoint.quirks = Quirks { structured: quirk, ..endpoint.quirks };
             let facts = Facts { structured: known, ..Facts::default() };
-            let told = told(&controls, &endpoint, &facts, tools, Some("no weather"));
-            assert_eq!(told.controls.answer.is_some(), native, "{provider} {tools} {quirk:?} {known:?}");
-            let note = told.note.unwrap();
+            let extras = request_extras(&controls, &endpoint, &facts, tools, Some("no weather"));
+            assert_eq!(extras.controls.answer.is_some(), native, "{provider} {tools} {quirk:?} {known:?}");
+            let note = extras.note.unwrap();
             assert!(note.starts_with("no weather"));
             assert_eq!(
                 note.contains(r#"{"type":"object"}"#),
@@ -125,6 +127,6 @@ mod tests {
         }
         let endpoint = row("openai-chat").unwrap().endpoint(None);
         let facts = Facts { structured: Some(false), ..Facts::default() };
-        assert_eq!(told(&Controls::default(), &endpoint, &facts, true, None).note, None);
+        assert_eq!(request_extras(&Controls::default(), &endpoint, &facts, true, None).note, None);
     }
 }

@@ -11,8 +11,8 @@ use converse_canister::{
 };
 use converse_config::{Effects, Permission, Policy, Rule};
 use converse_engine::{
-    Care, Condensing, Conversation, Ending, Engine, EngineError, Event, Limits, Part, Ports, RetryPolicy,
-    Route, Sink, SinkError, Timeouts, condense_now, converse, ledger,
+    CompactionPolicy, Condensing, Conversation, Ending, Engine, EngineError, Event, Limits, Part, Ports,
+    RetryPolicy, Route, Sink, SinkError, Timeouts, condense_now, converse, ledger,
 };
 use converse_ensemble::{Answer, Connection, Ensemble, NoArtefacts, Roster, SEARCH};
 use converse_provider::{Controls, Dialect, Facts, Price, processor, row};
@@ -110,7 +110,7 @@ impl Sink for Notes {
 struct Setup {
     window: Option<u64>,
     tools: usize,
-    care: Care,
+    compaction: CompactionPolicy,
     fails: bool,
     cancel_after: Option<Duration>,
     limits: Limits,
@@ -124,7 +124,7 @@ fn setup(window: Option<u64>) -> Setup {
     Setup {
         window,
         tools: 0,
-        care: Care::default(),
+        compaction: CompactionPolicy::default(),
         fails: false,
         cancel_after: None,
         limits: Limits { iterations: 100, invocations: 1_000, ..Limits::default() },
@@ -196,7 +196,7 @@ impl Setup {
             answer: None,
             timeouts: Timeouts::default(),
             retry: RetryPolicy { retries: 1, ..RetryPolicy::default() },
-            care: self.care,
+            compaction: self.compaction,
             can_take_back: false,
             deadline: None,
         };
@@ -292,8 +292,8 @@ async fn what_was_sent_is_sent_again_word_for_word() {
 async fn nothing_is_done_far_from_the_window_or_where_nobody_wants_it() {
     let never = |request: &Value| assert!(!request.to_string().contains("trimmed") && !is_summary(request));
     for (window, compact) in [(Some(1_000_000), true), (None, true), (Some(20_000), false)] {
-        let care = Care { compact, ..Care::default() };
-        let ran = Setup { care, ..setup(window) }.run(task(), long_loop(20, 10_000)).await;
+        let compaction = CompactionPolicy { compact, ..CompactionPolicy::default() };
+        let ran = Setup { compaction, ..setup(window) }.run(task(), long_loop(20, 10_000)).await;
         ran.is_finished();
         ran.requests.iter().for_each(never);
     }
@@ -413,8 +413,8 @@ async fn a_prompt_that_is_refused_for_its_length_is_made_shorter_once() {
     assert_eq!(kinds, [false, true, false], "once");
     assert!(matches!(&ran.ending, Err(EngineError::Exchange(error)) if error.trouble.to_string() == "no"));
 
-    let care = Care { compact: false, ..Care::default() };
-    let ran = Setup { care, ..setup(None) }.run(history(), mind(9)).await;
+    let compaction = CompactionPolicy { compact: false, ..CompactionPolicy::default() };
+    let ran = Setup { compaction, ..setup(None) }.run(history(), mind(9)).await;
     assert_eq!(ran.requests.len(), 1);
     // There is nothing that could be left out.
     let ran = setup(None).run(task(), mind(9)).await;
@@ -447,11 +447,11 @@ fn narrow(most: usize) -> impl Fn(&Value, usize) -> Says + Send + Sync + 'static
 
 /// The turn of a user with this question, in a program that goes on.
 async fn asks(setup: Setup, before: Conversation, said: Vec<Canister>) -> Ran {
-    let upkeep = before.upkeep().clone();
+    let state = before.context_state().clone();
     let (transcript, condensed) = before.into_parts();
     let limits = Limits { iterations: 100, ..Limits::default() };
     let resumed = Conversation::resume(transcript, limits).with_condensed(condensed);
-    let mut conversation = resumed.with_upkeep(upkeep);
+    let mut conversation = resumed.with_context_state(state);
     said.into_iter().try_for_each(|one| conversation.say(one)).unwrap();
     setup.goes_on(conversation, narrow(30_000), true).await
 }
@@ -565,8 +565,8 @@ async fn a_request_is_measured_once_where_there_is_room() {
     static WITH: Asked = Asked(AtomicUsize::new(0));
     static WITHOUT: Asked = Asked(AtomicUsize::new(0));
     for (compact, blobs) in [(true, &WITH), (false, &WITHOUT)] {
-        let care = Care { compact, ..Care::default() };
-        let setup = Setup { care, blobs, ..setup(Some(1_000_000)) };
+        let compaction = CompactionPolicy { compact, ..CompactionPolicy::default() };
+        let setup = Setup { compaction, blobs, ..setup(Some(1_000_000)) };
         setup.run(vec![picture()], |_, _| Says::Words("yes")).await.is_finished();
     }
     let [with, without] = [&WITH, &WITHOUT].map(|asked| asked.0.load(Ordering::Relaxed));
@@ -647,17 +647,18 @@ async fn of_a_thousand_tools_those_are_shown_that_are_looked_for() {
     assert_eq!(results.filter(|one| succeeded(one)).count(), 3);
     // A session that is resumed shows them again, and the user is not told again.
     let mut conversation = ran.conversation;
-    let upkeep = conversation.upkeep().clone();
+    let state = conversation.context_state().clone();
     conversation =
-        Conversation::resume(conversation.transcript().clone(), Limits::default()).with_upkeep(upkeep);
+        Conversation::resume(conversation.transcript().clone(), Limits::default()).with_context_state(state);
     conversation.say(Canister::User(User::text("again"))).unwrap();
     let ran = many().goes_on(conversation, |_, _| Says::Words("yes"), true).await;
     assert!(tools(&ran.requests[0]).contains(&"t__many_777"));
     assert_eq!(ran.count("warned") + ran.count("noted"), 0);
     // All of them, where there is room, or nobody wants a search.
     for (window, lazy_tools) in [(Some(10_000_000), 0.1), (Some(100_000), 0.0)] {
-        let care = Care { lazy_tools, ..Care::default() };
-        let ran = Setup { care, tools: 1_000, ..setup(window) }.run(task(), |_, _| Says::Words("yes")).await;
+        let compaction = CompactionPolicy { lazy_tools, ..CompactionPolicy::default() };
+        let ran =
+            Setup { compaction, tools: 1_000, ..setup(window) }.run(task(), |_, _| Says::Words("yes")).await;
         assert_eq!(tools(&ran.requests[0]).len(), 1_001);
     }
     // A search that may not run finds nothing: as many are shown as there is room for, and the user hears of it.
@@ -694,7 +695,7 @@ async fn the_ledger_is_near_what_the_provider_counts() {
         answer: None,
         timeouts: Timeouts::default(),
         retry: RetryPolicy::default(),
-        care: Care::default(),
+        compaction: CompactionPolicy::default(),
         can_take_back: false,
         deadline: None,
     };

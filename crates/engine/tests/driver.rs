@@ -10,12 +10,12 @@ use converse_canister::{
 };
 use converse_config::{EnsemblePlan, OnFailure, Permission, Policy, Rule};
 use converse_engine::{
-    AnswerCheck, Approver, Care, Conversation, Ending, Engine, EngineError, Event, Limit, Limits, Ports,
-    RetryPolicy, Route, Sink, SinkError, Timeouts, Trouble, WireErrorKind, converse, noted,
+    AnswerCheck, Approver, CompactionPolicy, Conversation, Ending, Engine, EngineError, Event, Limit, Limits,
+    Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, Trouble, WireErrorKind, converse, noted,
 };
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, NoArtefacts, Pending,
-    Roster, Tool, Word,
+    Roster, Tool, ToolProgress,
 };
 use converse_provider::{Controls, Dialect, Facts, Price, processor, row};
 use converse_testkit::tools::plan;
@@ -100,7 +100,7 @@ impl Invocable for Fake {
                     }
                 }
                 Behaviour::Talks => {
-                    context.host.say(Word::Log { message: "half way".to_owned() });
+                    context.host.say(ToolProgress::Log { message: "half way".to_owned() });
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
             }
@@ -187,7 +187,7 @@ impl Sink for Notes {
                 format!("decided {}", if decision.allows() { "yes" } else { "no" })
             }
             Event::Started(invocations) => format!("started {}", invocations.len()),
-            Event::Word { .. } => "word".to_owned(),
+            Event::ToolProgress { .. } => "word".to_owned(),
             Event::Finished { elapsed: _, result, .. } => format!("finished {}", result.id),
             Event::Used { cut: true, cost, instead, .. } => {
                 format!(
@@ -296,7 +296,7 @@ impl Setup {
             answer: self.check.then_some(&IsNumber as &dyn AnswerCheck),
             timeouts: Timeouts::default(),
             retry: RetryPolicy::default(),
-            care: Care::default(),
+            compaction: CompactionPolicy::default(),
             can_take_back: self.can_take_back,
             deadline: self.deadline.map(|after| tokio::time::Instant::now() + after),
         };

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
-use crate::{Answer, Context, Invocable, InvokeError, Word};
+use crate::{Answer, Context, Invocable, InvokeError, ToolProgress};
 
 /// Where answers are kept. Nothing here fails: what is lost is asked for again.
 pub trait Results: Send + Sync {
@@ -100,7 +100,7 @@ impl Invocable for CachedTool {
         async move {
             let key = self.key(arguments);
             if let Some(content) = self.results.get(&key) {
-                context.host.say(Word::Log { message: "the answer of an earlier call".to_owned() });
+                context.host.say(ToolProgress::Log { message: "the answer of an earlier call".to_owned() });
                 return Ok(Answer { kept: true, ..Answer::new(content, false) });
             }
             let answer = self.inner.invoke(context, arguments).await?;

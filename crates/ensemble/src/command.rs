@@ -34,8 +34,8 @@ use numbers::Numbers;
 pub use outcome::KILLED;
 pub use refuge::no_refuge;
 
-use crate::filled::{Given, missing_variable};
 use crate::surroundings::Surroundings;
+use crate::template_input::{TemplateInput, missing_variable};
 use crate::{Answer, Context, Invocable, InvokeError};
 
 /// The longest text a program is given to read.
@@ -89,7 +89,7 @@ impl Command {
 
     fn prepare(&self, arguments: &Arguments) -> Result<Prepared, InvokeError> {
         let Surroundings { workspace, environment, .. } = self.surroundings.as_ref();
-        let given = Given { arguments: &arguments.object, environment };
+        let given = TemplateInput { arguments: &arguments.object, environment };
         let argv = argv::argv(&self.plan.argv, &self.numbers, given)?;
         let stdin = self.plan.stdin.as_ref().map(|template| given.text(template)).transpose()?.flatten();
         if stdin.as_ref().is_some_and(|text| text.len() > MAX_STDIN) {
@@ -119,7 +119,7 @@ impl Command {
     }
 
     /// The variables of the child: those every child gets, and over them those that are declared.
-    fn environment(&self, given: Given<'_>) -> Result<Vec<(String, String)>, InvokeError> {
+    fn environment(&self, given: TemplateInput<'_>) -> Result<Vec<(String, String)>, InvokeError> {
         let declared = &self.plan.environment;
         let is_declared = |name: &str| declared.iter().any(|(other, _)| other == name);
         let mut environment: Vec<(String, String)> =

@@ -12,10 +12,10 @@ use serde_json::Value;
 const MAX_DEPTH: usize = 64;
 
 #[derive(Debug, Clone)]
-pub struct Definition(Arc<Held>);
+pub struct Definition(Arc<Parsed>);
 
 #[derive(Debug)]
-struct Held {
+struct Parsed {
     text: Box<str>,
     digest: OnceLock<Digest>,
 }
@@ -23,7 +23,7 @@ struct Held {
 impl Definition {
     /// The object as it came over the wire, word for word.
     pub fn raw(text: impl Into<Box<str>>) -> Self {
-        Self(Arc::new(Held { text: text.into(), digest: OnceLock::new() }))
+        Self(Arc::new(Parsed { text: text.into(), digest: OnceLock::new() }))
     }
 
     pub fn of(value: &Value) -> Self {

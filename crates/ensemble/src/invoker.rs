@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Patience, Tab};
+use crate::{CostMeter, PausableClock};
 
 /// Something that can be invoked. It is given arguments that fit its schema, defaults filled in.
 pub trait Invocable: Send + Sync {
@@ -28,18 +28,18 @@ pub struct Context {
     pub invoker: String,
     /// Set when the run is cancelled; a tool that does not look is abandoned after the grace.
     pub cancel: CancellationToken,
-    /// When the pipeline will give up on it, by the clock of [`Context::patience`].
+    /// When the pipeline will give up on it, by the clock of [`Context::clock`].
     pub deadline: Instant,
     /// Stands still while a person is asked something for it.
-    pub patience: Patience,
+    pub clock: PausableClock,
     /// What it costs beside its own price.
-    pub tab: Tab,
+    pub cost: CostMeter,
     pub host: Host,
 }
 
 /// What a tool may say to its host while it runs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Word {
+pub enum ToolProgress {
     Progress {
         done: f64,
         total: Option<f64>,
@@ -55,7 +55,7 @@ pub enum Word {
     },
 }
 
-impl Word {
+impl ToolProgress {
     fn text_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Progress { message, .. } => message.as_mut(),
@@ -68,7 +68,7 @@ impl Word {
 /// The way to the host. Words are dropped when nobody listens or too many wait: a tool never blocks on talking.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
-    words: Option<(usize, mpsc::Sender<(usize, Word)>)>,
+    words: Option<(usize, mpsc::Sender<(usize, ToolProgress)>)>,
     caller: usize,
     verbatim: bool,
     clean: Option<Clean>,
@@ -86,7 +86,7 @@ impl fmt::Debug for Clean {
 
 impl Host {
     /// `index` tells the listener which of several invocations speaks.
-    pub fn new(index: usize, words: mpsc::Sender<(usize, Word)>) -> Self {
+    pub fn new(index: usize, words: mpsc::Sender<(usize, ToolProgress)>) -> Self {
         Self { words: Some((index, words)), ..Self::default() }
     }
 
@@ -121,7 +121,7 @@ impl Host {
         self.words.is_some()
     }
 
-    pub fn say(&self, mut word: Word) {
+    pub fn say(&self, mut word: ToolProgress) {
         if let Some((index, words)) = &self.words {
             if let (Some(Clean(clean)), Some(text)) = (&self.clean, word.text_mut()) {
                 *text = clean(text);

@@ -25,7 +25,7 @@ pub enum Pins {
 
 /// Why a tool is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Held {
+pub enum HoldReason {
     /// It is not what it was when it was accepted.
     Changed,
     /// It was never accepted.
@@ -37,20 +37,24 @@ pub enum Held {
 impl Pins {
     pub(crate) fn hold(&self, mut tools: Vec<Tool>, origin: &Origin) -> Vec<Tool> {
         for tool in &mut tools {
-            tool.held = self.why_held(&tool.invoker, || Some(tool.digest()));
+            tool.held = self.hold_reason(&tool.invoker, || Some(tool.digest()));
             tool.accepting = tool.held.map(|_| accepting(origin));
         }
         tools
     }
 
     /// Why a tool of this name would not be offered. A definition that nobody knows yet is held back by its name only.
-    pub fn why_held(&self, invoker: &InvokerName, digest: impl FnOnce() -> Option<Digest>) -> Option<Held> {
+    pub fn hold_reason(
+        &self,
+        invoker: &InvokerName,
+        digest: impl FnOnce() -> Option<Digest>,
+    ) -> Option<HoldReason> {
         match self {
             Self::Free => None,
-            Self::Unknown => Some(Held::Unknown),
+            Self::Unknown => Some(HoldReason::Unknown),
             Self::Accepted(accepted) => match accepted.get(invoker) {
-                None => Some(Held::New),
-                Some(accepted) => digest().filter(|digest| digest != accepted).map(|_| Held::Changed),
+                None => Some(HoldReason::New),
+                Some(accepted) => digest().filter(|digest| digest != accepted).map(|_| HoldReason::Changed),
             },
         }
     }
@@ -74,9 +78,9 @@ pub fn lock_flag(scope: Scope, directory: &str) -> String {
     }
 }
 
-impl Held {
+impl HoldReason {
     /// To a model that calls such a tool; `accepting` is what the user must type.
-    pub fn told(self, tool: &str, accepting: &str) -> String {
+    pub fn message(self, tool: &str, accepting: &str) -> String {
         format!("`{tool}` is held back: {}; the user can accept it: `{accepting}`", self.reason())
     }
 

@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bounding::{bound_content, bound_text};
+use crate::cost_meter::CostMeter;
 use crate::invoker::{Answer, Context, Host, InvokeError};
-use crate::patience::Patience;
+use crate::pausable_clock::PausableClock;
 use crate::roster::Roster;
-use crate::tab::Tab;
 use crate::verdict::Approved;
 
 /// How long a cancelled tool may go on to tidy up before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
-/// How long a result waits for what is still to be put on its tab.
+/// How long a result waits for what is still to be put on its meter.
 const SETTLING: Duration = Duration::from_secs(60);
 
 /// What is said of a tool that panicked.
@@ -40,14 +40,14 @@ struct Failure {
 
 /// How running invocations are told to end. One value for all that run together.
 #[derive(Debug, Clone)]
-pub struct Halt {
+pub struct CancelScope {
     /// What runs shall stop, and nothing more begins.
     pub now: CancellationToken,
     /// What waits for its turn shall not begin; what runs goes on.
     pub hold: CancellationToken,
 }
 
-impl Halt {
+impl CancelScope {
     /// Ended whenever `cancel` is.
     pub fn below(cancel: &CancellationToken) -> Self {
         let now = cancel.child_token();
@@ -64,7 +64,7 @@ pub struct Turn<'a> {
 
 impl Roster {
     /// Waits until it may run. An answer instead means that it will not.
-    pub async fn turn(&self, approved: &Approved, halt: &Halt) -> Result<Turn<'_>, InvocationResult> {
+    pub async fn turn(&self, approved: &Approved, scope: &CancelScope) -> Result<Turn<'_>, InvocationResult> {
         let turn = async {
             let parallel = approved.is_parallel();
             let shared = if parallel { Some(self.gate.read().await) } else { None };
@@ -73,7 +73,7 @@ impl Roster {
         };
         tokio::select! {
             biased;
-            () = halt.hold.cancelled() => {
+            () = scope.hold.cancelled() => {
                 let text = "not run: the turn was ended before it began";
                 Err(InvocationResult::new(approved.id.clone(), Outcome::Cancelled, text))
             }
@@ -112,10 +112,10 @@ impl Roster {
         let policy = &approved.tool.policy;
         let deadline = Instant::now() + policy.timeout;
         let mut tries_left = policy.max_retries;
-        let (patience, tab) = (Patience::default(), Tab::default());
+        let (clock, meter) = (PausableClock::default(), CostMeter::default());
         let mut cost = None;
         loop {
-            let attempt = attempt(approved, (&host, &patience, &tab), cancel, deadline).await;
+            let attempt = attempt(approved, (&host, &clock, &meter), cancel, deadline).await;
             if attempt
                 .as_ref()
                 .map_or_else(|failure| !failure.harmless && !failure.kept, |answer| !answer.kept)
@@ -125,7 +125,7 @@ impl Roster {
             match attempt {
                 Ok(mut answer) => {
                     let verbatim = answer.verbatim.take();
-                    let cost = sum(cost, tab.settle(SETTLING).await);
+                    let cost = sum(cost, meter.settle(SETTLING).await);
                     let result = InvocationResult { cost, ..self.bounded(approved, answer) };
                     let whole = result.truncated.is_none();
                     return (result, verbatim.filter(|_| whole));
@@ -134,11 +134,11 @@ impl Roster {
                     let again = tries_left > 0
                         && (policy.idempotent || failure.harmless)
                         && matches!(failure.outcome, Outcome::Failed | Outcome::Unreachable)
-                        && patience.now() < deadline;
+                        && clock.now() < deadline;
                     if !again {
                         let text = bound_text(failure.text, policy.result_limit);
                         let result = InvocationResult::new(approved.id.clone(), failure.outcome, text);
-                        let cost = sum(cost, tab.settle(SETTLING).await);
+                        let cost = sum(cost, meter.settle(SETTLING).await);
                         return (InvocationResult { cost, ..result }, None);
                     }
                     tries_left -= 1;
@@ -157,7 +157,7 @@ impl Roster {
 
 async fn attempt(
     approved: &Approved,
-    (host, patience, tab): (&Host, &Patience, &Tab),
+    (host, clock, meter): (&Host, &PausableClock, &CostMeter),
     cancel: &CancellationToken,
     deadline: Instant,
 ) -> Result<Answer, Failure> {
@@ -167,8 +167,8 @@ async fn attempt(
         invoker: tool.qualified.clone(),
         cancel: cancel.child_token(),
         deadline: deadline.into_std(),
-        patience: patience.clone(),
-        tab: tab.clone(),
+        clock: clock.clone(),
+        cost: meter.clone(),
         host: host.clone(),
     };
     let own_cancel = context.cancel.clone();
@@ -184,7 +184,7 @@ async fn attempt(
                 answer => answer,
             };
         }
-        () = patience.sleep_until(deadline) => Failure {
+        () = clock.sleep_until(deadline) => Failure {
             outcome: Outcome::Timeout,
             text: format!("no answer within {} s; it was stopped", approved.tool.policy.timeout.as_secs_f64()),
             harmless: false,

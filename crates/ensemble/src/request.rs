@@ -22,8 +22,8 @@ use futures_util::future::BoxFuture;
 use http::Method;
 
 use crate::fetch::FetchError;
-use crate::filled::{Given, missing_variable};
 use crate::surroundings::Surroundings;
+use crate::template_input::{TemplateInput, missing_variable};
 use crate::{Answer, Context, Invocable, InvokeError};
 
 /// The most that is read of a body.
@@ -46,7 +46,8 @@ impl Request {
     }
 
     fn prepare(&self, arguments: &Arguments) -> Result<http::Request<Bytes>, InvokeError> {
-        let given = Given { arguments: &arguments.object, environment: &self.surroundings.environment };
+        let given =
+            TemplateInput { arguments: &arguments.object, environment: &self.surroundings.environment };
         let uri = url::url(&self.plan, given)?;
         let headers = body::headers(&self.plan, given)?;
         let body = self.plan.body.as_ref().map(|plan| body::body(plan, given)).transpose()?.flatten();

@@ -213,7 +213,7 @@ impl std::fmt::Debug for Roster {
 }
 
 fn held_back(tool: &Tool) -> String {
-    tool.why_held(tool.declaration.name.as_str()).unwrap_or_default()
+    tool.hold_reason(tool.declaration.name.as_str()).unwrap_or_default()
 }
 
 fn no_such_tool(offer: &Offer, asked: &str) -> String {

@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
-use crate::{Answer, Context, Invocable, InvokeError, Word};
+use crate::{Answer, Context, Invocable, InvokeError, ToolProgress};
 
 use runs::{Run, Unfinished};
 
@@ -103,7 +103,7 @@ impl Invocable for SharedTool {
                 return outcome;
             }
             self.runs.shared(host.caller(), &self.shown, arguments);
-            host.say(Word::Log { message: "the answer to another model's equal call".to_owned() });
+            host.say(ToolProgress::Log { message: "the answer to another model's equal call".to_owned() });
             outcome.map(|answer| Answer { kept: true, ..answer }).map_err(kept)
         }
         .boxed()
@@ -127,9 +127,8 @@ impl SharedTool {
             return Ok(Err(error));
         }
         began.store(true, Ordering::Relaxed);
-        let (cancel, deadline, patience) =
-            (context.cancel.clone(), context.deadline, context.patience.clone());
-        let unfinished = Unfinished { run, deadline, patience, repeatable: self.repeatable };
+        let (cancel, deadline, clock) = (context.cancel.clone(), context.deadline, context.clock.clone());
+        let unfinished = Unfinished { run, deadline, clock, repeatable: self.repeatable };
         let outcome = self.inner.invoke(context, arguments).await;
         let given_up = cancel.is_cancelled();
         match (given_up.then(|| unfinished.fate()), outcome) {

@@ -21,8 +21,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Artefacts, ConnectError, Context, DeclaredConnection, Ensemble, Fetch, FetchError, Fetched, Halt, Host,
-    NoArtefacts, Reach, Roster, Surroundings, Verdict, Way,
+    Artefacts, CancelScope, ConnectError, Context, DeclaredConnection, Ensemble, Fetch, FetchError, Fetched,
+    Host, NoArtefacts, Reach, Roster, Surroundings, Verdict, Way,
 };
 
 /// A directory of its own for one test.
@@ -51,8 +51,8 @@ impl Drop for TempDir {
 
 pub(crate) fn context(cancel: CancellationToken) -> Context {
     let deadline = Instant::now() + Duration::from_secs(30);
-    let (patience, tab, host) = Default::default();
-    Context { invoker: "test.tool".into(), cancel, deadline, patience, tab, host }
+    let (clock, cost, host) = Default::default();
+    Context { invoker: "test.tool".into(), cancel, deadline, clock, cost, host }
 }
 
 /// `{name}` is an argument, `${NAME}` a variable, all else is text; there are no escapes.
@@ -212,7 +212,7 @@ pub(crate) async fn call_heard(
     };
     match roster.judge(&invocation) {
         Verdict::Allowed(approved) => {
-            let turn = roster.turn(&approved, &Halt::below(cancel)).await.unwrap();
+            let turn = roster.turn(&approved, &CancelScope::below(cancel)).await.unwrap();
             roster.invoke(&approved, turn, host, cancel).await
         }
         Verdict::Answered(denied) => denied.result,

@@ -7,7 +7,7 @@ use converse_config::{ArgumentsSchema, Binding, Effects, InvokerPlan, Permission
 use serde_json::json;
 
 use crate::declared::declared_definition;
-use crate::{Definition, Ensemble, Held, Invocable};
+use crate::{Definition, Ensemble, HoldReason, Invocable};
 
 pub struct Tool {
     pub invoker: InvokerName,
@@ -27,7 +27,7 @@ pub struct Tool {
     pub reached: Digest,
     pub invocable: Arc<dyn Invocable>,
     /// Why it is not offered, if it is not.
-    pub held: Option<Held>,
+    pub held: Option<HoldReason>,
     /// What a person must type to have it offered, if it is not.
     pub(crate) accepting: Option<String>,
     /// Where a descriptor declares it.
@@ -74,8 +74,8 @@ impl Tool {
     }
 
     /// Why it is not offered, to a model that calls it by this name.
-    pub fn why_held(&self, name: &str) -> Option<String> {
-        self.held.map(|held| held.told(name, self.accepting.as_deref().unwrap_or_default()))
+    pub fn hold_reason(&self, name: &str) -> Option<String> {
+        self.held.map(|held| held.message(name, self.accepting.as_deref().unwrap_or_default()))
     }
 
     /// By what is declared of it, it changes nothing.

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use converse_canister::Outcome;
 use converse_config::{Permission, Policy};
 use converse_ensemble::{
-    Answer, ConnectError, Connection, Definition, Ensemble, Held, NoArtefacts, Pins, Roster, Tool, Verdict,
+    Answer, ConnectError, Connection, Definition, Ensemble, HoldReason, NoArtefacts, Pins, Roster, Tool,
+    Verdict,
 };
 use converse_testkit::tools::{Does, invocation, plan, rule, tool};
 use futures_util::FutureExt as _;
@@ -64,7 +65,7 @@ fn offered(roster: &Roster) -> Vec<String> {
     roster.offer().declarations.iter().map(|one| one.name.to_string()).collect()
 }
 
-fn held(roster: &Roster) -> Vec<(String, Held)> {
+fn held(roster: &Roster) -> Vec<(String, HoldReason)> {
     roster.offer().held().map(|tool| (tool.qualified.clone(), tool.held.unwrap())).collect()
 }
 
@@ -77,7 +78,10 @@ async fn what_was_not_accepted_is_held_back() {
     let found = vec![("same", 1), ("changed", 2), ("new", 1)];
     let roster = roster(accepted(&[("same", 1), ("changed", 1), ("gone", 1)]), [found]).await;
     assert_eq!(offered(&roster), ["e__same"]);
-    assert_eq!(held(&roster), [("e.changed".to_owned(), Held::Changed), ("e.new".to_owned(), Held::New)]);
+    assert_eq!(
+        held(&roster),
+        [("e.changed".to_owned(), HoldReason::Changed), ("e.new".to_owned(), HoldReason::New)]
+    );
     assert!(matches!(judged(&roster, "e__same"), Verdict::Allowed(_)));
     for (tool, why) in [("e__changed", "is not what it was"), ("e__new", "was never accepted")] {
         let Verdict::Answered(denied) = judged(&roster, tool) else { panic!("{tool} may run") };
@@ -95,7 +99,7 @@ async fn a_list_that_changes_passes_the_same_gate() {
     assert_eq!(offered(&roster), ["e__a", "e__b"]);
     roster.refresh().await;
     assert_eq!(offered(&roster), ["e__b"]);
-    assert_eq!(held(&roster), [("e.a".to_owned(), Held::Changed), ("e.c".to_owned(), Held::New)]);
+    assert_eq!(held(&roster), [("e.a".to_owned(), HoldReason::Changed), ("e.c".to_owned(), HoldReason::New)]);
     roster.refresh().await;
     assert_eq!(offered(&roster), ["e__a", "e__b"], "it is again what was accepted");
 }

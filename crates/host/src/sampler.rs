@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Arguments, Content, Cost, Invocation, InvocationId, InvokerName, ToolName};
 use converse_config::{Permission, Policy};
-use converse_engine::{Alone, Approver, Asking, Sink};
+use converse_engine::{Approver, Asking, SingleInvocation, Sink};
 use converse_ensemble::{
-    Artefacts, ConnectError, Connection, Ensemble, Halt, Host, Invocable, Order, Roster, Rules, Tab, Tool,
+    Artefacts, CancelScope, ConnectError, Connection, CostMeter, Ensemble, Host, Invocable, PendingCost,
+    Roster, Rules, Tool,
 };
 use converse_mcp::Sampler;
 use futures_util::FutureExt as _;
@@ -52,9 +53,9 @@ crate::opaque_debug!(Models);
 struct Request {
     ensemble: String,
     params: Value,
-    tab: Tab,
+    meter: CostMeter,
     /// Until all of it is paid.
-    _order: Order,
+    _order: PendingCost,
     reply: oneshot::Sender<Result<Value, String>>,
 }
 
@@ -63,12 +64,12 @@ impl Sampler for Models {
         &'a self,
         ensemble: &'a str,
         params: Value,
-        tab: Tab,
+        meter: CostMeter,
     ) -> BoxFuture<'a, Result<Value, String>> {
         async move {
             let (reply, answer) = oneshot::channel();
-            let _order = tab.order();
-            let request = Request { ensemble: ensemble.to_owned(), params, tab, _order, reply };
+            let _order = meter.begin();
+            let request = Request { ensemble: ensemble.to_owned(), params, meter, _order, reply };
             let nobody = || "the model is asked during a turn only".to_owned();
             if !self.serving.load(Ordering::Relaxed) {
                 return Err(nobody());
@@ -112,13 +113,13 @@ impl Models {
                 return std::future::pending().await;
             };
             asked += 1;
-            bills.open(&request.tab);
+            bills.open(&request.meter);
             let sampled = if asked > MOST {
                 Err(format!("servers may ask the model {MOST} times in one run"))
             } else {
                 around.sampled(&mut request, asked, &bills).await
             };
-            // Whoever hears of it may look at the tab.
+            // Whoever hears of it may look at the meter.
             let Request { reply, .. } = request;
             let _ = reply.send(sampled);
         }
@@ -144,27 +145,27 @@ impl Drop for Serving<'_> {
 /// What servers have spent in calls that are not paid yet.
 #[derive(Default)]
 struct Bills {
-    tabs: Vec<Tab>,
+    meters: Vec<CostMeter>,
     /// Something was spent, and nobody knows how much.
     unknown: Arc<AtomicBool>,
 }
 
 impl Bills {
-    fn open(&mut self, tab: &Tab) {
-        if !self.tabs.iter().any(|known| known.is(tab)) {
-            self.tabs.push(tab.clone());
+    fn open(&mut self, meter: &CostMeter) {
+        if !self.meters.iter().any(|known| known.is(meter)) {
+            self.meters.push(meter.clone());
         }
     }
 
     fn due(&self) -> Cost {
-        self.tabs.iter().filter_map(Tab::due).fold(Cost(0), Cost::plus)
+        self.meters.iter().filter_map(CostMeter::due).fold(Cost(0), Cost::plus)
     }
 }
 
 impl Around<'_> {
     async fn sampled(&self, request: &mut Request, number: u32, bills: &Bills) -> Result<Value, String> {
-        let Request { ensemble, params, tab, reply, .. } = request;
-        let model = Model::of(self.settings, self.left(bills)?, tab.clone(), Arc::clone(&bills.unknown));
+        let Request { ensemble, params, meter, reply, .. } = request;
+        let model = Model::of(self.settings, self.left(bills)?, meter.clone(), Arc::clone(&bills.unknown));
         let (roster, tool) = self.roster(ensemble, model).await.ok_or("this server is not known any more")?;
         let turn = self.spent.turn();
         // Not one of those that the model asks for.
@@ -172,14 +173,20 @@ impl Around<'_> {
         let arguments = Arguments::from_object(heeded(params));
         let invocation =
             Invocation { turn, id, wire_id: None, tool: tool.to_string(), arguments, seal: None };
-        let (ruling, halt) = (Asking(Some(self.approver)), Halt::below(self.cancel));
-        let alone = Alone { roster: &roster, ruling: &ruling, sink: self.audit, halt: &halt, within: None };
-        let mut running = std::pin::pin!(alone.run(invocation, Host::default()));
+        let (ruling, scope) = (Asking(Some(self.approver)), CancelScope::below(self.cancel));
+        let single = SingleInvocation {
+            roster: &roster,
+            ruling: &ruling,
+            sink: self.audit,
+            scope: &scope,
+            within: None,
+        };
+        let mut running = std::pin::pin!(single.run(invocation, Host::default()));
         let answered = tokio::select! {
             answered = &mut running => answered,
             // Nobody waits for it any more.
             () = reply.closed() => {
-                halt.now.cancel();
+                scope.now.cancel();
                 running.await
             }
         };

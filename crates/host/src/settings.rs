@@ -11,7 +11,7 @@ use converse_config::{
     Code, ContextPlan, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Permission, Place, PresetPlan, Rule,
     Scope, SettingsPlan, SourceMap, TimeoutsPlan, idle_rules, load_settings,
 };
-use converse_engine::{Care, Limits, RetryPolicy, Timeouts};
+use converse_engine::{CompactionPolicy, Limits, RetryPolicy, Timeouts};
 use converse_provider::Controls;
 
 use crate::answer::Wanted;
@@ -171,7 +171,7 @@ pub struct Settings {
     pub timeouts: Timeouts,
     pub connect_timeout: Duration,
     pub retry: RetryPolicy,
-    pub care: Care,
+    pub compaction: CompactionPolicy,
     pub rules: Vec<Rule>,
     /// `None`: all that are enabled.
     pub ensembles: Option<Vec<String>>,
@@ -209,7 +209,8 @@ impl Settings {
         let model = model::choose(named, files, world)?;
         let limits = limits(args, files);
         require_price(&model, limits.cost)?;
-        let care = if model.is_understudy() { Care::NONE } else { care(&files.context) };
+        let compaction =
+            if model.is_understudy() { CompactionPolicy::NONE } else { compaction(&files.context) };
         let instead = fallback(args, compared.is_some(), &preset, files)?;
         let fallbacks = fallbacks(instead, &model, limits.cost, &args.cassette, files, world)?;
         args.cassette.names([&model].into_iter().chain(&fallbacks.models));
@@ -226,7 +227,7 @@ impl Settings {
             timeouts: timeouts(&files.timeouts),
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
             retry: args.cassette.hurried(retry(&files.timeouts)),
-            care,
+            compaction,
             rules: rules(&args.rules, files)?,
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
@@ -333,9 +334,9 @@ fn retry(files: &TimeoutsPlan) -> RetryPolicy {
     }
 }
 
-fn care(files: &ContextPlan) -> Care {
-    let default = Care::default();
-    Care {
+fn compaction(files: &ContextPlan) -> CompactionPolicy {
+    let default = CompactionPolicy::default();
+    CompactionPolicy {
         compact: files.compact.unwrap_or(default.compact),
         compact_at: files.compact_at.unwrap_or(default.compact_at),
         lazy_tools: files.lazy_tools.unwrap_or(default.lazy_tools),

@@ -43,7 +43,7 @@ impl<'a> Asking<'a> {
             answer: settings.answer.as_ref().map(|wanted| wanted as &dyn AnswerCheck),
             timeouts: settings.timeouts,
             retry: settings.retry,
-            care: settings.care,
+            compaction: settings.compaction,
             can_take_back,
             deadline: deadline.map(tokio::time::Instant::from_std),
         }

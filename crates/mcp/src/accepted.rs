@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use converse_canister::{Digest, InvokerName};
-use converse_ensemble::{Definition, Held, InvokeError};
+use converse_ensemble::{Definition, HoldReason, InvokeError};
 use tokio::time::timeout;
 
 use crate::error::Failure;
@@ -31,7 +31,7 @@ pub(crate) async fn verify(
     let late = Failure::Silent { request: "tools/list", limit: RELIST };
     match timeout(RELIST, is_still(link, tool, accepted.digest)).await.unwrap_or(Err(late)) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(InvokeError::HeldBack(Held::Changed.told(name, &accepted.anew))),
+        Ok(false) => Err(InvokeError::HeldBack(HoldReason::Changed.message(name, &accepted.anew))),
         Err(failure) => {
             let message =
                 format!("not sent: it cannot be told whether the tool is as it was accepted: {failure}");

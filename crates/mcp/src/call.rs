@@ -63,7 +63,7 @@ impl McpTool {
         which: Attempt,
     ) -> Result<Answer, FailedAttempt> {
         let begun = Instant::now();
-        let deadline = Instant::from_std(context.deadline).min(context.patience.now() + MAX_TOTAL);
+        let deadline = Instant::from_std(context.deadline).min(context.clock.now() + MAX_TOTAL);
         let link = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Err(cancelled().into()),

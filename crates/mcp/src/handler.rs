@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use converse_ensemble::Word;
+use converse_ensemble::ToolProgress;
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
     ElicitRequestParams, ElicitResult, ErrorCode, Implementation, ListRootsResult,
@@ -115,7 +115,7 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let message = progress.message.map(|message| sanitize::clean(&message, PROGRESS_MESSAGE));
-        let word = Word::Progress { done: progress.progress, total: progress.total, message };
+        let word = ToolProgress::Progress { done: progress.progress, total: progress.total, message };
         self.progress_listeners.report(&progress.progress_token, word);
     }
 
@@ -125,7 +125,7 @@ impl ClientHandler for Handler {
         _: NotificationContext<RoleClient>,
     ) {
         if let Some(message) = self.log.record(&self.server_requests.ensemble, &log) {
-            self.in_flight_requests.report(|| Word::Log { message });
+            self.in_flight_requests.report(|| ToolProgress::Log { message });
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use converse_ensemble::{Context, Host, Patience, Paused, Tab, Word};
+use converse_ensemble::{Context, CostMeter, Host, PausableClock, PauseGuard, ToolProgress};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,12 +16,12 @@ use crate::question_limit::QuestionLimit;
 #[derive(Debug, Clone)]
 pub(crate) struct InFlightRequest {
     pub(crate) cancel: CancellationToken,
-    /// By the clock of `patience`.
+    /// Measured by `clock`.
     pub(crate) deadline: Instant,
     /// How long the server may say nothing.
     pub(crate) idle: Duration,
-    pub(crate) patience: Patience,
-    pub(crate) tab: Tab,
+    pub(crate) clock: PausableClock,
+    pub(crate) cost: CostMeter,
     pub(crate) host: Host,
     pub(crate) questions: QuestionLimit,
 }
@@ -32,8 +32,8 @@ impl InFlightRequest {
             cancel: context.cancel.clone(),
             deadline,
             idle,
-            patience: context.patience.clone(),
-            tab: context.tab.clone(),
+            clock: context.clock.clone(),
+            cost: context.cost.clone(),
             host: context.host.clone(),
             questions: QuestionLimit::default(),
         }
@@ -45,8 +45,8 @@ impl InFlightRequest {
             cancel: CancellationToken::new(),
             deadline: Instant::now() + limit,
             idle: limit,
-            patience: Patience::default(),
-            tab: Tab::default(),
+            clock: PausableClock::default(),
+            cost: CostMeter::default(),
             host: Host::default(),
             questions: QuestionLimit::default(),
         }
@@ -75,7 +75,7 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     request: InFlightRequest,
-    paused: Option<Paused>,
+    paused: Option<PauseGuard>,
 }
 
 /// It runs as long as this lives.
@@ -94,7 +94,7 @@ impl InFlightRequests {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        let paused = (state.open > 0).then(|| request.patience.pause());
+        let paused = (state.open > 0).then(|| request.clock.pause());
         state.running.insert(number, Entry { request: request.clone(), paused });
         InFlightGuard { requests: self.clone(), number }
     }
@@ -119,7 +119,7 @@ impl InFlightRequests {
         let mut state = self.lock();
         state.open += 1;
         for entry in state.running.values_mut() {
-            entry.paused.get_or_insert_with(|| entry.request.patience.pause());
+            entry.paused.get_or_insert_with(|| entry.request.clock.pause());
         }
         OpenQuestion(self.clone())
     }
@@ -130,7 +130,7 @@ impl InFlightRequests {
     }
 
     /// Told to the one that runs; of several, nobody knows which is meant.
-    pub(crate) fn report(&self, word: impl FnOnce() -> Word) {
+    pub(crate) fn report(&self, word: impl FnOnce() -> ToolProgress) {
         let state = self.lock();
         if let (1, Some(entry)) = (state.running.len(), state.running.values().next()) {
             entry.request.host.say(word());

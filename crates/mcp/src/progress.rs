@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use converse_ensemble::{Host, Word};
+use converse_ensemble::{Host, ToolProgress};
 use rmcp::model::ProgressToken;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -28,7 +28,7 @@ struct Listener {
 #[derive(Debug)]
 struct RateGate {
     opens: Instant,
-    pending: Option<Word>,
+    pending: Option<ToolProgress>,
 }
 
 /// As long as it lives, progress reaches its invocation. What is held then is told when it is dropped.
@@ -48,7 +48,7 @@ impl ProgressListeners {
     }
 
     /// What a server says of an invocation; of one that is over it is not heard.
-    pub(crate) fn report(&self, token: &ProgressToken, word: Word) {
+    pub(crate) fn report(&self, token: &ProgressToken, word: ToolProgress) {
         let listener = self.lock().get(token).cloned();
         if let Some(listener) = listener {
             listener.report(word);
@@ -61,7 +61,7 @@ impl ProgressListeners {
 }
 
 impl Listener {
-    fn report(&self, word: Word) {
+    fn report(&self, word: ToolProgress) {
         let mut gate = self.gate();
         gate.pending = Some(word);
         if gate.opens <= Instant::now() {
@@ -120,7 +120,7 @@ mod tests {
         let (progress_listeners, token) =
             (ProgressListeners::default(), ProgressToken(NumberOrString::Number(1)));
         let listening = progress_listeners.listen(token.clone(), Host::new(0, words));
-        let word = |done: u32| Word::Progress { done: f64::from(done), total: None, message: None };
+        let word = |done: u32| ToolProgress::Progress { done: f64::from(done), total: None, message: None };
         assert_eq!(listening.opens(), None);
         for done in 0..5000 {
             progress_listeners.report(&token, word(done));

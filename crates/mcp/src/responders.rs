@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use converse_ensemble::Tab;
+use converse_ensemble::CostMeter;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -58,13 +58,13 @@ pub trait Elicitor: Send + Sync {
 pub trait Sampler: Send + Sync {
     /// `params` are those of `sampling/createMessage`, the answer is its result; an error is in words for the server.
     ///
-    /// Whatever it costs goes on `tab`, that of the call which the server asks for: also where there is no answer, and
+    /// Whatever it costs goes on `meter`, that of the call which the server asks for: also where there is no answer, and
     /// where the future is dropped before there is one.
     fn sample<'a>(
         &'a self,
         ensemble: &'a str,
         params: Value,
-        tab: Tab,
+        meter: CostMeter,
     ) -> BoxFuture<'a, Result<Value, String>>;
 }
 

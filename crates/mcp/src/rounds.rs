@@ -70,7 +70,7 @@ impl Link {
     /// Sends it and gives back its result as text, whatever it takes in between. `request` is `tools/call`,
     /// `prompts/get` or `resources/read`: no other may ask anything.
     ///
-    /// Ends when the errand is cancelled, is late or has idled, by the clock of its patience, which stands still while a
+    /// Ends when the errand is cancelled, is late or has idled, by its clock, which is paused while a
     /// person is asked; the server is told. Whoever drops the future has told it, too.
     pub(crate) async fn request_rounds(
         &self,
@@ -136,13 +136,13 @@ impl Link {
         in_flight: &InFlightRequest,
         work: impl Future<Output = T>,
     ) -> Result<T, RequestError> {
-        let begun = in_flight.patience.now();
+        let begun = in_flight.clock.now();
         tokio::select! {
             biased;
             done = work => Ok(done),
             () = self.end.over() => Err(RequestError::Failed(ServiceError::TransportClosed)),
             () = in_flight.cancel.cancelled() => Err(RequestError::Cancelled),
-            () = in_flight.patience.sleep_until(in_flight.deadline) => Err(RequestError::TimedOut(in_flight.deadline - begun)),
+            () = in_flight.clock.sleep_until(in_flight.deadline) => Err(RequestError::TimedOut(in_flight.deadline - begun)),
         }
     }
 

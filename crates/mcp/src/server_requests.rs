@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use converse_config::Grants;
-use converse_ensemble::Paused;
+use converse_ensemble::PauseGuard;
 use rmcp::ErrorData;
 use rmcp::model::{ClientCapabilities, ErrorCode};
 use serde_json::{Value, json};
@@ -50,14 +50,14 @@ pub(crate) enum Asker<'a> {
 
 /// As long as it lives, no clock runs.
 enum PausedClocks {
-    One { _paused: Paused },
+    One { _paused: PauseGuard },
     Any { _open: OpenQuestion },
 }
 
 impl Asker<'_> {
     fn pause_clocks(&self) -> PausedClocks {
         match self {
-            Self::One(in_flight) => PausedClocks::One { _paused: in_flight.patience.pause() },
+            Self::One(in_flight) => PausedClocks::One { _paused: in_flight.clock.pause() },
             Self::Any(requests) => PausedClocks::Any { _open: requests.open_question() },
         }
     }
@@ -214,7 +214,7 @@ impl ServerRequestHandler {
             return Err(refused(REJECTED, "too many questions wait already"));
         };
         let _paused = asker.pause_clocks();
-        let sampled = sampler.sample(&self.ensemble, params.clone(), in_flight.tab);
+        let sampled = sampler.sample(&self.ensemble, params.clone(), in_flight.cost);
         let sampled = timeout(QUESTION_TIMEOUT, sampled).await;
         let sampled = sampled.unwrap_or_else(|_| Err("the model did not answer in time".to_owned()));
         sampled.map_err(|why| refused(REJECTED, &why))

@@ -266,8 +266,8 @@ pub(crate) fn context(timeout: Duration) -> Context {
         invoker: "fake.echo".to_owned(),
         cancel: CancellationToken::new(),
         deadline: (tokio::time::Instant::now() + timeout).into_std(),
-        patience: converse_ensemble::Patience::default(),
-        tab: converse_ensemble::Tab::default(),
+        clock: converse_ensemble::PausableClock::default(),
+        cost: converse_ensemble::CostMeter::default(),
         host: Host::default(),
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, Canister, Invocation, InvocationResult, Outcome};
-use converse_engine::{Alone, Answered, Asking, Event, Sink, SinkError};
-use converse_ensemble::{Halt, Host};
+use converse_engine::{Answered, Asking, Event, SingleInvocation, Sink, SinkError};
+use converse_ensemble::{CancelScope, Host};
 use futures_util::FutureExt as _;
 use futures_util::future::{FusedFuture as _, OptionFuture};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode};
@@ -42,7 +42,7 @@ impl Gateway {
         let sink = audit.of(&Caller::of(context));
         let shelf = self.shelf();
         let Some(name) = shelf.find(&request.name) else {
-            let why = shelf.why_held(&request.name, self.shared.backing.bare_names);
+            let why = shelf.hold_reason(&request.name, self.shared.backing.bare_names);
             return Err(self.unknown(&request, why, sink.as_ref()).await);
         };
         let written = Written::of(context, request.arguments.take());
@@ -64,7 +64,7 @@ impl Gateway {
         if ran.result.outcome == Outcome::NoSuchTool {
             // It has gone, or its server has another one now: whoever runs this is told, and nothing is begun the next time.
             self.refresh_now().await;
-            let why = self.shelf().why_held(&request.name, self.shared.backing.bare_names);
+            let why = self.shelf().hold_reason(&request.name, self.shared.backing.bare_names);
             return Err(ErrorData::invalid_params(why.unwrap_or_else(|| words(&ran.result)), None));
         }
         let blobs = self.shared.backing.blobs.as_ref();
@@ -93,21 +93,21 @@ impl Gateway {
         context: &RequestContext<RoleServer>,
     ) -> Result<Answered, SinkError> {
         let invocation = self.invocation(&name.shown, written.read());
-        let (halt, ruling) = (Halt::below(&context.ct), Asking(None));
+        let (scope, ruling) = (CancelScope::below(&context.ct), Asking(None));
         let roster = &self.shared.backing.roster;
-        let alone = Alone { roster, ruling: &ruling, sink, halt: &halt, within: None };
+        let single = SingleInvocation { roster, ruling: &ruling, sink, scope: &scope, within: None };
         let (host, telling) = match Telling::to(self, context, &name.qualified) {
             Some((host, telling)) => (host, Some(telling)),
             None => (Host::default(), None),
         };
-        let mut running = std::pin::pin!(alone.run(invocation, host).fuse());
+        let mut running = std::pin::pin!(single.run(invocation, host).fuse());
         let mut told = std::pin::pin!(OptionFuture::from(telling.map(Telling::run)).fuse());
         let mut cut = std::pin::pin!(self.shared.cut.cancelled().fuse());
         let ran = loop {
             futures_util::select_biased! {
                 ran = running => break ran,
                 _ = told => {}
-                () = cut => halt.now.cancel(),
+                () = cut => scope.now.cancel(),
             }
         };
         if !told.is_terminated() {

@@ -88,8 +88,8 @@ impl Shelf {
     }
 
     /// Why a tool of this name is not served, if it is held back. What is accepted is read once, as a gateway begins.
-    pub(crate) fn why_held(&self, name: &str, bare: bool) -> Option<String> {
-        let why = self.offer.held().find(|tool| served_as(tool, bare) == name)?.why_held(name)?;
+    pub(crate) fn hold_reason(&self, name: &str, bare: bool) -> Option<String> {
+        let why = self.offer.held().find(|tool| served_as(tool, bare) == name)?.hold_reason(name)?;
         Some(format!("{why}, and then restart this server"))
     }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use converse_ensemble::{Host, Word};
+use converse_ensemble::{Host, ToolProgress};
 use rmcp::RoleServer;
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
@@ -21,7 +21,7 @@ const WORDS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Telling {
-    words: mpsc::Receiver<(usize, Word)>,
+    words: mpsc::Receiver<(usize, ToolProgress)>,
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     hears: bool,
@@ -65,16 +65,16 @@ impl Telling {
         }
     }
 
-    async fn tell(&mut self, word: Word) -> bool {
+    async fn tell(&mut self, word: ToolProgress) -> bool {
         match (word, &self.token) {
-            (Word::Progress { done, total, message }, Some(token)) if done > self.done => {
+            (ToolProgress::Progress { done, total, message }, Some(token)) if done > self.done => {
                 self.done = done;
                 let mut progress = ProgressNotificationParam::new(token.clone(), done);
                 progress.total = total;
                 progress.message = message;
                 self.peer.notify_progress(progress).await.is_ok()
             }
-            (Word::Log { message }, _) if self.hears => {
+            (ToolProgress::Log { message }, _) if self.hears => {
                 let log = LoggingMessageNotificationParam::new(LoggingLevel::Info, Value::from(message));
                 let log = log.with_logger(self.tool.clone());
                 self.peer.notify_logging_message(log).await.is_ok()

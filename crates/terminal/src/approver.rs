@@ -231,7 +231,7 @@ impl Approver for TerminalApprover {
         self.can_ask
     }
 
-    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         let mut told = Value::Object(arguments.clone());
         if let Some(memory) = &self.memory {
             memory.redactor.clean_json(&mut told);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use converse_canister::{Arguments, Invocation, InvocationId, InvocationResult, TurnId};
 use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
 use converse_ensemble::{
-    Answer, Approved, ConnectError, Connection, Context, Ensemble, Halt, Host, Invocable, InvokeError,
+    Answer, Approved, CancelScope, ConnectError, Connection, Context, Ensemble, Host, Invocable, InvokeError,
     NoArtefacts, Roster, Tool, Verdict,
 };
 use futures_util::FutureExt as _;
@@ -106,7 +106,7 @@ pub async fn call(roster: &Roster, invocation: &Invocation, cancel: &Cancellatio
 
 /// Runs what was approved.
 pub async fn run(roster: &Roster, approved: &Approved, cancel: &CancellationToken) -> InvocationResult {
-    let halt = Halt::below(cancel);
+    let halt = CancelScope::below(cancel);
     let turn = roster.turn(approved, &halt).await.unwrap();
     roster.invoke(approved, turn, Host::default(), &halt.now).await
 }

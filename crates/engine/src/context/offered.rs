@@ -12,7 +12,7 @@ use converse_canister::{Canister, Declaration};
 use converse_ensemble::{Offer, SEARCH, Tool, found};
 use converse_provider::Facts;
 
-use super::Care;
+use super::CompactionPolicy;
 use super::ledger::window;
 use super::room::share;
 use super::weight::BYTES;
@@ -35,12 +35,12 @@ pub fn tokens_of(offer: &Offer) -> u64 {
 pub fn offered<'o>(
     offer: &'o Offer,
     canisters: &[Canister],
-    care: &Care,
+    policy: &CompactionPolicy,
     facts: &Facts,
 ) -> Cow<'o, [Declaration]> {
     let all = Cow::Borrowed(offer.declarations.as_slice());
-    let most = window(facts).map_or(UNKNOWN, |window| share(window, care.lazy_tools));
-    if care.lazy_tools <= 0.0 || offer.declarations.len() < FEW || tokens_of(offer) <= most {
+    let most = window(facts).map_or(UNKNOWN, |window| share(window, policy.lazy_tools));
+    if policy.lazy_tools <= 0.0 || offer.declarations.len() < FEW || tokens_of(offer) <= most {
         return all;
     }
     let Some(search) = offer.search() else { return all };

@@ -3,8 +3,29 @@
 use converse_canister::Canister;
 use converse_provider::{Controls, Facts};
 
-use super::Care;
 use super::ledger::window;
+
+/// What to do when a conversation or its tools would fill the context window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CompactionPolicy {
+    /// Whether old results are shortened and the beginning is summarised near the limit of the window.
+    pub compact: bool,
+    /// Share of the window available to a request (0 to 1) at which compaction starts.
+    pub compact_at: f64,
+    /// Share of the window (0 to 1) above which tools are offered through a search; 0 disables the search.
+    pub lazy_tools: f64,
+}
+
+impl CompactionPolicy {
+    /// Never compacts and never offers tools through a search.
+    pub const NONE: Self = Self { compact: false, compact_at: 0.8, lazy_tools: 0.0 };
+}
+
+impl Default for CompactionPolicy {
+    fn default() -> Self {
+        Self { compact: true, compact_at: 0.8, lazy_tools: 0.1 }
+    }
+}
 
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +40,12 @@ pub(crate) struct Room {
 
 impl Room {
     /// `refused`: an estimate of this size was too long for the provider. `None` if nothing is known.
-    pub(crate) fn of(care: &Care, facts: &Facts, controls: &Controls, refused: Option<u64>) -> Option<Self> {
+    pub(crate) fn of(
+        policy: &CompactionPolicy,
+        facts: &Facts,
+        controls: &Controls,
+        refused: Option<u64>,
+    ) -> Option<Self> {
         let window = window(facts).map(|window| {
             let output = controls.max_output_tokens.map(u64::from).or(facts.max_output).unwrap_or(0);
             // Some tables say that a reply may be as long as the window.
@@ -30,7 +56,7 @@ impl Room {
             (Some(window), Some(refused)) => window.min(refused),
             (window, refused) => window.or(refused)?,
         };
-        let most = share(room, care.compact_at);
+        let most = share(room, policy.compact_at);
         Some(Self { most, target: share(most, 0.9), worth: share(room, 0.1) })
     }
 }
@@ -95,11 +121,11 @@ mod tests {
 
     #[test]
     fn there_is_room_for_what_the_window_leaves() {
-        let care = Care { compact_at: 0.8, ..Care::default() };
+        let policy = CompactionPolicy { compact_at: 0.8, ..CompactionPolicy::default() };
         let most = |window, max_output, asked, refused| {
             let facts = Facts { window, max_output, ..Facts::default() };
             let controls = Controls { max_output_tokens: asked, ..Controls::default() };
-            Room::of(&care, &facts, &controls, refused).map(|room| room.most)
+            Room::of(&policy, &facts, &controls, refused).map(|room| room.most)
         };
         assert_eq!(most(None, Some(10), None, None), None);
         assert_eq!(most(Some(10_000), None, None, None), Some(8_000));

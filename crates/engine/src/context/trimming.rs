@@ -8,7 +8,7 @@ use converse_canister::{
 };
 use serde_json::Value;
 
-use super::said::Said;
+use super::shortened_input::ShortenedInput;
 use super::view::pinned;
 use super::weight::content_weight;
 
@@ -40,31 +40,31 @@ enum Trim {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Trims {
     results: HashMap<InvocationId, Trim>,
-    said: Said,
+    input: ShortenedInput,
 }
 
 impl Trims {
     pub(crate) fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.said.len() == 0
+        self.results.is_empty() && self.input.len() == 0
     }
 
     /// How much of what the user said or handed over is shown in part.
-    pub(crate) fn said(&self) -> usize {
-        self.said.len()
+    pub(crate) fn shortened_inputs(&self) -> usize {
+        self.input.len()
     }
 
     /// Those only that are of one of these.
     pub(crate) fn retain(&mut self, canisters: &[Canister]) {
         let there: HashSet<&InvocationId> = results(canisters).map(|result| &result.id).collect();
         self.results.retain(|id, _| there.contains(id));
-        self.said.retain(canisters.len());
+        self.input.retain(canisters.len());
     }
 
     /// The canister of this place as it is shown.
     pub(super) fn shown(&self, at: usize, canister: &Canister) -> Canister {
         let shorter = match canister {
             Canister::Result(result) => self.result(result).map(Canister::Result),
-            canister => self.said.shown(at, canister),
+            canister => self.input.shown(at, canister),
         };
         shorter.unwrap_or_else(|| canister.clone())
     }
@@ -138,7 +138,7 @@ impl Trims {
 
     /// Questions that were refused for their length, if others follow; nothing from `current` on.
     pub(crate) fn unanswered(&mut self, canisters: &[Canister], blobs: &dyn Blobs, current: usize) {
-        self.said.unanswered(canisters, blobs, current);
+        self.input.unanswered(canisters, blobs, current);
     }
 
     /// Documents that outlive a summary of so many canisters, to this many bytes together.
@@ -147,7 +147,7 @@ impl Trims {
             .into_iter()
             .filter(|at| matches!(canisters.get(*at), Some(Canister::Document(_))))
             .collect();
-        self.said.bounded(canisters, &documents, blobs, bytes);
+        self.input.bounded(canisters, &documents, blobs, bytes);
     }
 
     /// Whatever is large and stands behind what a summary `covers`, the largest first, until so many bytes are saved:
@@ -163,7 +163,7 @@ impl Trims {
         if saved < bytes {
             let pinned = pinned(canisters, covers);
             let shown = |at: usize| at < current && (at >= covers || pinned.contains(&at));
-            self.said.squeeze(canisters, shown, blobs, bytes - saved);
+            self.input.squeeze(canisters, shown, blobs, bytes - saved);
         }
     }
 

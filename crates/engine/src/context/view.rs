@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use converse_canister::{Canister, Condensed, Content, Document, TurnId};
 
 use super::room::is_lawful;
-use super::said::handed_over;
+use super::shortened_input::handed_over;
 use super::trimming::Trims;
 
 const NAME: &str = "summary of the conversation so far";
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(told(&seen(&all, 9))[..6], [&task[..], &["reply 2"]].concat());
         let mut trims = Trims::default();
         trims.pinned(&all, 9, &converse_canister::NoBlobs, 1);
-        assert_eq!(trims.said(), 0, "small ones are no smaller for it");
+        assert_eq!(trims.shortened_inputs(), 0, "small ones are no smaller for it");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use converse_provider::Reply;
 use super::{Driver, halted};
 use crate::bill::{Bill, Taken, taken};
 use crate::exchange::Exchange;
-use crate::seals::Seals;
 use crate::shown::Shown;
+use crate::withheld_reasoning::WithheldReasoning;
 use crate::{Ending, EngineError, Event, ExchangeError, Restart, Route, SinkError, odd, written};
 
 impl Driver<'_> {
@@ -49,16 +49,16 @@ impl Driver<'_> {
                 instead,
             };
             let (mut shown, mut bill) = (Shown::default(), self.conversation.bill());
-            let mut halt = None;
+            let mut stop = None;
             let outcome = tokio::select! {
-                replied = exchange.run(&mut shown, &mut self.seals, &mut bill) => replied.map_err(Some),
+                replied = exchange.run(&mut shown, &mut self.withheld, &mut bill) => replied.map_err(Some),
                 ending = halted(self.engine, self.cancel) => {
-                    halt = Some(ending);
+                    stop = Some(ending);
                     Err(None)
                 }
             };
             drop(view);
-            if let Some(ending) = halt {
+            if let Some(ending) = stop {
                 self.conversation.end(ending);
             }
             let error = match outcome {
@@ -73,7 +73,7 @@ impl Driver<'_> {
                 Err(error) => error,
             };
             let too_long = error.as_ref().is_some_and(|error| error.trouble.is_too_long());
-            if too_long && !was_too_long && self.engine.care.compact && !shown.is_final(can_take_back) {
+            if too_long && !was_too_long && self.engine.compaction.compact && !shown.is_final(can_take_back) {
                 was_too_long = true;
                 bill.pay(ports, route, instead)?;
                 self.conversation.settled(&bill);
@@ -92,7 +92,7 @@ impl Driver<'_> {
                     self.conversation.settled(&bill);
                     self.turn_to(next, &error, &shown)?;
                     self.route += 1;
-                    self.seals = Seals::default();
+                    self.withheld = WithheldReasoning::default();
                 }
                 (error, _, barred) => {
                     let kept = self.keep(shown, turn, bill)?;

@@ -52,7 +52,7 @@ pub async fn condense_now(
     let tools = context::offered(
         &offer,
         driver.conversation.transcript().as_slice(),
-        &engine.care,
+        &engine.compaction,
         &engine.route.facts,
     );
     driver.condense(&tools, 0).await
@@ -62,8 +62,9 @@ pub async fn condense_now(
 pub fn ledger(conversation: &Conversation, engine: &Engine<'_>) -> Ledger {
     let offer = engine.roster.offer();
     let route = &engine.route;
-    let tools = context::offered(&offer, conversation.transcript().as_slice(), &engine.care, &route.facts);
-    let factor = conversation.upkeep().scale.of(&route.id());
+    let tools =
+        context::offered(&offer, conversation.transcript().as_slice(), &engine.compaction, &route.facts);
+    let factor = conversation.context_state().scale.of(&route.id());
     measured(conversation, engine, route, &tools).scaled(factor)
 }
 
@@ -73,16 +74,16 @@ fn measured(
     route: &Route<'_>,
     tools: &[Declaration],
 ) -> Ledger {
-    let told = route.told(!tools.is_empty(), engine.note.as_deref());
+    let extras = route.request_extras(!tools.is_empty(), engine.note.as_deref());
     let prompt = Prompt {
         model: &route.model,
         view: &conversation.view(),
         tools,
-        controls: &told.controls,
+        controls: &extras.controls,
         facts: &route.facts,
         blobs: engine.blobs,
     };
-    Ledger::of(&prompt, &route.endpoint).noted(told.note.as_deref())
+    Ledger::of(&prompt, &route.endpoint).noted(extras.note.as_deref())
 }
 
 impl Driver<'_> {
@@ -93,21 +94,21 @@ impl Driver<'_> {
         route: &Route<'_>,
     ) -> Result<Cow<'o, [Declaration]>, SinkError> {
         let canisters = self.conversation.transcript().as_slice();
-        let tools = context::offered(offer, canisters, &self.engine.care, &route.facts);
-        if matches!(tools, Cow::Owned(_)) && !self.conversation.upkeep().told_of_search {
-            self.conversation.upkeep_mut().told_of_search = true;
+        let tools = context::offered(offer, canisters, &self.engine.compaction, &route.facts);
+        if matches!(tools, Cow::Owned(_)) && !self.conversation.context_state().search_reported {
+            self.conversation.context_state_mut().search_reported = true;
             let (all, tokens) = (offer.declarations.len(), context::tokens_of(offer));
             if offer.can_search() {
-                let told = format!(
+                let message = format!(
                     "{all} tools of about {tokens} tokens are offered by a search; the model is shown those it needs"
                 );
-                self.ports.emit(&Event::Noted(&told))?;
+                self.ports.emit(&Event::Noted(&message))?;
             } else {
                 let shown = tools.len();
-                let told = format!(
+                let message = format!(
                     "{all} tools of about {tokens} tokens are too many for the model, and the search for them (tools.search) may not run: it is shown {shown} of them"
                 );
-                self.ports.emit(&Event::Warned(&told))?;
+                self.ports.emit(&Event::Warned(&message))?;
             }
         }
         Ok(tools)
@@ -121,7 +122,7 @@ impl Driver<'_> {
 
     fn factor(&self) -> f64 {
         let route = self.engine.routes_from(self.route).0;
-        self.conversation.upkeep().scale.of(&route.id())
+        self.conversation.context_state().scale.of(&route.id())
     }
 
     fn size(&self, tools: &[Declaration]) -> u64 {
@@ -140,14 +141,14 @@ impl Driver<'_> {
     pub(super) fn counted(&mut self, estimated: u64, counted: Option<u64>) {
         let route = self.engine.routes_from(self.route).0.id();
         if let Some(counted) = counted {
-            self.conversation.upkeep_mut().scale.learn(&route, estimated, counted);
+            self.conversation.context_state_mut().scale.learn(&route, estimated, counted);
         }
     }
 
     fn room(&self) -> Option<Room> {
         let route = self.engine.routes_from(self.route).0;
-        let refused = self.conversation.upkeep().refused(&route.id());
-        Room::of(&self.engine.care, &route.facts, &route.controls, refused)
+        let refused = self.conversation.context_state().refused(&route.id());
+        Room::of(&self.engine.compaction, &route.facts, &route.controls, refused)
     }
 
     /// The provider says that the request was too long, whatever its size was thought to be. True if the next one is
@@ -158,7 +159,7 @@ impl Driver<'_> {
         estimated: u64,
     ) -> Result<bool, EngineError> {
         let route = self.engine.routes_from(self.route).0.id();
-        self.conversation.upkeep_mut().refused = Some((route, self.scaled(estimated)));
+        self.conversation.context_state_mut().refused = Some((route, self.scaled(estimated)));
         Ok(self.make_room(tools).await?.is_some_and(|now| now < estimated))
     }
 
@@ -166,9 +167,10 @@ impl Driver<'_> {
     /// meanwhile. Far from the window it is measured once: that takes as long as the conversation is.
     pub(super) async fn make_room(&mut self, tools: &[Declaration]) -> Result<Option<u64>, EngineError> {
         let estimated = self.estimate(tools);
-        let room = self.room().filter(|room| self.engine.care.compact && self.scaled(estimated) > room.most);
+        let room =
+            self.room().filter(|room| self.engine.compaction.compact && self.scaled(estimated) > room.most);
         let Some(room) = room else { return Ok(Some(estimated)) };
-        let in_part = self.conversation.upkeep().trims.said();
+        let in_part = self.conversation.context_state().trims.shortened_inputs();
         self.trim(room);
         if self.size(tools) > room.target && self.may_summarise() {
             match self.condense(tools, room.worth).await? {
@@ -194,11 +196,11 @@ impl Driver<'_> {
         if size > room.most {
             let bytes = context::share((size - room.target) * context::BYTES, 1.0 / self.factor());
             let places = (self.covers(), self.conversation.current());
-            let mut trims = self.conversation.upkeep().trims.clone();
+            let mut trims = self.conversation.context_state().trims.clone();
             trims.squeeze(self.conversation.transcript().as_slice(), places, self.engine.blobs, bytes);
             self.retrim(trims);
         }
-        if self.conversation.upkeep().trims.said() > in_part {
+        if self.conversation.context_state().trims.shortened_inputs() > in_part {
             self.ports.emit(&Event::Warned(
                 "the model is shown the beginning and the end only of what was too long in the questions and documents \
                  before this one; the session keeps all of it",
@@ -217,13 +219,13 @@ impl Driver<'_> {
         let offer = self.engine.roster.offer();
         let reads = |tool: &str| offer.find(tool).is_some_and(|tool| tool.reads());
         let blobs = self.engine.blobs;
-        let mut trims = self.conversation.upkeep().trims.clone();
+        let mut trims = self.conversation.context_state().trims.clone();
         let canisters = self.conversation.transcript().as_slice();
         trims.superseded(canisters, blobs, reads);
         trims.old(canisters, blobs);
         trims.pinned(canisters, self.covers(), blobs, self.documents(room.most));
         let route = self.engine.routes_from(self.route).0.id();
-        if self.conversation.upkeep().refused(&route).is_some() {
+        if self.conversation.context_state().refused(&route).is_some() {
             trims.unanswered(canisters, blobs, self.conversation.current());
         }
         self.retrim(trims);
@@ -235,8 +237,8 @@ impl Driver<'_> {
     }
 
     fn retrim(&mut self, trims: Trims) {
-        if trims != self.conversation.upkeep().trims {
-            self.conversation.upkeep_mut().trims = trims;
+        if trims != self.conversation.context_state().trims {
+            self.conversation.context_state_mut().trims = trims;
             self.conversation.changed();
         }
     }
@@ -248,7 +250,7 @@ impl Driver<'_> {
         let factor = self.factor();
         let window = context::window(&route.facts).unwrap_or(before).max(1);
         let canisters = self.conversation.transcript().as_slice();
-        let shown = context::shortened(canisters, &self.conversation.upkeep().trims);
+        let shown = context::shortened(canisters, &self.conversation.context_state().trims);
         let from = self.covers();
         let blobs = self.engine.blobs;
         let weigh =
@@ -277,7 +279,7 @@ impl Driver<'_> {
             return Ok(Condensing::Failed("the summary was empty".to_owned()));
         }
         let condensed = Condensed { covers: to, summary, model: route.id() };
-        let mut trims = self.conversation.upkeep().trims.clone();
+        let mut trims = self.conversation.context_state().trims.clone();
         trims.pinned(
             self.conversation.transcript().as_slice(),
             to,
@@ -285,7 +287,7 @@ impl Driver<'_> {
             self.documents(before.min(window)),
         );
         let mut tried = self.conversation.clone();
-        tried.upkeep_mut().trims = trims.clone();
+        tried.context_state_mut().trims = trims.clone();
         tried.condense(condensed.clone());
         let after = measured(&tried, self.engine, route, tools).total();
         let after = context::share(after, factor);
@@ -293,7 +295,7 @@ impl Driver<'_> {
             return Ok(Condensing::Failed("the summary was no shorter".to_owned()));
         }
         self.ports.emit(&Event::Condensed { condensed: &condensed, before, after })?;
-        self.conversation.upkeep_mut().trims = trims;
+        self.conversation.context_state_mut().trims = trims;
         self.conversation.condense(condensed);
         Ok(Condensing::Done { before, after })
     }

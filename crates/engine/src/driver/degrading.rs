@@ -20,7 +20,7 @@ impl Driver<'_> {
         let found = degraded(&prompt, &route.endpoint);
         for one in found {
             let key = (route.id(), one.digest, one.name.clone());
-            if self.conversation.upkeep_mut().told_of.insert(key) {
+            if self.conversation.context_state_mut().degraded_reported.insert(key) {
                 self.ports.emit(&Event::Warned(&one.told(&route.endpoint, &route.model)))?;
             }
         }

@@ -15,7 +15,7 @@ const ALL: usize = 1024;
 
 /// The line that goes with the result.
 pub(super) fn note(arguments: &Arguments, approver: &dyn Approver) -> String {
-    let mut told = approver.told(&arguments.object);
+    let mut told = approver.redacted(&arguments.object);
     for value in told.values_mut() {
         if let Value::String(text) = value {
             *text = shorten::bytes(text, TEXT).into_owned();
@@ -43,9 +43,9 @@ mod tests {
 
     use super::*;
 
-    struct Discreet;
+    struct Redacting;
 
-    impl Approver for Discreet {
+    impl Approver for Redacting {
         fn decide<'a>(&'a self, _: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
             Box::pin(std::future::ready(Vec::new()))
         }
@@ -54,7 +54,7 @@ mod tests {
             true
         }
 
-        fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
             let keys = arguments.keys().map(|key| (key.clone(), json!("[redacted]")));
             keys.collect()
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_discreet_and_bounded() {
+    fn a_note_is_redacted_and_bounded() {
         let note = |arguments: Value, approver: &dyn Approver| {
             let Value::Object(object) = arguments else { panic!("no object") };
             super::note(&Arguments::from_object(object), approver)
@@ -82,7 +82,7 @@ mod tests {
             note(json!({ "path": "a", "n": 1 }), &Plain),
             r#"[the user changed the arguments of this call: it was made with {"path":"a","n":1}]"#
         );
-        assert!(note(json!({ "key": "canary" }), &Discreet).ends_with(r#"with {"key":"[redacted]"}]"#));
+        assert!(note(json!({ "key": "canary" }), &Redacting).ends_with(r#"with {"key":"[redacted]"}]"#));
         let long = note(json!({ "content": "я".repeat(5_000), "path": "a" }), &Plain);
         assert!(long.ends_with(r#"я…","path":"a"}]"#) && long.len() < 400, "{long}");
         let many: Map<String, Value> = (0..500).map(|n| (format!("a{n}"), json!(n))).collect();

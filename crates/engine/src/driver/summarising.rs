@@ -7,8 +7,8 @@ use converse_provider::{Controls, Effort};
 use super::{Condensing, Driver, halted};
 use crate::bill::{Taken, taken};
 use crate::exchange::Exchange;
-use crate::seals::Seals;
 use crate::shown::Shown;
+use crate::withheld_reasoning::WithheldReasoning;
 use crate::{EngineError, Event, Ports, Restart, Sink, SinkError, Trouble};
 
 /// Tokens of a summary, at most: with what a model thinks before it writes.
@@ -48,9 +48,10 @@ impl Driver<'_> {
             turn,
             instead,
         };
-        let (mut shown, mut seals, mut bill) = (Shown::default(), Seals::default(), self.conversation.bill());
+        let (mut shown, mut withheld, mut bill) =
+            (Shown::default(), WithheldReasoning::default(), self.conversation.bill());
         let outcome = tokio::select! {
-            replied = exchange.run(&mut shown, &mut seals, &mut bill) => replied.map_err(Some),
+            replied = exchange.run(&mut shown, &mut withheld, &mut bill) => replied.map_err(Some),
             ending = halted(engine, self.cancel) => {
                 bill.pay(ports, route, instead)?;
                 self.conversation.settled(&bill);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::numbers::Numbers;
 use crate::InvokeError;
-use crate::filled::Given;
+use crate::template_input::TemplateInput;
 
 /// What Linux takes as one argument, without the NUL at its end (`MAX_ARG_STRLEN`, execve(2), checked 2026-11).
 const MAX_ELEMENT: usize = 128 * 1024 - 1;
@@ -22,7 +22,7 @@ const OVERHEAD: usize = 1 + size_of::<usize>();
 pub(super) fn argv(
     parts: &[ArgvPart],
     numbers: &Numbers,
-    given: Given<'_>,
+    given: TemplateInput<'_>,
 ) -> Result<Vec<String>, InvokeError> {
     let mut line = Line { elements: Vec::new(), total: 0, options_ended: false, numbers, given };
     for (index, part) in parts.iter().enumerate() {
@@ -53,7 +53,7 @@ struct Line<'a> {
     /// A literal `--` stands before.
     options_ended: bool,
     numbers: &'a Numbers,
-    given: Given<'a>,
+    given: TemplateInput<'a>,
 }
 
 impl Line<'_> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use converse_process::Stderr;
 use tokio::time::sleep;
 
-use crate::invoker::{Host, Word};
+use crate::invoker::{Host, ToolProgress};
 
 /// Between two looks: nobody reads faster.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -44,7 +44,7 @@ pub(super) async fn tell(host: &Host, stdout: &LastLine, stderr: &Stderr) -> Inf
         let now = [last_line(&stderr.end()), stdout.now()];
         for (told, now) in told.iter_mut().zip(now) {
             if let Some(line) = now.as_ref().filter(|_| *told != now) {
-                host.say(Word::Output { line: line.clone() });
+                host.say(ToolProgress::Output { line: line.clone() });
                 *told = now;
             }
         }

@@ -5,7 +5,7 @@ use converse_config::Rule;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{Halt, Host, NoArtefacts, Roster, Verdict};
+use crate::{CancelScope, Host, NoArtefacts, Roster, Verdict};
 
 /// Tools `(name, description)`; one more after a change.
 struct Listed(Vec<(&'static str, &'static str)>, AtomicBool);
@@ -86,7 +86,7 @@ async fn call(roster: &Roster, arguments: Value) -> InvocationResult {
     match roster.judge(&invocation) {
         Verdict::Allowed(approved) => {
             let cancel = CancellationToken::new();
-            let turn = roster.turn(&approved, &Halt::below(&cancel)).await.unwrap();
+            let turn = roster.turn(&approved, &CancelScope::below(&cancel)).await.unwrap();
             roster.invoke(&approved, turn, Host::default(), &cancel).await
         }
         Verdict::Answered(denied) => denied.result,

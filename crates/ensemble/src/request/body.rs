@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use super::url::encode;
 use crate::InvokeError;
-use crate::filled::Given;
+use crate::template_input::TemplateInput;
 
 const MAX_BODY: usize = 16 * 1024 * 1024;
 /// Together; what servers commonly take.
 const MAX_HEADERS: usize = 32 * 1024;
 
 /// `None` if the whole body is an argument that is not given.
-pub(super) fn body(plan: &BodyPlan, given: Given<'_>) -> Result<Option<Bytes>, InvokeError> {
+pub(super) fn body(plan: &BodyPlan, given: TemplateInput<'_>) -> Result<Option<Bytes>, InvokeError> {
     let text = match plan {
         BodyPlan::Text(template) => given.text(template)?,
         BodyPlan::Form(entries) => Some(form(entries, given)?),
@@ -28,7 +28,7 @@ pub(super) fn body(plan: &BodyPlan, given: Given<'_>) -> Result<Option<Bytes>, I
 
 /// <https://url.spec.whatwg.org/#application/x-www-form-urlencoded> (checked 2026-11); a blank may be `%20` as well as
 /// `+`. An entry that needs an argument that is not given is left out.
-fn form(entries: &[(String, Template)], given: Given<'_>) -> Result<String, InvokeError> {
+fn form(entries: &[(String, Template)], given: TemplateInput<'_>) -> Result<String, InvokeError> {
     let mut fields = Vec::new();
     for (name, template) in entries {
         if let Some(value) = given.text(template)? {
@@ -39,7 +39,7 @@ fn form(entries: &[(String, Template)], given: Given<'_>) -> Result<String, Invo
 }
 
 /// The value; `None` if it needs an argument that is not given.
-fn json(template: &JsonTemplate, given: Given<'_>) -> Result<Option<Value>, InvokeError> {
+fn json(template: &JsonTemplate, given: TemplateInput<'_>) -> Result<Option<Value>, InvokeError> {
     Ok(match template {
         JsonTemplate::Fixed(value) => Some(value.clone()),
         JsonTemplate::Text(text) => match text.sole_argument() {
@@ -77,7 +77,7 @@ pub(super) fn check_names(plan: &RequestPlan) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn headers(plan: &RequestPlan, given: Given<'_>) -> Result<HeaderMap, InvokeError> {
+pub(super) fn headers(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<HeaderMap, InvokeError> {
     let mut headers = HeaderMap::new();
     let mut total = 0;
     for (name, template) in &plan.headers {

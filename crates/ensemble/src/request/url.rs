@@ -9,13 +9,13 @@ use http::Uri;
 use serde_json::Map;
 
 use crate::InvokeError;
-use crate::filled::Given;
+use crate::template_input::TemplateInput;
 
 /// Servers and proxies refuse longer ones.
 const MAX_URL: usize = 16 * 1024;
 
 /// Scheme, host, path and query; a fragment is never sent.
-pub(super) fn url(plan: &RequestPlan, given: Given<'_>) -> Result<Uri, InvokeError> {
+pub(super) fn url(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<Uri, InvokeError> {
     let filled = given.quoted(&plan.url, |value| encode(&value))?;
     let filled = filled.ok_or_else(|| missing(&plan.url, given))?;
     let mut text = without_fragment(&filled).to_owned();
@@ -34,14 +34,14 @@ pub(super) fn url(plan: &RequestPlan, given: Given<'_>) -> Result<Uri, InvokeErr
         return Err(InvokeError::Invalid(format!("the URL would be longer than {MAX_URL} bytes")));
     }
     let uri = parsed(&text)?;
-    let nothing = Given { arguments: &Map::new(), ..given };
+    let nothing = TemplateInput { arguments: &Map::new(), ..given };
     if origin(&uri) != origin(&skeleton(&plan.url, nothing)?) {
         return Err(InvokeError::Failed("an argument would change the server; nothing was sent".to_owned()));
     }
     Ok(uri)
 }
 
-fn missing(template: &Template, given: Given<'_>) -> InvokeError {
+fn missing(template: &Template, given: TemplateInput<'_>) -> InvokeError {
     let absent = |name: &&str| given.arguments.get(*name).is_none_or(serde_json::Value::is_null);
     let name = template.arguments().find(absent).unwrap_or_default();
     InvokeError::Invalid(format!("`{name}` is part of the URL and is not given"))
@@ -73,7 +73,7 @@ fn path(url: &str) -> &str {
 
 /// Clients and servers take dots away, some after reading `%2F` as a slash, and some take empty segments away: what is
 /// left would be another resource.
-fn check_segments(template: &Template, url: &str, given: Given<'_>) -> Result<(), InvokeError> {
+fn check_segments(template: &Template, url: &str, given: TemplateInput<'_>) -> Result<(), InvokeError> {
     let read = path(url).to_ascii_uppercase().replace("%2E", ".").replace("%2F", "/").replace("%5C", "/");
     if let Some(dots) = read.split('/').find(|segment| matches!(*segment, "." | "..")) {
         return Err(InvokeError::Invalid(format!("the URL's path would hold the segment `{dots}`")));
@@ -90,7 +90,7 @@ fn check_segments(template: &Template, url: &str, given: Given<'_>) -> Result<()
 }
 
 /// The URL with no argument in it.
-fn skeleton(template: &Template, nothing: Given<'_>) -> Result<Uri, InvokeError> {
+fn skeleton(template: &Template, nothing: TemplateInput<'_>) -> Result<Uri, InvokeError> {
     let constant = |piece: &&TemplatePiece| !matches!(piece, TemplatePiece::Argument(_));
     let pieces = template.pieces.iter().filter(constant).cloned().collect();
     let text = nothing.text(&Template { pieces })?.unwrap_or_default();

@@ -8,7 +8,7 @@ use converse_canister::{Arguments, Content, canonical};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::{Answer, CRASHED, Context, InvokeError, Patience};
+use crate::{Answer, CRASHED, Context, InvokeError, PausableClock};
 
 /// Bytes of answers that are held at most. What is more was run all the same, and is not run again.
 const MOST_HELD: usize = 64 * 1024 * 1024;
@@ -132,7 +132,7 @@ impl Run {
 pub(super) struct Unfinished<'r> {
     pub(super) run: &'r Run,
     pub(super) deadline: Instant,
-    pub(super) patience: Patience,
+    pub(super) clock: PausableClock,
     pub(super) repeatable: bool,
 }
 
@@ -146,7 +146,7 @@ pub(super) struct Fate {
 
 impl Unfinished<'_> {
     pub(super) fn fate(&self) -> Fate {
-        let too_late = self.patience.now().into_std() >= self.deadline;
+        let too_late = self.clock.now().into_std() >= self.deadline;
         let told = match (too_late, self.repeatable) {
             (true, _) => Some(InvokeError::Timeout("no answer in time; it was stopped".to_owned())),
             (false, true) => None,

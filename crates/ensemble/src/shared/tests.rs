@@ -78,8 +78,8 @@ impl Bench {
             invoker: "e.t".to_owned(),
             cancel: cancel.clone(),
             deadline: (Instant::now() + Duration::from_secs(30)).into_std(),
-            patience: crate::Patience::default(),
-            tab: crate::Tab::default(),
+            clock: crate::PausableClock::default(),
+            cost: crate::CostMeter::default(),
             host: Host::default().called_by(caller),
         };
         self.tool.invoke(context, &arguments(n)).await

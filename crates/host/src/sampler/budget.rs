@@ -1,14 +1,14 @@
-//! Who pays: each reply goes on the tab of the call as its bill comes, and so does one that nobody waited for.
+//! Who pays: each reply goes on the meter of the call as its bill comes, and so does one that nobody waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
-use converse_ensemble::Tab;
+use converse_ensemble::CostMeter;
 
 pub(super) struct SamplingBudget {
-    tab: Tab,
+    meter: CostMeter,
     /// What one reply can cost, where its price is known.
     most: Option<Cost>,
     /// Set if something was spent, and nobody knows how much.
@@ -23,8 +23,8 @@ pub(super) fn most(bytes: usize, tokens: Option<u32>) -> Usage {
 }
 
 impl SamplingBudget {
-    pub(super) fn new(tab: Tab, most: Option<Cost>, unknown: Arc<AtomicBool>) -> Self {
-        Self { tab, most, unknown, open: AtomicBool::new(false) }
+    pub(super) fn new(meter: CostMeter, most: Option<Cost>, unknown: Arc<AtomicBool>) -> Self {
+        Self { meter, most, unknown, open: AtomicBool::new(false) }
     }
 
     /// All bills have come.
@@ -35,7 +35,7 @@ impl SamplingBudget {
     /// What broke off before its price was told counts with the most that it can have cost.
     fn pay(&self, cost: Option<Cost>) {
         match cost.or(self.most) {
-            Some(cost) => self.tab.add(cost),
+            Some(cost) => self.meter.add(cost),
             None => self.unknown.store(true, Ordering::Relaxed),
         }
     }
@@ -92,14 +92,14 @@ mod tests {
             (vec![asked()], false, Some(Cost(9)), Some(Cost(9)), false),
             (vec![asked()], false, None, None, true),
         ] {
-            let (tab, unsaid) = (Tab::default(), Arc::new(AtomicBool::new(false)));
-            let budget = SamplingBudget::new(tab.clone(), most, Arc::clone(&unsaid));
+            let (meter, unsaid) = (CostMeter::default(), Arc::new(AtomicBool::new(false)));
+            let budget = SamplingBudget::new(meter.clone(), most, Arc::clone(&unsaid));
             events.iter().for_each(|event| budget.emit(event).unwrap());
             if closed {
                 budget.close();
             }
             drop(budget);
-            assert_eq!((tab.total(), unsaid.load(Ordering::Relaxed)), (paid, unknown), "{events:?}");
+            assert_eq!((meter.total(), unsaid.load(Ordering::Relaxed)), (paid, unknown), "{events:?}");
         }
     }
 }

@@ -8,11 +8,11 @@ use converse_canister::{
     Arguments, Assistant, Canister, Content, Cost, Decision, NoBlobs, Stop, Supervisor, Transcript, User,
 };
 use converse_engine::{
-    Approver, Care, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route, Timeouts,
-    converse,
+    Approver, CompactionPolicy, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route,
+    Timeouts, converse,
 };
 use converse_ensemble::{
-    Answer, Artefacts, Context, Invocable, InvokeError, NoArtefacts, Pending, Roster, Rules, Tab,
+    Answer, Artefacts, Context, CostMeter, Invocable, InvokeError, NoArtefacts, Pending, Roster, Rules,
 };
 use converse_provider::{Controls, processor_of};
 use futures_util::FutureExt as _;
@@ -39,14 +39,19 @@ pub(super) struct Model {
     cassette: CassetteMode,
     /// What may still be spent.
     cost: Option<Cost>,
-    tab: Tab,
+    meter: CostMeter,
     unknown: Arc<AtomicBool>,
 }
 
 impl Model {
-    /// `left` is what may still be spent, if there is a limit. What it costs goes on the tab; `unknown` is set if nobody
+    /// `left` is what may still be spent, if there is a limit. What it costs goes on the meter; `unknown` is set if nobody
     /// knows what.
-    pub(super) fn of(settings: &Settings, left: Option<Cost>, tab: Tab, unknown: Arc<AtomicBool>) -> Self {
+    pub(super) fn of(
+        settings: &Settings,
+        left: Option<Cost>,
+        meter: CostMeter,
+        unknown: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             model: settings.model.clone(),
             controls: settings.controls.clone(),
@@ -55,7 +60,7 @@ impl Model {
             connect_timeout: settings.connect_timeout,
             cassette: settings.cassette.clone(),
             cost: left,
-            tab,
+            meter,
             unknown,
         }
     }
@@ -90,14 +95,14 @@ impl Model {
             answer: None,
             timeouts: self.timeouts,
             retry: self.retry,
-            care: Care::NONE,
+            compaction: CompactionPolicy::NONE,
             can_take_back: true,
             deadline: Some(context.deadline.into()),
         };
         let bytes = Value::Object(arguments.clone()).to_string().len();
         let most = most(bytes, engine.route.controls.max_output_tokens);
         let most = self.model.facts.price.and_then(|price| price.cost(&most));
-        let budget = SamplingBudget::new(self.tab.clone(), most, Arc::clone(&self.unknown));
+        let budget = SamplingBudget::new(self.meter.clone(), most, Arc::clone(&self.unknown));
         let ports = Ports { approver: &Nobody, sinks: &[&budget], jitter: &World::dice };
         let ended = converse(&mut conversation, &engine, ports, &context.cancel).await;
         // One that is cancelled may be billed all the same, though nothing of it had come.

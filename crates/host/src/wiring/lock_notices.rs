@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use converse_config::{Code, EnsemblePlan};
-use converse_ensemble::{Held, Offer};
+use converse_ensemble::{HoldReason, Offer};
 
 use crate::context::RunContext;
 use crate::lockfiles::{Lockfiles, State};
@@ -19,7 +19,7 @@ const NAME: usize = 64;
 #[derive(Debug)]
 pub(super) struct LockNotices {
     lock_notices: Vec<LockNotice>,
-    told: Mutex<BTreeSet<(String, Held)>>,
+    told: Mutex<BTreeSet<(String, HoldReason)>>,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl LockNotices {
     pub(super) fn tell(&self, offer: &Offer, context: &RunContext) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for notice in &self.lock_notices {
-            for why in [Held::Changed, Held::New, Held::Unknown] {
+            for why in [HoldReason::Changed, HoldReason::New, HoldReason::Unknown] {
                 let fresh = offer.held().filter(|tool| {
                     let of_this = tool.qualified.split('.').next() == Some(notice.ensemble.as_str());
                     of_this && tool.held == Some(why) && told.insert((tool.qualified.clone(), why))
@@ -71,16 +71,18 @@ impl LockNotices {
 }
 
 impl LockNotice {
-    fn line(&self, why: Held, names: &[&str]) -> String {
+    fn line(&self, why: HoldReason, names: &[&str]) -> String {
         let Self { ensemble, place, lockfile, damage, flag } = self;
         let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| safe_line(name, NAME)).collect();
         shown.extend((names.len() > MAX_NAMES).then(|| format!("and {} more", names.len() - MAX_NAMES)));
         let (tools, code) =
             (shown.join(", "), if damage.is_some() { Code::LockDamaged } else { Code::LockDrift });
         let connection_notices = match why {
-            Held::Changed => format!("these tools are not what {lockfile} says, and are held back: {tools}"),
-            Held::New => format!("these tools are not in {lockfile}, and are held back: {tools}"),
-            Held::Unknown => {
+            HoldReason::Changed => {
+                format!("these tools are not what {lockfile} says, and are held back: {tools}")
+            }
+            HoldReason::New => format!("these tools are not in {lockfile}, and are held back: {tools}"),
+            HoldReason::Unknown => {
                 let damage = damage.as_deref().unwrap_or_default();
                 return format!(
                     "{place}: warning[{code}]: `{ensemble}`: all its tools are held back, because {lockfile} is damaged: \

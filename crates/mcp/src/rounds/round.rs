@@ -43,8 +43,8 @@ impl Link {
         listening: &ProgressListener,
         in_flight: &InFlightRequest,
     ) -> Result<ServerResult, RequestError> {
-        let InFlightRequest { patience, deadline, idle, .. } = in_flight;
-        let begun = patience.now();
+        let InFlightRequest { clock, deadline, idle, .. } = in_flight;
+        let begun = clock.now();
         let mut quiet = (begun + *idle).min(*deadline);
         let mut abandoned = Abandoned { peer: &self.peer, id: Some(handle.id.clone()) };
         let lost = loop {
@@ -62,13 +62,13 @@ impl Link {
                 }
                 // Whoever waits for the answer keeps the same time, and may be the first to notice.
                 () = in_flight.cancel.cancelled() => {
-                    break if patience.now() < *deadline { RequestError::Cancelled } else { RequestError::TimedOut(*deadline - begun) };
+                    break if clock.now() < *deadline { RequestError::Cancelled } else { RequestError::TimedOut(*deadline - begun) };
                 }
-                () = patience.sleep_until(quiet) => {
+                () = clock.sleep_until(quiet) => {
                     break RequestError::TimedOut(if quiet < *deadline { *idle } else { *deadline - begun });
                 }
                 () = sleep_until(opens.unwrap_or_else(Instant::now)), if opens.is_some() => listening.pass(),
-                () = listening.progress() => quiet = (patience.now() + *idle).min(*deadline),
+                () = listening.progress() => quiet = (clock.now() + *idle).min(*deadline),
             }
         };
         abandoned.id = None;

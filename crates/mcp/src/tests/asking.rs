@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::{Arguments, Cost};
-use converse_ensemble::{Answer, Context, InvokeError, Tab, Tool};
+use converse_ensemble::{Answer, Context, CostMeter, InvokeError, Tool};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -58,7 +58,7 @@ impl Sampler for Model {
         &'a self,
         ensemble: &'a str,
         params: Value,
-        tab: Tab,
+        meter: CostMeter,
     ) -> BoxFuture<'a, Result<Value, String>> {
         Box::pin(async move {
             if params["messages"][0]["content"]["text"] == "forbidden" {
@@ -67,7 +67,7 @@ impl Sampler for Model {
             let content = json!({ "type": "text", "text": "hello" });
             let result =
                 json!({ "role": "assistant", "model": "m", "stopReason": "endTurn", "content": content });
-            tab.add(Cost(3));
+            meter.add(Cost(3));
             Ok(result)
         })
     }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, Content};
-use converse_ensemble::{Answer, Context, Host, InvokeError, Word};
+use converse_ensemble::{Answer, Context, Host, InvokeError, ToolProgress};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -132,7 +132,7 @@ async fn progress_is_told_and_keeps_a_call_alive_until_its_deadline() {
         if steps > 0 {
             let (index, word) = heard.recv().await.unwrap();
             let message = Some("half\\x1bway".to_owned());
-            assert_eq!((index, word), (7, Word::Progress { done: 1.0, total: Some(4.0), message }));
+            assert_eq!((index, word), (7, ToolProgress::Progress { done: 1.0, total: Some(4.0), message }));
         }
     }
 }
@@ -217,7 +217,7 @@ async fn a_flood_of_progress_is_told_ten_times_a_second() {
         let (_, so_far) = tokio::join!(tool.invocable.invoke(context, &arguments), a_second_later);
         assert_eq!(so_far, 2, "also of one that runs on");
         let mut told = Vec::new();
-        while let Ok((_, Word::Progress { done, .. })) = heard.try_recv() {
+        while let Ok((_, ToolProgress::Progress { done, .. })) = heard.try_recv() {
             told.push(done);
         }
         assert_eq!(told, [0.0, 999.0], "the first and the last");

@@ -86,8 +86,8 @@ pub(crate) async fn call_within(tool: &Tool, limit: Duration) -> Result<Answer, 
         invoker: tool.qualified.clone(),
         cancel: cancel.clone(),
         deadline: deadline.into_std(),
-        patience: converse_ensemble::Patience::default(),
-        tab: converse_ensemble::Tab::default(),
+        clock: converse_ensemble::PausableClock::default(),
+        cost: converse_ensemble::CostMeter::default(),
         host: Host::default(),
     };
     let arguments = Arguments::parse("{\"a\":1}");

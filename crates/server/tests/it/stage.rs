@@ -10,7 +10,7 @@ use converse_config::{EnsemblePlan, Origin, Permission, Policy, Rule, Scope};
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, NoArtefacts,
-    Pins, Roster, Tool, Word,
+    Pins, Roster, Tool, ToolProgress,
 };
 use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, StdioError, serve_stdio};
 use converse_testkit::hang_guard::ends;
@@ -74,9 +74,13 @@ impl Acts {
             Does::Progress => {
                 for done in 1..=3 {
                     let message = Some(format!("step {done}"));
-                    context.host.say(Word::Progress { done: f64::from(done), total: Some(3.0), message });
+                    context.host.say(ToolProgress::Progress {
+                        done: f64::from(done),
+                        total: Some(3.0),
+                        message,
+                    });
                 }
-                context.host.say(Word::Log { message: "said so".to_owned() });
+                context.host.say(ToolProgress::Log { message: "said so".to_owned() });
                 Answer::text("done")
             }
             Does::Structured => Answer::structured(json!({ "n": 1 })),

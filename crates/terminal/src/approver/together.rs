@@ -80,7 +80,7 @@ impl Approver for OneOf<'_> {
         self.all.terminal.can_ask
     }
 
-    fn told(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
-        self.all.terminal.told(arguments)
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        self.all.terminal.redacted(arguments)
     }
 }

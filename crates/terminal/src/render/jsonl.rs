@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use converse_canister::{Arguments, Canister, Decision, Invocation, Usage};
 use converse_engine::{Event, Sink, SinkError};
-use converse_ensemble::Word;
+use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -207,18 +207,18 @@ impl Sink for JsonlRenderer {
             Event::Started(invocations) => invocations.iter().try_for_each(|invocation| {
                 self.write(Record::InvocationStarted { id: invocation.id.as_str() })
             }),
-            Event::Word { id, word } => {
+            Event::ToolProgress { id, word } => {
                 let id = id.as_str();
                 self.write(match word {
-                    Word::Progress { done, total, message } => {
+                    ToolProgress::Progress { done, total, message } => {
                         let message = message.as_deref();
                         Record::InvocationProgress { id, done: Some(*done), total: *total, message }
                     }
-                    Word::Log { message } => {
+                    ToolProgress::Log { message } => {
                         Record::InvocationProgress { id, done: None, total: None, message: Some(message) }
                     }
                     // For people who look on; the result has what counts of it.
-                    Word::Output { .. } => return Ok(()),
+                    ToolProgress::Output { .. } => return Ok(()),
                 })
             }
             Event::Warned(message) | Event::Noted(message) => self.write(Record::Warning { message }),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_engine::{Event, Sink, SinkError};
-use converse_ensemble::Word;
+use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -275,17 +275,17 @@ impl Progress {
         }
     }
 
-    fn word(&self, id: &InvocationId, word: &Word) {
+    fn word(&self, id: &InvocationId, word: &ToolProgress) {
         let Ok(state) = self.state.lock() else { return };
         let Some(bar) = state.running.get(id) else { return };
         let told = match word {
-            Word::Progress { message: Some(message), .. }
-            | Word::Log { message }
-            | Word::Output { line: message } => self.brief(message, 60),
-            Word::Progress { done, total: Some(total), .. } if *total > 0.0 => {
+            ToolProgress::Progress { message: Some(message), .. }
+            | ToolProgress::Log { message }
+            | ToolProgress::Output { line: message } => self.brief(message, 60),
+            ToolProgress::Progress { done, total: Some(total), .. } if *total > 0.0 => {
                 format!("{:.0} %", done / total * 100.0)
             }
-            Word::Progress { done, .. } => format!("{done}"),
+            ToolProgress::Progress { done, .. } => format!("{done}"),
         };
         let message = bar.message();
         let base = message.split(" · ").next().unwrap_or_default();
@@ -350,7 +350,7 @@ impl Sink for Progress {
                 self.line(&format!("… {reason}; trying again in {wait}"));
             }
             Event::Started(invocations) => invocations.iter().for_each(|invocation| self.start(invocation)),
-            Event::Word { id, word } => self.word(id, word),
+            Event::ToolProgress { id, word } => self.word(id, word),
             Event::Finished { invocation, result, elapsed } => self.finish(invocation, result, *elapsed),
             Event::Appended(Canister::Invocation(invocation)) => self.remember(invocation),
             Event::Appended(Canister::Assistant(assistant)) => self.replied(assistant),

@@ -1,7 +1,7 @@
 //! The conversation so far, and where it is kept, if it is. On disk it begins with the first message.
 
 use converse_canister::{Canister, Condensed, Content, Transcript};
-use converse_engine::{Conversation, Event, Limits, Sink as _, Upkeep};
+use converse_engine::{ContextState, Conversation, Event, Limits, Sink as _};
 use converse_session::{Body, Session, Uuid};
 
 use super::ran::Ran;
@@ -21,7 +21,7 @@ pub(super) struct ReplConversation<'a> {
     /// What models are shown instead of the beginning, each with the canisters there had to be for it.
     condensed: Vec<(usize, Condensed)>,
     /// What earlier turns found out about the model's window.
-    upkeep: Upkeep,
+    context_state: ContextState,
     pub(super) journal: Option<JournalSink>,
     pub(super) audit: AuditSink<'a>,
     /// How many canisters there were when each turn of the user began. Of one that is taken up again it is told from
@@ -45,7 +45,7 @@ impl<'a> ReplConversation<'a> {
             world,
             transcript: Transcript::new(),
             condensed: Vec::new(),
-            upkeep: Upkeep::default(),
+            context_state: ContextState::default(),
             journal: None,
             audit: AuditSink::new(audits, None, &console.context, world),
             starts: Vec::new(),
@@ -119,11 +119,11 @@ impl<'a> ReplConversation<'a> {
         let condensed = self.condensed.last().map(|(_, condensed)| condensed.clone());
         Conversation::resume(std::mem::take(&mut self.transcript), limits)
             .with_condensed(condensed)
-            .with_upkeep(self.upkeep.clone())
+            .with_context_state(self.context_state.clone())
     }
 
     pub(super) fn go_on(&mut self, conversation: Conversation) {
-        self.upkeep = conversation.upkeep().clone();
+        self.context_state = conversation.context_state().clone();
         let (transcript, condensed) = conversation.into_parts();
         self.transcript = transcript;
         let known = self.condensed.last().map(|(_, condensed)| condensed);

@@ -270,7 +270,7 @@ impl Sink for TerminalView {
         let frame = self.frame();
         state.view_state.hear(event, &frame);
         // These come many at once.
-        let many = matches!(event, Event::Delta(_) | Event::Word { .. });
+        let many = matches!(event, Event::Delta(_) | Event::ToolProgress { .. });
         if many && self.is_just_painted(&state) { Ok(()) } else { self.show(&mut state) }
     }
 }

@@ -1,7 +1,7 @@
 //! `--dry-run`: the request that would be sent, as one JSON object, without the key; of several models one object each.
 
 use converse_canister::{Condensed, Transcript};
-use converse_engine::{Conversation, noted, offered, told};
+use converse_engine::{Conversation, noted, offered, request_extras};
 use converse_ensemble::Offer;
 use converse_provider::{AuthScheme, Prompt, processor_of};
 use serde_json::{Map, Value, json};
@@ -81,15 +81,15 @@ impl AskRun<'_> {
         }
         let model = &settings.model;
         let canisters = conversation.transcript().as_slice();
-        let tools = offered(seen.offer, canisters, &settings.care, &model.facts);
+        let tools = offered(seen.offer, canisters, &settings.compaction, &model.facts);
         let offers = !tools.is_empty();
-        let told = told(&settings.controls, &model.endpoint, &model.facts, offers, seen.note);
+        let extras = request_extras(&settings.controls, &model.endpoint, &model.facts, offers, seen.note);
         let view = conversation.view();
         let asked = Prompt {
             model: &model.name,
-            view: &noted(&view, told.note.as_deref()),
+            view: &noted(&view, extras.note.as_deref()),
             tools: &tools,
-            controls: &told.controls,
+            controls: &extras.controls,
             facts: &settings.model.facts,
             blobs: seen.contents,
         };

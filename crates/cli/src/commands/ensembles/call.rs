@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use converse_canister::{Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_engine::{Alone, Asking};
-use converse_ensemble::{Halt, Host, Roster};
+use converse_engine::{Asking, SingleInvocation};
+use converse_ensemble::{CancelScope, Host, Roster};
 use converse_mcp::Responders;
 
 use crate::args::{Places, Rules};
@@ -95,9 +95,9 @@ impl Call<'_> {
             arguments: arguments(self.arguments, &tool.declaration.arguments)?,
             seal: None,
         };
-        let (ruling, halt) = (Asking(Some(approver)), Halt::below(&self.interrupt.token));
-        let alone = Alone { roster, ruling: &ruling, sink: audit, halt: &halt, within: None };
-        Ok(alone.run(invocation, Host::default()).await?.result)
+        let (ruling, scope) = (Asking(Some(approver)), CancelScope::below(&self.interrupt.token));
+        let single = SingleInvocation { roster, ruling: &ruling, sink: audit, scope: &scope, within: None };
+        Ok(single.run(invocation, Host::default()).await?.result)
     }
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {

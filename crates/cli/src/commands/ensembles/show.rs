@@ -1,7 +1,7 @@
 //! `converse ensembles show`: one ensemble, its tools, their arguments and permissions.
 
 use converse_config::{Binding, EnsemblePlan, InvokerKind, InvokerPlan, Policy, Rule, Subject, judge};
-use converse_ensemble::{Held, Tool, own_permission, tool_name};
+use converse_ensemble::{HoldReason, Tool, own_permission, tool_name};
 use serde_json::{Map, Value, json};
 
 use super::offers::Offers;
@@ -188,7 +188,7 @@ fn discovered(tool: &Tool, rules: &[Rule]) -> Value {
         policy: &tool.policy,
         arguments: Some(&tool.declaration.arguments),
     });
-    row["held_back"] = json!(tool.held.map(Held::reason));
+    row["held_back"] = json!(tool.held.map(HoldReason::reason));
     row
 }
 

@@ -49,7 +49,7 @@ impl Case {
         };
         let name = InvokerName::new(invoker).ok();
         let pins = catalogue.lockfiles().pins(plan);
-        if let Some(held) = name.and_then(|name| pins.why_held(&name, || case.definition)) {
+        if let Some(held) = name.and_then(|name| pins.hold_reason(&name, || case.definition)) {
             case.is_absent(Absent::Held, format!("the lockfile holds it back: {}", held.reason()));
         }
         if plan.connection.is_some() && !plan.filter.lets_in(invoker) {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_engine::{Alone, Asking};
+use converse_engine::{Asking, SingleInvocation};
 use converse_ensemble::tool_tests::synthesise;
-use converse_ensemble::{Halt, Host, Offer, Roster, Tool};
+use converse_ensemble::{CancelScope, Host, Offer, Roster, Tool};
 use serde_json::Map;
 
 use crate::args::ProbeArgs;
@@ -115,10 +115,11 @@ pub(super) struct Caller<'a> {
 impl Caller<'_> {
     /// Nobody is asked: the probe itself allows, and what the user's own rules ask about or deny is refused.
     pub(super) async fn call(&self, number: usize, call: Call) -> Result<Called, Failure> {
-        let halt = Halt::below(&self.interrupt.token);
+        let scope = CancelScope::below(&self.interrupt.token);
         let ruling = Asking(None);
         let sink = self.audit;
-        let alone = Alone { roster: self.roster, ruling: &ruling, sink, halt: &halt, within: None };
+        let single =
+            SingleInvocation { roster: self.roster, ruling: &ruling, sink, scope: &scope, within: None };
         let invocation = Invocation {
             turn: TURN,
             id: InvocationId::of(TURN, number),
@@ -127,7 +128,7 @@ impl Caller<'_> {
             arguments: call.arguments.clone(),
             seal: None,
         };
-        let answered = alone.run(invocation, Host::default()).await?;
+        let answered = single.run(invocation, Host::default()).await?;
         let took = answered.elapsed.unwrap_or_default();
         Ok(Called { tool: call.tool, arguments: call.arguments, result: answered.result, took })
     }

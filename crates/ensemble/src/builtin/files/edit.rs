@@ -7,7 +7,7 @@ use similar::TextDiff;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
-use super::jail::{Asked, Jail};
+use super::jail::{Jail, RequestedPath};
 use super::protected::Protected;
 use super::target::Target;
 use super::{Job, MAX_CONTENT_BYTES, MAX_FILE_BYTES, Trouble, cancelled};
@@ -42,7 +42,7 @@ impl Editing {
         protected: &Arc<Protected>,
         arguments: &Arguments,
     ) -> Result<Self, InvokeError> {
-        let path = Asked::new("path", required_text(arguments, "path")?)?;
+        let path = RequestedPath::new("path", required_text(arguments, "path")?)?;
         let encoding = TextEncoding::named(text(arguments, "encoding")?)?;
         let old = required_text(arguments, "old_text")?.to_owned();
         let new = required_text(arguments, "new_text")?.to_owned();

@@ -35,9 +35,9 @@ pub(super) struct Opened {
 
 /// A path somebody asked for, before it is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Asked(String);
+pub(super) struct RequestedPath(String);
 
-impl Asked {
+impl RequestedPath {
     pub(super) fn new(key: &str, path: &str) -> Result<Self, InvokeError> {
         let invalid = |what: &str| Err(InvokeError::Invalid(format!("`{key}` {what}")));
         if path.is_empty() {
@@ -124,7 +124,7 @@ impl Jail {
     }
 
     /// The path below the root that is meant; it may still lead out, which the resolution finds.
-    pub(super) fn relative(&self, opened: &Opened, asked: &Asked) -> Result<PathBuf, Trouble> {
+    pub(super) fn relative(&self, opened: &Opened, asked: &RequestedPath) -> Result<PathBuf, Trouble> {
         let path = Path::new(&asked.0);
         let relative = if path.has_root() {
             let inside = path.strip_prefix(&opened.canonical).or_else(|_| path.strip_prefix(&self.root));
@@ -140,7 +140,7 @@ impl Jail {
 }
 
 /// A regular file below `dir`, open for reading.
-pub(super) fn open_file(dir: &Dir, path: &Path, asked: &Asked) -> Result<(File, Metadata), Trouble> {
+pub(super) fn open_file(dir: &Dir, path: &Path, asked: &RequestedPath) -> Result<(File, Metadata), Trouble> {
     let trouble = |error: io::Error| asked.trouble("read", &error);
     must_be_regular(&dir.metadata(path).map_err(trouble)?, asked)?;
     let mut options = OpenOptions::new();
@@ -152,7 +152,7 @@ pub(super) fn open_file(dir: &Dir, path: &Path, asked: &Asked) -> Result<(File, 
     Ok((file, metadata))
 }
 
-pub(super) fn must_be_regular(metadata: &Metadata, asked: &Asked) -> Result<(), Trouble> {
+pub(super) fn must_be_regular(metadata: &Metadata, asked: &RequestedPath) -> Result<(), Trouble> {
     if metadata.is_file() {
         return Ok(());
     }

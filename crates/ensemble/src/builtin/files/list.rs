@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, DirEntry};
 use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
-use super::jail::{Asked, Jail, kind};
+use super::jail::{Jail, RequestedPath, kind};
 use super::{Job, Trouble, cancelled};
 use crate::builtin::arguments::{flag, push_visible, text};
 use crate::{Answer, InvokeError};
@@ -25,7 +25,7 @@ const MOST_SEEN: usize = 200_000;
 
 pub(super) struct Listing {
     jail: Arc<Jail>,
-    path: Asked,
+    path: RequestedPath,
     recursive: bool,
     hidden: bool,
 }
@@ -45,7 +45,7 @@ impl Listing {
     pub(super) fn new(jail: &Arc<Jail>, arguments: &Arguments) -> Result<Self, InvokeError> {
         Ok(Self {
             jail: Arc::clone(jail),
-            path: Asked::new("path", text(arguments, "path")?.unwrap_or("."))?,
+            path: RequestedPath::new("path", text(arguments, "path")?.unwrap_or("."))?,
             recursive: flag(arguments, "recursive")?,
             hidden: flag(arguments, "hidden")?,
         })
@@ -178,7 +178,7 @@ fn visible(name: &str) -> String {
 }
 
 impl Found {
-    fn into_text(self, path: &Asked) -> String {
+    fn into_text(self, path: &RequestedPath) -> String {
         let more = self.lines.len().saturating_sub(MOST_SHOWN);
         let mut text: Vec<String> = self.lines.into_iter().take(MOST_SHOWN).collect();
         if text.is_empty() && self.hidden == 0 && self.unreadable == 0 {

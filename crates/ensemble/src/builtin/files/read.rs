@@ -7,7 +7,7 @@ use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
-use super::jail::{Asked, Jail, open_file};
+use super::jail::{Jail, RequestedPath, open_file};
 use super::{Job, MAX_FILE_BYTES, Trouble, cancelled};
 use crate::builtin::arguments::{count, required_text, text};
 use crate::{Answer, InvokeError};
@@ -17,7 +17,7 @@ const CHUNK_BYTES: u64 = 1024 * 1024;
 
 pub(super) struct Reading {
     jail: Arc<Jail>,
-    path: Asked,
+    path: RequestedPath,
     encoding: TextEncoding,
     /// Lines to leave out.
     offset: usize,
@@ -32,7 +32,7 @@ impl Reading {
         }
         Ok(Self {
             jail: Arc::clone(jail),
-            path: Asked::new("path", required_text(arguments, "path")?)?,
+            path: RequestedPath::new("path", required_text(arguments, "path")?)?,
             encoding: TextEncoding::named(text(arguments, "encoding")?)?,
             offset: count(arguments, "offset")?.unwrap_or(0),
             limit,
@@ -88,7 +88,7 @@ impl Reading {
 /// All of a file. Its size may be wrong (it grows, or is one of /proc), so what is read decides.
 pub(super) fn contents(
     mut file: impl Read,
-    path: &Asked,
+    path: &RequestedPath,
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, Trouble> {
     let mut bytes = Vec::new();
@@ -107,7 +107,7 @@ pub(super) fn contents(
     }
 }
 
-fn too_large(path: &Asked, bytes: u64) -> Trouble {
+fn too_large(path: &RequestedPath, bytes: u64) -> Trouble {
     let path = path.shown();
     Trouble::Told(format!("`{path}` has {bytes} bytes or more; at most {MAX_FILE_BYTES} are read"))
 }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_file_without_end_is_given_up() {
-        let path = Asked::new("path", "endless").unwrap();
+        let path = RequestedPath::new("path", "endless").unwrap();
         let trouble = contents(std::io::repeat(b'x'), &path, &CancellationToken::new()).unwrap_err();
         assert!(
             matches!(trouble, Trouble::Told(text) if text.contains("`endless` has 34603008 bytes or more"))

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::encoding::is_binary;
 use super::ignored::Ignored;
-use super::jail::{Asked, Jail, Opened, open_file};
+use super::jail::{Jail, Opened, RequestedPath, open_file};
 use super::read::contents;
 use super::{Job, Trouble, cancelled};
 use crate::builtin::arguments::{count, flag, required_text, shown, text};
@@ -36,7 +36,7 @@ const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
 
 pub(super) struct Searching {
     jail: Arc<Jail>,
-    path: Asked,
+    path: RequestedPath,
     pattern: Regex,
     files: Option<Files>,
     hidden: bool,
@@ -66,7 +66,7 @@ impl Searching {
     pub(super) fn new(jail: &Arc<Jail>, arguments: &Arguments) -> Result<Self, InvokeError> {
         Ok(Self {
             jail: Arc::clone(jail),
-            path: Asked::new("path", text(arguments, "path")?.unwrap_or("."))?,
+            path: RequestedPath::new("path", text(arguments, "path")?.unwrap_or("."))?,
             pattern: pattern(required_text(arguments, "pattern")?, flag(arguments, "ignore_case")?)?,
             files: text(arguments, "files")?.map(Files::new).transpose()?,
             hidden: flag(arguments, "hidden")?,

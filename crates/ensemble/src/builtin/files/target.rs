@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, Metadata};
 use tokio_util::sync::CancellationToken;
 
 use super::Trouble;
-use super::jail::{Asked, Jail, Opened, must_be_regular, open_file};
+use super::jail::{Jail, Opened, RequestedPath, must_be_regular, open_file};
 use super::protected::{Protected, ProtectedNow, identity};
 use super::read::contents;
 use super::replacing::replace;
@@ -19,7 +19,7 @@ use super::replacing::replace;
 pub(super) struct Target {
     pub(super) jail: Arc<Jail>,
     pub(super) protected: Arc<Protected>,
-    pub(super) path: Asked,
+    pub(super) path: RequestedPath,
     pub(super) create_directories: bool,
 }
 
@@ -192,7 +192,7 @@ mod tests {
         let target = |path: &str| Target {
             jail: Arc::clone(&jail),
             protected: Arc::clone(&nothing),
-            path: Asked::new("path", path).unwrap(),
+            path: RequestedPath::new("path", path).unwrap(),
             create_directories: false,
         };
         let enters = |path: &str, protected: &ProtectedNow| {

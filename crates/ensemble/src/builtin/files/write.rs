@@ -6,7 +6,7 @@ use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
-use super::jail::{Asked, Jail};
+use super::jail::{Jail, RequestedPath};
 use super::protected::Protected;
 use super::target::Target;
 use super::{Job, MAX_CONTENT_BYTES, MAX_FILE_BYTES, Trouble, cancelled};
@@ -25,7 +25,7 @@ impl Writing {
         protected: &Arc<Protected>,
         arguments: &Arguments,
     ) -> Result<Self, InvokeError> {
-        let path = Asked::new("path", required_text(arguments, "path")?)?;
+        let path = RequestedPath::new("path", required_text(arguments, "path")?)?;
         let content = required_text(arguments, "content")?;
         let bytes = TextEncoding::named(text(arguments, "encoding")?)?.encode(content);
         let bytes =

@@ -41,7 +41,7 @@ impl From<FetchError> for Stopped {
 
 /// What was found, and where.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FetchedPage {
     pub(super) target: Target,
     pub(super) moved: bool,
     pub(super) fetched: Fetched,
@@ -52,13 +52,13 @@ pub(super) async fn travel(
     allowed: &Allowed,
     start: Target,
     limit: usize,
-) -> Result<Found, Stopped> {
+) -> Result<FetchedPage, Stopped> {
     let mut target = start;
     for followed in 0..=MAX_REDIRECTS {
         let fetched = stop(reach, allowed, &target, limit).await?;
         match fetched.location.as_deref().filter(|_| is_redirect(fetched.status)) {
             Some(location) => target = target.follow(location)?,
-            None => return Ok(Found { target, moved: followed > 0, fetched }),
+            None => return Ok(FetchedPage { target, moved: followed > 0, fetched }),
         }
     }
     Err(Stopped::TooFar)

@@ -2,7 +2,7 @@
 
 use super::charset::decode;
 use super::html::to_text;
-use super::journey::Found;
+use super::journey::FetchedPage;
 use crate::fetch::Fetched;
 use crate::request::{Kind, status};
 
@@ -30,7 +30,7 @@ pub(super) struct Extract {
 }
 
 /// The error is an answer for the model as well.
-pub(super) fn page(found: &Found, wanted: Extract) -> Result<String, String> {
+pub(super) fn page(found: &FetchedPage, wanted: Extract) -> Result<String, String> {
     let fetched = &found.fetched;
     if !(200..=299).contains(&fetched.status) {
         return Err(failure(found));
@@ -73,7 +73,7 @@ fn extract(text: &str, wanted: Extract, mut notes: Vec<String>) -> String {
 }
 
 /// The text, and whether that is all of the page.
-fn text(found: &Found, format: Format) -> Result<(String, bool), String> {
+fn text(found: &FetchedPage, format: Format) -> Result<(String, bool), String> {
     let fetched = &found.fetched;
     let declared = fetched.content_type.as_deref();
     let is_html = is_html(fetched);
@@ -112,7 +112,7 @@ fn is_html(fetched: &Fetched) -> bool {
     }
 }
 
-fn failure(found: &Found) -> String {
+fn failure(found: &FetchedPage) -> String {
     let said = text(found, Format::Text).map(|(text, _)| text).unwrap_or_default();
     let mut failure = format!("{} from {}", status(&found.fetched), found.target.url());
     if !said.trim().is_empty() {

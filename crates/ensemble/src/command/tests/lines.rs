@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::InvokeError;
 use crate::command::argv::argv;
 use crate::command::numbers::Numbers;
-use crate::filled::Given;
+use crate::template_input::TemplateInput;
 use crate::testing::template;
 
 /// `"a {x}"` is one element, `["-n", "{x}"]` belong together.
@@ -30,7 +30,7 @@ fn made(written: &Value, arguments: &Value) -> Result<Vec<String>, InvokeError> 
         "x": {},
         "ns": { "type": "array", "items": { "type": "number" } },
     } });
-    let given = Given { arguments: arguments.as_object().unwrap(), environment: &environment };
+    let given = TemplateInput { arguments: arguments.as_object().unwrap(), environment: &environment };
     argv(&parts(written), &Numbers::of(Some(&schema)), given)
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::testing::{self, Scripted, TempDir, call_heard, connect, plan, surroundings, template, text};
-use crate::{Host, Roster, Word};
+use crate::{Host, Roster, ToolProgress};
 
 fn command(argv: &[&str]) -> CommandPlan {
     let argv = argv.iter().map(|text| ArgvPart::One(template(text))).collect();
@@ -332,7 +332,7 @@ async fn its_last_line_is_told_while_it_runs() {
     let cancel = CancellationToken::new();
     let hears = async {
         let mut heard = Vec::new();
-        while let Some((3, Word::Output { line })) = words.recv().await {
+        while let Some((3, ToolProgress::Output { line })) = words.recv().await {
             match line.as_str() {
                 "[redacted]" => std::fs::write(directory.path().join("seen-out"), "").unwrap(),
                 "aside" => std::fs::write(directory.path().join("seen-err"), "").unwrap(),

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{environment, json_template, plan};
 use crate::InvokeError;
-use crate::filled::Given;
 use crate::request::body::{body, check_names, headers};
+use crate::template_input::TemplateInput;
 use crate::testing::template;
 
 fn header(text: &str, arguments: &Value) -> Result<Option<Vec<u8>>, InvokeError> {
     let (plan, environment) = (plan("https://h", &[], &[("X-A", text)], None), environment());
-    let given = Given { arguments: arguments.as_object().unwrap(), environment: &environment };
+    let given = TemplateInput { arguments: arguments.as_object().unwrap(), environment: &environment };
     let headers = headers(&plan, given)?;
     assert!(headers.get("x-a").is_none_or(http::HeaderValue::is_sensitive));
     Ok(headers.get("x-a").map(|value| value.as_bytes().to_vec()))
@@ -62,7 +62,7 @@ fn no_descriptor_sets_what_frames_a_request() {
 
 fn written(plan: &BodyPlan, arguments: &Value) -> Option<String> {
     let environment = environment();
-    let given = Given { arguments: arguments.as_object().unwrap(), environment: &environment };
+    let given = TemplateInput { arguments: arguments.as_object().unwrap(), environment: &environment };
     body(plan, given).unwrap().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
 }
 
@@ -120,7 +120,7 @@ fn a_form_is_made_of_its_own_fields() {
 fn json_is_declared_unless_it_is_something_else() {
     let of = |declared: &[(&str, &str)], body: BodyPlan| {
         let (plan, environment) = (plan("https://h", &[], declared, Some(body)), environment());
-        let given = Given { arguments: &serde_json::Map::new(), environment: &environment };
+        let given = TemplateInput { arguments: &serde_json::Map::new(), environment: &environment };
         let headers = headers(&plan, given).unwrap();
         headers.get("content-type").map(|value| value.to_str().unwrap().to_owned())
     };

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::{environment, plan};
 use crate::InvokeError;
-use crate::filled::Given;
 use crate::request::url::url;
+use crate::template_input::TemplateInput;
 
 fn made(template: &str, query: &[(&str, &str)], arguments: &Value) -> Result<String, InvokeError> {
     let (plan, environment) = (plan(template, query, &[], None), environment());
     let arguments = arguments.as_object().unwrap();
-    url(&plan, Given { arguments, environment: &environment }).map(|uri| uri.to_string())
+    url(&plan, TemplateInput { arguments, environment: &environment }).map(|uri| uri.to_string())
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder, Redact
 use converse_canister::{Arguments, Blobs as _, Content, Cost, Digest};
 use converse_config::EnsemblePlan;
 use converse_ensemble::{
-    Answer, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, Patience, Tab,
-    Tool,
+    Answer, ConnectError, Connection, Context, CostMeter, Definition, Ensemble, Invocable, InvokeError,
+    PausableClock, Tool,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -122,9 +122,9 @@ impl Invocable for RecordedTool {
                 number: self.recorder.begins(),
                 began: Instant::now(),
                 deadline: context.deadline,
-                patience: context.patience.clone(),
-                spent: context.tab.total(),
-                tab: context.tab.clone(),
+                clock: context.clock.clone(),
+                spent: context.cost.total(),
+                meter: context.cost.clone(),
                 done: false,
             };
             let cancel = context.cancel.clone();
@@ -147,8 +147,8 @@ struct Running<'a> {
     number: u64,
     began: Instant,
     deadline: Instant,
-    patience: Patience,
-    tab: Tab,
+    clock: PausableClock,
+    meter: CostMeter,
     /// By tries before this one.
     spent: Option<Cost>,
     done: bool,
@@ -169,7 +169,7 @@ impl Running<'_> {
             given,
             began: self.number,
             blobs,
-            cost: spent(self.tab.total()).saturating_sub(spent(self.spent)),
+            cost: spent(self.meter.total()).saturating_sub(spent(self.spent)),
             elapsed_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
         }));
     }
@@ -199,7 +199,7 @@ impl Running<'_> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if !self.done && self.patience.now().into_std() >= self.deadline {
+        if !self.done && self.clock.now().into_std() >= self.deadline {
             let limit = self.tool.limit.as_secs_f64();
             let late = InvokeError::Timeout(format!("no answer within {limit} s; it was stopped"));
             self.write(Given::of(&Err(late)), Vec::new());

@@ -115,7 +115,7 @@ impl Invocable for ReplayedTool {
                     let _ = shown.keep(&bytes);
                 }
                 if cost > 0 {
-                    context.tab.add(Cost(cost));
+                    context.cost.add(Cost(cost));
                 }
                 given.outcome()
             }

@@ -17,9 +17,9 @@ async fn a_model_is_asked_where_that_is_granted() {
             fixture.responders.sampler = present.then(|| Arc::new(Model) as Arc<dyn Sampler>);
             let (_connection, _ensemble, tools) = fixture.connected().await;
             let context = context(Duration::from_secs(30));
-            let tab = context.tab.clone();
+            let meter = context.cost.clone();
             let got = got(tools[0].invocable.invoke(context, &Arguments::parse("{}")).await);
-            assert_eq!(tab.total(), (code == 0).then_some(Cost(3)), "{got}");
+            assert_eq!(meter.total(), (code == 0).then_some(Cost(3)), "{got}");
             match (code, era) {
                 (0, _) => assert_eq!(got["q0"]["content"]["text"], "hello", "{got}"),
                 (_, Era::Legacy) => {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::screen::{Line, Tone, wrapped};
 use converse_canister::{Arguments, Invocation, InvocationResult};
-use converse_ensemble::Word;
+use converse_ensemble::ToolProgress;
 use converse_text::width;
 use serde_json::Value;
 
@@ -67,10 +67,10 @@ impl Call {
         self.started = Some(frame.now);
     }
 
-    pub(super) fn hear(&mut self, word: &Word, frame: &Frame<'_>) {
+    pub(super) fn hear(&mut self, word: &ToolProgress, frame: &Frame<'_>) {
         let message = match word {
-            Word::Log { message } | Word::Output { line: message } => Some(message),
-            Word::Progress { done, total, message } => {
+            ToolProgress::Log { message } | ToolProgress::Output { line: message } => Some(message),
+            ToolProgress::Progress { done, total, message } => {
                 let share = total.filter(|total| *total > 0.0).map(|total| done / total * 100.0);
                 self.percent = share.map(|share| share.clamp(0.0, 100.0) as u32);
                 message.as_ref()

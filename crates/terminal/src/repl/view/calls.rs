@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::screen::{Line, Tone};
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
-use converse_ensemble::Word;
+use converse_ensemble::ToolProgress;
 
 use super::TerminalView;
 use super::call::{Call, tool_name};
@@ -85,7 +85,7 @@ impl Calls {
         if frame.style.rich { Vec::new() } else { lines }
     }
 
-    pub(super) fn hear(&mut self, id: &InvocationId, word: &Word, frame: &Frame<'_>) {
+    pub(super) fn hear(&mut self, id: &InvocationId, word: &ToolProgress, frame: &Frame<'_>) {
         if let Some(call) = self.open(id) {
             call.hear(word, frame);
         }

@@ -15,7 +15,7 @@ use converse_canister::{
     Stop, TurnId,
 };
 use converse_engine::{Event, Sink as _, SinkError};
-use converse_ensemble::Word;
+use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
 use vt100::Parser;
 
@@ -102,8 +102,8 @@ impl Play {
         calls.iter().for_each(|call| self.hears(&Event::Appended(&Canister::Invocation(call.clone()))));
     }
 
-    fn says(&self, call: &Invocation, word: Word) {
-        self.hears(&Event::Word { id: &call.id, word: &word });
+    fn says(&self, call: &Invocation, word: ToolProgress) {
+        self.hears(&Event::ToolProgress { id: &call.id, word: &word });
     }
 
     fn finished(&self, call: &Invocation, outcome: Outcome, text: &str, ms: u64) {

@@ -92,7 +92,7 @@ impl ViewState {
                 let lines = self.calls.start(invocations, frame);
                 self.tell(lines, frame);
             }
-            Event::Word { id, word } => self.calls.hear(id, word, frame),
+            Event::ToolProgress { id, word } => self.calls.hear(id, word, frame),
             Event::Finished { result, elapsed, .. } => {
                 let lines = self.calls.end(result, Some(*elapsed), frame);
                 self.spending.add_cost(result.cost.unwrap_or_default());

@@ -6,8 +6,8 @@ use std::time::Duration;
 use converse_canister::{
     Arguments, Canister, Content, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
 };
-use converse_engine::{Alone, Event, Ruled, Ruling, Sink as _};
-use converse_ensemble::{Halt, Host, Pending, Roster, Verdict};
+use converse_engine::{Event, Ruled, Ruling, SingleInvocation, Sink as _};
+use converse_ensemble::{CancelScope, Host, Pending, Roster, Verdict};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -57,11 +57,11 @@ impl<'a> Stage<'a> {
 
     /// Fails only if the run must end.
     pub(super) async fn call(&self, call: &Call<'_>) -> Result<Called, Failure> {
-        let halt = Halt::below(&self.interrupt.token);
+        let scope = CancelScope::below(&self.interrupt.token);
         let ruling = Leave { agreed: call.agreed };
         let (roster, sink, within) = (self.roster, self.audit, call.within);
-        let alone = Alone { roster, ruling: &ruling, sink, halt: &halt, within };
-        let answered = alone.run(self.asked_for(call), Host::default()).await?;
+        let single = SingleInvocation { roster, ruling: &ruling, sink, scope: &scope, within };
+        let answered = single.run(self.asked_for(call), Host::default()).await?;
         self.go_on()?;
         let ran = answered.elapsed.is_some();
         Ok(Called { took: answered.elapsed.unwrap_or_default(), ran, ..Called::not(answered.result) })

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::super::allowed::Allowed;
-use super::super::journey::{Found, Stopped, travel};
+use super::super::journey::{FetchedPage, Stopped, travel};
 use super::super::target::{Refusal, Target};
 use super::{found, redirect};
 use crate::fetch::FetchError;
@@ -21,7 +21,7 @@ fn atlas(names: &[(&str, &[&str])], pages: &[(&str, crate::Fetched)]) -> Atlas {
     }
 }
 
-async fn go(atlas: &Atlas, url: &str, allowed: &[&str]) -> Result<Found, Stopped> {
+async fn go(atlas: &Atlas, url: &str, allowed: &[&str]) -> Result<FetchedPage, Stopped> {
     let allowed = Allowed::read(allowed).unwrap();
     travel(atlas, &allowed, Target::read(url).unwrap(), 1000).await
 }

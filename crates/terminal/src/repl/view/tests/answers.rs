@@ -176,7 +176,7 @@ fn plain_is_text_below_text() {
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
     play.hears(&Event::Started(std::slice::from_ref(&one)));
-    play.says(&one, Word::Log { message: "connecting".to_owned() });
+    play.says(&one, ToolProgress::Log { message: "connecting".to_owned() });
     play.finished(&one, Outcome::Success, "rain\nall day", 340);
     play.asks();
     play.text("| a |\n| - |\n| b |\n");
@@ -200,7 +200,7 @@ fn without_unicode_signs_are_ascii() {
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
     play.hears(&Event::Started(std::slice::from_ref(&one)));
-    play.says(&one, Word::Log { message: "x".repeat(100) });
+    play.says(&one, ToolProgress::Log { message: "x".repeat(100) });
     play.after(40);
     play.finished(&one, Outcome::Failed, "no", 340);
     play.view.end_turn(None);

@@ -70,10 +70,10 @@ fn played(words: &str, style: Style, columns: usize) -> Play {
     play.asked_for(&calls);
     play.hears(&Event::Started(&calls));
     play.after(40);
-    play.says(&calls[0], Word::Log { message: evil("log") });
+    play.says(&calls[0], ToolProgress::Log { message: evil("log") });
     play.says(
         &calls[1],
-        Word::Progress { done: 1.0, total: Some(f64::NAN), message: Some(evil("progress")) },
+        ToolProgress::Progress { done: 1.0, total: Some(f64::NAN), message: Some(evil("progress")) },
     );
     play.after(40);
     play.finished(&calls[0], Outcome::Success, words, 5);

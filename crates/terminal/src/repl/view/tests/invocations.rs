@@ -21,10 +21,10 @@ fn several_run_side_by_side() {
     play.after(3000);
     let progress = |done, message: Option<&str>| {
         let message = message.map(str::to_owned);
-        Word::Progress { done, total: Some(10.0), message }
+        ToolProgress::Progress { done, total: Some(10.0), message }
     };
     play.says(&calls[0], progress(4.0, Some("fetching the map")));
-    play.says(&calls[2], Word::Log { message: "first line\nsecond line\n".to_owned() });
+    play.says(&calls[2], ToolProgress::Log { message: "first line\nsecond line\n".to_owned() });
     play.after(40);
     let spinner = play.rows()[0].chars().next().unwrap();
     play.shows(&[
@@ -60,7 +60,7 @@ fn narrow_lines_keep_what_matters() {
         play.replied("");
         play.asked_for(&calls);
         play.hears(&Event::Started(&calls));
-        play.says(&calls[0], Word::Log { message: "x".repeat(300) });
+        play.says(&calls[0], ToolProgress::Log { message: "x".repeat(300) });
         play.after(5000);
         let rows = play.rows();
         assert_eq!(rows.len(), 3, "{rows:?}");

@@ -7,12 +7,12 @@ use crate::InvokeError;
 
 /// The arguments of one invocation and the environment that a template may name.
 #[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
+pub(crate) struct TemplateInput<'a> {
     pub(crate) arguments: &'a Map<String, Value>,
     pub(crate) environment: &'a Environment,
 }
 
-impl Given<'_> {
+impl TemplateInput<'_> {
     /// The text; `None` if an argument that it needs is not given.
     pub(crate) fn text(&self, template: &Template) -> Result<Option<String>, InvokeError> {
         self.quoted(template, |value| value)

@@ -10,9 +10,9 @@ use converse_canister::{
     Arguments, Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
 };
 use converse_config::{Permission, Policy, Rule};
-use converse_engine::{Alone, Answered, Approver, Asking, Event, Sink, SinkError};
+use converse_engine::{Answered, Approver, Asking, Event, SingleInvocation, Sink, SinkError};
 use converse_ensemble::{
-    Answer, Connection, Context, Ensemble, Halt, Host, Invocable, NoArtefacts, Pending, Roster,
+    Answer, CancelScope, Connection, Context, Ensemble, Host, Invocable, NoArtefacts, Pending, Roster,
 };
 use converse_testkit::tools::{Does, Offers, plan, rule};
 use futures_util::FutureExt as _;
@@ -144,11 +144,17 @@ async fn the_order_is_one_whoever_decides() {
         ),
     ] {
         let stage = stage(permission).await;
-        let (sink, halt) = (Ear::default(), Halt::below(&CancellationToken::new()));
+        let (sink, scope) = (Ear::default(), CancelScope::below(&CancellationToken::new()));
         let always = approver.map(Always);
         let ruling = Asking(always.as_ref().map(|always| always as &dyn Approver));
-        let alone = Alone { roster: &stage.roster, ruling: &ruling, sink: &sink, halt: &halt, within: None };
-        let answered = alone.run(invocation(text), Host::default()).await.unwrap();
+        let single = SingleInvocation {
+            roster: &stage.roster,
+            ruling: &ruling,
+            sink: &sink,
+            scope: &scope,
+            within: None,
+        };
+        let answered = single.run(invocation(text), Host::default()).await.unwrap();
         let ran = outcome == Success;
         assert_eq!(answered.result.outcome, outcome, "{said}: {answered:?}");
         assert!(words(&answered.result).contains(said), "{said}: {answered:?}");
@@ -170,10 +176,15 @@ async fn nothing_runs_that_is_not_written_down_and_durable() {
     ] {
         let stage = stage(Some(Permission::Allow)).await;
         let sink = Ear { refuses, unsettled, ..Ear::default() };
-        let halt = Halt::below(&CancellationToken::new());
-        let alone =
-            Alone { roster: &stage.roster, ruling: &Asking(None), sink: &sink, halt: &halt, within: None };
-        let failed = alone.run(invocation(json!("hi")), Host::default()).await;
+        let scope = CancelScope::below(&CancellationToken::new());
+        let single = SingleInvocation {
+            roster: &stage.roster,
+            ruling: &Asking(None),
+            sink: &sink,
+            scope: &scope,
+            within: None,
+        };
+        let failed = single.run(invocation(json!("hi")), Host::default()).await;
         assert!(matches!(failed, Err(SinkError::Audit(_))), "{refuses:?}: {failed:?}");
         assert_eq!(stage.runs.load(Ordering::SeqCst), runs, "{refuses:?}");
     }
@@ -184,15 +195,21 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
     for (within, cancelled) in [(Some(Duration::from_secs(3)), false), (None, true)] {
         let stage = stage(Some(Permission::Allow)).await;
         let (sink, cancel) = (Ear::default(), CancellationToken::new());
-        let halt = Halt::below(&cancel);
-        let alone = Alone { roster: &stage.roster, ruling: &Asking(None), sink: &sink, halt: &halt, within };
+        let scope = CancelScope::below(&cancel);
+        let single = SingleInvocation {
+            roster: &stage.roster,
+            ruling: &Asking(None),
+            sink: &sink,
+            scope: &scope,
+            within,
+        };
         let stopping = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
             if cancelled {
                 cancel.cancel();
             }
         };
-        let (answered, ()) = tokio::join!(alone.run(invocation(json!("wait")), Host::default()), stopping);
+        let (answered, ()) = tokio::join!(single.run(invocation(json!("wait")), Host::default()), stopping);
         let Answered { result, .. } = answered.unwrap();
         assert_eq!(result.outcome, Outcome::Cancelled, "{within:?}");
         assert_eq!(*sink.heard.lock().unwrap(), RAN);
@@ -201,10 +218,15 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
     let stage = stage(Some(Permission::Allow)).await;
     let (sink, cancel) = (Ear::default(), CancellationToken::new());
     cancel.cancel();
-    let halt = Halt::below(&cancel);
-    let alone =
-        Alone { roster: &stage.roster, ruling: &Asking(None), sink: &sink, halt: &halt, within: None };
-    let answered = alone.run(invocation(json!("hi")), Host::default()).await.unwrap();
+    let scope = CancelScope::below(&cancel);
+    let single = SingleInvocation {
+        roster: &stage.roster,
+        ruling: &Asking(None),
+        sink: &sink,
+        scope: &scope,
+        within: None,
+    };
+    let answered = single.run(invocation(json!("hi")), Host::default()).await.unwrap();
     assert_eq!((answered.result.outcome, stage.runs.load(Ordering::SeqCst)), (Outcome::Cancelled, 0));
     assert_eq!(*sink.heard.lock().unwrap(), ["asked", "allowed", "answered"]);
 }

@@ -18,10 +18,10 @@ struct Asks(Duration, Duration, Option<u64>);
 async fn run(asks: Asks, policy: Policy, ended: Option<u64>) -> (Outcome, Option<Cost>, u64) {
     let Asks(asks, works, cost) = asks;
     let tool = Does(move |context: Context, _| async move {
-        let paused = context.patience.pause();
+        let paused = context.clock.pause();
         sleep(asks).await;
         drop(paused);
-        cost.into_iter().for_each(|cost| context.tab.add(Cost(cost)));
+        cost.into_iter().for_each(|cost| context.cost.add(Cost(cost)));
         sleep(works).await;
         Ok(Answer::text("done"))
     });

@@ -20,7 +20,7 @@ const LEAST: usize = 256;
 
 /// Which are shown how, by their places in the transcript.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said(BTreeMap<usize, Short>);
+pub(super) struct ShortenedInput(BTreeMap<usize, Short>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Short {
@@ -29,7 +29,7 @@ struct Short {
     bytes: usize,
 }
 
-impl Said {
+impl ShortenedInput {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -175,8 +175,8 @@ mod tests {
     use super::*;
     use crate::context::testing::{document, reply, user};
 
-    fn places(said: &Said) -> Vec<usize> {
-        said.0.keys().copied().collect()
+    fn places(input: &ShortenedInput) -> Vec<usize> {
+        input.0.keys().copied().collect()
     }
 
     fn told(canister: &Canister) -> String {
@@ -202,30 +202,30 @@ mod tests {
             (0, 2, 2, vec![]),
             (2, 4, 9, vec![]),
         ] {
-            let mut said = Said::default();
-            said.unanswered(&all[from..to], &NoBlobs, current);
-            assert_eq!(places(&said), expected, "{from}..{to} {current}");
+            let mut input = ShortenedInput::default();
+            input.unanswered(&all[from..to], &NoBlobs, current);
+            assert_eq!(places(&input), expected, "{from}..{to} {current}");
         }
         // The rules may change in between.
-        let mut said = Said::default();
+        let mut input = ShortenedInput::default();
         let anew = Canister::Supervisor(Supervisor { text: "be brief".into() });
-        said.unanswered(&[user(&long), anew, user(short)], &NoBlobs, 2);
-        assert_eq!(places(&said), [0]);
-        let mut said = Said::default();
-        said.unanswered(&all, &NoBlobs, last_question(&all));
-        let Some(Canister::Document(shown)) = said.shown(2, &all[2]) else { panic!("{said:?}") };
+        input.unanswered(&[user(&long), anew, user(short)], &NoBlobs, 2);
+        assert_eq!(places(&input), [0]);
+        let mut input = ShortenedInput::default();
+        input.unanswered(&all, &NoBlobs, last_question(&all));
+        let Some(Canister::Document(shown)) = input.shown(2, &all[2]) else { panic!("{input:?}") };
         let text = words(&shown.content);
         assert!(shown.name == "big.txt" && text.len() < 2_300, "{text}");
         assert!(
             text.starts_with("BEGIN") && text.contains("END\n[trimmed: the beginning and the end of 9008")
         );
-        assert!(said.shown(3, &all[3]).is_none());
+        assert!(input.shown(3, &all[3]).is_none());
         assert!(
-            said.shown(2, &user("something else")).is_none(),
+            input.shown(2, &user("something else")).is_none(),
             "what was taken back is not what stands there"
         );
-        said.retain(3);
-        assert_eq!(places(&said), [2]);
+        input.retain(3);
+        assert_eq!(places(&input), [2]);
     }
 
     #[test]
@@ -245,25 +245,25 @@ mod tests {
             user("s"),
         ];
         for (bytes, expected) in [(1, vec![1]), (6_000, vec![1, 2]), (9_000, vec![0, 1, 2])] {
-            let mut said = Said::default();
-            said.squeeze(&all, |at| at < 3, &NoBlobs, bytes);
-            assert_eq!(places(&said), expected, "{bytes}");
+            let mut input = ShortenedInput::default();
+            input.squeeze(&all, |at| at < 3, &NoBlobs, bytes);
+            assert_eq!(places(&input), expected, "{bytes}");
         }
-        let mut said = Said::default();
-        said.squeeze(&all, |at| at == 2, &NoBlobs, 99_999);
-        assert_eq!(places(&said), [2]);
+        let mut input = ShortenedInput::default();
+        input.squeeze(&all, |at| at == 2, &NoBlobs, 99_999);
+        assert_eq!(places(&input), [2]);
     }
 
     #[test]
     fn documents_share_what_there_is() {
         let all = [document("a", &"a".repeat(9_000)), document("b", &"b".repeat(900)), user("?")];
-        let mut said = Said::default();
-        said.bounded(&all, &[0, 1], &NoBlobs, 10_000);
-        assert_eq!(said.len(), 0);
-        said.bounded(&all, &[0, 1], &NoBlobs, 4_000);
-        assert_eq!(places(&said), [0]);
-        assert!((2_000..2_200).contains(&told(&said.shown(0, &all[0]).unwrap()).len()));
-        said.bounded(&all, &[0, 1], &NoBlobs, 100);
-        assert!(told(&said.shown(1, &all[1]).unwrap()).len() < 500);
+        let mut input = ShortenedInput::default();
+        input.bounded(&all, &[0, 1], &NoBlobs, 10_000);
+        assert_eq!(input.len(), 0);
+        input.bounded(&all, &[0, 1], &NoBlobs, 4_000);
+        assert_eq!(places(&input), [0]);
+        assert!((2_000..2_200).contains(&told(&input.shown(0, &all[0]).unwrap()).len()));
+        input.bounded(&all, &[0, 1], &NoBlobs, 100);
+        assert!(told(&input.shown(1, &all[1]).unwrap()).len() < 500);
     }
 }

@@ -1,6 +1,6 @@
 //! Time that counts, and time that does not: while a person is asked something for an invocation, none of its limits run.
 //!
-//! Whoever asks holds a [`Paused`]; whoever has a limit sleeps by [`Patience::sleep_until`]. How long one question may
+//! Whoever asks holds a [`PauseGuard`]; whoever has a limit sleeps by [`PausableClock::sleep_until`]. How long one question may
 //! take is bounded by whoever asks, all of them together here.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const MOST: Duration = Duration::from_secs(3600);
 
 /// The clock of one invocation. Clone = the same one.
 #[derive(Debug, Clone)]
-pub struct Patience(Arc<watch::Sender<State>>);
+pub struct PausableClock(Arc<watch::Sender<State>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
@@ -28,9 +28,9 @@ struct State {
 
 /// The clock stands still as long as one of these lives.
 #[derive(Debug)]
-pub struct Paused(Patience);
+pub struct PauseGuard(PausableClock);
 
-impl Default for Patience {
+impl Default for PausableClock {
     fn default() -> Self {
         Self(Arc::new(watch::Sender::new(State::default())))
     }
@@ -43,15 +43,15 @@ impl State {
     }
 }
 
-impl Patience {
+impl PausableClock {
     /// Stops the clock; several may.
     #[must_use]
-    pub fn pause(&self) -> Paused {
+    pub fn pause(&self) -> PauseGuard {
         self.0.send_modify(|state| {
             state.open += 1;
             state.since.get_or_insert_with(Instant::now);
         });
-        Paused(self.clone())
+        PauseGuard(self.clone())
     }
 
     /// The time that counts: now, without what was lost to questions.
@@ -70,7 +70,7 @@ impl Patience {
             if due <= now {
                 return;
             }
-            // One that stands still runs on when there is no patience left.
+            // One that stands still runs on when there is no clock left.
             let wake = if state.open > 0 { due + MOST.saturating_sub(state.lost(now)) } else { due };
             tokio::select! {
                 () = sleep_until(wake) => {}
@@ -81,7 +81,7 @@ impl Patience {
     }
 }
 
-impl Drop for Paused {
+impl Drop for PauseGuard {
     fn drop(&mut self) {
         self.0.0.send_modify(|state| {
             state.open -= 1;
@@ -101,16 +101,16 @@ mod tests {
 
     /// How long a limit of ten seconds takes when it is paused from each first number of seconds to the second.
     async fn takes(pauses: &'static [(u64, u64)]) -> u64 {
-        let (patience, begun) = (Patience::default(), Instant::now());
+        let (clock, begun) = (PausableClock::default(), Instant::now());
         for (from, to) in pauses {
-            let patience = patience.clone();
+            let clock = clock.clone();
             tokio::spawn(async move {
                 tokio::time::sleep_until(begun + SECOND * u32::try_from(*from).unwrap()).await;
-                let _paused = patience.pause();
+                let _paused = clock.pause();
                 tokio::time::sleep_until(begun + SECOND * u32::try_from(*to).unwrap()).await;
             });
         }
-        patience.sleep_until(begun + SECOND * 10).await;
+        clock.sleep_until(begun + SECOND * 10).await;
         begun.elapsed().as_secs()
     }
 
@@ -133,13 +133,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn now_is_what_has_counted() {
-        let (patience, begun) = (Patience::default(), Instant::now());
+        let (clock, begun) = (PausableClock::default(), Instant::now());
         tokio::time::advance(SECOND).await;
-        let paused = patience.pause();
+        let paused = clock.pause();
         tokio::time::advance(SECOND * 100).await;
-        assert_eq!(patience.now() - begun, SECOND, "while it stands");
+        assert_eq!(clock.now() - begun, SECOND, "while it stands");
         drop(paused);
         tokio::time::advance(SECOND * 2).await;
-        assert_eq!(patience.now() - begun, SECOND * 3);
+        assert_eq!(clock.now() - begun, SECOND * 3);
     }
 }

@@ -12,12 +12,12 @@ use crate::{Route, Trouble};
 
 /// Which seals are left out.
 #[derive(Debug, Default)]
-pub(crate) struct Seals {
+pub(crate) struct WithheldReasoning {
     /// Those of all turns before this one.
     refused_before: Option<TurnId>,
 }
 
-impl Seals {
+impl WithheldReasoning {
     /// True if the call for this turn may be made once more: a seal was refused, and one is there that was not left out.
     /// From then on none is, so this is true once for a call.
     pub(crate) fn leave_out(

@@ -7,9 +7,9 @@ use converse_canister::Cost;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// The tab of one invocation, paid with its result. Clone = the same one.
+/// The meter of one invocation, paid with its result. Clone = the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Tab(Arc<Shared>);
+pub struct CostMeter(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -21,24 +21,24 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     sum: Option<Cost>,
-    orders: usize,
+    pending: usize,
     paid: bool,
 }
 
-/// Something that is still to be put on the tab, until it is dropped.
+/// Something that is still to be put on the meter, until it is dropped.
 #[derive(Debug)]
-pub struct Order(Tab);
+pub struct PendingCost(CostMeter);
 
-impl Tab {
+impl CostMeter {
     pub fn add(&self, cost: Cost) {
         let mut state = self.lock();
         state.sum = Some(state.sum.unwrap_or_default().plus(cost));
     }
 
     /// The invocation has a result only when this is served, too.
-    pub fn order(&self) -> Order {
-        self.lock().orders += 1;
-        Order(self.clone())
+    pub fn begin(&self) -> PendingCost {
+        self.lock().pending += 1;
+        PendingCost(self.clone())
     }
 
     /// `None`: nothing was added.
@@ -57,7 +57,7 @@ impl Tab {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The total once all orders are served, or so much later as it is then.
+    /// The total once all pending are served, or so much later as it is then.
     pub(crate) async fn settle(&self, within: Duration) -> Option<Cost> {
         let _ = timeout(within, self.served()).await;
         let mut state = self.lock();
@@ -68,7 +68,7 @@ impl Tab {
     async fn served(&self) {
         loop {
             let served = self.0.served.notified();
-            if self.lock().orders == 0 {
+            if self.lock().pending == 0 {
                 return;
             }
             served.await;
@@ -80,9 +80,9 @@ impl Tab {
     }
 }
 
-impl Drop for Order {
+impl Drop for PendingCost {
     fn drop(&mut self) {
-        self.0.lock().orders -= 1;
+        self.0.lock().pending -= 1;
         self.0.0.served.notify_waiters();
     }
 }
@@ -96,19 +96,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_paid_once_everything_that_was_ordered_is_on_it() {
         for (after, total) in [(30, Some(Cost(5))), (90, Some(Cost(2)))] {
-            let tab = Tab::default();
-            let order = tab.order();
-            let served = tab.clone();
-            tab.add(Cost(2));
-            assert_eq!(tab.due(), Some(Cost(2)));
+            let meter = CostMeter::default();
+            let pending = meter.begin();
+            let served = meter.clone();
+            meter.add(Cost(2));
+            assert_eq!(meter.due(), Some(Cost(2)));
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_secs(after)).await;
                 served.add(Cost(3));
-                drop(order);
+                drop(pending);
             });
-            assert_eq!(tab.settle(LONG).await, total, "{after}");
-            assert_eq!(tab.due(), None, "it is in the result now");
+            assert_eq!(meter.settle(LONG).await, total, "{after}");
+            assert_eq!(meter.due(), None, "it is in the result now");
         }
-        assert_eq!(Tab::default().settle(LONG).await, None);
+        assert_eq!(CostMeter::default().settle(LONG).await, None);
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use converse_canister::{Canister, NoBlobs, Transcript, User};
 use converse_engine::{
-    Care, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Route, Sink,
-    SinkError, Timeouts, converse,
+    CompactionPolicy, Conversation, Ending, Engine, EngineError, Event, Limits, Ports, RetryPolicy, Route,
+    Sink, SinkError, Timeouts, converse,
 };
 use converse_ensemble::{NoArtefacts, Roster};
 use converse_provider::{Controls, Dialect, Facts, processor, row};
@@ -110,7 +110,7 @@ async fn turn(
         answer: None,
         timeouts: Timeouts::default(),
         retry: RetryPolicy { retries: 0, ..RetryPolicy::default() },
-        care: Care::default(),
+        compaction: CompactionPolicy::default(),
         can_take_back: false,
         deadline: None,
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Canister, Decision, Invocation, InvocationResult, Outcome};
-use converse_ensemble::{Approved, Halt, Host, Pending, Roster, Verdict};
+use converse_ensemble::{Approved, CancelScope, Host, Pending, Roster, Verdict};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -65,11 +65,11 @@ fn deny(rule: &str, comment: Option<&str>) -> Decision {
 }
 
 /// What one invocation is run with.
-pub struct Alone<'a> {
+pub struct SingleInvocation<'a> {
     pub roster: &'a Roster,
     pub ruling: &'a dyn Ruling,
     pub sink: &'a dyn Sink,
-    pub halt: &'a Halt,
+    pub scope: &'a CancelScope,
     /// It is stopped when it runs longer; its tool's own limit holds beside.
     pub within: Option<Duration>,
 }
@@ -84,13 +84,13 @@ pub struct Answered {
     pub elapsed: Option<Duration>,
 }
 
-impl std::fmt::Debug for Alone<'_> {
+impl std::fmt::Debug for SingleInvocation<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Alone").field("within", &self.within).finish_non_exhaustive()
+        f.debug_struct("SingleInvocation").field("within", &self.within).finish_non_exhaustive()
     }
 }
 
-impl Alone<'_> {
+impl SingleInvocation<'_> {
     /// Fails only if the sink does: what had not started then never will.
     pub async fn run(&self, invocation: Invocation, host: Host) -> Result<Answered, SinkError> {
         self.sink.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
@@ -98,7 +98,7 @@ impl Alone<'_> {
             Ok(approved) => approved,
             Err(answer) => return self.unrun(*answer),
         };
-        let turn = match self.roster.turn(&approved, self.halt).await {
+        let turn = match self.roster.turn(&approved, self.scope).await {
             Ok(turn) => turn,
             Err(answer) => return self.unrun(answer),
         };
@@ -107,7 +107,7 @@ impl Alone<'_> {
         self.sink.emit(&Event::Started(std::slice::from_ref(&invocation)))?;
         self.sink.settle().await?;
         let began = Instant::now();
-        let running = self.roster.invoke_verbatim(&approved, turn, host, &self.halt.now);
+        let running = self.roster.invoke_verbatim(&approved, turn, host, &self.scope.now);
         let (result, verbatim) = self.in_time(running).await;
         let elapsed = began.elapsed();
         self.sink.emit(&Event::Finished { invocation: &invocation, result: &result, elapsed })?;
@@ -120,7 +120,7 @@ impl Alone<'_> {
             if let Ok(ran) = tokio::time::timeout(within, &mut running).await {
                 return ran;
             }
-            self.halt.now.cancel();
+            self.scope.now.cancel();
         }
         running.await
     }
@@ -150,7 +150,7 @@ impl Alone<'_> {
             Verdict::Ask(pending) => {
                 let ruled = tokio::select! {
                     ruled = self.ruling.on(&pending) => ruled,
-                    () = self.halt.hold.cancelled() => Ruled {
+                    () = self.scope.hold.cancelled() => Ruled {
                         decision: deny("nobody answered", None),
                         refusal: "it was not approved".to_owned(),
                     },
