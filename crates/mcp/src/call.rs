@@ -1,4 +1,4 @@
-//! One call of one tool: sent once, waited for within its limits, and answered whatever happens.
+//! One call of one tool: sent once, bounded by its limits, and always answered.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::rounds::RequestError;
 use crate::server::Server;
 use crate::{accepted, content, sanitize};
 
-/// Nothing runs longer, whatever its policy says.
+/// Upper limit of a call, whatever its policy says.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
 
 /// A tool of a server.
@@ -28,9 +28,9 @@ pub(crate) struct McpTool {
     pub(crate) server: Arc<Server>,
     pub(crate) name: InvokerName,
     pub(crate) policy: Policy,
-    /// What it must still be when it is called, if it was accepted as that.
+    /// The definition that was accepted in the lockfile, if any; the tool must match it when it is called.
     pub(crate) accepted: Option<Accepted>,
-    /// What its structured content promises to be, and the same compiled at the first result.
+    /// The output schema, and its compiled form, set at the first result.
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) compiled_output: OnceLock<Option<ArgumentsSchema>>,
 }
@@ -48,7 +48,8 @@ impl Invocable for McpTool {
 impl McpTool {
     async fn call(&self, context: Context, arguments: &Arguments) -> Result<Answer, InvokeError> {
         match self.attempt(&context, arguments, Attempt::First).await {
-            // It has not got there, and a restarted server has forgotten us or will be back: once more, by a new connection.
+            // The call did not reach the server. A restarted server has lost our session or will be back soon, so try
+            // once more on a new connection.
             Err(FailedAttempt { is_retryable: true, .. }) => {
                 self.attempt(&context, arguments, Attempt::Last).await.map_err(|failed| failed.error)
             }
@@ -98,7 +99,7 @@ impl McpTool {
         }
     }
 
-    /// A connection on which the tool is what it has to be.
+    /// Returns a connection on which the tool matches its accepted definition.
     async fn ready(&self, name: &str, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         let link = self.server.link(deadline).await?;
         if let Some(accepted) = &self.accepted {
@@ -134,7 +135,7 @@ impl McpTool {
                     self.server.retire(link);
                     let is_retryable = match &fault {
                         DeliveryError::NotSent(_) => true,
-                        // Nobody forgets at once what was begun a moment ago: it is not to be believed.
+                        // A session that has just started cannot be lost already: the claim is not believed.
                         DeliveryError::Gone(_) => !is_new,
                         _ => false,
                     };
@@ -156,10 +157,10 @@ enum Attempt {
     Last,
 }
 
-/// An attempt without an answer.
+/// An attempt that produced no answer.
 struct FailedAttempt {
     error: InvokeError,
-    /// Nothing of it was run, and another connection may help.
+    /// The tool did not run, and another connection may help.
     is_retryable: bool,
 }
 
@@ -192,19 +193,19 @@ fn undelivered(link: &Link, fault: DeliveryError) -> InvokeError {
         DeliveryError::NotSent(text) | DeliveryError::Unsendable(text) => {
             InvokeError::Unreachable { message: link.redacted(format!("not sent: {text}")), sent: false }
         }
-        // Whether it was run is anybody's guess, so nobody is to send it once more.
+        // The tool may have run, so the call must not be sent again.
         DeliveryError::Gone(said) => {
             let said = if said.is_empty() { said } else { format!(": {said}") };
             let text =
                 "interrupted, outcome unknown: the server does not know the session that it has just begun";
             InvokeError::Interrupted(link.redacted(format!("{text}{said}")))
         }
-        // Whoever stands between gave up waiting, or lost the server over it.
+        // A proxy gave up waiting or lost the server.
         DeliveryError::Busy { status: status @ (502 | 504), after } => {
             let said = DeliveryError::busy(status, after);
             InvokeError::Interrupted(format!("interrupted, outcome unknown: {said}"))
         }
-        // 429 says that it was not run. That 503 does is a custom only.
+        // 429 means that the tool did not run. For 503 that is only a convention.
         DeliveryError::Busy { status, after } => InvokeError::Unreachable {
             message: format!("the server takes no calls now: {}", DeliveryError::busy(status, after)),
             sent: status != 429,

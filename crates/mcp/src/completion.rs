@@ -1,4 +1,4 @@
-//! Values that a server suggests for an argument of a prompt, or for a variable of a template.
+//! Completion: values that a server suggests for an argument of a prompt or a variable of a template.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/completion> (checked 2026-11).
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,7 +26,7 @@ pub enum Reference<'a> {
     Template(&'a str),
 }
 
-/// `value`: what was typed of it so far. `others`: the arguments that are settled.
+/// Builds the request. `value` is the text typed so far, `others` are the arguments with known values.
 pub(crate) fn request(
     of: Reference<'_>,
     argument: &str,
@@ -45,7 +45,7 @@ pub(crate) fn request(
     ClientRequest::CompleteRequest(CompleteRequest::new(params))
 }
 
-/// The suggestions in the server's order; what is no text is passed over.
+/// Returns the suggestions in the server's order, without those that are not text.
 pub(crate) fn values(result: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Result<'a> {

@@ -1,4 +1,5 @@
-//! A server as the connection of an ensemble: its tools named, judged and filtered as the plan says.
+//! [`McpConnection`]: a server as the connection of an ensemble, with its tools named, checked and filtered by the
+//! plan.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,9 +13,9 @@ use rmcp::model::ServerCapabilities;
 use sha2::{Digest as _, Sha256};
 
 use crate::accepted::Accepted;
-use crate::bearer::Bearer;
 use crate::call::McpTool;
 use crate::error::Failure;
+use crate::http::Bearer;
 use crate::http::HttpEndpoint;
 use crate::key::Keys;
 use crate::launch::Launch;
@@ -28,36 +29,36 @@ use crate::server_requests::ServerRequestHandler;
 use crate::{Surroundings, Survey, sanitize};
 
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Disconnecting takes no longer, whatever the server does.
+/// Limit for disconnecting, whatever the server does.
 const DISCONNECT: Duration = Duration::from_secs(6);
-/// Warnings that are remembered; a server that finds ever new ones is not listened to.
+/// Number of warnings remembered; further new warnings are dropped.
 const MAX_REPORTED: usize = 1000;
-/// Lines of one warning about left-out tools; the rest is counted.
+/// Warnings shown at a time; the rest is counted.
 const MAX_WARNINGS: usize = 10;
-/// Names of capabilities that are told, and characters of each.
+/// Number of capability names reported, and bytes of each.
 const MAX_CAPABILITIES: usize = 50;
 const CAPABILITY: usize = 100;
 
-/// The way to the tools of one MCP server.
+/// The connection to the tools of one MCP server.
 pub struct McpConnection {
     name: String,
     defaults: Policy,
     policies: std::collections::BTreeMap<converse_canister::InvokerName, Policy>,
     filter: ToolFilter,
-    /// Started at its first call, if its tools are known from an earlier run.
+    /// Whether the server is started at its first call, provided that its tools are known from an earlier run.
     lazy: bool,
-    /// A tool that is not what it was when it was listed is not called.
+    /// Whether each tool must match the definition that was listed before it is called.
     verify_accepted: bool,
     /// With `auth = "oauth"`.
     pub(crate) authority: Option<Arc<Authority>>,
     pub(crate) server: Arc<Server>,
     survey: Mutex<Option<Survey>>,
-    /// What has been warned of: once is enough.
+    /// Warnings already reported; each is reported once.
     reported: Mutex<HashSet<String>>,
 }
 
 impl McpConnection {
-    /// Nothing is started or contacted before it is connected.
+    /// Creates the connection without starting or contacting the server.
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
         let authority = Authority::of(plan.name.as_str(), connection, &plan.origin, &surroundings);
         let bearer = authority.clone().map(|authority| authority as Arc<dyn Bearer>);
@@ -85,8 +86,8 @@ impl McpConnection {
         }
     }
 
-    /// For tools that were accepted as they are: after each start of the server it is made sure, before one is called, that
-    /// it is still what it was when it was listed.
+    /// Sets whether tools are verified against their accepted definitions: after each start of the server, its tools
+    /// are listed again before the first call.
     #[must_use]
     pub fn verify_accepted(self, verify_accepted: bool) -> Self {
         Self { verify_accepted, ..self }
@@ -96,7 +97,8 @@ impl McpConnection {
         &self.name
     }
 
-    /// What the server said of itself; `None` before it is connected, and where a lazy one was not needed.
+    /// Returns what the server reports about itself; `None` before it is connected or while a lazy server is not
+    /// started.
     pub fn survey(&self) -> Option<Survey> {
         self.survey.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -137,7 +139,8 @@ impl McpConnection {
 
     fn noted(&self, entries: Entries) -> Listed {
         let (lists, key) = (&self.server.surroundings.lists, &self.server.keys.list);
-        // A lazy one is not started for its list, and one of any sort can be shown without being started.
+        // Stored for every server: a lazy server is not started for its list, and `ensembles list` shows tools without
+        // connecting.
         lists.put(key, &entries.written());
         self.server.fit(sift(entries))
     }
@@ -229,7 +232,7 @@ fn way(way: &converse_config::Way, of_project: bool, bearer: Option<Arc<dyn Bear
     }
 }
 
-/// Where what its server asks is answered.
+/// Builds the handler of the server's requests.
 pub(crate) fn server_requests(
     plan: &EnsemblePlan,
     grants: Grants,
@@ -247,7 +250,7 @@ fn skipped(listed: &Listed) -> Vec<String> {
     listed.skipped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect()
 }
 
-/// The names of those that it declares, `tools.listChanged` for what is switched on within one.
+/// Returns the names of the declared capabilities, with `tools.listChanged` for a flag that is on.
 fn capabilities(declared: &ServerCapabilities) -> Vec<String> {
     let declared = serde_json::to_value(declared).unwrap_or_default();
     let mut names = Vec::new();
@@ -260,7 +263,7 @@ fn capabilities(declared: &ServerCapabilities) -> Vec<String> {
     names
 }
 
-/// Without what has become of its tools.
+/// Builds the survey without the results for its tools.
 fn survey(link: &Link, offered: usize, took: Duration) -> Survey {
     let info = link.info();
     let server = info.as_ref().and_then(|info| info.server_info.clone());

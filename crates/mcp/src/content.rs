@@ -1,8 +1,8 @@
-//! A tool's result as the server wrote it → an answer.
+//! Converts a tool result from its JSON text to an [`Answer`].
 //!
-//! Pure but for the bytes that are kept. Nothing a result points to is ever read, and what is not understood is passed
-//! on as the JSON it is. Parts stay text until they are needed: a line of numbers takes dozens of times its size once it
-//! is a value. <https://modelcontextprotocol.io/specification/2025-11-25/server/tools> (checked 2026-11).
+//! Pure except for the bytes that are stored. Nothing that a result links to is fetched, and unknown content is passed
+//! on as JSON. Parts stay text until they are needed: a line of numbers takes dozens of times its size as a value.
+//! <https://modelcontextprotocol.io/specification/2025-11-25/server/tools> (checked 2026-11).
 
 mod block;
 mod media;
@@ -20,8 +20,8 @@ use block::Reader;
 pub(crate) use media::{Refused, plain as plain_bytes};
 
 const MAX_BLOCKS: usize = 1000;
-/// Bytes of structured content that is read; more of it is text, and neither compared with other texts nor held against
-/// a schema.
+/// Bytes of structured content that is parsed. Longer content is passed on as text, without comparison with other texts
+/// or validation.
 const MAX_STRUCTURED: usize = 1024 * 1024;
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct Outcome<'a> {
     is_error: Option<&'a RawValue>,
     #[serde(borrow)]
     result_type: Option<&'a RawValue>,
-    /// Not foreseen for results of calls (2026-07-28 has it for lists and resources), and heard where a server says it.
+    /// Not part of call results (2026-07-28 defines it for lists and resources) but honoured if present.
     #[serde(borrow)]
     ttl_ms: Option<&'a RawValue>,
     /// A legacy task (2025-11-25).
@@ -43,21 +43,21 @@ struct Outcome<'a> {
     task: Option<&'a RawValue>,
 }
 
-/// How long an answer may be given again. What is no number of milliseconds forbids it.
+/// Returns how long an answer may be cached. Anything but a number of milliseconds forbids it.
 fn fresh_for(ttl_ms: Option<&RawValue>) -> Option<Duration> {
     ttl_ms.map(|raw| raw.get().parse().map_or(Duration::ZERO, Duration::from_millis))
 }
 
-/// `judge` is shown the structured content and may have something to say of it.
+/// Parses a result. `judge` receives the structured content and may return a note on it.
 pub(crate) fn answer(
     text: &str,
     artefacts: &dyn Artefacts,
     judge: impl FnOnce(&Value) -> Option<String>,
 ) -> Result<Answer, InvokeError> {
-    // An array would be taken for the fields in their order.
+    // Serde would read an array as the fields in order.
     let outcome = text.trim_start().starts_with('{').then(|| serde_json::from_str::<Outcome<'_>>(text));
     let Some(Ok(result)) = outcome else {
-        // Not a result of `tools/call`; perhaps the model can make something of it.
+        // Not a result of `tools/call`; the model gets the raw text.
         return Ok(Answer::new(vec![Content::text(text)], failed(text)));
     };
     match result.result_type.map(RawValue::get) {
@@ -90,7 +90,7 @@ pub(crate) fn answer(
     Ok(Answer { fresh_for: fresh_for(result.ttl_ms), ..Answer::new(content, is_error) })
 }
 
-/// The verdict of a result that could not be read otherwise.
+/// Returns whether an otherwise unreadable result has `isError`.
 fn failed(text: &str) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -107,18 +107,18 @@ fn is_true(raw: &RawValue) -> bool {
     matches!(raw.get(), "true" | "\"true\"" | "\"True\"")
 }
 
-/// What is in `content`, and how many blocks more.
+/// Reads `content`; returns the blocks and how many were left out.
 pub(crate) fn blocks(raw: &RawValue, artefacts: &dyn Artefacts) -> (Vec<Content>, usize) {
     let mut reader = Reader::new(artefacts);
     if let Ok(blocks) = serde_json::from_str::<First<&RawValue, MAX_BLOCKS>>(raw.get()) {
         return (blocks.items.into_iter().map(|block| reader.read(block)).collect(), blocks.left);
     }
-    // A bare text, or one block that stands alone.
+    // A plain string, or a single block without an array.
     let bare = serde_json::from_str::<String>(raw.get());
     (vec![bare.map_or_else(|_| reader.read(raw), Content::text)], 0)
 }
 
-/// `None`: too long, or nested too deeply.
+/// Returns `None` if the content is too long or nested too deeply.
 fn readable(raw: &RawValue) -> Option<Value> {
     (raw.get().len() <= MAX_STRUCTURED).then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
@@ -129,9 +129,9 @@ fn no_tasks() -> InvokeError {
     InvokeError::Interrupted(words.to_owned())
 }
 
-/// Do the texts hold the same already? Many servers send both, and a model would pay for both.
+/// Returns whether the texts repeat the structured content. Many servers send both, and a model would pay for both.
 fn is_said(value: &Value, content: &[Content]) -> bool {
-    // What is no object is wrapped in one, as `result` or by another name.
+    // A value that is not an object is wrapped in an object, as `result` or by another name.
     let wrapped =
         value.as_object().filter(|object| object.len() == 1).and_then(|object| object.values().next());
     let texts: Vec<&str> = content.iter().filter_map(Content::as_text).collect();

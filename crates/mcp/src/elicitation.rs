@@ -1,13 +1,12 @@
-//! Forms that servers ask a person to fill in: their schema as fields, words as values, defaults as an answer. Pure.
+//! Forms of elicitation requests: schema to fields, text to values, and default answers. Pure functions.
 //!
-//! A form is flat: texts, numbers, yes or no, choices
-//! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>, checked 2026-11). Whatever else a
-//! schema asks for is no form, and is not shown to anybody.
+//! A form is flat: strings, numbers, booleans and choices
+//! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>, checked 2026-11). Any other schema
+//! is rejected and not shown.
 
 mod confusables;
 mod field;
 mod format;
-mod read;
 mod request;
 mod secret;
 #[cfg(test)]
@@ -21,11 +20,15 @@ pub use format::Format;
 pub(crate) use request::{Rejected, parse_request};
 pub use secret::{secret_field, secret_words};
 
-/// Nobody fills in more, and no choice has more options.
+/// Limits of a form: fields, and options of one choice.
 const MAX_FIELDS: usize = 50;
 const MAX_CHOICES: usize = 200;
 
-/// The fields of a form, in its order; or why it is none, in words.
+/// Returns the fields of a form in their order.
+///
+/// # Errors
+///
+/// Why the schema is not a valid form.
 pub fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     let properties = match schema.get("properties") {
         None => return Ok(Vec::new()),
@@ -47,13 +50,17 @@ pub fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     properties.iter().map(field).collect()
 }
 
-/// What the form says by itself: the default of each field that has one that fits it.
+/// Returns the valid defaults of the fields.
 pub fn defaults(schema: &Value) -> Map<String, Value> {
     let fields = fields(schema).unwrap_or_default();
     fields.into_iter().filter_map(|field| Some((field.name, field.default?))).collect()
 }
 
-/// Is this an answer to the form? If not: the field, and what is wrong with it, in words.
+/// Checks an answer against the form.
+///
+/// # Errors
+///
+/// The field and what is wrong with it.
 pub fn validate(schema: &Value, answer: &Map<String, Value>) -> Result<(), String> {
     let fields = fields(schema)?;
     if let Some(unknown) = answer.keys().find(|name| !fields.iter().any(|field| field.name == **name)) {
@@ -66,7 +73,7 @@ pub fn validate(schema: &Value, answer: &Map<String, Value>) -> Result<(), Strin
             None => {}
         }
     }
-    // What no form may ask for and some do, such as patterns.
+    // Keywords that forms must not use but some do, such as `pattern`.
     let compiled = ValueSchema::compile(schema).ok();
     let faults = compiled.map(|schema| schema.check(&Value::Object(answer.clone()))).unwrap_or_default();
     match faults.first() {

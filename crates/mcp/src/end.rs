@@ -1,4 +1,4 @@
-//! How a connection ended, said once: whoever notices first is right, and everybody who waits learns of it at once.
+//! The end of a connection: the first cause is kept, and all waiters are notified at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,15 +7,15 @@ use tokio_util::sync::CancellationToken;
 /// Why a connection is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EndCause {
-    /// The server closed its side, or its process ended: its exit status tells more than this.
+    /// The server closed its side or its process ended; the exit status says more.
     Closed,
-    /// It does not take what is sent to it.
+    /// The server does not read its input.
     NotReading,
-    /// We gave it up, for this reason.
+    /// We gave up the connection for this reason.
     GivenUp(String),
 }
 
-/// The end of one connection. Clone = the same one.
+/// The end of one connection. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConnectionEnd {
     cause: Arc<Mutex<Option<EndCause>>>,
@@ -23,7 +23,7 @@ pub(crate) struct ConnectionEnd {
 }
 
 impl ConnectionEnd {
-    /// The first cause is kept.
+    /// Ends the connection. The first cause is kept.
     pub(crate) fn set_cause(&self, cause: EndCause) {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
         self.over.cancel();

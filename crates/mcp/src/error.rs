@@ -1,4 +1,4 @@
-//! Why a server could not be connected, in the words of a [`converse_ensemble::ConnectError`].
+//! [`Failure`]: why a server could not be connected or listed.
 
 use std::time::Duration;
 
@@ -7,34 +7,34 @@ use converse_process::{ProgramNotFound, SpawnError};
 
 use crate::sanitize;
 
-/// Texts of servers in it are bounded and hold no control characters and no secrets.
+/// Texts of servers in it are bounded and contain no control characters and no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
     Unset(#[from] UnsetVariable),
-    /// It cannot even be tried: a bad command, address or header.
+    /// Connecting is impossible: a bad command, address or header.
     #[error("{0}")]
     Unusable(String),
-    /// Nobody answers there.
+    /// The server cannot be reached.
     #[error("it could not be reached: {0}")]
     Unreachable(String),
     #[error("it asks for authorization ({0}): put a token in `headers`, or say `auth = \"oauth\"`")]
     Unauthorized(u16),
-    /// There is no token for it, or none that it takes: why.
+    /// There is no token that the server accepts, for this reason.
     #[error("{0}")]
     Denied(String),
-    /// It takes no requests now, and may do so soon.
+    /// The server accepts no requests now but may do so soon.
     #[error("{message}")]
     Busy { message: String, after: Option<Duration> },
-    /// The server ended, or was given up.
+    /// The server ended or was given up.
     #[error("{0}")]
     Ended(String),
     #[error("it answered with an error: {0}")]
     Refused(String),
-    /// Something came that is no answer.
+    /// The server sent something that is not an answer.
     #[error("{0}")]
     Nonsense(String),
-    /// The probe for the modern era, or a first try, got no answer in its share of the time.
+    /// The modern-era probe or a first attempt got no answer in its share of the time.
     #[error("it did not answer `{request}` within {} s", limit.as_secs_f64())]
     Silent { request: &'static str, limit: Duration },
     #[error("it was not connected within {} s (`connect_timeout`){words}", limit.as_secs_f64())]
@@ -48,7 +48,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Would the other era fail in the same way?
+    /// Returns whether the other era would fail in the same way.
     pub(crate) fn is_final(&self) -> bool {
         matches!(
             self,
@@ -65,7 +65,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// How long to wait before it is worth another try; `None`: it is not. `pause` is what we would wait ourselves.
+    /// Returns how long to wait before a retry, `None` if a retry is useless. `pause` is the default.
     pub(crate) fn passes(&self, pause: Duration) -> Option<Duration> {
         match self {
             Self::Unreachable(_) => Some(pause),
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// The same without what no message may show.
+    /// Redacts the secrets.
     pub(crate) fn without(self, secrets: &[String]) -> Self {
         let clean = |text| sanitize::redact(secrets, text);
         match self {

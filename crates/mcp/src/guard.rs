@@ -1,8 +1,8 @@
-//! A transport on which a server can ask us only so much.
+//! [`Guarded`]: a transport that limits how many requests a server leaves unanswered.
 //!
-//! The library answers each request of a server in a task of its own and keeps it until the answer is written: a server
-//! that asks without end and reads little would fill the memory. So unanswered requests are counted here, for every kind
-//! of transport.
+//! The library answers each server request in a task of its own and keeps it until the answer is written. A server that
+//! sends requests without end and reads little would fill the memory, so unanswered requests are counted here, for
+//! every transport.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +13,19 @@ use rmcp::transport::Transport;
 
 use crate::end::{ConnectionEnd, EndCause};
 
-/// Requests of the server whose answers are not written yet. It should have to ask little, and of people one thing after
-/// the other.
+/// Server requests whose answers are not written yet.
 const MAX_UNANSWERED: usize = 64;
 
 pub(crate) struct Guarded<T> {
     inner: T,
     end: ConnectionEnd,
     unanswered: Unanswered,
-    /// The last message made the library start a task: it shall run before the next message comes.
+    /// The last message made the library spawn a task, which must run before the next message is read.
     spawned: bool,
 }
 
 impl<T> Guarded<T> {
-    /// `end` is told when the server is given up.
+    /// Wraps a transport. `end` is set when the server is given up.
     pub(crate) fn new(inner: T, end: ConnectionEnd) -> Self {
         Self { inner, end, unanswered: Unanswered::default(), spawned: false }
     }
@@ -79,9 +78,9 @@ struct Unanswered(Arc<Mutex<Count>>);
 
 #[derive(Debug, Default)]
 struct Count {
-    /// How many there are, those whose answers are being written among them.
+    /// All unanswered requests, including those whose answers are being written.
     all: usize,
-    /// Those that the library is yet to answer; an id may be used twice.
+    /// Requests that the library has not answered yet; an id may be used twice.
     open: HashMap<RequestId, usize>,
 }
 
@@ -97,7 +96,7 @@ impl Count {
 }
 
 impl Unanswered {
-    /// How many there are with this message.
+    /// Counts a message and returns the number of unanswered requests.
     fn received(&self, message: &ServerJsonRpcMessage) -> usize {
         let mut count = self.lock();
         match message {
@@ -105,7 +104,7 @@ impl Unanswered {
                 count.all += 1;
                 *count.open.entry(request.id.clone()).or_default() += 1;
             }
-            // What it takes back gets no answer, unless that is on its way.
+            // A cancelled request gets no answer, unless that is on its way.
             ServerJsonRpcMessage::Notification(notification) => {
                 if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
@@ -121,7 +120,7 @@ impl Unanswered {
 
     fn answering(&self, id: &RequestId) -> Answering {
         let mut count = self.lock();
-        // An answer to what was taken back is held until it is written, too.
+        // An answer to a cancelled request also counts until it is written.
         if !count.close(id) {
             count.all += 1;
         }
@@ -134,7 +133,7 @@ impl Unanswered {
     }
 }
 
-/// An answer on its way; dropped once it is written, or never will be.
+/// An answer being written; dropped once it is written or has failed.
 struct Answering(Unanswered);
 
 impl Drop for Answering {
@@ -150,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Says everything it is given, and writes an answer only when it is let.
+    /// Receives scripted messages and writes an answer only when permitted.
     struct ScriptedTransport {
         incoming: Vec<serde_json::Value>,
         writes: Arc<tokio::sync::Semaphore>,
@@ -188,8 +187,8 @@ mod tests {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } })
     }
 
-    /// How many of the messages arrive when those that are not taken back are answered at once and `written` of the
-    /// answers can be written.
+    /// Returns how many messages arrive when all but the cancelled ones are answered at once and `written` answers can
+    /// be written.
     async fn arriving(mut incoming: Vec<serde_json::Value>, written: usize) -> (usize, ConnectionEnd) {
         incoming.reverse();
         let (writes, end) = (Arc::new(tokio::sync::Semaphore::new(written)), ConnectionEnd::default());
@@ -238,7 +237,7 @@ mod tests {
             assert_eq!(received(cancel(&json!(1))), 0);
             assert_eq!(received(cancel(&json!(1))), 0, "twice");
         }
-        // The answer was on its way to the library when it was taken back.
+        // The answer was already being written when the request was cancelled.
         let answering = unanswered.answering(&RequestId::Number(1));
         assert_eq!(received(cancel(&json!(1))), 1);
         drop(answering);

@@ -1,8 +1,9 @@
-//! What a server may say to us on its own account: progress, logs, that its tools have changed; and what a legacy one may
-//! ask, which is answered at the [`ServerRequestHandler`] as the questions of modern ones are (see [`crate::rounds`]).
+//! [`Handler`]: the client's side of one connection. Handles notifications (progress, logs, changed tools) and passes
+//! the requests of legacy servers to the [`ServerRequestHandler`], as [`crate::rounds`] does for modern ones.
 #![expect(deprecated, reason = "servers still send logs, and ask for roots and models")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_ensemble::ToolProgress;
 use rmcp::model::{
@@ -16,7 +17,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::changed::ToolListChanged;
 use crate::end::ConnectionEnd;
 use crate::in_flight::InFlightRequests;
 use crate::log::Log;
@@ -25,8 +25,26 @@ use crate::sanitize;
 use crate::server_requests::{Asker, ServerRequestHandler};
 
 const PROGRESS_MESSAGE: usize = 1024;
-/// What a server may ask of a client.
+/// Request methods of servers.
 const QUESTIONS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+
+/// Whether a server's tools may have changed. Two flags, because two parties react: the roster lists the tools again
+/// before a model call, and a call of an accepted tool verifies it first. A failed listing clears the first flag after
+/// some attempts, never the second.
+#[derive(Debug, Default)]
+pub(crate) struct ToolListChanged {
+    /// The tools must be listed again.
+    pub(crate) relist_due: AtomicBool,
+    /// The current tools have not been compared with the accepted ones.
+    pub(crate) unverified: AtomicBool,
+}
+
+impl ToolListChanged {
+    pub(crate) fn mark(&self) {
+        self.relist_due.store(true, Ordering::Relaxed);
+        self.unverified.store(true, Ordering::Relaxed);
+    }
+}
 
 /// The client's side of one connection.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +62,7 @@ impl Handler {
         Self { server_requests: Arc::clone(server_requests), end: end.clone(), ..Self::default() }
     }
 
-    /// Until it is answered, taken back, or nobody waits for what it is for.
+    /// Answers a request of the server until it is answered, cancelled or no longer relevant.
     async fn answer<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -72,7 +90,7 @@ fn withdrawn() -> ErrorData {
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        // What `initialize` asks for; the library's default is a version that has no `initialize`.
+        // The version for `initialize`; the library's default has no `initialize`.
         ClientConfig::new(
             self.server_requests.capabilities(),
             Implementation::new("converse", env!("CARGO_PKG_VERSION")),
@@ -80,7 +98,7 @@ impl ClientHandler for Handler {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    /// Over HTTP; over stdio forms come as they were sent, below.
+    /// Used over HTTP. Over stdio, forms arrive as custom requests (below).
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
@@ -101,7 +119,7 @@ impl ClientHandler for Handler {
         self.answer("roots/list", Value::Null, &context).await
     }
 
-    /// Among them forms over stdio, as they were sent, and what the library could not read as one of its types.
+    /// Includes forms over stdio, unparsed, and requests that the library could not read as one of its types.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -27,11 +27,11 @@ use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use crate::Surroundings;
-use crate::bearer::Bearer;
-use crate::changed::ToolListChanged;
 use crate::error::Failure;
+use crate::handler::ToolListChanged;
 use crate::sanitize;
 pub(crate) use client::{Client, MAX_WAIT};
+pub(crate) use credentials::Bearer;
 pub(crate) use error::{DeliveryError, delivery_error, is_lost};
 pub(crate) use parameters::Parameters;
 

@@ -1,5 +1,5 @@
-//! What is under way on one connection, for whoever answers the server's questions: whose clocks stand still meanwhile,
-//! who pays, and whether anybody waits for the answer at all.
+//! Requests of ours that are in flight on one connection: their clocks pause while the user is asked, and a question is
+//! charged to one of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::question_limit::QuestionLimit;
 
-/// One thing that is asked of a server, in one request or in several rounds.
+/// One request to a server, in one or several rounds.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlightRequest {
     pub(crate) cancel: CancellationToken,
-    /// Measured by `clock`.
+    /// Measured by `clock`, which can pause.
     pub(crate) deadline: Instant,
-    /// How long the server may say nothing.
+    /// How long the server may be silent.
     pub(crate) idle: Duration,
     pub(crate) clock: PausableClock,
     pub(crate) cost: CostMeter,
@@ -39,7 +39,7 @@ impl InFlightRequest {
         }
     }
 
-    /// One of nobody's call: it may take so long.
+    /// A request that belongs to no tool call, with this time limit.
     pub(crate) fn within(limit: Duration) -> Self {
         Self {
             cancel: CancellationToken::new(),
@@ -53,14 +53,14 @@ impl InFlightRequest {
     }
 }
 
-/// All that runs. Clone = the same ones.
+/// All requests in flight on one connection. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InFlightRequests(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// One has ended.
+    /// Notified when a request ends.
     ended: Notify,
 }
 
@@ -68,7 +68,7 @@ struct Shared {
 struct State {
     next: u64,
     running: BTreeMap<u64, Entry>,
-    /// Questions that are open.
+    /// Number of open questions.
     open: usize,
 }
 
@@ -78,14 +78,14 @@ struct Entry {
     paused: Option<PauseGuard>,
 }
 
-/// It runs as long as this lives.
+/// Keeps a request registered while it lives.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
     requests: InFlightRequests,
     number: u64,
 }
 
-/// A question is open, and no clock of those that run goes on.
+/// Keeps all clocks paused while a question is open.
 #[derive(Debug)]
 pub(crate) struct OpenQuestion(InFlightRequests);
 
@@ -103,7 +103,7 @@ impl InFlightRequests {
         !self.lock().running.is_empty()
     }
 
-    /// Resolves once nothing runs any more.
+    /// Resolves once no request is in flight.
     pub(crate) async fn all_finished(&self) {
         loop {
             let ended = self.0.ended.notified();
@@ -114,7 +114,7 @@ impl InFlightRequests {
         }
     }
 
-    /// A server does not say for which of them it asks: all of them wait.
+    /// Pauses all clocks: a legacy server does not say which request its question belongs to.
     pub(crate) fn open_question(&self) -> OpenQuestion {
         let mut state = self.lock();
         state.open += 1;
@@ -124,12 +124,12 @@ impl InFlightRequests {
         OpenQuestion(self.clone())
     }
 
-    /// The first of them: it pays what a question costs, and answers for how many there are.
+    /// Returns the oldest request: questions are counted and charged to it.
     pub(crate) fn first(&self) -> Option<InFlightRequest> {
         self.lock().running.values().next().map(|entry| entry.request.clone())
     }
 
-    /// Told to the one that runs; of several, nobody knows which is meant.
+    /// Reports to the only request in flight; with several, the target is unknown and nothing is reported.
     pub(crate) fn report(&self, word: impl FnOnce() -> ToolProgress) {
         let state = self.lock();
         if let (1, Some(entry)) = (state.running.len(), state.running.values().next()) {

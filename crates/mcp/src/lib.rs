@@ -1,14 +1,12 @@
-//! One MCP server as one ensemble: stdio and streamable HTTP, both protocol eras.
+//! The MCP client: one MCP server as one ensemble, over stdio or streamable HTTP, in both protocol eras.
 //!
-//! [`McpConnection`] is the way to a server's tools. Everything a server says is foreign: each of its lines, its list of
-//! tools and its answers have a bound in size and in time, and one bad tool never costs the others.
+//! [`McpConnection`] connects to a server and offers its tools. Everything a server sends is foreign data: each line,
+//! each list and each answer is bounded in size and time, and one bad tool does not affect the others.
 //!
-//! What this crate refuses to know: models, terminals, the environment (it is handed one), where eras are remembered.
+//! The crate does not know models, terminals, the process environment (it is passed in) or where eras are stored.
 
 mod accepted;
-mod bearer;
 mod call;
-mod changed;
 mod completion;
 mod connection;
 mod content;
@@ -29,7 +27,6 @@ mod manifest;
 mod oauth;
 mod offers;
 mod pages;
-mod probing;
 mod process;
 mod progress;
 mod prompts;
@@ -37,7 +34,6 @@ mod question_limit;
 mod raw;
 mod resources;
 mod responders;
-mod retry;
 mod roots;
 mod rounds;
 mod sampling;

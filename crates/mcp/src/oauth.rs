@@ -14,9 +14,7 @@ mod guarded_http;
 mod login;
 mod logout;
 mod renewal;
-mod revocation;
 mod scopes;
-mod secrecy;
 mod store;
 
 #[cfg(test)]

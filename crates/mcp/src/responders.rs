@@ -1,7 +1,7 @@
-//! What servers ask of us: a person's words, a model's words, a way through a page of authorization.
+//! Ports through which servers reach the user: elicitation, sampling, authorization and token storage.
 //!
-//! Ports only: who answers knows terminals, models and browsers. Where there is nobody, nothing is declared, and a server
-//! that asks all the same is declined.
+//! Ports only: the implementations know terminals, models and browsers. Without an implementation, the capability is
+//! not declared and a request for it is declined.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use converse_ensemble::CostMeter;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-/// Who answers servers in this run.
+/// The implementations that answer server requests in this run.
 #[derive(Clone, Default)]
 pub struct Responders {
-    /// Somebody who can be asked; `None` where nobody can.
+    /// Answers elicitation requests; `None` if no one can be asked.
     pub elicitor: Option<Arc<dyn Elicitor>>,
-    /// Where ensembles with `sampling = true` have a model from.
+    /// Provides the model for ensembles with `sampling = true`.
     pub sampler: Option<Arc<dyn Sampler>>,
-    /// Who grants access to servers with `auth = "oauth"`; `None`: it is said how to log in.
+    /// Obtains authorization for servers with `auth = "oauth"`; `None`: the error says how to log in.
     pub consent: Option<Arc<dyn Consent>>,
 }
 
@@ -30,36 +30,41 @@ impl std::fmt::Debug for Responders {
     }
 }
 
-/// One question of a server. All of it is foreign text.
+/// An elicitation request of a server. All of it is foreign text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elicitation {
-    /// An object of this schema (primitives and choices, one level deep) is wanted.
+    /// Asks for an object of this schema (primitives and choices, one level deep).
     Form { message: String, schema: Value },
-    /// The person shall open this address. Never opened or fetched by itself.
+    /// Asks the user to open this address, which is never opened or fetched automatically.
     Url { message: String, url: String },
 }
 
-/// <https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation> (checked 2026-11).
+/// The answer to an elicitation request. <https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>
+/// (checked 2026-11).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationReply {
-    /// With what was filled in; nothing for an address.
+    /// The values of the form; `None` for an address.
     Accept(Option<Map<String, Value>>),
     Decline,
     Cancel,
 }
 
-/// Somebody to ask. One question at a time: who implements it queues.
+/// Asks the user. The implementation queues concurrent requests.
 pub trait Elicitor: Send + Sync {
-    /// Takes as long as the person takes; dropped when nobody waits for the answer any more.
+    /// Asks the user without a time limit. The future is dropped when the answer is no longer needed.
     fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply>;
 }
 
-/// A model for servers, behind the user's approval, limits and audit.
+/// A model for servers, subject to the user's approval, limits and audit.
 pub trait Sampler: Send + Sync {
-    /// `params` are those of `sampling/createMessage`, the answer is its result; an error is in words for the server.
+    /// Answers `sampling/createMessage`: `params` are its parameters, the value is its result.
     ///
-    /// Whatever it costs goes on `meter`, that of the call which the server asks for: also where there is no answer, and
-    /// where the future is dropped before there is one.
+    /// # Errors
+    ///
+    /// A message for the server.
+    ///
+    /// The cost is added to `meter`, which belongs to the call that the server makes the request for, even if there is no
+    /// answer or the future is dropped.
     fn sample<'a>(
         &'a self,
         ensemble: &'a str,
@@ -68,22 +73,21 @@ pub trait Sampler: Send + Sync {
     ) -> BoxFuture<'a, Result<Value, String>>;
 }
 
-/// Tokens of servers, kept between runs. A value is opaque, and secret.
+/// Stores the tokens of servers between runs. Values are opaque and secret.
 pub trait Vault: Send + Sync {
     fn get(&self, key: &str) -> Result<Option<String>, String>;
     fn put(&self, key: &str, value: &str) -> Result<(), String>;
     fn remove(&self, key: &str) -> Result<(), String>;
-    /// Keeps others from locking the same key meanwhile; given back when it is dropped. Blocks for a few
-    /// seconds at most.
+    /// Locks the key against other processes until the value is dropped. Blocks for a few seconds at most.
     fn lock(&self, key: &str) -> Result<Box<dyn Send>, String>;
-    /// This is never to be shown, from now on.
+    /// Redacts this text from all output from now on.
     fn hide(&self, _secret: &str) {}
 }
 
-/// Takes a person through the page where access is granted.
+/// Guides the user through the authorization page.
 pub trait Consent: Send + Sync {
-    /// Where the browser comes back to. It listens from now on.
+    /// Returns the redirect URI and starts to listen on it.
     fn redirect_uri(&self) -> BoxFuture<'_, Result<String, String>>;
-    /// Has the address opened, and waits for the address that the browser comes back with. Bounded in time.
+    /// Opens the address and returns the address that the browser is redirected to. Bounded in time.
     fn authorize<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>>;
 }

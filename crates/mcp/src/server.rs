@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::Failure;
 use crate::handshake::Mode;
+use crate::http::MAX_WAIT;
 use crate::key::Keys;
 use crate::link::{ConnectDiagnostics, Link, Way};
 use crate::listing::{self, Entries, Listed};
-use crate::retry::retry_with_backoff;
 use crate::server_requests::ServerRequestHandler;
 use crate::{Era, Surroundings};
 
@@ -316,4 +316,30 @@ fn modes(protocol: Protocol, known: Option<Era>, probe: Duration) -> Vec<Mode> {
         (Protocol::Auto, Some(Era::Modern)) => vec![Mode::Only(Era::Modern), Mode::Only(Era::Legacy)],
         (Protocol::Auto, Some(Era::Legacy)) => vec![Mode::Only(Era::Legacy), Mode::Only(Era::Modern)],
     }
+}
+
+/// Times that it is tried once more, the pauses doubled.
+const MAX_RETRIES: u32 = 3;
+
+/// Opens it, if need be again. Bounded by whoever waits; the witness knows why it takes so long.
+pub(crate) async fn retry_with_backoff<T, F>(
+    diagnostics: &ConnectDiagnostics,
+    open: impl Fn() -> F,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let mut pause = BACKOFF;
+    for _ in 0..MAX_RETRIES {
+        let failure = match open().await {
+            Err(failure) => failure,
+            opened => return opened,
+        };
+        let Some(wait) = failure.passes(pause).filter(|wait| *wait <= MAX_WAIT) else { return Err(failure) };
+        tracing::debug!(%failure, "a server is tried once more");
+        diagnostics.record_failure(&failure);
+        tokio::time::sleep(wait).await;
+        pause *= 2;
+    }
+    open().await
 }

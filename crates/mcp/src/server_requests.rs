@@ -1,7 +1,7 @@
-//! Where a server's questions are answered: what may be asked is declared, and nothing else is answered.
+//! [`ServerRequestHandler`]: answers the requests of one server. Only declared capabilities are answered.
 //!
-//! Questions come in two ways, as requests of a legacy server and within the results of a modern one; both end here, as a
-//! method and its parameters. A person is asked only for something that the user waits for.
+//! Requests arrive in two ways: as JSON-RPC requests of a legacy server and inside results of a modern one. Both are
+//! handled here as a method and its parameters. The user is asked only while a request of theirs is in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,14 +23,15 @@ use crate::surroundings::Warn;
 use crate::warnings::Warnings;
 use crate::{Elicitor, sampling, sanitize};
 
-/// One question may take so long; then it is taken for one that nobody answers.
+/// Time limit of one question; after it the question counts as cancelled.
 pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(600);
-/// Questions of one server that wait at a time: those beyond are declined, so that they are not all held for it.
+/// Questions of one server that may wait at a time; further ones are declined.
 const MAX_WAITING: usize = 8;
-/// The user said no (<https://modelcontextprotocol.io/specification/2025-11-25/client/sampling>, checked 2026-11).
+/// The user rejected the request (<https://modelcontextprotocol.io/specification/2025-11-25/client/sampling>, checked
+/// 2026-11).
 const REJECTED: ErrorCode = ErrorCode(-1);
 
-/// One server's.
+/// Answers the requests of one server.
 pub(crate) struct ServerRequestHandler {
     pub(crate) ensemble: String,
     pub(crate) grants: Grants,
@@ -40,15 +41,15 @@ pub(crate) struct ServerRequestHandler {
     waiting: AtomicUsize,
 }
 
-/// For whom a question is.
+/// The request of ours that a server request belongs to.
 pub(crate) enum Asker<'a> {
-    /// A result of this one asks.
+    /// The result of this request asks.
     One(&'a InFlightRequest),
-    /// The server asks, and does not say for which of them.
+    /// The server asks without saying for which request.
     Any(&'a InFlightRequests),
 }
 
-/// As long as it lives, no clock runs.
+/// Pauses the clocks of the affected requests while it lives.
 enum PausedClocks {
     One { _paused: PauseGuard },
     Any { _open: OpenQuestion },
@@ -62,7 +63,7 @@ impl Asker<'_> {
         }
     }
 
-    /// The one that the question is counted and paid by, if anything waits for it.
+    /// Returns the request that the question is counted and charged to, if one is in flight.
     fn request(&self) -> Option<InFlightRequest> {
         match self {
             Self::One(in_flight) => Some((*in_flight).clone()),
@@ -72,7 +73,7 @@ impl Asker<'_> {
 }
 
 impl Default for ServerRequestHandler {
-    /// One that answers nothing.
+    /// A handler that answers nothing.
     fn default() -> Self {
         Self::new(
             String::new(),
@@ -96,7 +97,7 @@ impl ServerRequestHandler {
         Self { ensemble, grants, responders, roots, warnings, waiting: AtomicUsize::new(0) }
     }
 
-    /// What is declared: just what will be answered.
+    /// Returns the client capabilities: exactly those that will be answered.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let mut declared = json!({});
         if self.elicitor().is_some() {
@@ -108,11 +109,15 @@ impl ServerRequestHandler {
         if self.sampler().is_some() {
             declared["sampling"] = json!({});
         }
-        // Its types are deprecated in part, its JSON is not.
+        // Built as JSON because some of the library's types are deprecated.
         serde_json::from_value(declared).unwrap_or_default()
     }
 
-    /// The result for the server, or why it has none.
+    /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// Why the server gets no result.
     pub(crate) async fn answer(
         &self,
         method: &str,
@@ -183,7 +188,7 @@ impl ServerRequestHandler {
         reply
     }
 
-    /// What was filled in is sent only if it is what was asked for.
+    /// Builds the result; an answer that does not match the schema is not sent.
     fn replied(&self, params: &Value, reply: ElicitationReply) -> Value {
         match reply {
             ElicitationReply::Decline => action("decline"),
@@ -230,7 +235,7 @@ impl std::fmt::Debug for ServerRequestHandler {
     }
 }
 
-/// One of the places to wait in.
+/// A slot in the limited queue of waiting questions.
 struct WaitingSlot<'a>(&'a AtomicUsize);
 
 impl<'a> WaitingSlot<'a> {

@@ -1,4 +1,4 @@
-//! One block of a result. A block is read field by field: what a server adds of its own is passed over unread.
+//! One content block of a result, read field by field; unknown fields are skipped.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::media::{self, Refused};
 use crate::sanitize;
 
 const MAX_NAME: usize = 300;
-/// Pictures, sounds and files of one result; each may cost a model as much as pages of text.
+/// Media blocks of one result; each may cost a model as much as pages of text.
 const MAX_MEDIA: usize = 20;
 
 #[derive(Deserialize)]
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn read(&mut self, block: &RawValue) -> Content {
-        // A kind that is not known here, or one that lacks something.
+        // An unknown or incomplete block is passed on as JSON.
         self.known(block).unwrap_or_else(|| Content::text(block.get()))
     }
 
@@ -120,7 +120,7 @@ fn string(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// A media type as it may stand in a message; anything else is only bytes.
+/// Returns a valid media type in lower case, or `application/octet-stream`.
 fn mime(mime: &str) -> String {
     let plain = |c: char| c.is_ascii_graphic() || c == ' ';
     let usable = mime.len() <= 100 && mime.contains('/') && mime.chars().all(plain);

@@ -1,32 +1,32 @@
-//! Bytes in a result: decoded, unless they are too many or not what they are said to be. A provider refuses the whole
-//! request for one picture that is none.
+//! Decodes bytes in a result and checks their size and type. A provider refuses the whole request for one invalid
+//! picture.
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Bytes of one picture, sound or file.
+/// Bytes of one media block.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// Padding is left out by some servers.
+/// Some servers omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Why there are no bytes.
+/// Why bytes were rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     NotBase64,
-    /// Too many, or not of the kind they are said to be.
+    /// Too long, or not of the declared type.
     NotShown,
 }
 
-/// How many bytes it is, once decoded.
+/// Returns the number of bytes after decoding.
 pub(super) fn size(data: &str) -> usize {
     data.trim().trim_end_matches('=').len() * 3 / 4
 }
 
-/// Bytes of any kind, if there are not more than `most`.
+/// Decodes at most `most` bytes of any type.
 pub(crate) fn plain(data: &str, most: usize) -> Result<Vec<u8>, Refused> {
     if size(data) > most {
         return Err(Refused::NotShown);
@@ -39,12 +39,12 @@ pub(super) fn decoded(data: &str, mime: &str) -> Result<Vec<u8>, Refused> {
     if is_what_it_says(mime, &bytes) { Ok(bytes) } else { Err(Refused::NotShown) }
 }
 
-/// A text that was sent as bytes.
+/// Decodes a text that was sent as base64.
 pub(super) fn words(data: &str) -> Option<String> {
     String::from_utf8(plain(data, MAX_BYTES).ok()?).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Pictures that models are shown are known by their first bytes; the rest is believed.
+/// Checks the first bytes of picture types; other types are trusted.
 fn is_what_it_says(mime: &str, bytes: &[u8]) -> bool {
     match mime {
         "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),

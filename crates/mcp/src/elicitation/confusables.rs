@@ -1,20 +1,20 @@
-//! Words as a person sees them: what is invisible is gone, and what looks like a letter of the alphabet is one.
+//! Text as a reader sees it: invisible characters removed, look-alike letters replaced by Latin ones.
 
 use converse_text::invisible::is_ignorable;
 
-/// In small letters. One that has no such double stays.
+/// Returns the folded text in lower case. A character without a Latin look-alike stays.
 pub(super) fn fold(text: &str) -> String {
     let seen = text.chars().filter(|c| !is_ignorable(*c)).map(|c| latin_look_alike(c).unwrap_or(c));
     seen.flat_map(char::to_lowercase).collect()
 }
 
-/// The same without a look at doubles, for words that have none.
+/// Returns the text without invisible characters.
 pub(super) fn visible(text: &str) -> String {
     text.chars().filter(|c| !is_ignorable(*c)).collect()
 }
 
-/// Of the other alphabets those that nobody can tell apart
-/// (<https://www.unicode.org/reports/tr39/#Confusable_Detection>, checked 2026-11).
+/// Returns the Latin letter that looks the same (<https://www.unicode.org/reports/tr39/#Confusable_Detection>, checked
+/// 2026-11).
 fn latin_look_alike(c: char) -> Option<char> {
     const DOUBLES: [(&str, char); 24] = [
         ("аАαΑ@", 'a'),
@@ -44,7 +44,7 @@ fn latin_look_alike(c: char) -> Option<char> {
     ];
     let at = |base: u32, of: u32| char::from_u32(base + (c as u32 - of));
     match c {
-        // Full width, and the letters of mathematics, 52 of each kind.
+        // Full-width forms, and mathematical letters, 52 of each style.
         '\u{ff01}'..='\u{ff5e}' => at(0x21, 0xff01),
         '\u{1d400}'..='\u{1d6a3}' => {
             let place = (c as u32 - 0x1d400) % 52;

@@ -1,16 +1,16 @@
-//! One field of a form: what it is called, what fits it.
+//! One field of a form: its name, its type and the values that are valid.
 
 use converse_config::ValueSchema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Format, MAX_CHOICES};
 use crate::sanitize;
 
-/// Bytes of a name, a title, a text; of a whole description.
+/// Bytes of a name, a title or a choice; bytes of a description.
 const NAME: usize = 200;
 const DESCRIPTION: usize = 2000;
 
-/// All text of it is the server's: whoever shows it cleans it.
+/// A field of a form. All its text is foreign and must be cleaned before it is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub name: String,
@@ -18,15 +18,15 @@ pub struct Field {
     pub description: Option<String>,
     pub required: bool,
     pub kind: Kind,
-    /// One that fits.
+    /// The default, if it is valid.
     pub default: Option<Value>,
-    /// All that its schema says, for what no form may ask for and some do, such as patterns.
+    /// The whole schema, for keywords that forms must not use but some do, such as `pattern`.
     pub(super) schema: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// Lengths are in characters.
+    /// A string. Lengths are in characters.
     Text {
         min: Option<u64>,
         max: Option<u64>,
@@ -48,9 +48,9 @@ pub enum Kind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What is sent.
+    /// The value that is sent.
     pub value: String,
-    /// What a person reads, if it is something else.
+    /// The label, if it differs from the value.
     pub title: Option<String>,
 }
 
@@ -75,7 +75,11 @@ impl Field {
         Ok(Self { default, ..field })
     }
 
-    /// Does the value fit? If not: why, in words for a person.
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// Why the value is not valid, for the user.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         self.fits(value)?;
         let compiled = ValueSchema::compile(&self.schema).ok();
@@ -112,7 +116,7 @@ impl Field {
         }
     }
 
-    /// What fits it, in words: `a whole number, at least 1`.
+    /// Describes the valid values, for example `a whole number, at least 1`.
     pub fn expected(&self) -> String {
         match &self.kind {
             Kind::Text { min, max, format } => {
@@ -129,6 +133,24 @@ impl Field {
                 format!("any of these, with commas between{}", bounds(min.as_ref(), max.as_ref(), ""))
             }
         }
+    }
+
+    /// Parses the user's input as a value of this field. The caller handles empty input.
+    ///
+    /// # Errors
+    ///
+    /// Why the input is not valid, for the user.
+    pub fn value(&self, words: &str) -> Result<Value, String> {
+        let words = words.trim();
+        let value = match &self.kind {
+            Kind::Text { .. } => json!(words),
+            Kind::Number { whole, .. } => number(words, *whole)?,
+            Kind::YesOrNo => json!(yes_or_no(words)?),
+            Kind::One(choices) => json!(chosen(choices, words)?),
+            Kind::Several { choices, .. } => several(choices, words)?,
+        };
+        self.check(&value)?;
+        Ok(value)
     }
 
     pub fn choices(&self) -> &[Choice] {
@@ -165,7 +187,7 @@ impl Kind {
     }
 }
 
-/// Plain ones, or with titles under the key or beside them.
+/// Reads the choices: plain values, values with `enumNames`, or `const` and `title` pairs under `titled`.
 fn choices(schema: &Value, titled: &str) -> Result<Option<Vec<Choice>>, String> {
     let choice = |value: &Value, title: &Value| {
         let value = value.as_str().filter(|value| value.len() <= NAME)?;
@@ -213,4 +235,49 @@ fn bounds<T: std::fmt::Display>(min: Option<&T>, max: Option<&T>, unit: &str) ->
         (None, Some(max)) => format!(", at most {max}{unit}"),
         (Some(min), Some(max)) => format!(", {min} to {max}{unit}"),
     }
+}
+
+fn number(words: &str, whole: bool) -> Result<Value, String> {
+    if let Ok(number) = words.parse::<i64>() {
+        return Ok(json!(number));
+    }
+    let number = words.parse::<f64>().ok().filter(|number| number.is_finite());
+    let number = number.ok_or("it has to be a number")?;
+    // Larger numbers lose precision in JSON.
+    if whole && number.abs() > 9e15 { Err("it is too large".to_owned()) } else { Ok(json!(number)) }
+}
+
+fn yes_or_no(words: &str) -> Result<bool, String> {
+    match words.to_lowercase().as_str() {
+        "y" | "yes" | "true" | "д" | "да" => Ok(true),
+        "n" | "no" | "false" | "н" | "нет" => Ok(false),
+        _ => Err("it has to be yes or no".to_owned()),
+    }
+}
+
+/// Finds a choice by its value, its title or its position from 1, in this order, because values may be numbers.
+fn chosen<'a>(choices: &'a [Choice], words: &str) -> Result<&'a str, String> {
+    let by_value = choices.iter().find(|choice| choice.value == words);
+    let titled = |choice: &&Choice| {
+        let title = choice.title.as_deref().unwrap_or(&choice.value);
+        title.to_lowercase() == words.to_lowercase()
+    };
+    let by_place = || choices.get(words.parse::<usize>().ok()?.checked_sub(1)?);
+    let choice = by_value.or_else(|| choices.iter().find(titled)).or_else(by_place);
+    choice.map(|choice| choice.value.as_str()).ok_or_else(|| "it has to be one of the choices".to_owned())
+}
+
+fn several(choices: &[Choice], words: &str) -> Result<Value, String> {
+    // A choice may contain commas.
+    if let Ok(one) = chosen(choices, words) {
+        return Ok(json!([one]));
+    }
+    let mut values: Vec<&str> = Vec::new();
+    for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let value = chosen(choices, word)?;
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    Ok(json!(values))
 }

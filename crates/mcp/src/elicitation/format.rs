@@ -1,6 +1,6 @@
-//! The formats that a text of a form may have to have.
+//! String formats of form fields.
 
-/// Only their shape is looked at.
+/// A string format; only its syntax is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Email,
@@ -10,7 +10,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// One that is not known asks for nothing.
+    /// Returns `None` for an unknown format, which allows any text.
     pub(super) fn read(word: &str) -> Option<Self> {
         match word {
             "email" => Some(Self::Email),
@@ -47,7 +47,7 @@ fn is_email(text: &str) -> bool {
         && matches!(text.rsplit_once('@'), Some((who, at)) if !who.is_empty() && !at.is_empty() && !who.contains('@'))
 }
 
-/// The numbers of a text of just this shape: `0` stands for a digit.
+/// Returns the numbers in a text of exactly this shape, where `0` stands for a digit.
 fn numbers(text: &str, shape: &str) -> Option<Vec<u32>> {
     let fits = |(c, s): (char, char)| if s == '0' { c.is_ascii_digit() } else { c.eq_ignore_ascii_case(&s) };
     if text.chars().count() != shape.chars().count() || !text.chars().zip(shape.chars()).all(fits) {

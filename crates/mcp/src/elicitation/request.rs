@@ -1,4 +1,4 @@
-//! A question of a server as what a person is shown, or why nobody is asked it.
+//! Parses and vets an elicitation request before it is shown to the user.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use super::{Field, Kind, fields, secret_field, secret_words};
 use crate::responders::Elicitation;
 use crate::sanitize;
 
-/// Bytes of a message and of an address that are shown.
+/// Bytes shown of a message and of an address.
 const MESSAGE: usize = 8 * 1024;
 const ADDRESS: usize = 4 * 1024;
 
-/// Why nobody is asked.
+/// Why a request is not shown to the user.
 pub(crate) enum Rejected {
-    /// It is no question of the protocol.
+    /// The request violates the protocol.
     Invalid(String),
-    /// It is one that nobody shall be asked.
+    /// The request is valid but must not be shown.
     Declined(String),
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn parse_request(params: &Value) -> Result<Elicitation, Rejected> {
                     "field `{field}` looks like a secret, and a form is no place for one"
                 )));
             }
-            // A choice says nothing that the server does not know.
+            // Choices and booleans cannot carry a secret that the server does not know.
             let is_free = |field: &Field| matches!(field.kind, Kind::Text { .. } | Kind::Number { .. });
             if fields.iter().any(is_free) && secret_words(text) {
                 return Err(Rejected::Declined(
@@ -51,7 +51,7 @@ pub(crate) fn parse_request(params: &Value) -> Result<Elicitation, Rejected> {
     }
 }
 
-/// As a browser reads it, so that the host that is shown is the one it leads to.
+/// Returns the address in normalized form, so that the host shown is the host contacted.
 fn address(text: &str) -> Result<String, Rejected> {
     let declined = |why: &str| Rejected::Declined(format!("its address {why}"));
     let url = reqwest::Url::parse(text).map_err(|_| declined("is none"))?;
@@ -71,7 +71,7 @@ fn address(text: &str) -> Result<String, Rejected> {
     Ok(url.into())
 }
 
-/// Lines stay lines; everything else that is no character of a text goes.
+/// Cleans a message, keeping its line breaks.
 fn shown(text: &str) -> String {
     let lines = text.lines().map(|line| sanitize::clean(line, MESSAGE));
     let whole = lines.collect::<Vec<_>>().join("\n");

@@ -1,18 +1,18 @@
-//! Which fields want a secret. A server must not ask for one in a form
+//! Detects form fields that ask for secrets. A server must not ask for one in a form
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#security-considerations>, checked
-//! 2026-11): a form is filled in on a screen, and what it holds passes through logs.
+//! 2026-11): a form is filled in on a screen, and its values pass through logs.
 //!
-//! This is another question than the one of `converse_text::secrets`, which is about values that exist: a form asks people,
-//! in their words, for card numbers and codes, and a `key` or a `session` may be anything.
+//! This differs from `converse_text::secrets`, which is about existing values: a form asks users in natural language
+//! for card numbers and codes, and a `key` or a `session` may be anything.
 //!
-//! A server that means well is told by its names; one that does not may hide them, and is looked at as a person sees it.
+//! Honest servers are recognized by field names. For hostile ones, names are compared as a reader sees them.
 
 use converse_text::secrets::words;
 
 use super::confusables::{fold, visible};
 use super::{Field, Kind};
 
-/// Words of a name or a title that stand for a secret, in the singular.
+/// Words of a name or title that denote a secret, in the singular.
 const WORDS: &[&str] = &[
     "passcode",
     "pwd",
@@ -34,14 +34,14 @@ const WORDS: &[&str] = &[
     "токен",
     "секрет",
 ];
-/// Within a word.
+/// Parts of a word that denote a secret.
 const PARTS: &[&str] = &["token", "secret", "credential", "bearer", "jwt", "2fa"];
-/// Words with those in them that mean something else.
+/// Words that contain those parts but mean something else.
 const HARMLESS: &[&str] = &["tokeniz", "tokenis", "secretar", "secreti", "secretor"];
-/// Before and after `tokens`, where they are counted.
+/// Words that mark `tokens` as a count.
 const COUNTED: &[&str] =
     &["max", "min", "num", "n", "count", "limit", "budget", "total", "output", "input", "per", "usage"];
-/// Whatever stands between the letters.
+/// Matched against the name without separators.
 const SQUEEZED: &[&str] = &[
     "password",
     "passwd",
@@ -76,7 +76,7 @@ const SQUEEZED: &[&str] = &[
     "recoveryphrase",
     "socialsecurity",
 ];
-/// In running text only what can hardly mean anything else; blanks are one or none, hyphens and underscores are blanks.
+/// Phrases in running text with hardly any other meaning. Separators count as one space.
 const PHRASES: &[&str] = &[
     "password",
     "passw0rd",
@@ -120,15 +120,15 @@ const PHRASES: &[&str] = &[
     "код из смс",
     "код из sms",
 ];
-/// Whole words of running text.
+/// Whole words in running text.
 const SPOKEN: &[&str] = &["token", "otp", "totp", "2fa", "mfa", "cvv", "cvc", "jwt"];
 
-/// The first field that looks as if it wanted a secret.
+/// Returns the name of the first field that seems to ask for a secret.
 pub fn secret_field(fields: &[Field]) -> Option<&str> {
     fields.iter().find(|field| field.wants_secret()).map(|field| field.name.as_str())
 }
 
-/// Does running text ask for a secret?
+/// Returns whether running text asks for a secret.
 pub fn secret_words(text: &str) -> bool {
     [fold(text), visible(text).to_lowercase()].iter().any(|text| {
         let words: Vec<&str> =
@@ -140,10 +140,10 @@ pub fn secret_words(text: &str) -> bool {
 
 impl Field {
     fn wants_secret(&self) -> bool {
-        // A choice, or yes or no, tells the server nothing that it has not said itself.
+        // Choices and booleans tell the server nothing that it did not write itself.
         let named: fn(&[String]) -> bool = match self.kind {
             Kind::Text { .. } => is_secret,
-            // `max_tokens`, `token_count` are numbers of tokens.
+            // `max_tokens` and `token_count` are numbers of tokens.
             Kind::Number { .. } => is_secret_number,
             _ => return false,
         };
@@ -158,7 +158,7 @@ impl Field {
     }
 }
 
-/// As [`plain`], with the capitals that part its words.
+/// Folds a name but keeps its upper-case letters, which separate words.
 fn fold_keeping_case(name: &str) -> String {
     let upper =
         |c: char| if c.is_uppercase() { fold(&c.to_string()).to_uppercase() } else { fold(&c.to_string()) };
@@ -191,7 +191,7 @@ fn has_part(word: &str) -> bool {
     PARTS.iter().any(|part| rest.contains(part))
 }
 
-/// `max_tokens`, `tokens per minute`; but `tokens` may be some.
+/// `max_tokens` and `tokens per minute` are counts; `tokens` alone may be secrets.
 fn is_counted(words: &[String], word: &str) -> bool {
     let counts = |word: &String| COUNTED.contains(&word.as_str());
     matches!(word, "token" | "tokens") && words.iter().any(counts)

@@ -22,8 +22,8 @@ use super::error::{ClientError, HttpError};
 use super::parameters::Parameters;
 use super::response;
 use super::stream::{self, Events};
-use crate::bearer::Bearer;
-use crate::changed::ToolListChanged;
+use crate::handler::ToolListChanged;
+use crate::http::Bearer;
 use crate::stdio::Decoder;
 
 const BOTH: &str = "text/event-stream, application/json";

@@ -1,11 +1,31 @@
 //! Who we are with each request, and again when the server does not believe it.
 
+use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 
 use super::client::Inner;
 use super::error::ClientError;
+
+/// Provides the bearer token of each HTTP request and renews it when the server rejects it.
+pub(crate) trait Bearer: std::fmt::Debug + Send + Sync {
+    /// Returns the token to send; `None` if none is known yet (the server's challenge will say what it needs).
+    fn token(&self) -> BoxFuture<'_, Result<Option<String>, String>>;
+
+    /// Returns another token after the server refused `sent` with status 401, or 403 for a missing scope, and this
+    /// `WWW-Authenticate` value.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no token, as a message for the user without secrets.
+    fn challenged<'a>(
+        &'a self,
+        status: u16,
+        sent: Option<&'a str>,
+        challenge: &'a str,
+    ) -> BoxFuture<'a, Result<String, String>>;
+}
 
 /// Times that another token is asked for, for one request.
 const MAX_CHALLENGES: u32 = 4;

@@ -15,9 +15,9 @@ use super::grant::{Grant, now};
 use super::guarded_http::GuardedHttp;
 use super::renewal::Renewed;
 use super::scopes;
-use super::secrecy::is_redactable;
+use super::store::is_redactable;
 use super::store::owner_directory;
-use crate::bearer::Bearer;
+use crate::http::Bearer;
 use crate::{Surroundings, sanitize};
 
 /// A server that refuses each token it asked for is not asked for ever.

@@ -1,9 +1,22 @@
-//! Forgotten here first, whoever else holds things up; then given back.
+//! Logging out: the stored token is deleted first, then revoked at the authorization server (<https://www.rfc-editor.org/rfc/rfc7009>,
+//! checked 2026-11).
 
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::Url;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::authority::Authority;
 use super::error::OauthError;
+use super::grant::Grant;
+
+/// Time limit of a revocation.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What became of what was granted. Nothing of it is here any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,4 +51,49 @@ impl Authority {
             |()| LoggedOut::Forgotten,
         ))
     }
+
+    pub(super) async fn revoked(&self, grant: &Grant) -> Result<(), OauthError> {
+        let late = |_| OauthError::Failed(format!("nobody took it back within {} s", PATIENCE.as_secs()));
+        tokio::time::timeout(PATIENCE, self.revoke(grant)).await.map_err(late)?
+    }
+
+    /// The refresh token, and all that came of it; else the token itself.
+    async fn revoke(&self, grant: &Grant) -> Result<(), OauthError> {
+        let server = self.discover(None).await?;
+        let endpoint = server.metadata.additional_fields.get("revocation_endpoint").and_then(Value::as_str);
+        // It is another one's by now, or there is nothing to be told.
+        let Some(endpoint) = endpoint.filter(|_| server.metadata.issuer == grant.issuer) else {
+            return Ok(());
+        };
+        let secret = self.secret_of(&grant.client)?;
+        let (token, hint) = match &grant.refresh {
+            Some(refresh) => (refresh, "refresh_token"),
+            None => (&grant.access, "access_token"),
+        };
+        let pairs = [("token", token.as_str()), ("token_type_hint", hint), ("client_id", &grant.client.id)];
+        let mut request = Request::post(endpoint).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        if let Some(secret) = secret {
+            let words = format!("{}:{}", encoded(&[("", &grant.client.id)]), encoded(&[("", &secret)]));
+            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(words)));
+        }
+        let request = request.body(encoded(&pairs).into_bytes());
+        let request =
+            request.map_err(|_| OauthError::Failed("its address to revoke at is none".to_owned()))?;
+        let answer = server.guarded_http.exchange(request).await.map_err(OauthError::Failed)?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        Err(OauthError::Failed(format!(
+            "its authorization server answered HTTP {}",
+            answer.status().as_u16()
+        )))
+    }
+}
+
+/// As forms are; a value alone for a name that is empty.
+fn encoded(pairs: &[(&str, &str)]) -> String {
+    let Ok(mut url) = Url::parse("http://form/") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(pairs);
+    let query = url.query().unwrap_or_default();
+    query.strip_prefix('=').unwrap_or(query).to_owned()
 }

@@ -4,7 +4,7 @@ use converse_config::{OauthPlan, SecretRef};
 use serde_json::json;
 
 use super::network::{CHALLENGE, NARROW, Network};
-use crate::bearer::Bearer as _;
+use crate::http::Bearer as _;
 
 #[tokio::test]
 async fn a_token_is_granted_kept_and_used_by_the_next_run() {

@@ -4,7 +4,7 @@ use converse_ensemble::Fetched;
 use serde_json::{Value, json};
 
 use super::network::{CHALLENGE, Network, answer};
-use crate::bearer::Bearer as _;
+use crate::http::Bearer as _;
 
 async fn refused(network: &Network) -> String {
     let message = network.authority(true).challenged(401, None, CHALLENGE).await.unwrap_err();

@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::network::{CHALLENGE, Network, answer};
-use crate::bearer::Bearer as _;
+use crate::http::Bearer as _;
 use crate::oauth::LoggedOut;
 
 #[tokio::test]
