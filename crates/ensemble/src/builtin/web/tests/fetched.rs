@@ -86,7 +86,7 @@ fn a_long_page_is_read_in_parts() {
 fn a_failure_says_what_the_server_said() {
     let answer = fetch(found(404, "text/html", "<h1>Gone</h1>"), json!({})).unwrap();
     assert!(answer.is_error);
-    assert_eq!(words(&answer), "status 404 Not FetchedPage from http://8.8.8.8/\n# Gone");
+    assert_eq!(words(&answer), "status 404 Not Found from http://8.8.8.8/\n# Gone");
     let answer = fetch(found(500, "image/png", "x".repeat(5000)), json!({})).unwrap();
     assert_eq!(words(&answer), "status 500 Internal Server Error from http://8.8.8.8/");
     let answer = fetch(found(500, "", "x".repeat(5000)), json!({})).unwrap();
