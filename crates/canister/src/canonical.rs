@@ -23,7 +23,7 @@ fn write(value: &Value, text: &mut String) {
             text.push(']');
         }
         Value::Object(members) => object(members, text),
-        Value::Number(number) => text.push_str(&written(number)),
+        Value::Number(number) => text.push_str(&number_text(number)),
         // serde_json escapes what the RFC does and nothing else.
         Value::Null | Value::Bool(_) | Value::String(_) => text.push_str(&value.to_string()),
     }
@@ -48,7 +48,7 @@ fn separate(index: usize, text: &mut String) {
     }
 }
 
-fn written(number: &Number) -> String {
+fn number_text(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() => ecmascript(float),
         _ => number.to_string(),
@@ -58,8 +58,8 @@ fn written(number: &Number) -> String {
 /// `Number::toString` of ECMAScript. serde_json has found the digits: the fewest that read back as the same double, the
 /// even ones where two are as good.
 fn ecmascript(float: f64) -> String {
-    let written = Value::from(float.abs()).to_string();
-    let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    let number_text = Value::from(float.abs()).to_string();
+    let (mantissa, exponent) = number_text.split_once('e').unwrap_or((&number_text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');

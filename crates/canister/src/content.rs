@@ -14,13 +14,13 @@ pub enum Content {
     Text {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seal: Option<Seal>,
+        seal: Option<ReasoningToken>,
     },
     /// What a model thought aloud. Shown on demand, replayed only through the maker's own [`Native`].
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seal: Option<Seal>,
+        seal: Option<ReasoningToken>,
     },
     /// Bytes kept elsewhere, by digest: an image, a recording, a document.
     Blob {
@@ -29,7 +29,7 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seal: Option<Seal>,
+        seal: Option<ReasoningToken>,
     },
     /// A pointer that a tool handed out (an MCP resource link); never read automatically.
     Resource {
@@ -71,7 +71,7 @@ pub struct Maker {
 
 /// Something a provider wants back untouched (a signature, encrypted reasoning): opaque, replayed to its maker only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seal {
+pub struct ReasoningToken {
     pub maker: Maker,
     pub value: Value,
 }

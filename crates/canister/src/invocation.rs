@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Arguments, Content, Cost, Digest, InvocationId, Seal, ToolName, TurnId};
+use crate::{Arguments, Content, Cost, Digest, InvocationId, ReasoningToken, ToolName, TurnId};
 
 /// A tool as declared to a model: all that a processor needs to know about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Invocation {
     pub tool: String,
     pub arguments: Arguments,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seal: Option<Seal>,
+    pub seal: Option<ReasoningToken>,
 }
 
 /// The one answer to an invocation.

@@ -19,7 +19,7 @@ mod usage;
 pub use arguments::{Arguments, Malformed, exact_json};
 pub use canister::{Assistant, Canister, Document, Supervisor, User};
 pub use canonical::canonical;
-pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, Seal};
+pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, ReasoningToken};
 pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};
 pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome};
 pub use transcript::{Condensed, Transcript, TranscriptError};

@@ -4,7 +4,8 @@
 
 use converse_canister::{
     Arguments, Artefact, Assistant, Canister, Content, Decision, Digest, Document, Invocation, InvocationId,
-    InvocationResult, Maker, Native, Outcome, ProviderName, Seal, Stop, Supervisor, Transcript, TurnId, User,
+    InvocationResult, Maker, Native, Outcome, ProviderName, ReasoningToken, Stop, Supervisor, Transcript,
+    TurnId, User,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,8 +36,8 @@ fn maker() -> impl Strategy<Value = Maker> {
     })
 }
 
-fn seal() -> impl Strategy<Value = Option<Seal>> {
-    prop::option::of((maker(), value()).prop_map(|(maker, value)| Seal { maker, value }))
+fn seal() -> impl Strategy<Value = Option<ReasoningToken>> {
+    prop::option::of((maker(), value()).prop_map(|(maker, value)| ReasoningToken { maker, value }))
 }
 
 fn content() -> impl Strategy<Value = Content> {

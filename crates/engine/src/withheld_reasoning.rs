@@ -26,7 +26,7 @@ impl WithheldReasoning {
         (shown, turn): (&[Canister], TurnId),
         route: &Route<'_>,
     ) -> bool {
-        let refused = matches!(trouble, Trouble::Refusal(refusal) if refusal.is_of_a_seal());
+        let refused = matches!(trouble, Trouble::Refusal(refusal) if refusal.rejects_opaque_reasoning());
         if !refused || !self.shows(shown, route) {
             return false;
         }

@@ -22,7 +22,7 @@ use std::time::Instant;
 use converse_canister::{Blobs, Canister, Content, Document, TurnId, User};
 use converse_ensemble::Artefacts;
 use converse_mcp::{McpConnection, PromptMessage};
-use converse_provider::{Endpoint, Facts, Fate, Medium, Place, budget, encoded, fate, most_bytes};
+use converse_provider::{Delivery, Endpoint, Facts, Medium, Position, budget, delivery, encoded, most_bytes};
 
 use crate::contents::Kept;
 use crate::failure::{Failure, Kind as FailureKind};
@@ -193,7 +193,7 @@ impl UserInput {
         let dialect = endpoint.dialect;
         let mut together = 0;
         for Attachment { name, mime, bytes, .. } in self.attachments() {
-            if fate(endpoint, model, facts, Place::Said, mime) == Fate::Inline {
+            if delivery(endpoint, model, facts, Position::UserMessage, mime) == Delivery::Inline {
                 together += encoded(bytes.len());
             }
             let most = Medium::of(mime).and_then(|medium| most_bytes(dialect, medium));

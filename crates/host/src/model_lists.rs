@@ -8,7 +8,8 @@ use std::time::Duration;
 use converse_canister::ProviderName;
 use converse_engine::{Wire as _, WireError};
 use converse_provider::{
-    Above, Endpoint, Facts, ListError, Listed, Price, Takes, Thinking, list_request, read_list,
+    AcceptedMedia, Endpoint, Facts, ListError, ListedModel, LongPromptPrice, Price, Thinking, list_request,
+    read_list,
 };
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
@@ -31,7 +32,7 @@ pub const A_DAY: Duration = Duration::from_secs(24 * 3600);
 /// A list and the time it is from.
 #[derive(Debug)]
 pub struct ModelList {
-    pub models: Vec<Listed>,
+    pub models: Vec<ListedModel>,
     /// False if the provider has more than was read.
     pub whole: bool,
     pub at: Timestamp,
@@ -47,7 +48,7 @@ impl ModelLists {
     }
 
     /// One model, if the list of this very server is kept and not too old.
-    pub fn find(&self, endpoint: &Endpoint, model: &str, now: Timestamp) -> Option<Listed> {
+    pub fn find(&self, endpoint: &Endpoint, model: &str, now: Timestamp) -> Option<ListedModel> {
         let (_, lines) = self.lines(endpoint, now, MAX_AGE)?;
         let beginning = format!("{{\"name\":{}", Value::from(model));
         let same = |line: &&str| {
@@ -90,7 +91,7 @@ fn file(provider: &ProviderName) -> String {
     format!("{provider}.jsonl")
 }
 
-fn written(model: &Listed) -> Value {
+fn written(model: &ListedModel) -> Value {
     let mut line = Map::new();
     line.insert("name".to_owned(), Value::from(model.name.as_str()));
     if let Some(ends) = &model.ends {
@@ -136,13 +137,13 @@ pub fn as_json(facts: &Facts) -> Value {
     })
 }
 
-fn read(line: &str) -> Option<Listed> {
+fn read(line: &str) -> Option<ListedModel> {
     let line: Value = serde_json::from_str(line).ok()?;
     let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
     let says = |key: &str| line.get(key).and_then(Value::as_bool);
     let price = line.get("price").and_then(|price| {
         let above = price.get("above").and_then(|above| {
-            Some(Above {
+            Some(LongPromptPrice {
                 tokens: number(above, "tokens")?,
                 input: number(above, "input")?,
                 output: number(above, "output")?,
@@ -158,14 +159,18 @@ fn read(line: &str) -> Option<Listed> {
             above,
         })
     });
-    Some(Listed {
+    Some(ListedModel {
         name: line.get("name")?.as_str()?.to_owned(),
         ends: line.get("ends").and_then(Value::as_str).map(str::to_owned),
         facts: Facts {
             window: number(&line, "window"),
             wanted_window: None,
             max_output: number(&line, "max_output"),
-            takes: Takes { images: says("images"), documents: says("documents"), audio: says("audio") },
+            takes: AcceptedMedia {
+                images: says("images"),
+                documents: says("documents"),
+                audio: says("audio"),
+            },
             tools: says("tools"),
             sampling: says("sampling"),
             structured: says("structured"),
@@ -203,7 +208,7 @@ impl From<ListError> for Unlisted {
 /// What a server said.
 #[derive(Debug)]
 pub struct Offered {
-    pub models: Vec<Listed>,
+    pub models: Vec<ListedModel>,
     /// False if it has more than was asked for, or than is read.
     pub whole: bool,
 }
@@ -276,12 +281,13 @@ mod tests {
         let lists = ModelLists(Cache(Some(dir.path().to_path_buf())));
         let endpoint = row("openrouter").unwrap().endpoint(None);
         let at: Timestamp = "2026-11-22T10:00:00Z".parse().unwrap();
-        let above = Above { tokens: 9, input: 8, output: 7, cache_read: Some(6), cache_write: None };
+        let above =
+            LongPromptPrice { tokens: 9, input: 8, output: 7, cache_read: Some(6), cache_write: None };
         let facts = Facts {
             window: Some(1),
             wanted_window: None,
             max_output: Some(2),
-            takes: Takes { images: Some(true), documents: Some(false), audio: None },
+            takes: AcceptedMedia { images: Some(true), documents: Some(false), audio: None },
             tools: Some(true),
             sampling: Some(false),
             structured: None,
@@ -295,8 +301,11 @@ mod tests {
                 above: Some(above),
             }),
         };
-        let model =
-            |name: &str, facts: Facts| Listed { name: name.into(), facts, ends: Some("2027-01-01".into()) };
+        let model = |name: &str, facts: Facts| ListedModel {
+            name: name.into(),
+            facts,
+            ends: Some("2027-01-01".into()),
+        };
         let models = vec![model("a/b:free", Facts::default()), model("a/b", facts)];
         lists.put(&endpoint, &ModelList { models: models.clone(), whole: true, at });
 

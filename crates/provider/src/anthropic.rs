@@ -24,7 +24,7 @@ use crate::head::Head;
 use crate::request::post;
 use crate::schema::object_root;
 use crate::{Decoder, Effort, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
-use answer::Form;
+use answer::AnswerForm;
 use version::Version;
 
 /// What a request for counting may hold, as SDK 2.11.0 names it (`MessageCountTokensParams`).
@@ -101,8 +101,8 @@ fn body(
     body.insert("model".into(), json!(prompt.model));
     body.insert("max_tokens".into(), json!(max_tokens));
     let (format, told) = match form {
-        Some(Form::Held(format)) => (Some(format), None),
-        Some(Form::Told(words)) => (None, Some(words)),
+        Some(AnswerForm::Schema(format)) => (Some(format), None),
+        Some(AnswerForm::Instructions(words)) => (None, Some(words)),
         None => (None, None),
     };
     let system: Vec<String> = conversation.system.into_iter().chain(told).collect();

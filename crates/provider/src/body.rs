@@ -145,8 +145,8 @@ impl<A: Assembly> BodyDecoder<A> {
             Mode::Sniffing => Ok(()),
             Mode::Stream(reader) => {
                 let (assembly, head, mut over) = (&mut self.assembly, &self.head, None);
-                let fed =
-                    reader.feed(bytes, &mut |event| tell(assembly.as_mut(), head, &event, out, &mut over));
+                let fed = reader
+                    .feed(bytes, &mut |event| dispatch(assembly.as_mut(), head, &event, out, &mut over));
                 over.map_or(Ok(()), Err)?;
                 fed.map_err(ReplyError::from)
             }
@@ -189,7 +189,7 @@ impl<A: Assembly> BodyDecoder<A> {
         let mut over = None;
         let mut unseen = Vec::new();
         let (assembly, head) = (&mut self.assembly, &self.head);
-        let mut each = |event: Event<'_>| tell(assembly.as_mut(), head, &event, &mut unseen, &mut over);
+        let mut each = |event: Event<'_>| dispatch(assembly.as_mut(), head, &event, &mut unseen, &mut over);
         let fed = reader.feed(rest, &mut each).and_then(|()| reader.finish(&mut each));
         if let Some(error) = over {
             return Err(error);
@@ -211,7 +211,7 @@ fn in_band(head: &Head, value: &Value, body: &str) -> Refusal {
 }
 
 /// Hands one event to the assembly and keeps what ends the reply in `over`.
-fn tell<A: Assembly>(
+fn dispatch<A: Assembly>(
     assembly: &mut A,
     head: &Head,
     event: &Event<'_>,

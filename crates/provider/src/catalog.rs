@@ -1,13 +1,13 @@
 //! What is known of models without asking anybody: a table in a text (`catalog.txt`, which says where each fact is from
 //! and when that was read). A look-up scans the text and reads the one line it finds; nothing is built before.
 
-use crate::facts::{Above, Facts, Price, Takes, Thinking};
+use crate::facts::{AcceptedMedia, Facts, LongPromptPrice, Price, Thinking};
 
 const TABLE: &str = include_str!("catalog.txt");
 
 /// A line of the table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct KnownModel {
     /// Its first name there.
     pub name: &'static str,
     pub facts: Facts,
@@ -19,7 +19,7 @@ pub struct Known {
 
 /// What is known of that provider's model, on a day (`2026-11-22`: prices that held until an earlier one are not known
 /// any more). A name with the date of a snapshot behind it is looked for without as well.
-pub fn known(provider: &str, model: &str, today: &str) -> Option<Known> {
+pub fn known(provider: &str, model: &str, today: &str) -> Option<KnownModel> {
     let (source, lines) = section(provider)?;
     let found = |model: &str| lines.lines().find(|line| names(line).any(|name| name == model));
     let line = found(model).or_else(|| found(undated(model)?))?;
@@ -27,7 +27,7 @@ pub fn known(provider: &str, model: &str, today: &str) -> Option<Known> {
 }
 
 /// All that the table has of a provider.
-pub fn known_models(provider: &str, today: &str) -> impl Iterator<Item = Known> {
+pub fn known_models(provider: &str, today: &str) -> impl Iterator<Item = KnownModel> {
     let today = today.to_owned();
     section(provider).into_iter().flat_map(move |(source, lines)| {
         let today = today.clone();
@@ -67,9 +67,9 @@ fn undated(model: &str) -> Option<&str> {
     (digits(last, 2) && digits(month, 2) && digits(year, 4)).then_some(rest)
 }
 
-fn read(line: &'static str, source: &'static str, today: &str) -> Option<Known> {
+fn read(line: &'static str, source: &'static str, today: &str) -> Option<KnownModel> {
     let name = names(line).next()?;
-    let mut known = Known { name, facts: Facts::default(), ends: None, source };
+    let mut known = KnownModel { name, facts: Facts::default(), ends: None, source };
     let (facts, mut until) = (&mut known.facts, None);
     for word in line.split(' ').skip(1) {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -100,7 +100,7 @@ fn read(line: &'static str, source: &'static str, today: &str) -> Option<Known> 
     Some(known)
 }
 
-fn media(takes: &mut Takes, value: &str, yes: bool) {
+fn media(takes: &mut AcceptedMedia, value: &str, yes: bool) {
     for medium in value.split(',') {
         match medium {
             "image" => takes.images = Some(yes),
@@ -120,10 +120,10 @@ fn thinking(value: &str) -> Option<Thinking> {
     }
 }
 
-fn above(value: &str) -> Option<Above> {
+fn above(value: &str) -> Option<LongPromptPrice> {
     let (tokens, long) = value.split_once(':')?;
     let Price { input, output, cache_read, cache_write, .. } = rates(long)?;
-    Some(Above { tokens: tokens.parse().ok()?, input, output, cache_read, cache_write })
+    Some(LongPromptPrice { tokens: tokens.parse().ok()?, input, output, cache_read, cache_write })
 }
 
 fn rates(value: &str) -> Option<Price> {

@@ -26,7 +26,7 @@ pub(crate) enum Piece {
 
 /// All that is known of a reply when its body is over.
 #[derive(Debug, Default)]
-pub(crate) struct Collected {
+pub(crate) struct ReplyParts {
     pub(crate) pieces: Vec<Piece>,
     /// The native items; empty where the neutral form says it all.
     pub(crate) native: Vec<Value>,
@@ -36,7 +36,7 @@ pub(crate) struct Collected {
     pub(crate) response_id: Option<String>,
 }
 
-impl Collected {
+impl ReplyParts {
     /// `stop` is `Stop::Cut` if the terminal marker has not come.
     pub(crate) fn into_reply(
         self,

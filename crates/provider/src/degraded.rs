@@ -2,7 +2,7 @@
 
 use converse_canister::{Content, Digest};
 
-use crate::media::{Media, Medium, Why, placed};
+use crate::media::{Media, Medium, OmissionReason, placed};
 use crate::{Endpoint, Prompt};
 
 /// Bytes that go as a line of words.
@@ -11,7 +11,7 @@ pub struct Degraded {
     pub digest: Digest,
     pub mime: String,
     pub name: Option<String>,
-    pub why: Why,
+    pub reason: OmissionReason,
 }
 
 /// Every blob of the view that goes as words, in order; results that failed are not spoken of. What goes depends on
@@ -21,14 +21,14 @@ pub fn degraded(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Vec<Degraded> {
     placed(prompt.view).filter_map(|(content, place)| one(content, media.refused(content, place)?)).collect()
 }
 
-fn one(content: &Content, why: Why) -> Option<Degraded> {
+fn one(content: &Content, reason: OmissionReason) -> Option<Degraded> {
     let Content::Blob { digest, mime, name, .. } = content else { return None };
-    Some(Degraded { digest: *digest, mime: mime.clone(), name: name.clone(), why })
+    Some(Degraded { digest: *digest, mime: mime.clone(), name: name.clone(), reason })
 }
 
 impl Degraded {
     /// In one sentence, for the user.
-    pub fn told(&self, endpoint: &Endpoint, model: &str) -> String {
+    pub fn describe(&self, endpoint: &Endpoint, model: &str) -> String {
         let what = match (Medium::of(&self.mime), &self.name) {
             (Some(medium), Some(name)) => format!("the {} {name}", medium.word()),
             (Some(medium), None) => format!("a {} ({})", medium.word(), self.mime),
@@ -36,17 +36,19 @@ impl Degraded {
             (None, None) => format!("a piece of {}", self.mime),
         };
         let to = format!("{}/{model}", endpoint.provider);
-        match self.why {
-            Why::NotTaken => format!("{what} cannot be shown to {to}: it is described in words"),
-            Why::TooLarge { bytes, most } => {
+        match self.reason {
+            OmissionReason::NotTaken => format!("{what} cannot be shown to {to}: it is described in words"),
+            OmissionReason::TooLarge { bytes, most } => {
                 format!("{what} has {bytes} bytes and {to} takes at most {most}: it is described in words")
             }
-            Why::NoRoom => {
+            OmissionReason::NoRoom => {
                 format!(
                     "{what} is not shown to {to} any more, since newer ones fill the request: it is described in words"
                 )
             }
-            Why::Gone => format!("the bytes of {what} are not available any more: {to} is told so in words"),
+            OmissionReason::Gone => {
+                format!("the bytes of {what} are not available any more: {to} is told so in words")
+            }
         }
     }
 }

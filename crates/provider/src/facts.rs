@@ -12,7 +12,7 @@ pub struct Facts {
     pub wanted_window: Option<u64>,
     /// Tokens of one reply.
     pub max_output: Option<u64>,
-    pub takes: Takes,
+    pub takes: AcceptedMedia,
     /// Does it call tools?
     pub tools: Option<bool>,
     /// Does it take a temperature other than its own?
@@ -33,7 +33,7 @@ impl Facts {
             window: self.window.or(those.window),
             wanted_window: self.wanted_window.or(those.wanted_window),
             max_output: self.max_output.or(those.max_output),
-            takes: Takes {
+            takes: AcceptedMedia {
                 images: self.takes.images.or(those.takes.images),
                 documents: self.takes.documents.or(those.takes.documents),
                 audio: self.takes.audio.or(those.takes.audio),
@@ -50,7 +50,7 @@ impl Facts {
 
 /// Media that it understands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Takes {
+pub struct AcceptedMedia {
     pub images: Option<bool>,
     /// PDF files.
     pub documents: Option<bool>,
@@ -78,12 +78,12 @@ pub struct Price {
     pub cache_read: Option<u64>,
     pub cache_write: Option<u64>,
     /// Long prompts cost more.
-    pub above: Option<Above>,
+    pub above: Option<LongPromptPrice>,
 }
 
 /// The rates of a whole request whose input, cached parts included, is longer than `tokens`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Above {
+pub struct LongPromptPrice {
     pub tokens: u64,
     pub input: u64,
     pub output: u64,
@@ -111,7 +111,7 @@ impl Price {
         }
         let (input, output) = (usage.input?, usage.output?);
         if let Some(long) = self.above.filter(|above| input > above.tokens) {
-            let Above { input, output, cache_read, cache_write, .. } = long;
+            let LongPromptPrice { input, output, cache_read, cache_write, .. } = long;
             return Self { input, output, cache_read, cache_write, above: None }.cost(usage);
         }
         let read = usage.cache_read.unwrap_or(0).min(input);
@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_reply_costs_what_its_parts_cost() {
-        let above = Above { tokens: 100, input: 20, output: 60, cache_read: Some(2), cache_write: None };
+        let above =
+            LongPromptPrice { tokens: 100, input: 20, output: 60, cache_read: Some(2), cache_write: None };
         let price =
             Price { input: 10, output: 50, cache_read: Some(1), cache_write: Some(12), above: Some(above) };
         let price = |million: u64| Price {
@@ -142,7 +143,7 @@ mod tests {
             output: price.output * million,
             cache_read: price.cache_read.map(|rate| rate * million),
             cache_write: price.cache_write.map(|rate| rate * million),
-            above: price.above.map(|above| Above {
+            above: price.above.map(|above| LongPromptPrice {
                 input: above.input * million,
                 output: above.output * million,
                 cache_read: above.cache_read.map(|rate| rate * million),
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(tiny.cost(&usage(1, 0, None, None)), Some(Cost(1)), "rounded up");
         assert_eq!(Price::NOTHING.cost(&usage(9, 9, None, None)), Some(Cost(0)));
         assert_eq!(Price::NOTHING.cost(&Usage::default()), Some(Cost(0)), "what is free is never unknown");
-        let long = Above { tokens: 5, output: 1, ..Above::default() };
+        let long = LongPromptPrice { tokens: 5, output: 1, ..LongPromptPrice::default() };
         for nearly in [
             Price { output: 1, ..Price::NOTHING },
             Price { cache_write: Some(1), ..Price::NOTHING },

@@ -22,13 +22,13 @@ use crate::wire_ids::WireIds;
 pub(crate) struct Grouped<'a> {
     /// All instructions, joined by blank lines.
     pub(crate) instructions: Option<String>,
-    pub(crate) passages: Vec<Passage<'a>>,
+    pub(crate) sections: Vec<Section<'a>>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Passage<'a> {
+pub(crate) enum Section<'a> {
     /// Users' words and documents that follow one another.
-    Said(Vec<&'a Canister>),
+    Input(Vec<&'a Canister>),
     Turn(Turn<'a>),
 }
 
@@ -96,14 +96,14 @@ pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) 
     let first_words = first_words(view);
     let mut ids = WireIds::new(endpoint);
     let mut instructions = Vec::new();
-    let mut passages: Vec<Passage<'a>> = Vec::new();
+    let mut sections: Vec<Section<'a>> = Vec::new();
     let mut places: HashMap<TurnId, usize> = HashMap::new();
     for canister in view {
         match canister {
             Canister::Supervisor(supervisor) => instructions.push(supervisor.text.trim()),
-            Canister::User(_) | Canister::Document(_) => match passages.last_mut() {
-                Some(Passage::Said(said)) => said.push(canister),
-                _ => passages.push(Passage::Said(vec![canister])),
+            Canister::User(_) | Canister::Document(_) => match sections.last_mut() {
+                Some(Section::Input(said)) => said.push(canister),
+                _ => sections.push(Section::Input(vec![canister])),
             },
             Canister::Assistant(_) | Canister::Invocation(_) => {
                 let Some(turn) = canister.turn() else { continue };
@@ -112,11 +112,11 @@ pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) 
                     continue;
                 }
                 let place = *places.entry(turn).or_insert_with(|| {
-                    passages.push(Passage::Turn(empty_turn(first, &maker)));
-                    passages.len() - 1
+                    sections.push(Section::Turn(empty_turn(first, &maker)));
+                    sections.len() - 1
                 });
                 let made_by = first.and_then(|first| first.native.as_ref()).map(|native| &native.maker);
-                if let Some(Passage::Turn(turn)) = passages.get_mut(place) {
+                if let Some(Section::Turn(turn)) = sections.get_mut(place) {
                     turn.parts.extend(part(canister, &results, &mut ids, made_by));
                 }
             }
@@ -125,7 +125,7 @@ pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) 
     }
     instructions.retain(|text| !text.is_empty());
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
-    Grouped { instructions, passages }
+    Grouped { instructions, sections }
 }
 
 fn result(canister: &Canister) -> Option<(&InvocationId, &InvocationResult)> {
@@ -222,9 +222,10 @@ mod tests {
         let endpoint = row("openai").unwrap().endpoint(None);
         let grouped = group(&view, &endpoint, "m");
         assert_eq!(grouped.instructions.as_deref(), Some("a\n\nb"));
-        let [Passage::Said(before), Passage::Turn(turn), Passage::Said(after)] = grouped.passages.as_slice()
+        let [Section::Input(before), Section::Turn(turn), Section::Input(after)] =
+            grouped.sections.as_slice()
         else {
-            panic!("{:?}", grouped.passages)
+            panic!("{:?}", grouped.sections)
         };
         assert_eq!((before.len(), turn.parts.len(), after.len()), (2, 5, 2));
         let calls: Vec<_> = turn.calls().map(|call| (call.wire_id.as_str(), call.answer.outcome())).collect();

@@ -33,11 +33,11 @@ impl LineReader {
             bytes = rest.get(1..).unwrap_or_default();
             self.room_for(line.len())?;
             if self.line.is_empty() {
-                tell(line, false, each)?;
+                emit_line(line, false, each)?;
             } else {
                 let mut whole = std::mem::take(&mut self.line);
                 whole.extend_from_slice(line);
-                tell(&whole, false, each)?;
+                emit_line(&whole, false, each)?;
                 whole.clear();
                 self.line = whole;
             }
@@ -52,7 +52,7 @@ impl LineReader {
         self,
         each: &mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        tell(&self.line, true, each)
+        emit_line(&self.line, true, each)
     }
 
     fn room_for(&self, more: usize) -> Result<(), DecodeError> {
@@ -62,7 +62,7 @@ impl LineReader {
 }
 
 /// A blank line is nothing.
-fn tell(
+fn emit_line(
     line: &[u8],
     tail: bool,
     each: &mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>,

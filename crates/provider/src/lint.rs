@@ -26,7 +26,7 @@ pub use name::lint_name;
 
 /// Whose rules a tool is held against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Linted {
+pub enum LintTarget {
     Anthropic,
     /// Chat Completions with `strict` off, as converse sends it.
     OpenAi,
@@ -34,7 +34,7 @@ pub enum Linted {
     Gemini,
 }
 
-impl Linted {
+impl LintTarget {
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
     /// As its documents write it.
@@ -97,7 +97,7 @@ const OPENAI_DESCRIPTION: usize = 1024;
 const MAX_OBJECTIONS: usize = 64;
 
 /// Everything that `which` has against the tool, in the order of the schema.
-pub fn lint(which: Linted, tool: &Declaration) -> Vec<Objection> {
+pub fn lint(which: LintTarget, tool: &Declaration) -> Vec<Objection> {
     let mut objections = lint_description(which, &tool.description);
     match sent(which, tool) {
         Ok(sent) => objections.extend(compared(which, &tool.arguments, &sent)),
@@ -108,7 +108,7 @@ pub fn lint(which: Linted, tool: &Declaration) -> Vec<Objection> {
     merged
 }
 
-fn lint_description(which: Linted, description: &str) -> Vec<Objection> {
+fn lint_description(which: LintTarget, description: &str) -> Vec<Objection> {
     let ignored =
         |kind, message: String| Objection { kind, pointer: String::new(), message, remedy: Remedy::Ignored };
     if description.trim().is_empty() {
@@ -118,7 +118,7 @@ fn lint_description(which: Linted, description: &str) -> Vec<Objection> {
         )];
     }
     let length = description.chars().count();
-    if which == Linted::OpenAi && length > OPENAI_DESCRIPTION {
+    if which == LintTarget::OpenAi && length > OPENAI_DESCRIPTION {
         let message = format!(
             "documents descriptions of at most {OPENAI_DESCRIPTION} characters; this one has {length}: its own servers \
              take that, compatible ones may refuse it"
@@ -129,12 +129,12 @@ fn lint_description(which: Linted, description: &str) -> Vec<Objection> {
 }
 
 /// The schema as a request carries it, made by the code that makes requests.
-fn sent(which: Linted, tool: &Declaration) -> Result<Value, TranslateError> {
+fn sent(which: LintTarget, tool: &Declaration) -> Result<Value, TranslateError> {
     let part = |tool: Value, pointer: &str| tool.pointer(pointer).cloned().unwrap_or_default();
     match which {
-        Linted::Anthropic => Ok(part(anthropic::prepare_tool(tool)?, "/input_schema")),
-        Linted::OpenAi => Ok(part(openai_chat::prepare_tool(tool)?, "/function/parameters")),
-        Linted::Gemini => Ok(part(gemini::prepare_tool(tool)?, "/parametersJsonSchema")),
+        LintTarget::Anthropic => Ok(part(anthropic::prepare_tool(tool)?, "/input_schema")),
+        LintTarget::OpenAi => Ok(part(openai_chat::prepare_tool(tool)?, "/function/parameters")),
+        LintTarget::Gemini => Ok(part(gemini::prepare_tool(tool)?, "/parametersJsonSchema")),
     }
 }
 
@@ -154,7 +154,7 @@ fn untranslatable(tool: &Declaration, error: &TranslateError) -> Objection {
     }
 }
 
-fn compared(which: Linted, written: &Value, sent: &Value) -> Vec<Objection> {
+fn compared(which: LintTarget, written: &Value, sent: &Value) -> Vec<Objection> {
     let (before, after) = (faults(which, written), faults(which, sent));
     let is_in = |faults: &[Fault], kind, pointer: &str| {
         faults.iter().any(|fault: &Fault| fault.kind == kind && fault.pointer == pointer)
@@ -194,11 +194,11 @@ fn has_moved(fault: &Fault, after: &[Fault]) -> bool {
     of_a_definition && after.iter().any(|other| other.kind == fault.kind && other.says == fault.says)
 }
 
-fn faults(which: Linted, schema: &Value) -> Vec<Fault> {
-    let sites = walk::sites(schema);
-    let mut faults = rows::faults(which, &sites);
-    faults.extend(shapes::faults(which, &sites));
-    faults.extend(references::faults(which, schema, &sites));
+fn faults(which: LintTarget, schema: &Value) -> Vec<Fault> {
+    let nodes = walk::nodes(schema);
+    let mut faults = rows::faults(which, &nodes);
+    faults.extend(shapes::faults(which, &nodes));
+    faults.extend(references::faults(which, schema, &nodes));
     faults
 }
 

@@ -20,7 +20,7 @@ const MAX_NAME: usize = 256;
 
 /// One model of a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedModel {
     /// As requests name it.
     pub name: String,
     pub facts: Facts,
@@ -31,7 +31,7 @@ pub struct Listed {
 /// A part of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
-    pub models: Vec<Listed>,
+    pub models: Vec<ListedModel>,
     /// What [`list_request`] wants to know for the next one.
     pub next: Option<String>,
 }
@@ -81,7 +81,7 @@ fn read_ollama(body: &[u8]) -> Result<Page, ListError> {
     }
     let list: List = parsed(body)?;
     let models = each::<Model>(list.models);
-    let models = models.map(|model| Listed { name: model.name, facts: Facts::default(), ends: None });
+    let models = models.map(|model| ListedModel { name: model.name, facts: Facts::default(), ends: None });
     Ok(Page { models: models.collect(), next: None })
 }
 
@@ -109,7 +109,7 @@ fn read_gemini(body: &[u8]) -> Result<Page, ListError> {
         let methods = &model.supported_generation_methods;
         methods.is_empty() || methods.iter().any(|method| method == "generateContent")
     });
-    let models = models.map(|model| Listed {
+    let models = models.map(|model| ListedModel {
         name: model.name.strip_prefix("models/").unwrap_or(&model.name).to_owned(),
         facts: Facts {
             window: model.input_token_limit,

@@ -24,7 +24,7 @@ use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Blobs, Content, Digest};
 
 use crate::grouping::Turn;
-use crate::plain::{self, Instead};
+use crate::plain::{self, Placeholder};
 use crate::{Dialect, Endpoint, Facts, Prompt};
 
 pub(crate) use budget::placed;
@@ -40,16 +40,16 @@ pub enum Medium {
 
 /// Where in a request they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// A user's message or a document.
-    Said,
+    UserMessage,
     /// The result of an invocation.
     Result,
 }
 
 /// What becomes of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Delivery {
     /// They are shown where they stand.
     Inline,
     /// A line stands in their place, and they follow in the user's next message.
@@ -59,17 +59,17 @@ pub enum Fate {
 }
 
 /// The fate of a MIME type, whatever the size.
-pub fn fate(endpoint: &Endpoint, model: &str, facts: &Facts, place: Place, mime: &str) -> Fate {
+pub fn delivery(endpoint: &Endpoint, model: &str, facts: &Facts, place: Position, mime: &str) -> Delivery {
     let mime = canonical(mime);
-    let Some(medium) = Medium::of(&mime) else { return Fate::Words };
+    let Some(medium) = Medium::of(&mime) else { return Delivery::Words };
     if !types(endpoint.dialect, medium).contains(&mime.as_ref()) || !taken(endpoint.dialect, facts, medium) {
-        return Fate::Words;
+        return Delivery::Words;
     }
     match (place, endpoint.dialect) {
-        (Place::Said, _) => Fate::Inline,
-        (Place::Result, Dialect::AnthropicMessages | Dialect::OpenAiResponses) => Fate::Inline,
-        (Place::Result, Dialect::Gemini) if results_hold(model, &mime) => Fate::Inline,
-        (Place::Result, Dialect::Gemini | Dialect::OpenAiChat | Dialect::Ollama) => Fate::Following,
+        (Position::UserMessage, _) => Delivery::Inline,
+        (Position::Result, Dialect::AnthropicMessages | Dialect::OpenAiResponses) => Delivery::Inline,
+        (Position::Result, Dialect::Gemini) if results_hold(model, &mime) => Delivery::Inline,
+        (Position::Result, Dialect::Gemini | Dialect::OpenAiChat | Dialect::Ollama) => Delivery::Following,
     }
 }
 
@@ -157,7 +157,7 @@ fn results_hold(model: &str, mime: &str) -> bool {
 
 /// Bytes as a wire shows them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct EncodedMedia<'a> {
     pub(crate) medium: Medium,
     /// The usual name of the type.
     pub(crate) mime: Cow<'a, str>,
@@ -165,7 +165,7 @@ pub(crate) struct Shown<'a> {
     pub(crate) base64: String,
 }
 
-impl Shown<'_> {
+impl EncodedMedia<'_> {
     /// `data:image/png;base64,…`
     pub(crate) fn data_url(&self) -> String {
         format!("data:{};base64,{}", self.mime, self.base64)
@@ -174,7 +174,7 @@ impl Shown<'_> {
 
 /// Why bytes are not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum OmissionReason {
     /// The wire or the model does not take them, or not there.
     NotTaken,
     /// There are more than the server takes.
@@ -186,10 +186,10 @@ pub enum Why {
 }
 
 /// The fate and the bytes that have it.
-type Judged = Result<(Fate, Arc<[u8]>), Why>;
+type DeliveryResult = Result<(Delivery, Arc<[u8]>), OmissionReason>;
 
 /// What stands before bytes that follow the results they are of.
-pub(crate) fn heading(shown: &[Shown<'_>]) -> String {
+pub(crate) fn heading(shown: &[EncodedMedia<'_>]) -> String {
     let pictures = shown.iter().all(|shown| shown.medium == Medium::Picture);
     let what = if pictures { "images" } else { "files" };
     format!("The {what} from the results above, in their order:")
@@ -220,44 +220,44 @@ impl<'a> Media<'a> {
     }
 
     /// The content's bytes, if it is a blob that is shown where it stands.
-    pub(crate) fn inline<'c>(&self, content: &'c Content, place: Place) -> Option<Shown<'c>> {
-        self.with(content, place, Fate::Inline)
+    pub(crate) fn inline<'c>(&self, content: &'c Content, place: Position) -> Option<EncodedMedia<'c>> {
+        self.with(content, place, Delivery::Inline)
     }
 
     /// The bytes of a result's content that follow in the user's next message.
-    pub(crate) fn following<'c>(&self, content: &'c Content) -> Option<Shown<'c>> {
-        self.with(content, Place::Result, Fate::Following)
+    pub(crate) fn following<'c>(&self, content: &'c Content) -> Option<EncodedMedia<'c>> {
+        self.with(content, Position::Result, Delivery::Following)
     }
 
     /// The bytes of all successful results of a turn that follow them, in order.
-    pub(crate) fn behind<'c>(&self, turn: &Turn<'c>) -> Vec<Shown<'c>> {
+    pub(crate) fn behind<'c>(&self, turn: &Turn<'c>) -> Vec<EncodedMedia<'c>> {
         let successes = turn.calls().filter(|call| call.answer.outcome().is_success());
         let contents = successes.flat_map(|call| plain::contents(&call.answer));
         contents.filter_map(|content| self.following(content)).collect()
     }
 
     /// The content in words, if it says anything: what stands there unless [`Self::inline`] does.
-    pub(crate) fn words(&self, content: &Content, place: Place) -> Option<String> {
-        let instead = match self.judge(content, place) {
-            Some(Ok((Fate::Following, _))) => Instead::ShownNext,
-            Some(Err(Why::TooLarge { .. })) => Instead::TooLarge,
-            Some(Err(Why::NoRoom)) => Instead::NoRoom,
-            _ => Instead::NotShown,
+    pub(crate) fn words(&self, content: &Content, place: Position) -> Option<String> {
+        let placeholder = match self.judge(content, place) {
+            Some(Ok((Delivery::Following, _))) => Placeholder::ShownNext,
+            Some(Err(OmissionReason::TooLarge { .. })) => Placeholder::TooLarge,
+            Some(Err(OmissionReason::NoRoom)) => Placeholder::NoRoom,
+            _ => Placeholder::NotShown,
         };
-        plain::text(content, self.blobs, instead)
+        plain::text(content, self.blobs, placeholder)
     }
 
     /// Why a blob is told in words there, if it is.
-    pub(crate) fn refused(&self, content: &Content, place: Place) -> Option<Why> {
+    pub(crate) fn refused(&self, content: &Content, place: Position) -> Option<OmissionReason> {
         self.judge(content, place)?.err()
     }
 
-    fn with<'c>(&self, content: &'c Content, place: Place, wanted: Fate) -> Option<Shown<'c>> {
-        let (fate, bytes) = self.judge(content, place)?.ok()?;
+    fn with<'c>(&self, content: &'c Content, place: Position, wanted: Delivery) -> Option<EncodedMedia<'c>> {
+        let (delivery, bytes) = self.judge(content, place)?.ok()?;
         let Content::Blob { mime, name, .. } = content else { return None };
         let mime = canonical(mime);
-        (fate == wanted).then_some(())?;
-        Some(Shown {
+        (delivery == wanted).then_some(())?;
+        Some(EncodedMedia {
             medium: Medium::of(&mime)?,
             mime,
             name: name.as_deref(),
@@ -265,22 +265,22 @@ impl<'a> Media<'a> {
         })
     }
 
-    /// `None` for what is no blob. Never [`Fate::Words`] without a reason.
-    fn judge(&self, content: &Content, place: Place) -> Option<Judged> {
+    /// `None` for what is no blob. Never [`Delivery::Words`] without a reason.
+    fn judge(&self, content: &Content, place: Position) -> Option<DeliveryResult> {
         let Content::Blob { mime, digest, .. } = content else { return None };
-        let fate = fate(self.endpoint, self.model, self.facts, place, mime);
-        let Some(medium) = Medium::of(mime).filter(|_| fate != Fate::Words) else {
-            return Some(Err(Why::NotTaken));
+        let delivery = delivery(self.endpoint, self.model, self.facts, place, mime);
+        let Some(medium) = Medium::of(mime).filter(|_| delivery != Delivery::Words) else {
+            return Some(Err(OmissionReason::NotTaken));
         };
         if self.left_out.contains(digest) {
-            return Some(Err(Why::NoRoom));
+            return Some(Err(OmissionReason::NoRoom));
         }
         let Some(bytes) = self.blobs.bytes(digest).filter(|bytes| !bytes.is_empty()) else {
-            return Some(Err(Why::Gone));
+            return Some(Err(OmissionReason::Gone));
         };
         Some(match most_bytes(self.endpoint.dialect, medium) {
-            Some(most) if bytes.len() > most => Err(Why::TooLarge { bytes: bytes.len(), most }),
-            _ => Ok((fate, bytes)),
+            Some(most) if bytes.len() > most => Err(OmissionReason::TooLarge { bytes: bytes.len(), most }),
+            _ => Ok((delivery, bytes)),
         })
     }
 }

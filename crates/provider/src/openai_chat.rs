@@ -16,7 +16,7 @@ mod details;
 mod messages;
 mod think;
 
-pub(crate) use answer::held_to;
+pub(crate) use answer::json_schema_format;
 pub(crate) use cost::cost;
 pub(crate) use think::ThinkSplitter;
 

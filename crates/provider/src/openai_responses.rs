@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
-use crate::openai_chat::{held_to, word};
+use crate::openai_chat::{json_schema_format, word};
 use crate::request::post;
 use crate::schema::for_openai;
 use crate::{
@@ -141,7 +141,7 @@ fn format(prompt: &Prompt<'_>, structured: Structured) -> Option<Value> {
         Structured::None => None,
         Structured::JsonObject => Some(json!({ "type": "json_object" })),
         Structured::JsonSchema => {
-            let mut format = held_to(answer);
+            let mut format = json_schema_format(answer);
             format.insert("type".into(), json!("json_schema"));
             Some(Value::Object(format))
         }

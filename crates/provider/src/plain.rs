@@ -9,7 +9,7 @@ use crate::grouping::Answer;
 
 /// Why bytes are represented by a line of text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Instead {
+pub(crate) enum Placeholder {
     /// They follow in the next message.
     ShownNext,
     /// This wire, or this place of it, does not take them.
@@ -21,7 +21,7 @@ pub(crate) enum Instead {
 }
 
 /// One piece of content as text, if it says anything.
-pub(crate) fn text(content: &Content, blobs: &dyn Blobs, instead: Instead) -> Option<String> {
+pub(crate) fn text(content: &Content, blobs: &dyn Blobs, placeholder: Placeholder) -> Option<String> {
     let text = match content {
         Content::Text { text, .. } => text.clone(),
         Content::Reasoning { .. } => return None,
@@ -33,18 +33,18 @@ pub(crate) fn text(content: &Content, blobs: &dyn Blobs, instead: Instead) -> Op
         }
         Content::Blob { mime, digest, name, .. } => {
             let name = name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
-            match (blobs.bytes(digest), instead) {
+            match (blobs.bytes(digest), placeholder) {
                 (None, _) => format!("[{mime}{name}: the bytes are not available any more]"),
-                (Some(bytes), Instead::ShownNext) => {
+                (Some(bytes), Placeholder::ShownNext) => {
                     format!("[{mime}{name}, {} bytes: shown in the next message]", bytes.len())
                 }
-                (Some(bytes), Instead::NotShown) => {
+                (Some(bytes), Placeholder::NotShown) => {
                     format!("[{mime}{name}, {} bytes: cannot be shown here]", bytes.len())
                 }
-                (Some(bytes), Instead::TooLarge) => {
+                (Some(bytes), Placeholder::TooLarge) => {
                     format!("[{mime}{name}, {} bytes: too large to be shown here]", bytes.len())
                 }
-                (Some(bytes), Instead::NoRoom) => {
+                (Some(bytes), Placeholder::NoRoom) => {
                     format!(
                         "[{mime}{name}, {} bytes: not shown any more, newer ones fill the request]",
                         bytes.len()
@@ -60,9 +60,9 @@ pub(crate) fn text(content: &Content, blobs: &dyn Blobs, instead: Instead) -> Op
 pub(crate) fn joined<'a>(
     texts: impl Iterator<Item = &'a Content>,
     blobs: &dyn Blobs,
-    instead: Instead,
+    placeholder: Placeholder,
 ) -> String {
-    texts.filter_map(|content| text(content, blobs, instead)).collect::<Vec<_>>().join("\n")
+    texts.filter_map(|content| text(content, blobs, placeholder)).collect::<Vec<_>>().join("\n")
 }
 
 /// A document's text under its name, between fences that do not occur in it.
@@ -88,7 +88,7 @@ pub(crate) fn marked_failure(answer: &Answer<'_>, blobs: &dyn Blobs) -> String {
 
 /// An answer that failed, in words: what it says, or else how it ended.
 pub(crate) fn failure(answer: &Answer<'_>, blobs: &dyn Blobs) -> String {
-    let said = joined(contents(answer).iter(), blobs, Instead::NotShown);
+    let said = joined(contents(answer).iter(), blobs, Placeholder::NotShown);
     match answer {
         Answer::Result(result) if said.is_empty() => {
             format!("the invocation ended as `{}`", result.outcome.label())

@@ -17,7 +17,7 @@ mod decoder;
 mod splitter;
 #[cfg(test)]
 mod tests;
-mod told;
+mod text_view;
 
 use bytes::Bytes;
 use converse_canister::Declaration;
@@ -53,7 +53,7 @@ impl Processor for Prompted {
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
-        let view = told::view(prompt, endpoint, &tools);
+        let view = text_view::view(prompt, endpoint, &tools);
         // A server that holds every token to a schema leaves no room for a block: the schema is told instead.
         let free = (!tools.is_empty()).then(|| Controls { answer: None, ..prompt.controls.clone() });
         let controls = free.as_ref().unwrap_or(prompt.controls);

@@ -100,23 +100,23 @@ fn marked(text: &str, tools: &[Declaration]) -> Vec<TextCall> {
     let text = padded.as_deref().unwrap_or(text);
     let mut calls = Vec::new();
     for (marker, after, form) in MARKERS {
-        let mut stretches = text.split(marker);
-        let mut before = stretches.next().unwrap_or_default();
-        for stretch in stretches {
+        let mut segments = text.split(marker);
+        let mut before = segments.next().unwrap_or_default();
+        for segment in segments {
             // In inline code it is quoted.
             let quoted = before.ends_with('`') && !before.ends_with("```");
             if !quoted && calls.len() < MAX_CALLS {
-                let names = names_after(*after, stretch, tools);
+                let names = names_after(*after, segment, tools);
                 calls.extend(names.into_iter().map(|tool| TextCall { tool, form }));
             }
-            before = stretch;
+            before = segment;
         }
     }
     calls
 }
 
-fn names_after(after: After, stretch: &str, tools: &[Declaration]) -> Vec<String> {
-    let start = stretch.trim_start();
+fn names_after(after: After, segment: &str, tools: &[Declaration]) -> Vec<String> {
+    let start = segment.trim_start();
     match after {
         After::JsonList => calls_in_json(&format!("[{start}"), tools, Trust::Marked),
         After::JsonOrName if start.starts_with(['{', '[']) => calls_in_json(start, tools, Trust::Marked),

@@ -4,8 +4,8 @@
 
 use converse_canister::{
     Arguments, Artefact, Assistant, Canister, Condensed, Content, Cost, Decision, Digest, Document,
-    Invocation, InvocationId, InvocationResult, Maker, Native, Outcome, ProviderName, Seal, Stop, Supervisor,
-    TurnId, Usage, User,
+    Invocation, InvocationId, InvocationResult, Maker, Native, Outcome, ProviderName, ReasoningToken, Stop,
+    Supervisor, TurnId, Usage, User,
 };
 use converse_session::{Body, Entry, Header};
 use jiff::Timestamp;
@@ -41,8 +41,8 @@ fn maker() -> impl Strategy<Value = Maker> {
     })
 }
 
-fn seal() -> impl Strategy<Value = Option<Seal>> {
-    prop::option::of((maker(), value()).prop_map(|(maker, value)| Seal { maker, value }))
+fn seal() -> impl Strategy<Value = Option<ReasoningToken>> {
+    prop::option::of((maker(), value()).prop_map(|(maker, value)| ReasoningToken { maker, value }))
 }
 
 fn contents() -> impl Strategy<Value = Vec<Content>> {

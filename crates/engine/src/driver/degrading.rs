@@ -21,7 +21,7 @@ impl Driver<'_> {
         for one in found {
             let key = (route.id(), one.digest, one.name.clone());
             if self.conversation.context_state_mut().degraded_reported.insert(key) {
-                self.ports.emit(&Event::Warned(&one.told(&route.endpoint, &route.model)))?;
+                self.ports.emit(&Event::Warned(&one.describe(&route.endpoint, &route.model)))?;
             }
         }
         Ok(())

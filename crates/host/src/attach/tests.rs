@@ -107,7 +107,7 @@ fn what_fits_one_by_one_and_not_together_is_told_before_anything_is_sent() {
         }
     }
     let known = Facts {
-        takes: converse_provider::Takes { documents: Some(false), ..Default::default() },
+        takes: converse_provider::AcceptedMedia { documents: Some(false), ..Default::default() },
         ..Facts::default()
     };
     let endpoint = converse_provider::row("gemini").unwrap().endpoint(None);

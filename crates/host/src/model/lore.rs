@@ -2,7 +2,7 @@
 //! The nearer one wins, field by field.
 
 use converse_config::SettingsPlan;
-use converse_provider::{Facts, Known, Listed, Price, known};
+use converse_provider::{Facts, KnownModel, ListedModel, Price, known};
 
 use super::{Reach, said};
 use crate::model_lists::ModelLists;
@@ -14,8 +14,8 @@ pub struct Lore {
     /// Of the settings.
     pub own: Option<Facts>,
     /// Of the provider's list.
-    pub listed: Option<Listed>,
-    pub table: Option<Known>,
+    pub listed: Option<ListedModel>,
+    pub table: Option<KnownModel>,
     /// It runs on this machine, so nobody wants money for it.
     pub free: bool,
     /// The settings say so or not; the others only can say so.
@@ -29,7 +29,7 @@ impl Lore {
     }
 
     /// With what the provider says of it.
-    pub fn with(reach: &Reach, model: &str, files: &SettingsPlan, listed: Option<Listed>) -> Self {
+    pub fn with(reach: &Reach, model: &str, files: &SettingsPlan, listed: Option<ListedModel>) -> Self {
         let plan = files.models.get(&format!("{}/{model}", reach.endpoint.provider));
         Self {
             own: plan.map(said::facts),
@@ -64,7 +64,7 @@ pub fn today() -> String {
 }
 
 /// The table is about what vendors serve. Elsewhere the same name can do the same, but who knows what it costs?
-fn of_table(reach: &Reach, model: &str) -> Option<Known> {
+fn of_table(reach: &Reach, model: &str) -> Option<KnownModel> {
     let mut known = known(reach.row?.vendor(), model, &today())?;
     if !reach.is_vendors_own() {
         known.facts.price = None;

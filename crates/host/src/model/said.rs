@@ -5,7 +5,8 @@ use converse_config::{
     Structured as SaidStructured, ThinkingPlan, ToolsPlan,
 };
 use converse_provider::{
-    AuthScheme, Change, Dialect, Facts, Patch, Price, Quirks, Structured, Takes, Thinking, ToolProtocol,
+    AcceptedMedia, AuthScheme, Change, Dialect, Facts, Patch, Price, Quirks, Structured, Thinking,
+    ToolProtocol,
 };
 
 pub(super) fn dialect(said: SaidDialect) -> Dialect {
@@ -77,7 +78,7 @@ pub(super) fn facts(said: &ModelPlan) -> Facts {
         window: said.window,
         wanted_window: said.window,
         max_output: said.max_output,
-        takes: Takes { images: said.images, documents: said.documents, audio: said.audio },
+        takes: AcceptedMedia { images: said.images, documents: said.documents, audio: said.audio },
         tools: said.tools,
         sampling: said.sampling,
         structured: said.structured,

@@ -25,17 +25,17 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// How the model learns of the form.
 #[derive(Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum AnswerForm {
     /// The value of `output_config.format`.
-    Held(Value),
+    Schema(Value),
     /// A paragraph for the system text.
-    Told(String),
+    Instructions(String),
 }
 
-pub(super) fn form(answer: &AnswerFormat) -> Form {
+pub(super) fn form(answer: &AnswerFormat) -> AnswerForm {
     match narrow(&answer.schema) {
-        Some(schema) => Form::Held(json!({ "type": "json_schema", "schema": schema })),
-        None => Form::Told(answer.in_words()),
+        Some(schema) => AnswerForm::Schema(json!({ "type": "json_schema", "schema": schema })),
+        None => AnswerForm::Instructions(answer.in_words()),
     }
 }
 

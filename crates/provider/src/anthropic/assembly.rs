@@ -17,9 +17,9 @@ use serde_json::value::RawValue;
 use super::block::Block;
 use super::events::{EventDelta, Message, StreamEvent};
 use crate::body::{Assembly, Fault, refused};
-use crate::compose::Collected;
+use crate::compose::ReplyParts;
 use crate::head::Head;
-use crate::loose::{Loose, count, read, tokens, value};
+use crate::lenient::{LenientStr, count, read, tokens, value};
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
 
@@ -89,7 +89,7 @@ impl MessageAssembly {
         Ok(())
     }
 
-    fn note_stop(&mut self, reason: &Loose<'_>, details: Option<&RawValue>) {
+    fn note_stop(&mut self, reason: &LenientStr<'_>, details: Option<&RawValue>) {
         let Some(reason) = reason.text() else { return };
         self.stop = Some(match reason {
             "end_turn" | "tool_use" => Stop::End,
@@ -133,8 +133,8 @@ impl Assembly for MessageAssembly {
         if !event.name.is_empty() && !KNOWN.contains(&event.name) {
             return Ok(());
         }
-        let mut mended = None;
-        let told: StreamEvent<'_> = read(event.data, &mut mended)?;
+        let mut repaired = None;
+        let told: StreamEvent<'_> = read(event.data, &mut repaired)?;
         // A proxy's error may come in its own form.
         if told.error.is_some() {
             return Err(refused(event.data));
@@ -171,8 +171,8 @@ impl Assembly for MessageAssembly {
     }
 
     fn whole(&mut self, body: &str) -> Result<(), Fault> {
-        let mut mended = None;
-        let message: Message<'_> = read(body, &mut mended)?;
+        let mut repaired = None;
+        let message: Message<'_> = read(body, &mut repaired)?;
         if message.error.is_some() {
             return Err(refused(body));
         }
@@ -191,11 +191,11 @@ impl Assembly for MessageAssembly {
 
     fn finish(self: Box<Self>, head: &Head) -> Result<Reply, ReplyError> {
         let stop = if self.complete { self.stop.unwrap_or(Stop::End) } else { Stop::Cut };
-        let mut collected = Collected {
+        let mut collected = ReplyParts {
             usage: self.usage.into(),
             model: self.model,
             response_id: self.id,
-            ..Collected::default()
+            ..ReplyParts::default()
         };
         for block in self.blocks {
             let (piece, native) = block.end(stop == Stop::Truncated);

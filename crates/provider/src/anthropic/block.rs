@@ -10,7 +10,7 @@ use super::events::{EventDelta, WireBlock};
 use crate::Delta;
 use crate::body::Fault;
 use crate::compose::Piece;
-use crate::loose::{read, value};
+use crate::lenient::{read, value};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -42,8 +42,8 @@ pub(super) struct Block {
 impl Block {
     /// A block from its first form. `calls` is the number of invocations before it.
     pub(super) fn begin(raw: &str, calls: usize) -> Result<Self, Fault> {
-        let (mut mended, mut mended_form) = (None, None);
-        let wire: WireBlock<'_> = read(raw, &mut mended)?;
+        let (mut repaired, mut mended_form) = (None, None);
+        let wire: WireBlock<'_> = read(raw, &mut repaired)?;
         let kind = match wire.kind.text() {
             Some("text") => Kind::Text,
             Some("thinking") => Kind::Thinking,

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::loose::Loose;
+use crate::lenient::LenientStr;
 
 /// Any stream event; which fields it has depends on its kind.
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamEvent<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Loose<'a>,
+    pub(super) kind: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) index: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -28,19 +28,19 @@ pub(super) struct StreamEvent<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct EventDelta<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Loose<'a>,
+    pub(super) kind: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) text: Loose<'a>,
+    pub(super) text: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) partial_json: Loose<'a>,
+    pub(super) partial_json: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) thinking: Loose<'a>,
+    pub(super) thinking: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) signature: Loose<'a>,
+    pub(super) signature: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) citation: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Loose<'a>,
+    pub(super) stop_reason: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) stop_details: Option<&'a RawValue>,
 }
@@ -49,13 +49,13 @@ pub(super) struct EventDelta<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow, default)]
-    pub(super) id: Loose<'a>,
+    pub(super) id: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) model: Loose<'a>,
+    pub(super) model: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) content: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Loose<'a>,
+    pub(super) stop_reason: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) stop_details: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -68,15 +68,15 @@ pub(super) struct Message<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct WireBlock<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Loose<'a>,
+    pub(super) kind: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) text: Loose<'a>,
+    pub(super) text: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) thinking: Loose<'a>,
+    pub(super) thinking: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) id: Loose<'a>,
+    pub(super) id: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) name: Loose<'a>,
+    pub(super) name: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
 }

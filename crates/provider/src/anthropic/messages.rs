@@ -10,8 +10,8 @@
 use converse_canister::{Blobs, Canister, Content, Document, Stop};
 use serde_json::{Map, Value, json};
 
-use crate::grouping::{Call, Part, Passage, Turn, group};
-use crate::media::{Media, Medium, Place};
+use crate::grouping::{Call, Part, Section, Turn, group};
+use crate::media::{Media, Medium, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
 
@@ -40,16 +40,16 @@ pub(crate) fn messages(
     let mut messages: Vec<(Role, Vec<Value>)> = Vec::new();
     let mut called: Vec<String> = Vec::new();
     let mut paused = false;
-    for passage in &grouped.passages {
-        match passage {
-            Passage::Said(said) => {
+    for section in &grouped.sections {
+        match section {
+            Section::Input(said) => {
                 append(
                     &mut messages,
                     Role::User,
                     said.iter().flat_map(|canister| said_blocks(canister, &media)),
                 );
             }
-            Passage::Turn(turn) => {
+            Section::Turn(turn) => {
                 for call in turn.calls() {
                     if !called.contains(&call.tool) {
                         called.push(call.tool.clone());
@@ -102,9 +102,11 @@ fn text_block(text: &str) -> Value {
 
 fn said_blocks(canister: &Canister, media: &Media<'_>) -> Vec<Value> {
     match canister {
-        Canister::User(user) => {
-            user.content.iter().filter_map(|content| block(content, Place::Said, None, media)).collect()
-        }
+        Canister::User(user) => user
+            .content
+            .iter()
+            .filter_map(|content| block(content, Position::UserMessage, None, media))
+            .collect(),
         Canister::Document(document) => document_blocks(document, media),
         _ => Vec::new(),
     }
@@ -115,7 +117,10 @@ fn document_blocks(document: &Document, media: &Media<'_>) -> Vec<Value> {
     let title: String = document.name.chars().take(200).collect();
     let is_blob = |content: &&Content| matches!(content, Content::Blob { .. });
     let texts = document.content.iter().filter(|content| !is_blob(content));
-    let text = texts.filter_map(|content| media.words(content, Place::Said)).collect::<Vec<_>>().join("\n");
+    let text = texts
+        .filter_map(|content| media.words(content, Position::UserMessage))
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut blocks = Vec::new();
     if !text.is_empty() {
         // The only media type of a text source; what it really is, the title tells.
@@ -123,7 +128,7 @@ fn document_blocks(document: &Document, media: &Media<'_>) -> Vec<Value> {
         blocks.push(titled(json!({ "type": "document", "source": source }), &title));
     }
     let blobs = document.content.iter().filter(is_blob);
-    blocks.extend(blobs.filter_map(|blob| block(blob, Place::Said, Some(&title), media)));
+    blocks.extend(blobs.filter_map(|blob| block(blob, Position::UserMessage, Some(&title), media)));
     blocks
 }
 
@@ -137,7 +142,7 @@ fn titled(mut block: Value, title: &str) -> Value {
 }
 
 /// One piece of content as a block that a user message or a successful result may hold.
-fn block(content: &Content, place: Place, title: Option<&str>, media: &Media<'_>) -> Option<Value> {
+fn block(content: &Content, place: Position, title: Option<&str>, media: &Media<'_>) -> Option<Value> {
     let Some(shown) = media.inline(content, place) else {
         return media.words(content, place).map(|text| text_block(&text));
     };
@@ -185,11 +190,13 @@ fn result_block(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value 
     }
     let contents = plain::contents(&call.answer);
     if contents.iter().any(|content| matches!(content, Content::Blob { .. })) {
-        let blocks: Vec<Value> =
-            contents.iter().filter_map(|content| self::block(content, Place::Result, None, media)).collect();
+        let blocks: Vec<Value> = contents
+            .iter()
+            .filter_map(|content| self::block(content, Position::Result, None, media))
+            .collect();
         block.insert("content".into(), Value::Array(blocks));
     } else {
-        let texts = contents.iter().filter_map(|content| media.words(content, Place::Result));
+        let texts = contents.iter().filter_map(|content| media.words(content, Position::Result));
         let text = texts.collect::<Vec<_>>().join("\n");
         if !text.is_empty() {
             block.insert("content".into(), json!(text));

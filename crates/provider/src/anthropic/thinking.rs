@@ -40,7 +40,7 @@ pub(super) fn thought(
     max_tokens: u32,
     messages: &[Value],
 ) -> Result<Thought, TranslateError> {
-    let Some(effort) = prompt.controls.effort else { return Ok(shown(prompt)) };
+    let Some(effort) = prompt.controls.effort else { return Ok(default_thinking(prompt)) };
     let disabled = || Thought { thinking: Some(json!({ "type": "disabled" })), effort: None };
     let mut thought = match (prompt.facts.thinking, word(effort)) {
         (Some(Thinking::None), None) => Thought::default(),
@@ -70,7 +70,7 @@ fn adaptive() -> Value {
 
 /// No effort was named: as the model does, but to be seen if the user wants to see it. What does not go with thinking
 /// was asked for expressly, so it wins.
-fn shown(prompt: &Prompt<'_>) -> Thought {
+fn default_thinking(prompt: &Prompt<'_>) -> Thought {
     let controls = prompt.controls;
     let wanted = controls.show_reasoning && prompt.facts.thinking == Some(Thinking::Effort);
     let wanted = wanted && !forces_a_tool(controls) && unsampled(controls).is_ok();

@@ -58,7 +58,7 @@ fn all_models_of_all_providers_are_found() {
     );
     for provider in providers() {
         assert!(rows::row(provider).is_some(), "{provider}");
-        let all: Vec<Known> = known_models(provider, TODAY).collect();
+        let all: Vec<KnownModel> = known_models(provider, TODAY).collect();
         assert!(all.len() > 1, "{provider}");
         for model in all {
             assert_eq!(known(provider, model.name, TODAY), Some(model));
@@ -78,7 +78,7 @@ fn a_line_says_what_it_says() {
             window: Some(1_000_000),
             wanted_window: None,
             max_output: Some(128_000),
-            takes: Takes { images: Some(true), documents: Some(true), audio: Some(false) },
+            takes: AcceptedMedia { images: Some(true), documents: Some(true), audio: Some(false) },
             tools: Some(true),
             sampling: Some(false),
             structured: Some(true),
@@ -89,7 +89,7 @@ fn a_line_says_what_it_says() {
                 output: 500_000,
                 cache_read: Some(10_000),
                 cache_write: Some(125_000),
-                above: Some(Above {
+                above: Some(LongPromptPrice {
                     tokens: 100_000,
                     input: 500_000,
                     output: 2_500_000,

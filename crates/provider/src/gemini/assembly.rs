@@ -14,9 +14,9 @@ use super::chunk::{Candidate, Chunk, UsageMetadata};
 use super::finish;
 use super::part::PartList;
 use crate::body::{Assembly, Fault, refused};
-use crate::compose::Collected;
+use crate::compose::ReplyParts;
 use crate::head::Head;
-use crate::loose::{count, read};
+use crate::lenient::{count, read};
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
 
@@ -44,8 +44,8 @@ impl CandidateAssembly {
 
     /// True if the chunk is one of this wire's.
     fn absorb(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<bool, Fault> {
-        let mut mended = None;
-        let chunk: Chunk<'_> = read(data, &mut mended)?;
+        let mut repaired = None;
+        let chunk: Chunk<'_> = read(data, &mut repaired)?;
         if chunk.error.is_some() {
             return Err(refused(data));
         }
@@ -126,13 +126,13 @@ impl Assembly for CandidateAssembly {
 
     fn finish(self: Box<Self>, head: &Head) -> Result<Reply, ReplyError> {
         let stop = self.stop.unwrap_or(Stop::Cut);
-        let collected = Collected {
+        let collected = ReplyParts {
             pieces: self.parts.pieces,
             native: self.parts.native,
             usage: self.usage.counted(stop != Stop::Cut),
             model: self.model,
             response_id: self.id,
-            ..Collected::default()
+            ..ReplyParts::default()
         };
         collected.into_reply(stop, &self.origin, head)
     }

@@ -6,22 +6,22 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::few::Few;
-use crate::loose::{Loose, Loosely};
+use crate::compact_vec::CompactVec;
+use crate::lenient::{LenientObject, LenientStr};
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
-    pub(super) candidates: Option<Few<Candidate<'a>>>,
+    pub(super) candidates: Option<CompactVec<Candidate<'a>>>,
     #[serde(borrow)]
     pub(super) prompt_feedback: Option<Feedback<'a>>,
     #[serde(borrow)]
-    pub(super) usage_metadata: Option<Loosely<UsageMetadata<'a>>>,
+    pub(super) usage_metadata: Option<LenientObject<UsageMetadata<'a>>>,
     #[serde(borrow, default)]
-    pub(super) model_version: Loose<'a>,
+    pub(super) model_version: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) response_id: Loose<'a>,
+    pub(super) response_id: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -34,16 +34,16 @@ pub(super) struct Candidate<'a> {
     #[serde(borrow)]
     pub(super) content: Option<Contents<'a>>,
     #[serde(borrow, default)]
-    pub(super) finish_reason: Loose<'a>,
+    pub(super) finish_reason: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) finish_message: Loose<'a>,
+    pub(super) finish_message: LenientStr<'a>,
 }
 
 /// Without `parts` where a filter has taken them.
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Contents<'a> {
     #[serde(borrow)]
-    pub(super) parts: Option<Few<&'a RawValue>>,
+    pub(super) parts: Option<CompactVec<&'a RawValue>>,
 }
 
 /// Counts, each of which may be missing or something else.
@@ -69,9 +69,9 @@ pub(super) struct UsageMetadata<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Feedback<'a> {
     #[serde(borrow, default)]
-    pub(super) block_reason: Loose<'a>,
+    pub(super) block_reason: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) block_reason_message: Loose<'a>,
+    pub(super) block_reason_message: LenientStr<'a>,
 }
 
 /// A part that is text and nothing else, as nearly all are.
@@ -88,11 +88,11 @@ pub(super) struct TextPart<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct WirePart<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Loose<'a>,
+    pub(super) text: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) thought: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) thought_signature: Loose<'a>,
+    pub(super) thought_signature: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) function_call: Option<FunctionCall<'a>>,
 }
@@ -101,9 +101,9 @@ pub(super) struct WirePart<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct FunctionCall<'a> {
     #[serde(borrow, default)]
-    pub(super) id: Loose<'a>,
+    pub(super) id: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) name: Loose<'a>,
+    pub(super) name: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) args: Option<&'a RawValue>,
     /// Arguments in pieces, which come only to those who ask for them.

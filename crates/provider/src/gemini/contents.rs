@@ -13,8 +13,8 @@ use converse_canister::{Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
 use super::{model, replay, results};
-use crate::grouping::{Call, Part, Passage, Turn, group};
-use crate::media::{Media, Place, Shown};
+use crate::grouping::{Call, Part, Section, Turn, group};
+use crate::media::{EncodedMedia, Media, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
 
@@ -38,16 +38,16 @@ pub(super) fn contents(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conve
     let media = Media::of(prompt, endpoint);
     let signed = model::generation(prompt.model).is_some_and(|is| is >= model::THREE);
     let mut contents: Vec<(Role, Vec<Value>)> = Vec::new();
-    for passage in &grouped.passages {
-        match passage {
-            Passage::Said(said) => {
+    for section in &grouped.sections {
+        match section {
+            Section::Input(said) => {
                 append(
                     &mut contents,
                     Role::User,
                     said.iter().flat_map(|canister| said_parts(canister, &media)),
                 );
             }
-            Passage::Turn(turn) => {
+            Section::Turn(turn) => {
                 let parts = replay::parts(turn).unwrap_or_else(|| neutral_parts(turn, signed));
                 append(&mut contents, Role::Model, parts);
                 append(&mut contents, Role::User, results::parts(turn, prompt.blobs, &media));
@@ -93,14 +93,14 @@ fn said_parts(canister: &Canister, media: &Media<'_>) -> Vec<Value> {
 }
 
 fn said_part(content: &Content, media: &Media<'_>) -> Option<Value> {
-    match media.inline(content, Place::Said) {
+    match media.inline(content, Position::UserMessage) {
         Some(shown) => Some(inline_data(&shown)),
-        None => media.words(content, Place::Said).map(|text| json!({ "text": text })),
+        None => media.words(content, Position::UserMessage).map(|text| json!({ "text": text })),
     }
 }
 
 /// Bytes as a part.
-pub(super) fn inline_data(shown: &Shown<'_>) -> Value {
+pub(super) fn inline_data(shown: &EncodedMedia<'_>) -> Value {
     json!({ "inlineData": { "mimeType": shown.mime, "data": shown.base64 } })
 }
 
@@ -108,9 +108,9 @@ pub(super) fn inline_data(shown: &Shown<'_>) -> Value {
 fn document_parts(document: &Document, media: &Media<'_>) -> Vec<Value> {
     let (mut texts, mut shown) = (Vec::new(), Vec::new());
     for content in &document.content {
-        match media.inline(content, Place::Said) {
+        match media.inline(content, Position::UserMessage) {
             Some(bytes) => shown.push(inline_data(&bytes)),
-            None => texts.extend(media.words(content, Place::Said)),
+            None => texts.extend(media.words(content, Position::UserMessage)),
         }
     }
     let text = texts.join("\n");

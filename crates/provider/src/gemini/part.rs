@@ -7,7 +7,7 @@ use super::chunk::{FunctionCall, TextPart, WirePart};
 use crate::Delta;
 use crate::body::Fault;
 use crate::compose::Piece;
-use crate::loose::read;
+use crate::lenient::read;
 
 /// More parts than any reply has; bounds what a hostile stream can make us keep.
 const MAX_PARTS: usize = 10_000;
@@ -32,8 +32,8 @@ impl PartList {
             self.words(&part.text, part.thought, out);
             return Ok(());
         }
-        let (mut mended, mut mended_form) = (None, None);
-        let part: WirePart<'_> = read(raw, &mut mended)?;
+        let (mut repaired, mut mended_form) = (None, None);
+        let part: WirePart<'_> = read(raw, &mut repaired)?;
         let signature = part.thought_signature.text().map(str::to_owned);
         let form: Option<Map<String, Value>> = read(raw, &mut mended_form).ok();
         if let Some(call) = part.function_call {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::contents::inline_data;
 use crate::grouping::{Call, Turn};
-use crate::media::{Media, Place, heading};
+use crate::media::{Media, Position, heading};
 use crate::plain;
 
 /// What answers a turn: its responses, then the media that do not fit into them.
@@ -42,7 +42,7 @@ fn part(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value {
         function.insert("response".into(), json!({ "output": output(contents, media) }));
         let shown: Vec<Value> = contents
             .iter()
-            .filter_map(|content| media.inline(content, Place::Result))
+            .filter_map(|content| media.inline(content, Position::Result))
             .map(|shown| inline_data(&shown))
             .collect();
         if !shown.is_empty() {
@@ -59,9 +59,9 @@ fn output(contents: &[Content], media: &Media<'_>) -> Value {
     if let [Content::Structured { value }] = contents {
         return value.clone();
     }
-    let words = contents.iter().filter_map(|content| match media.inline(content, Place::Result) {
+    let words = contents.iter().filter_map(|content| match media.inline(content, Position::Result) {
         Some(_) => None,
-        None => media.words(content, Place::Result),
+        None => media.words(content, Position::Result),
     });
     json!(words.collect::<Vec<_>>().join("\n"))
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::walk::{self, Site, escaped};
+use super::walk::{self, SchemaNode, escaped};
 
 /// Where below the site, and what.
-pub(super) type Hit = (String, String);
+pub(super) type Finding = (String, String);
 
 /// google-genai 3.4.0, `class Schema`, without what only the enterprise product has (`additionalProperties`, `defs`, `ref`).
 const PARAMETERS: &[&str] = &[
@@ -60,49 +60,49 @@ const STRICT_ENUM: usize = 1000;
 /// Some four thousand tokens.
 const LARGE: usize = 16 * 1024;
 
-pub(super) fn hit_if(found: bool, below: &str) -> Vec<Hit> {
+pub(super) fn finding_if(found: bool, below: &str) -> Vec<Finding> {
     if found { vec![(below.to_owned(), String::new())] } else { Vec::new() }
 }
 
-pub(super) fn root_type(site: &Site<'_>) -> Vec<Hit> {
-    let kind = site.get("type");
+pub(super) fn root_type(node: &SchemaNode<'_>) -> Vec<Finding> {
+    let kind = node.get("type");
     let found =
-        site.is_root() && site.get("$ref").is_none() && kind.and_then(Value::as_str) != Some("object");
-    hit_if(found, if kind.is_some() { "/type" } else { "" })
+        node.is_root() && node.get("$ref").is_none() && kind.and_then(Value::as_str) != Some("object");
+    finding_if(found, if kind.is_some() { "/type" } else { "" })
 }
 
-pub(super) fn no_properties(site: &Site<'_>) -> Vec<Hit> {
-    hit_if(site.is_root() && !site.get("properties").is_some_and(Value::is_object), "")
+pub(super) fn no_properties(node: &SchemaNode<'_>) -> Vec<Finding> {
+    finding_if(node.is_root() && !node.get("properties").is_some_and(Value::is_object), "")
 }
 
-pub(super) fn empty_object(site: &Site<'_>) -> Vec<Hit> {
+pub(super) fn empty_object(node: &SchemaNode<'_>) -> Vec<Finding> {
     let some =
-        site.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
-    hit_if(site.may_be("object") && !some, "")
+        node.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
+    finding_if(node.may_be("object") && !some, "")
 }
 
-pub(super) fn no_items(site: &Site<'_>) -> Vec<Hit> {
-    hit_if(site.may_be("array") && site.get("items").is_none(), "")
+pub(super) fn no_items(node: &SchemaNode<'_>) -> Vec<Finding> {
+    finding_if(node.may_be("array") && node.get("items").is_none(), "")
 }
 
-pub(super) fn boolean(site: &Site<'_>) -> Vec<Hit> {
-    hit_if(site.schema.is_boolean() && stands_for_a_value(site), "")
+pub(super) fn boolean(node: &SchemaNode<'_>) -> Vec<Finding> {
+    finding_if(node.schema.is_boolean() && is_value_schema(node), "")
 }
 
-pub(super) fn no_type(site: &Site<'_>) -> Vec<Hit> {
-    let says = ["type", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| site.get(key).is_some());
-    hit_if(site.schema.is_object() && !says && stands_for_a_value(site), "")
+pub(super) fn no_type(node: &SchemaNode<'_>) -> Vec<Finding> {
+    let says = ["type", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| node.get(key).is_some());
+    finding_if(node.schema.is_object() && !says && is_value_schema(node), "")
 }
 
 /// Is it the schema of a property, of an entry, or one of several for them?
-fn stands_for_a_value(site: &Site<'_>) -> bool {
-    let mut segments = site.pointer.rsplit('/');
+fn is_value_schema(node: &SchemaNode<'_>) -> bool {
+    let mut segments = node.pointer.rsplit('/');
     let (last, before) = (segments.next(), segments.next());
     last == Some("items") || matches!(before, Some("properties" | "anyOf"))
 }
 
-pub(super) fn beyond_parameters(site: &Site<'_>) -> Vec<Hit> {
-    let keys = site.schema.as_object().into_iter().flat_map(|schema| schema.keys());
+pub(super) fn beyond_parameters(node: &SchemaNode<'_>) -> Vec<Finding> {
+    let keys = node.schema.as_object().into_iter().flat_map(|schema| schema.keys());
     let beyond = keys.filter(|key| {
         let key = key.as_str();
         // A reference has a row of its own.
@@ -112,34 +112,34 @@ pub(super) fn beyond_parameters(site: &Site<'_>) -> Vec<Hit> {
 }
 
 /// What stands below a keyword that nobody heeds is not looked at either.
-fn is_heeded(site: &Site<'_>) -> bool {
-    !site.pointer.split('/').any(|segment| UNHEEDED.contains(&segment))
+fn is_heeded(node: &SchemaNode<'_>) -> bool {
+    !node.pointer.split('/').any(|segment| UNHEEDED.contains(&segment))
 }
 
-pub(super) fn unknown_required(site: &Site<'_>) -> Vec<Hit> {
-    if !is_heeded(site) {
+pub(super) fn unknown_required(node: &SchemaNode<'_>) -> Vec<Finding> {
+    if !is_heeded(node) {
         return Vec::new();
     }
-    let names = site.get("required").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let names = node.get("required").and_then(Value::as_array).into_iter().flatten().enumerate();
     let unknown = names.filter_map(|(index, name)| {
         let name = name.as_str()?;
-        let known = site.get("properties").and_then(|properties| properties.get(name)).is_some();
+        let known = node.get("properties").and_then(|properties| properties.get(name)).is_some();
         (!known).then(|| (format!("/required/{index}"), format!("`{name}`")))
     });
     unknown.collect()
 }
 
-pub(super) fn has_in_enum(site: &Site<'_>, is: fn(&Value) -> bool) -> bool {
-    site.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().any(is))
+pub(super) fn has_in_enum(node: &SchemaNode<'_>, is: fn(&Value) -> bool) -> bool {
+    node.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().any(is))
 }
 
 pub(super) fn odd_names<'a>(
-    site: &Site<'a>,
+    node: &SchemaNode<'a>,
     most: usize,
     marks: &'static str,
     letter_first: bool,
-) -> impl Iterator<Item = Hit> + use<'a> {
-    let names = site.get("properties").and_then(Value::as_object).into_iter().flat_map(|names| names.keys());
+) -> impl Iterator<Item = Finding> + use<'a> {
+    let names = node.get("properties").and_then(Value::as_object).into_iter().flat_map(|names| names.keys());
     let taken = move |name: &&String| {
         let first = |c: char| c.is_ascii_alphabetic() || c == '_';
         (1..=most).contains(&name.chars().count())
@@ -150,17 +150,17 @@ pub(super) fn odd_names<'a>(
     odd.map(|name| (format!("/properties/{}", escaped(name)), name.clone()))
 }
 
-pub(super) fn strict_limits(site: &Site<'_>) -> Vec<Hit> {
-    if !site.is_root() {
+pub(super) fn strict_limits(node: &SchemaNode<'_>) -> Vec<Finding> {
+    if !node.is_root() {
         return Vec::new();
     }
-    let sites = walk::sites(site.schema);
+    let nodes = walk::nodes(node.schema);
     let count = |key: &str, of: fn(&Value) -> usize| {
-        sites.iter().filter_map(|site| site.get(key)).map(of).sum::<usize>()
+        nodes.iter().filter_map(|node| node.get(key)).map(of).sum::<usize>()
     };
     let properties = count("properties", |table| table.as_object().map_or(0, serde_json::Map::len));
     let values = count("enum", |list| list.as_array().map_or(0, Vec::len));
-    let depth = sites.iter().map(|site| site.depth).max().unwrap_or_default();
+    let depth = nodes.iter().map(|node| node.depth).max().unwrap_or_default();
     let over = [
         (depth > STRICT_DEPTH, format!("at most {STRICT_DEPTH} levels")),
         (properties > STRICT_PROPERTIES, format!("at most {STRICT_PROPERTIES} properties")),
@@ -169,10 +169,10 @@ pub(super) fn strict_limits(site: &Site<'_>) -> Vec<Hit> {
     over.into_iter().filter(|(over, _)| *over).map(|(_, limit)| (String::new(), limit)).collect()
 }
 
-pub(super) fn large(site: &Site<'_>) -> Vec<Hit> {
-    if !site.is_root() {
+pub(super) fn large(node: &SchemaNode<'_>) -> Vec<Finding> {
+    if !node.is_root() {
         return Vec::new();
     }
-    let bytes = site.schema.to_string().len();
+    let bytes = node.schema.to_string().len();
     if bytes > LARGE { vec![(String::new(), format!("{} KiB", bytes / 1024))] } else { Vec::new() }
 }

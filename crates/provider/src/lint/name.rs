@@ -3,11 +3,11 @@
 
 use converse_canister::ToolName;
 
-use super::{Linted, Objection, Remedy};
+use super::{LintTarget, Objection, Remedy};
 
 /// What a provider takes.
 struct Rule {
-    whom: Linted,
+    whom: LintTarget,
     /// Characters.
     most: usize,
     /// Beside letters, digits, `_` and `-`.
@@ -19,7 +19,7 @@ struct Rule {
 const RULES: [Rule; 3] = [
     // The pattern of its refusals: <https://github.com/home-assistant/core/issues/147760> (checked 2026-11).
     Rule {
-        whom: Linted::Anthropic,
+        whom: LintTarget::Anthropic,
         most: 128,
         marks: "",
         letter_first: false,
@@ -27,7 +27,7 @@ const RULES: [Rule; 3] = [
     },
     // <https://platform.openai.com/docs/api-reference/chat/create> (as its SDK 3.52.0 quotes it).
     Rule {
-        whom: Linted::OpenAi,
+        whom: LintTarget::OpenAi,
         most: 64,
         marks: "",
         letter_first: false,
@@ -36,7 +36,7 @@ const RULES: [Rule; 3] = [
     // The SDK's types (google-genai 3.4.0) say 128; the older documents say 64.
     // <https://ai.google.dev/api/caching#FunctionDeclaration> (checked 2026-11).
     Rule {
-        whom: Linted::Gemini,
+        whom: LintTarget::Gemini,
         most: 64,
         marks: ".:",
         letter_first: true,
@@ -45,7 +45,7 @@ const RULES: [Rule; 3] = [
 ];
 
 /// `wanted` is the name as it would be without converse's care: `ensemble__invoker`; `shown` is the one it gets.
-pub fn lint_name(which: Linted, wanted: &str, shown: &ToolName) -> Option<Objection> {
+pub fn lint_name(which: LintTarget, wanted: &str, shown: &ToolName) -> Option<Objection> {
     let rule = RULES.iter().find(|rule| rule.whom == which)?;
     if rule.takes(wanted) {
         return None;
@@ -89,7 +89,7 @@ mod tests {
             (&longer, [false, false, false]),
         ] {
             let shown = ToolName::cleaned(wanted);
-            let found = Linted::ALL.map(|which| lint_name(which, wanted, &shown));
+            let found = LintTarget::ALL.map(|which| lint_name(which, wanted, &shown));
             assert_eq!(found.each_ref().map(Option::is_none), taken, "{wanted}");
             for objection in found.into_iter().flatten() {
                 assert_eq!(objection.remedy, Remedy::Adapted, "{wanted}");

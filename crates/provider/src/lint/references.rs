@@ -11,24 +11,24 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::walk::Site;
-use super::{Effect, Fault, Linted};
+use super::walk::SchemaNode;
+use super::{Effect, Fault, LintTarget};
 
 /// References of one schema that are looked at: each may mean a walk through all of it.
 const MAX_REFERENCES: usize = 200;
 /// Steps from one reference to the next at the root.
 const MAX_STEPS: usize = 8;
 
-pub(super) fn faults(which: Linted, root: &Value, sites: &[Site<'_>]) -> Vec<Fault> {
-    let graph = Graph::of(root, sites);
+pub(super) fn faults(which: LintTarget, root: &Value, nodes: &[SchemaNode<'_>]) -> Vec<Fault> {
+    let graph = Graph::of(root, nodes);
     let references =
-        sites.iter().enumerate().filter_map(|(at, site)| Some((at, site, site.get("$ref")?.as_str()?)));
+        nodes.iter().enumerate().filter_map(|(at, node)| Some((at, node, node.get("$ref")?.as_str()?)));
     let mut faults = Vec::new();
-    for (at, site, reference) in references.take(MAX_REFERENCES) {
+    for (at, node, reference) in references.take(MAX_REFERENCES) {
         let mut fault = |kind, effect, says: String| {
-            faults.push(Fault { kind, pointer: format!("{}/$ref", site.pointer), says, effect });
+            faults.push(Fault { kind, pointer: format!("{}/$ref", node.pointer), says, effect });
         };
-        let gemini = which == Linted::Gemini;
+        let gemini = which == LintTarget::Gemini;
         let lost = if gemini { Effect::Refused } else { Effect::Unheeded };
         let verb = if gemini { "refuses" } else { "does not follow" };
         match graph.target(reference) {
@@ -38,15 +38,15 @@ pub(super) fn faults(which: Linted, root: &Value, sites: &[Site<'_>]) -> Vec<Fau
             Target::Nowhere => {
                 fault("dangling-reference", lost, format!("{verb} a `$ref` that leads nowhere"))
             }
-            Target::Within(target) if gemini && !site.is_root() => {
+            Target::Within(target) if gemini && !node.is_root() => {
                 match graph.circle(at, target) {
-                    Circle::None => {}
-                    Circle::Optional => fault(
+                    Cycle::None => {}
+                    Cycle::Optional => fault(
                         "circle",
                         Effect::Unheeded,
                         "unrolls a `$ref` that leads back to itself a few times only".to_owned(),
                     ),
-                    Circle::Required => fault(
+                    Cycle::Required => fault(
                         "required-circle",
                         Effect::Refused,
                         "takes a `$ref` that leads back to itself only below a property that is not required"
@@ -57,7 +57,7 @@ pub(super) fn faults(which: Linted, root: &Value, sites: &[Site<'_>]) -> Vec<Fau
             }
             Target::Within(_) => {}
         }
-        if gemini && let Some(company) = company(site) {
+        if gemini && let Some(company) = company(node) {
             let says = format!("takes no `{company}` beside a `$ref`");
             fault("reference-with-company", Effect::Refused, says);
         }
@@ -66,9 +66,9 @@ pub(super) fn faults(which: Linted, root: &Value, sites: &[Site<'_>]) -> Vec<Fau
 }
 
 /// What stands beside the reference and may not.
-fn company<'a>(site: &Site<'a>) -> Option<&'a str> {
-    let keys = site.schema.as_object()?.keys().map(String::as_str);
-    keys.filter(|_| !site.is_root())
+fn company<'a>(node: &SchemaNode<'a>) -> Option<&'a str> {
+    let keys = node.schema.as_object()?.keys().map(String::as_str);
+    keys.filter(|_| !node.is_root())
         .find(|key| !key.starts_with('$') && !["description", "default"].contains(key))
 }
 
@@ -80,7 +80,7 @@ enum Target {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Circle {
+enum Cycle {
     None,
     /// It passes a property that may be left out.
     Optional,
@@ -90,24 +90,24 @@ enum Circle {
 /// Sites and the ways from one to the next.
 struct Graph<'a> {
     root: &'a Value,
-    sites: &'a [Site<'a>],
+    nodes: &'a [SchemaNode<'a>],
     numbers: HashMap<&'a str, usize>,
     /// To which, and may what lies there be left out?
     ways: Vec<Vec<(usize, bool)>>,
 }
 
 impl<'a> Graph<'a> {
-    fn of(root: &'a Value, sites: &'a [Site<'a>]) -> Self {
+    fn of(root: &'a Value, nodes: &'a [SchemaNode<'a>]) -> Self {
         let numbers =
-            sites.iter().enumerate().map(|(number, site)| (site.pointer.as_str(), number)).collect();
-        let mut graph = Self { root, sites, numbers, ways: vec![Vec::new(); sites.len()] };
-        for (number, site) in sites.iter().enumerate() {
-            if let Some((parent, optional)) = graph.parent(site)
+            nodes.iter().enumerate().map(|(number, node)| (node.pointer.as_str(), number)).collect();
+        let mut graph = Self { root, nodes, numbers, ways: vec![Vec::new(); nodes.len()] };
+        for (number, node) in nodes.iter().enumerate() {
+            if let Some((parent, optional)) = graph.parent(node)
                 && let Some(ways) = graph.ways.get_mut(parent)
             {
                 ways.push((number, optional));
             }
-            let reference = site.get("$ref").and_then(Value::as_str);
+            let reference = node.get("$ref").and_then(Value::as_str);
             if let Some(Target::Within(target)) = reference.map(|reference| graph.target(reference))
                 && let Some(ways) = graph.ways.get_mut(number)
             {
@@ -118,8 +118,8 @@ impl<'a> Graph<'a> {
     }
 
     /// The schema around this one, unless it only keeps it for references.
-    fn parent(&self, site: &Site<'_>) -> Option<(usize, bool)> {
-        let (before, last) = site.pointer.rsplit_once('/')?;
+    fn parent(&self, node: &SchemaNode<'_>) -> Option<(usize, bool)> {
+        let (before, last) = node.pointer.rsplit_once('/')?;
         if let Some(parent) = self.numbers.get(before) {
             return Some((*parent, last == "additionalProperties"));
         }
@@ -129,7 +129,7 @@ impl<'a> Graph<'a> {
             "$defs" | "definitions" => None,
             "properties" => {
                 let name = last.replace("~1", "/").replace("~0", "~");
-                let required = self.sites.get(parent)?.get("required").and_then(Value::as_array);
+                let required = self.nodes.get(parent)?.get("required").and_then(Value::as_array);
                 Some((parent, !required.is_some_and(|names| names.iter().any(|known| *known == name))))
             }
             keyword => Some((parent, keyword == "patternProperties")),
@@ -142,8 +142,8 @@ impl<'a> Graph<'a> {
             "" => self.numbers.get(""),
             pointer if pointer.starts_with('/') => self.numbers.get(pointer),
             anchor => {
-                let named = |site: &&Site<'_>| site.get("$anchor").is_some_and(|name| name == anchor);
-                self.sites.iter().find(named).and_then(|site| self.numbers.get(site.pointer.as_str()))
+                let named = |node: &&SchemaNode<'_>| node.get("$anchor").is_some_and(|name| name == anchor);
+                self.nodes.iter().find(named).and_then(|node| self.numbers.get(node.pointer.as_str()))
             }
         };
         match found {
@@ -154,16 +154,16 @@ impl<'a> Graph<'a> {
         }
     }
 
-    fn circle(&self, at: usize, target: usize) -> Circle {
+    fn circle(&self, at: usize, target: usize) -> Cycle {
         match (self.leads(target, at, true), self.leads(target, at, false)) {
-            (_, true) => Circle::Required,
-            (true, false) => Circle::Optional,
-            (false, false) => Circle::None,
+            (_, true) => Cycle::Required,
+            (true, false) => Cycle::Optional,
+            (false, false) => Cycle::None,
         }
     }
 
     fn leads(&self, from: usize, to: usize, through_optional: bool) -> bool {
-        let mut seen = vec![false; self.sites.len()];
+        let mut seen = vec![false; self.nodes.len()];
         let mut waiting = vec![from];
         while let Some(number) = waiting.pop() {
             if number == to {

@@ -8,17 +8,17 @@
 use serde_json::Value;
 
 use super::finds::{
-    Hit, UNHEEDED, beyond_parameters, boolean, empty_object, has_in_enum, hit_if, large, no_items,
+    Finding, UNHEEDED, beyond_parameters, boolean, empty_object, finding_if, has_in_enum, large, no_items,
     no_properties, no_type, odd_names, root_type, strict_limits, unknown_required,
 };
-use super::walk::{Site, escaped};
-use super::{Effect, Fault, Linted};
+use super::walk::{SchemaNode, escaped};
+use super::{Effect, Fault, LintTarget};
 use Effect::{OtherField, Refused, Unheeded};
-use Linted::{Anthropic, Gemini, OpenAi};
+use LintTarget::{Anthropic, Gemini, OpenAi};
 
 struct Row {
     kind: &'static str,
-    whom: &'static [Linted],
+    whom: &'static [LintTarget],
     find: Find,
     effect: Effect,
     /// Follows the provider's name; `{}` is what was found.
@@ -29,10 +29,10 @@ enum Find {
     /// Keywords at the root.
     Root(&'static [&'static str]),
     Anywhere(&'static [&'static str]),
-    By(fn(&Site<'_>) -> Vec<Hit>),
+    By(fn(&SchemaNode<'_>) -> Vec<Finding>),
 }
 
-const ALL: &[Linted] = &[Anthropic, OpenAi, Gemini];
+const ALL: &[LintTarget] = &[Anthropic, OpenAi, Gemini];
 
 const ROWS: &[Row] = &[
     // <https://platform.claude.com/docs/en/api/messages>, <https://platform.openai.com/docs/guides/function-calling>:
@@ -82,7 +82,7 @@ const ROWS: &[Row] = &[
     Row {
         kind: "property-name",
         whom: &[Anthropic],
-        find: Find::By(|site| odd_names(site, 64, "_.-", false).filter(|_| site.is_root()).collect()),
+        find: Find::By(|node| odd_names(node, 64, "_.-", false).filter(|_| node.is_root()).collect()),
         effect: Refused,
         says: "takes names of arguments of at most 64 letters, digits, `_`, `.` and `-`, and `{}` is none",
     },
@@ -130,7 +130,7 @@ const ROWS: &[Row] = &[
     Row {
         kind: "several-types",
         whom: &[Gemini],
-        find: Find::By(|site| hit_if(site.get("type").is_some_and(Value::is_array), "/type")),
+        find: Find::By(|node| finding_if(node.get("type").is_some_and(Value::is_array), "/type")),
         effect: OtherField,
         says: "takes one `type` at each schema in `parameters`",
     },
@@ -170,8 +170,8 @@ const ROWS: &[Row] = &[
     Row {
         kind: "properties-of-no-object",
         whom: &[Gemini],
-        find: Find::By(|site| {
-            hit_if(site.get("properties").is_some() && !site.may_be("object"), "/properties")
+        find: Find::By(|node| {
+            finding_if(node.get("properties").is_some() && !node.may_be("object"), "/properties")
         }),
         effect: OtherField,
         says: "takes `properties` only where `type` is `object` in `parameters`",
@@ -188,15 +188,15 @@ const ROWS: &[Row] = &[
     Row {
         kind: "enum-of-numbers",
         whom: &[Gemini],
-        find: Find::By(|site| hit_if(has_in_enum(site, Value::is_number), "/enum")),
+        find: Find::By(|node| finding_if(has_in_enum(node, Value::is_number), "/enum")),
         effect: OtherField,
         says: "takes texts only in an `enum` of `parameters`",
     },
     Row {
         kind: "enum-of-others",
         whom: &[Gemini],
-        find: Find::By(|site| {
-            hit_if(has_in_enum(site, |value| !value.is_number() && !value.is_string()), "/enum")
+        find: Find::By(|node| {
+            finding_if(has_in_enum(node, |value| !value.is_number() && !value.is_string()), "/enum")
         }),
         effect: Unheeded,
         says: "heeds texts and numbers only in an `enum`",
@@ -205,32 +205,32 @@ const ROWS: &[Row] = &[
     Row {
         kind: "property-name",
         whom: &[Gemini],
-        find: Find::By(|site| odd_names(site, 64, "_", true).collect()),
+        find: Find::By(|node| odd_names(node, 64, "_", true).collect()),
         effect: OtherField,
         says: "documents names of arguments of at most 64 letters, digits and `_` for `parameters`, and `{}` is none",
     },
 ];
 
-pub(super) fn faults(which: Linted, sites: &[Site<'_>]) -> Vec<Fault> {
+pub(super) fn faults(which: LintTarget, nodes: &[SchemaNode<'_>]) -> Vec<Fault> {
     let rows = || ROWS.iter().filter(|row| row.whom.contains(&which));
-    sites.iter().flat_map(|site| rows().flat_map(move |row| row.faults(site))).collect()
+    nodes.iter().flat_map(|node| rows().flat_map(move |row| row.faults(node))).collect()
 }
 
 impl Row {
-    fn faults(&self, site: &Site<'_>) -> Vec<Fault> {
+    fn faults(&self, node: &SchemaNode<'_>) -> Vec<Fault> {
         let keywords = |keys: &[&str]| {
-            let found = keys.iter().filter(|key| site.get(key).is_some());
+            let found = keys.iter().filter(|key| node.get(key).is_some());
             found.map(|key| (format!("/{}", escaped(key)), (*key).to_owned())).collect()
         };
-        let hits: Vec<Hit> = match self.find {
-            Find::Root(keys) if site.is_root() => keywords(keys),
+        let hits: Vec<Finding> = match self.find {
+            Find::Root(keys) if node.is_root() => keywords(keys),
             Find::Root(_) => Vec::new(),
             Find::Anywhere(keys) => keywords(keys),
-            Find::By(find) => find(site),
+            Find::By(find) => find(node),
         };
-        let fault = |(below, what): Hit| Fault {
+        let fault = |(below, what): Finding| Fault {
             kind: self.kind,
-            pointer: format!("{}{below}", site.pointer),
+            pointer: format!("{}{below}", node.pointer),
             says: self.says.replacen("{}", &what, 1),
             effect: self.effect,
         };

@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 
-use super::walk::{Site, escaped};
-use super::{Effect, Fault, Linted};
+use super::walk::{SchemaNode, escaped};
+use super::{Effect, Fault, LintTarget};
 
 #[derive(Debug, Clone, Copy)]
 enum Shape {
@@ -65,19 +65,19 @@ const SHAPES: &[(Shape, &[&str])] = &[
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-pub(super) fn faults(_: Linted, sites: &[Site<'_>]) -> Vec<Fault> {
-    sites.iter().flat_map(of_site).collect()
+pub(super) fn faults(_: LintTarget, nodes: &[SchemaNode<'_>]) -> Vec<Fault> {
+    nodes.iter().flat_map(of_site).collect()
 }
 
-fn of_site(site: &Site<'_>) -> Vec<Fault> {
+fn of_site(node: &SchemaNode<'_>) -> Vec<Fault> {
     let keywords = SHAPES.iter().flat_map(|(shape, keys)| keys.iter().map(move |key| (*shape, *key)));
     let wrong = keywords.filter_map(|(shape, key)| {
-        let value = site.get(key)?;
+        let value = node.get(key)?;
         // At the root a wrong type is a matter of its own.
-        let known = site.is_root() && key == "type";
+        let known = node.is_root() && key == "type";
         (!known && !shape.fits(value)).then(|| Fault {
             kind: "invalid-schema",
-            pointer: format!("{}/{}", site.pointer, escaped(key)),
+            pointer: format!("{}/{}", node.pointer, escaped(key)),
             says: format!("takes JSON Schema of draft 2020-12 only, where `{key}` is {}", shape.says()),
             effect: Effect::Refused,
         })

@@ -20,18 +20,18 @@ fn golden() -> Vec<Value> {
     serde_json::from_str(GOLDEN).unwrap()
 }
 
-fn lines(which: Linted, schema: &Value) -> Vec<String> {
+fn lines(which: LintTarget, schema: &Value) -> Vec<String> {
     let line =
         |objection: Objection| format!("{:?} {} {}", objection.remedy, objection.kind, objection.pointer);
     lint(which, &tool(schema)).into_iter().map(line).collect()
 }
 
 /// What a request would carry, through the door that requests use.
-fn body(which: Linted, schema: &Value) -> Option<Value> {
+fn body(which: LintTarget, schema: &Value) -> Option<Value> {
     let (provider, pointer) = match which {
-        Linted::Anthropic => ("anthropic", "/input_schema"),
-        Linted::OpenAi => ("openai", "/function/parameters"),
-        Linted::Gemini => ("gemini", "/parametersJsonSchema"),
+        LintTarget::Anthropic => ("anthropic", "/input_schema"),
+        LintTarget::OpenAi => ("openai", "/function/parameters"),
+        LintTarget::Gemini => ("gemini", "/parametersJsonSchema"),
     };
     let row = row(provider).unwrap();
     let tools = processor(row.dialect).prepare_tools(&[tool(schema)], &row.endpoint(None)).ok()?;
@@ -45,7 +45,7 @@ fn the_objections_to_many_schemas_are_these() {
     let mut different = Vec::new();
     for row in rows {
         let schema = &row["schema"];
-        let [anthropic, openai, gemini] = Linted::ALL.map(|which| lines(which, schema));
+        let [anthropic, openai, gemini] = LintTarget::ALL.map(|which| lines(which, schema));
         let found = json!({
             "name": row["name"], "schema": schema, "anthropic": anthropic, "openai": openai, "gemini": gemini
         });
@@ -61,7 +61,7 @@ fn what_is_said_to_be_adapted_is_adapted_in_the_request_and_the_rest_is_not() {
     let mut seen = BTreeMap::new();
     for row in golden() {
         let schema = &row["schema"];
-        for which in [Linted::Anthropic, Linted::OpenAi] {
+        for which in [LintTarget::Anthropic, LintTarget::OpenAi] {
             for objection in lint(which, &tool(schema)) {
                 let (kind, pointer) = (objection.kind, objection.pointer.as_str());
                 let name = format!("{} {which:?} {kind}", row["name"]);
@@ -116,8 +116,8 @@ fn what_is_said_to_be_adapted_is_adapted_in_the_request_and_the_rest_is_not() {
 #[test]
 fn for_gemini_what_is_said_to_be_adapted_is_in_the_other_field_or_gone() {
     for row in golden() {
-        for objection in lint(Linted::Gemini, &tool(&row["schema"])) {
-            let body = body(Linted::Gemini, &row["schema"]);
+        for objection in lint(LintTarget::Gemini, &tool(&row["schema"])) {
+            let body = body(LintTarget::Gemini, &row["schema"]);
             let passed = body.as_ref().and_then(|body| body.pointer(&objection.pointer));
             let name = format!("{} {objection:?}", row["name"]);
             let other_field =
@@ -127,8 +127,8 @@ fn for_gemini_what_is_said_to_be_adapted_is_in_the_other_field_or_gone() {
                 // The name is still required, and has a property now; or it is not required any more.
                 Remedy::Adapted if objection.kind == "required-unknown" => {
                     let Some(still) = passed.and_then(Value::as_str) else { continue };
-                    let (site, _) = objection.pointer.split_once("/required/").unwrap();
-                    let property = format!("{site}/properties/{still}");
+                    let (node, _) = objection.pointer.split_once("/required/").unwrap();
+                    let property = format!("{node}/properties/{still}");
                     assert!(body.as_ref().unwrap().pointer(&property).is_some(), "{name}");
                 }
                 Remedy::Adapted => {
@@ -151,10 +151,11 @@ fn descriptions_are_looked_at_too() {
     let kinds = |which, description: &str| {
         lint(which, &with(description)).into_iter().map(|o| (o.kind, o.remedy)).collect::<Vec<_>>()
     };
-    for which in Linted::ALL {
+    for which in LintTarget::ALL {
         assert_eq!(kinds(which, " \n"), [("no-description", Remedy::Ignored)]);
         assert_eq!(kinds(which, &"é".repeat(1024)), []);
-        let long = if which == Linted::OpenAi { vec![("long-description", Remedy::Ignored)] } else { vec![] };
+        let long =
+            if which == LintTarget::OpenAi { vec![("long-description", Remedy::Ignored)] } else { vec![] };
         assert_eq!(kinds(which, &"é".repeat(1025)), long);
     }
 }
@@ -163,13 +164,13 @@ fn descriptions_are_looked_at_too() {
 fn one_matter_at_many_places_is_said_once() {
     let properties: serde_json::Map<String, Value> =
         (0..300).map(|number| (format!("p{number}"), json!({"type": "array"}))).collect();
-    let objections = lint(Linted::OpenAi, &tool(&json!({"type": "object", "properties": properties})));
+    let objections = lint(LintTarget::OpenAi, &tool(&json!({"type": "object", "properties": properties})));
     assert_eq!(objections.len(), 1);
     assert_eq!(objections[0].pointer, "/properties/p0");
     assert!(objections[0].message.ends_with("(299 more of them)"), "{}", objections[0].message);
     let odd: serde_json::Map<String, Value> =
         (0..300).map(|number| (format!("p {number}"), json!({}))).collect();
-    let objections = lint(Linted::Anthropic, &tool(&json!({"type": "object", "properties": odd})));
+    let objections = lint(LintTarget::Anthropic, &tool(&json!({"type": "object", "properties": odd})));
     assert_eq!(objections.len(), MAX_OBJECTIONS);
 }
 
@@ -185,6 +186,6 @@ fn a_schema_full_of_references_is_soon_looked_at() {
         })
         .collect();
     let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
-    let objections = lint(Linted::Gemini, &tool(&schema));
+    let objections = lint(LintTarget::Gemini, &tool(&schema));
     assert!(objections.iter().any(|objection| objection.kind == "required-circle"));
 }

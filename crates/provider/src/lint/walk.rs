@@ -6,18 +6,18 @@ use crate::schema::{LIST, ONE, TABLE};
 
 /// Levels that are looked into, and schemas that are looked at.
 const MAX_DEPTH: usize = 64;
-const MAX_SITES: usize = 5000;
+const MAX_NODES: usize = 5000;
 
 /// One schema.
 #[derive(Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct SchemaNode<'a> {
     /// Empty for the root.
     pub(super) pointer: String,
     pub(super) schema: &'a Value,
     pub(super) depth: usize,
 }
 
-impl<'a> Site<'a> {
+impl<'a> SchemaNode<'a> {
     pub(super) fn is_root(&self) -> bool {
         self.pointer.is_empty()
     }
@@ -37,22 +37,22 @@ impl<'a> Site<'a> {
 }
 
 /// The root first, then as they stand.
-pub(super) fn sites(root: &Value) -> Vec<Site<'_>> {
-    let mut sites = Vec::new();
-    visit(Site { pointer: String::new(), schema: root, depth: 0 }, &mut sites);
-    sites
+pub(super) fn nodes(root: &Value) -> Vec<SchemaNode<'_>> {
+    let mut nodes = Vec::new();
+    visit(SchemaNode { pointer: String::new(), schema: root, depth: 0 }, &mut nodes);
+    nodes
 }
 
-fn visit<'a>(site: Site<'a>, sites: &mut Vec<Site<'a>>) {
-    if sites.len() >= MAX_SITES
-        || site.depth > MAX_DEPTH
-        || !(site.schema.is_object() || site.schema.is_boolean())
+fn visit<'a>(node: SchemaNode<'a>, nodes: &mut Vec<SchemaNode<'a>>) {
+    if nodes.len() >= MAX_NODES
+        || node.depth > MAX_DEPTH
+        || !(node.schema.is_object() || node.schema.is_boolean())
     {
         return;
     }
-    let (pointer, depth, schema) = (site.pointer.clone(), site.depth + 1, site.schema);
-    sites.push(site);
-    let mut go = |pointer: String, schema: &'a Value| visit(Site { pointer, schema, depth }, sites);
+    let (pointer, depth, schema) = (node.pointer.clone(), node.depth + 1, node.schema);
+    nodes.push(node);
+    let mut go = |pointer: String, schema: &'a Value| visit(SchemaNode { pointer, schema, depth }, nodes);
     for (key, value) in schema.as_object().into_iter().flatten() {
         let at = format!("{pointer}/{}", escaped(key));
         match value {
@@ -89,7 +89,7 @@ mod tests {
             "enum": [{"items": {}}],
             "$defs": {"x~y": {"prefixItems": [{}]}},
         });
-        let found: Vec<String> = sites(&schema).into_iter().map(|site| site.pointer).collect();
+        let found: Vec<String> = nodes(&schema).into_iter().map(|node| node.pointer).collect();
         assert_eq!(
             found,
             [
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn no_schema_is_too_deep_or_too_wide() {
         let deep = (0..500).fold(json!({}), |inner, _| json!({"items": inner}));
-        assert_eq!(sites(&deep).len(), MAX_DEPTH + 1);
+        assert_eq!(nodes(&deep).len(), MAX_DEPTH + 1);
         let wide = json!({"anyOf": vec![json!({}); 10_000]});
-        assert_eq!(sites(&wide).len(), MAX_SITES);
+        assert_eq!(nodes(&wide).len(), MAX_NODES);
     }
 }

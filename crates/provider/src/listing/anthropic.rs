@@ -6,9 +6,9 @@ use http::header::HeaderValue;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ListError, Listed, Page, Support, day, each, escaped, parsed, supported};
+use super::{ListError, ListedModel, Page, Support, day, each, escaped, parsed, supported};
 use crate::request::get;
-use crate::{Endpoint, Facts, Takes, Thinking, TranslateError};
+use crate::{AcceptedMedia, Endpoint, Facts, Thinking, TranslateError};
 
 const VERSION: &str = "2023-06-01";
 
@@ -71,13 +71,13 @@ pub(super) fn read(body: &[u8]) -> Result<Page, ListError> {
     Ok(Page { models: each(list.data).map(model).collect(), next })
 }
 
-fn model(model: Model) -> Listed {
+fn model(model: Model) -> ListedModel {
     let can = model.capabilities.unwrap_or_default();
-    Listed {
+    ListedModel {
         facts: Facts {
             window: model.max_input_tokens,
             max_output: model.max_tokens,
-            takes: Takes {
+            takes: AcceptedMedia {
                 images: supported(can.image_input.as_ref()),
                 documents: supported(can.pdf_input.as_ref()),
                 audio: None,

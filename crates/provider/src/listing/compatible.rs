@@ -14,9 +14,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ListError, Listed, Page, day, each, parsed};
+use super::{ListError, ListedModel, Page, day, each, parsed};
 use crate::catalog::decimal;
-use crate::{Endpoint, Facts, Price, Takes};
+use crate::{AcceptedMedia, Endpoint, Facts, Price};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -77,18 +77,18 @@ pub(super) fn read(body: &[u8]) -> Result<Page, ListError> {
     Ok(Page { models: each(data).map(model).collect(), next })
 }
 
-fn model(model: Model) -> Listed {
+fn model(model: Model) -> ListedModel {
     let window = model.context_length.or(model.context_window).or(model.max_context_length);
     let top = model.top_provider.and_then(|top| top.max_completion_tokens);
     let (takes, can) = (takes(model.architecture.as_ref()), model.capabilities);
     let capable = |key: &str| can.as_ref().and_then(|can| can.get(key)?.as_bool());
     let parameter = |name: &str| Some(model.supported_parameters.as_ref()?.iter().any(|known| known == name));
     let ends = model.shutdown_date.or(model.expiration_date).or(model.deprecation);
-    Listed {
+    ListedModel {
         facts: Facts {
             window: window.or(model.max_model_len),
             max_output: top.or(model.max_completion_tokens),
-            takes: Takes { images: takes.images.or(capable("vision")), ..takes },
+            takes: AcceptedMedia { images: takes.images.or(capable("vision")), ..takes },
             tools: parameter("tools").or(capable("function_calling")),
             sampling: parameter("temperature"),
             structured: parameter("structured_outputs"),
@@ -100,10 +100,10 @@ fn model(model: Model) -> Listed {
     }
 }
 
-fn takes(architecture: Option<&Value>) -> Takes {
+fn takes(architecture: Option<&Value>) -> AcceptedMedia {
     let inputs = architecture.and_then(|architecture| architecture.get("input_modalities")?.as_array());
     let says = |name: &str| Some(inputs?.iter().any(|input| input == name));
-    Takes { images: says("image"), documents: says("file"), audio: says("audio") }
+    AcceptedMedia { images: says("image"), documents: says("file"), audio: says("audio") }
 }
 
 /// Dollars for one token, as decimal texts: OpenRouter's. `-1` stands for "depends", which is not known.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AuthScheme, Price, Quirks, Takes, Thinking};
+use crate::{AcceptedMedia, AuthScheme, Price, Quirks, Thinking};
 
 fn endpoint(dialect: Dialect, base_url: &str) -> Endpoint {
     let provider = converse_canister::ProviderName::new("p").unwrap();
@@ -68,19 +68,19 @@ fn anthropic_says_what_a_model_can() {
     assert_eq!(
         page.models,
         [
-            Listed {
+            ListedModel {
                 name: "claude-x".into(),
                 facts: Facts {
                     window: Some(1_000_000),
                     max_output: Some(64_000),
-                    takes: Takes { images: Some(true), documents: Some(false), audio: None },
+                    takes: AcceptedMedia { images: Some(true), documents: Some(false), audio: None },
                     structured: Some(true),
                     thinking: Some(Thinking::Effort),
                     ..Facts::default()
                 },
                 ends: Some("2027-02-03".into()),
             },
-            Listed { name: "old".into(), facts: Facts::default(), ends: None },
+            ListedModel { name: "old".into(), facts: Facts::default(), ends: None },
         ]
     );
     assert_eq!(read(Dialect::AnthropicMessages, r#"{"data":[],"has_more":false,"last_id":"x"}"#).next, None);
@@ -111,7 +111,7 @@ fn servers_like_openai_add_what_they_know() {
         Facts {
             window: Some(200_000),
             max_output: Some(4096),
-            takes: Takes { images: Some(true), documents: Some(true), audio: Some(false) },
+            takes: AcceptedMedia { images: Some(true), documents: Some(true), audio: Some(false) },
             tools: Some(true),
             sampling: Some(true),
             structured: Some(false),
@@ -143,7 +143,7 @@ fn gemini_lists_what_generates() {
         {"name":"models/embed","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"t"}"#,
     );
     let facts = Facts { window: Some(1_048_576), max_output: Some(65_536), ..Facts::default() };
-    assert_eq!(page.models, [Listed { name: "gemini-x".into(), facts, ends: None }]);
+    assert_eq!(page.models, [ListedModel { name: "gemini-x".into(), facts, ends: None }]);
     assert_eq!(page.next.as_deref(), Some("t"));
     assert_eq!(read(Dialect::Gemini, r#"{"models":[],"nextPageToken":""}"#).next, None);
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use converse_canister::{Canister, Content, Digest};
 
-use super::{Media, Place};
+use super::{Media, Position};
 use crate::Dialect;
 
 /// Bytes of base64 that all media of a request may have together, if the wire's server is known to bound them. What
@@ -28,11 +28,11 @@ pub fn encoded(bytes: usize) -> usize {
 }
 
 /// Every content that may show bytes, with its place, in order. Results that failed go as words on every wire.
-pub(crate) fn placed(view: &[Canister]) -> impl DoubleEndedIterator<Item = (&Content, Place)> {
+pub(crate) fn placed(view: &[Canister]) -> impl DoubleEndedIterator<Item = (&Content, Position)> {
     let placed = view.iter().filter_map(|canister| match canister {
-        Canister::User(user) => Some((&user.content, Place::Said)),
-        Canister::Document(document) => Some((&document.content, Place::Said)),
-        Canister::Result(result) if result.outcome.is_success() => Some((&result.content, Place::Result)),
+        Canister::User(user) => Some((&user.content, Position::UserMessage)),
+        Canister::Document(document) => Some((&document.content, Position::UserMessage)),
+        Canister::Result(result) if result.outcome.is_success() => Some((&result.content, Position::Result)),
         _ => None,
     });
     placed.flat_map(|(contents, place)| contents.iter().map(move |content| (content, place)))

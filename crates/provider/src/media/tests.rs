@@ -5,7 +5,7 @@ use converse_canister::{
 };
 
 use super::*;
-use crate::{AuthScheme, Controls, Degraded, Quirks, Takes, degraded};
+use crate::{AcceptedMedia, AuthScheme, Controls, Degraded, Quirks, degraded};
 
 fn endpoint(dialect: Dialect) -> Endpoint {
     let provider = ProviderName::new("there").unwrap();
@@ -13,7 +13,7 @@ fn endpoint(dialect: Dialect) -> Endpoint {
 }
 
 fn facts(yes: bool) -> Facts {
-    let takes = Takes { images: Some(yes), documents: Some(yes), audio: Some(yes) };
+    let takes = AcceptedMedia { images: Some(yes), documents: Some(yes), audio: Some(yes) };
     Facts { takes, ..Facts::default() }
 }
 
@@ -23,13 +23,13 @@ const MIMES: [&str; 6] =
 /// One letter for each of [`MIMES`]: what is said, then what is in a result.
 fn row(dialect: Dialect, model: &str, facts: &Facts) -> String {
     let endpoint = endpoint(dialect);
-    let letter = |place, mime| match fate(&endpoint, model, facts, place, mime) {
-        Fate::Inline => 'i',
-        Fate::Following => 'f',
-        Fate::Words => '-',
+    let letter = |place, mime| match delivery(&endpoint, model, facts, place, mime) {
+        Delivery::Inline => 'i',
+        Delivery::Following => 'f',
+        Delivery::Words => '-',
     };
     let letters = |place| MIMES.iter().map(|mime| letter(place, mime)).collect::<String>();
-    format!("{} {}", letters(Place::Said), letters(Place::Result))
+    format!("{} {}", letters(Position::UserMessage), letters(Position::Result))
 }
 
 #[test]
@@ -55,15 +55,15 @@ fn every_wire_has_its_places_for_bytes() {
 fn a_type_has_one_name() {
     let endpoint = endpoint(Dialect::OpenAiChat);
     for (mime, expected) in [
-        ("image/JPG", Fate::Inline),
-        ("image/png; charset=binary", Fate::Inline),
-        ("audio/x-wav", Fate::Inline),
-        ("audio/mp3", Fate::Inline),
-        ("image/bmp", Fate::Words),
-        ("text/plain", Fate::Words),
-        ("", Fate::Words),
+        ("image/JPG", Delivery::Inline),
+        ("image/png; charset=binary", Delivery::Inline),
+        ("audio/x-wav", Delivery::Inline),
+        ("audio/mp3", Delivery::Inline),
+        ("image/bmp", Delivery::Words),
+        ("text/plain", Delivery::Words),
+        ("", Delivery::Words),
     ] {
-        assert_eq!(fate(&endpoint, "m", &facts(true), Place::Said, mime), expected, "{mime}");
+        assert_eq!(delivery(&endpoint, "m", &facts(true), Position::UserMessage, mime), expected, "{mime}");
     }
 }
 
@@ -96,23 +96,31 @@ fn what_is_shown_has_its_usual_type_and_what_is_not_says_why() {
     let endpoint = endpoint(Dialect::AnthropicMessages);
     let media = Media::of(&prompt, &endpoint);
     let jpg = blob("image/jpg", 0, 3, Some("a.jpg"));
-    let shown = media.inline(&jpg, Place::Said).unwrap();
+    let shown = media.inline(&jpg, Position::UserMessage).unwrap();
     assert_eq!((shown.data_url().as_str(), shown.name), ("data:image/jpeg;base64,BwcH", Some("a.jpg")));
     assert_eq!(media.following(&jpg), None);
-    assert_eq!(media.inline(&Content::text("words"), Place::Said), None);
+    assert_eq!(media.inline(&Content::text("words"), Position::UserMessage), None);
     for (content, why, words) in [
-        (blob("image/bmp", 0, 3, None), Why::NotTaken, "[image/bmp, 3 bytes: cannot be shown here]"),
+        (
+            blob("image/bmp", 0, 3, None),
+            OmissionReason::NotTaken,
+            "[image/bmp, 3 bytes: cannot be shown here]",
+        ),
         (
             blob("image/png", 4, 0, Some("b")),
-            Why::TooLarge { bytes: 4_000_000, most: 3_932_160 },
+            OmissionReason::TooLarge { bytes: 4_000_000, most: 3_932_160 },
             "[image/png \"b\", 4000000 bytes: too large to be shown here]",
         ),
-        (blob("image/png", 255, 0, None), Why::Gone, "[image/png: the bytes are not available any more]"),
-        (blob("image/png", 0, 0, None), Why::Gone, "[image/png, 0 bytes: cannot be shown here]"),
+        (
+            blob("image/png", 255, 0, None),
+            OmissionReason::Gone,
+            "[image/png: the bytes are not available any more]",
+        ),
+        (blob("image/png", 0, 0, None), OmissionReason::Gone, "[image/png, 0 bytes: cannot be shown here]"),
     ] {
-        assert_eq!(media.inline(&content, Place::Said), None);
-        assert_eq!(media.refused(&content, Place::Said), Some(why));
-        assert_eq!(media.words(&content, Place::Said).as_deref(), Some(words));
+        assert_eq!(media.inline(&content, Position::UserMessage), None);
+        assert_eq!(media.refused(&content, Position::UserMessage), Some(why));
+        assert_eq!(media.words(&content, Position::UserMessage).as_deref(), Some(words));
     }
 }
 
@@ -123,11 +131,11 @@ fn in_chat_the_pictures_of_results_follow() {
     let endpoint = endpoint(Dialect::OpenAiChat);
     let media = Media::of(&prompt, &endpoint);
     let png = blob("image/png", 0, 1, None);
-    assert_eq!(media.inline(&png, Place::Result), None);
+    assert_eq!(media.inline(&png, Position::Result), None);
     assert!(media.following(&png).is_some());
-    assert_eq!(media.refused(&png, Place::Result), None);
+    assert_eq!(media.refused(&png, Position::Result), None);
     assert_eq!(
-        media.words(&png, Place::Result).as_deref(),
+        media.words(&png, Position::Result).as_deref(),
         Some("[image/png, 1 bytes: shown in the next message]")
     );
 }
@@ -153,7 +161,7 @@ fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
     let told = |dialect, facts: &Facts| {
         let endpoint = endpoint(dialect);
         let found = degraded(&prompt(&view, &controls, facts), &endpoint);
-        found.iter().map(|one| Degraded::told(one, &endpoint, "m")).collect::<Vec<_>>()
+        found.iter().map(|one| Degraded::describe(one, &endpoint, "m")).collect::<Vec<_>>()
     };
     let gone = "the bytes of the picture gone are not available any more: there/m is told so in words";
     assert_eq!(told(Dialect::AnthropicMessages, &Facts::default()), [gone]);
@@ -185,7 +193,7 @@ fn the_newest_fill_a_request_and_older_ones_say_that_they_are_left_out() {
     let left_out = |dialect, view: &[Canister]| {
         let endpoint = endpoint(dialect);
         let found = degraded(&prompt(view, &controls, &facts), &endpoint);
-        assert!(found.iter().all(|one| one.why == Why::NoRoom), "{found:?}");
+        assert!(found.iter().all(|one| one.reason == OmissionReason::NoRoom), "{found:?}");
         found.into_iter().filter_map(|one| one.name).collect::<Vec<_>>()
     };
     // In base64: 5 and 7 millions are 16, 6 are 8, 1 is 1.3: more than 18 together.
@@ -206,13 +214,13 @@ fn the_newest_fill_a_request_and_older_ones_say_that_they_are_left_out() {
     let (endpoint, old) = (endpoint(Dialect::Gemini), named(6, "old"));
     let prompt = prompt(&whole, &controls, &facts);
     let media = Media::of(&prompt, &endpoint);
-    assert_eq!(media.inline(&old, Place::Said), None);
+    assert_eq!(media.inline(&old, Position::UserMessage), None);
     assert_eq!(
-        media.words(&old, Place::Said).as_deref(),
+        media.words(&old, Position::UserMessage).as_deref(),
         Some("[application/pdf \"old\", 6000000 bytes: not shown any more, newer ones fill the request]")
     );
     assert_eq!(
-        degraded(&prompt, &endpoint)[1].told(&endpoint, "m"),
+        degraded(&prompt, &endpoint)[1].describe(&endpoint, "m"),
         "the PDF file old is not shown to there/m any more, since newer ones fill the request: it is described in words"
     );
 }

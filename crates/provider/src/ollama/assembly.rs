@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::chunk::{Chunk, Message};
 use crate::body::{Assembly, Fault};
-use crate::compose::{Collected, Piece};
+use crate::compose::{Piece, ReplyParts};
 use crate::head::Head;
-use crate::loose::{count, read, value};
+use crate::lenient::{count, read, value};
 use crate::openai_chat::ThinkSplitter;
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
@@ -58,8 +58,8 @@ impl ChatAssembly {
     }
 
     fn take(&mut self, line: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let mut mended = None;
-        let chunk: Chunk<'_> = read(line, &mut mended)?;
+        let mut repaired = None;
+        let chunk: Chunk<'_> = read(line, &mut repaired)?;
         let done = chunk.done().unwrap_or(false);
         self.absorb(chunk, done, out)
     }
@@ -80,7 +80,7 @@ impl ChatAssembly {
             self.done = true;
             self.reason = chunk.done_reason.text().map(str::to_owned);
             let (text, reasoning) = (&mut self.text, &mut self.reasoning);
-            self.think.finish(|stretch| stretch.tell(text, reasoning, out));
+            self.think.finish(|segment| segment.append_to(text, reasoning, out));
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl ChatAssembly {
         }
         if let Some(text) = message.content.text() {
             let (all, reasoning) = (&mut self.text, &mut self.reasoning);
-            self.think.feed(text, |stretch| stretch.tell(all, reasoning, out));
+            self.think.feed(text, |segment| segment.append_to(all, reasoning, out));
         }
         for piece in message.tool_calls.into_iter().flatten() {
             if self.calls.len() >= MAX_CALLS {
@@ -138,9 +138,9 @@ impl Assembly for ChatAssembly {
 
     /// One object; or lines, where the content type did not say so.
     fn whole(&mut self, body: &str) -> Result<(), Fault> {
-        let mut mended = None;
+        let mut repaired = None;
         let mut unseen = Vec::new();
-        match read::<Chunk<'_>>(body, &mut mended) {
+        match read::<Chunk<'_>>(body, &mut repaired) {
             Ok(chunk) if chunk.message.is_none() && chunk.error.is_none() => Err(Fault::Nonsense),
             Ok(chunk) => {
                 let done = chunk.done().unwrap_or(true);
@@ -167,7 +167,7 @@ impl Assembly for ChatAssembly {
     fn finish(mut self: Box<Self>, head: &Head) -> Result<Reply, ReplyError> {
         // A cut reply may hold back half a tag.
         let mut think = std::mem::take(&mut self.think);
-        think.finish(|stretch| stretch.tell(&mut self.text, &mut self.reasoning, &mut Vec::new()));
+        think.finish(|segment| segment.append_to(&mut self.text, &mut self.reasoning, &mut Vec::new()));
         let stop = self.stop();
         let native = if self.keyed { vec![json!({ "thinking": self.reasoning })] } else { Vec::new() };
         let mut pieces = Vec::new();
@@ -183,7 +183,7 @@ impl Assembly for ChatAssembly {
             arguments: Arguments::parse(&call.arguments),
         }));
         let collected =
-            Collected { pieces, native, usage: self.usage, model: self.model, ..Collected::default() };
+            ReplyParts { pieces, native, usage: self.usage, model: self.model, ..ReplyParts::default() };
         collected.into_reply(stop, &self.origin, head)
     }
 }

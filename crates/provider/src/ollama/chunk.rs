@@ -5,19 +5,19 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::loose::Loose;
+use crate::lenient::LenientStr;
 
 /// One line of a stream, or a whole reply.
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
-    pub(super) model: Loose<'a>,
+    pub(super) model: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) message: Option<Message<'a>>,
     #[serde(borrow)]
     done: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) done_reason: Loose<'a>,
+    pub(super) done_reason: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) prompt_eval_count: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -29,9 +29,9 @@ pub(super) struct Chunk<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Loose<'a>,
+    pub(super) content: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) thinking: Loose<'a>,
+    pub(super) thinking: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Message<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct CallPiece<'a> {
     #[serde(borrow, default)]
-    pub(super) id: Loose<'a>,
+    pub(super) id: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) function: Option<Function<'a>>,
 }
@@ -47,7 +47,7 @@ pub(super) struct CallPiece<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Function<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Loose<'a>,
+    pub(super) name: LenientStr<'a>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }

@@ -7,8 +7,8 @@
 use converse_canister::{Blobs, Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
-use crate::grouping::{Call, Passage, Turn, group};
-use crate::media::{Media, Place, Shown};
+use crate::grouping::{Call, Section, Turn, group};
+use crate::media::{EncodedMedia, Media, Position};
 use crate::plain;
 use crate::{AnswerFormat, Endpoint, Prompt, TranslateError};
 
@@ -22,15 +22,15 @@ pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     let grouped = group(prompt.view, endpoint, prompt.model);
     let media = Media::of(prompt, endpoint);
     let mut messages = Vec::new();
-    for passage in &grouped.passages {
-        match passage {
-            Passage::Said(said) => {
+    for section in &grouped.sections {
+        match section {
+            Section::Input(said) => {
                 for canister in said {
                     let (texts, images) = said_parts(canister, &media);
-                    say(&mut messages, texts, images);
+                    push_user(&mut messages, texts, images);
                 }
             }
-            Passage::Turn(turn) => {
+            Section::Turn(turn) => {
                 messages.extend(assistant_message(turn).map(Message::Other));
                 let results =
                     turn.calls().map(|call| Message::Other(tool_message(call, prompt.blobs, &media)));
@@ -38,7 +38,7 @@ pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
                 let images = result_images(turn, &media);
                 if !images.is_empty() {
                     let heading = "The images from the results above, in their order:".to_owned();
-                    say(&mut messages, vec![heading], images);
+                    push_user(&mut messages, vec![heading], images);
                 }
             }
         }
@@ -56,7 +56,7 @@ pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     Ok(system.into_iter().chain(messages.into_iter().map(render)).collect())
 }
 
-fn say(messages: &mut Vec<Message>, texts: Vec<String>, images: Vec<String>) {
+fn push_user(messages: &mut Vec<Message>, texts: Vec<String>, images: Vec<String>) {
     if texts.is_empty() && images.is_empty() {
         return;
     }
@@ -96,9 +96,9 @@ fn said_parts(canister: &Canister, media: &Media<'_>) -> (Vec<String>, Vec<Strin
 fn parts(contents: &[Content], media: &Media<'_>) -> (Vec<String>, Vec<String>) {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for content in contents {
-        match media.inline(content, Place::Said) {
-            Some(Shown { base64, .. }) => images.push(base64),
-            None => texts.extend(media.words(content, Place::Said)),
+        match media.inline(content, Position::UserMessage) {
+            Some(EncodedMedia { base64, .. }) => images.push(base64),
+            None => texts.extend(media.words(content, Position::UserMessage)),
         }
     }
     (texts, images)
@@ -152,7 +152,7 @@ fn given_id<'a>(call: &'a Call<'_>) -> Option<&'a str> {
 fn tool_message(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value {
     let content = if call.answer.outcome().is_success() {
         let texts = plain::contents(&call.answer).iter();
-        texts.filter_map(|content| media.words(content, Place::Result)).collect::<Vec<_>>().join("\n")
+        texts.filter_map(|content| media.words(content, Position::Result)).collect::<Vec<_>>().join("\n")
     } else {
         plain::marked_failure(&call.answer, blobs)
     };

@@ -16,13 +16,13 @@ pub(super) fn format(answer: &AnswerFormat, quirks: &Quirks) -> Option<Value> {
         Structured::None => None,
         Structured::JsonObject => Some(json!({ "type": "json_object" })),
         Structured::JsonSchema => {
-            Some(json!({ "type": "json_schema", "json_schema": Value::Object(held_to(answer)) }))
+            Some(json!({ "type": "json_schema", "json_schema": Value::Object(json_schema_format(answer)) }))
         }
     }
 }
 
 /// Name, schema and `strict`, which both of OpenAI's wires want.
-pub(crate) fn held_to(answer: &AnswerFormat) -> Map<String, Value> {
+pub(crate) fn json_schema_format(answer: &AnswerFormat) -> Map<String, Value> {
     let mut held = Map::new();
     held.insert("name".into(), json!(answer.name));
     held.insert("schema".into(), answer.schema.clone());

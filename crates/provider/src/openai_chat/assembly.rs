@@ -16,10 +16,10 @@ use super::cost::cost;
 use super::details::ReasoningDetails;
 use super::think::ThinkSplitter;
 use crate::body::{Assembly, Fault, refused};
-use crate::compose::{Collected, Piece};
-use crate::few::Few;
+use crate::compact_vec::CompactVec;
+use crate::compose::{Piece, ReplyParts};
 use crate::head::Head;
-use crate::loose::{count, read, tokens, value};
+use crate::lenient::{count, read, tokens, value};
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
 
@@ -168,7 +168,7 @@ impl CompletionAssembly {
             return;
         }
         let (all, reasoning) = (&mut self.text, &mut self.reasoning);
-        self.think.feed(text, |stretch| stretch.tell(all, reasoning, out));
+        self.think.feed(text, |segment| segment.append_to(all, reasoning, out));
     }
 
     fn stop(&self) -> Stop {
@@ -218,8 +218,8 @@ impl Assembly for CompletionAssembly {
         if event.name == "error" {
             return Err(refused(data));
         }
-        let mut mended = None;
-        let chunk: Chunk<'_> = read(data, &mut mended)?;
+        let mut repaired = None;
+        let chunk: Chunk<'_> = read(data, &mut repaired)?;
         if chunk.error.is_some() {
             return Err(refused(data));
         }
@@ -227,12 +227,12 @@ impl Assembly for CompletionAssembly {
     }
 
     fn whole(&mut self, body: &str) -> Result<(), Fault> {
-        let mut mended = None;
-        let answer: Chunk<'_> = read(body, &mut mended)?;
+        let mut repaired = None;
+        let answer: Chunk<'_> = read(body, &mut repaired)?;
         if answer.error.is_some() {
             return Err(refused(body));
         }
-        if answer.choices.as_ref().is_none_or(Few::is_empty) {
+        if answer.choices.as_ref().is_none_or(CompactVec::is_empty) {
             return Err(Fault::Nonsense);
         }
         self.absorb(answer, &mut Vec::new())?;
@@ -246,7 +246,7 @@ impl Assembly for CompletionAssembly {
 
     fn finish(mut self: Box<Self>, head: &Head) -> Result<Reply, ReplyError> {
         let mut think = std::mem::take(&mut self.think);
-        think.finish(|stretch| stretch.tell(&mut self.text, &mut self.reasoning, &mut Vec::new()));
+        think.finish(|segment| segment.append_to(&mut self.text, &mut self.reasoning, &mut Vec::new()));
         let stop = self.stop();
         let native = self.native();
         let mut pieces = Vec::new();
@@ -258,7 +258,7 @@ impl Assembly for CompletionAssembly {
             pieces.push(Piece::Words(Pieces::text(text)));
         }
         pieces.extend(self.calls.into_pieces());
-        let collected = Collected {
+        let collected = ReplyParts {
             pieces,
             native,
             usage: self.usage.as_ref().map(usage).unwrap_or_default(),

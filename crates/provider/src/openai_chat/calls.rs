@@ -22,7 +22,7 @@ use super::chunk::CallPiece;
 use crate::Delta;
 use crate::body::Fault;
 use crate::compose::Piece;
-use crate::loose::count;
+use crate::lenient::count;
 
 /// More calls than any reply has; bounds what a hostile stream can make us search.
 const MAX_CALLS: usize = 1024;

@@ -7,17 +7,17 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::few::Few;
-use crate::loose::Loose;
+use crate::compact_vec::CompactVec;
+use crate::lenient::LenientStr;
 
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
-    pub(super) id: Loose<'a>,
+    pub(super) id: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) model: Loose<'a>,
+    pub(super) model: LenientStr<'a>,
     #[serde(borrow)]
-    pub(super) choices: Option<Few<Choice<'a>>>,
+    pub(super) choices: Option<CompactVec<Choice<'a>>>,
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -35,7 +35,7 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     pub(super) message: Option<Words<'a>>,
     #[serde(borrow, default)]
-    pub(super) finish_reason: Loose<'a>,
+    pub(super) finish_reason: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -46,13 +46,13 @@ pub(super) struct Words<'a> {
     #[serde(borrow, default)]
     pub(super) content: Content<'a>,
     #[serde(borrow, default)]
-    pub(super) reasoning_content: Loose<'a>,
+    pub(super) reasoning_content: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) reasoning: Loose<'a>,
+    pub(super) reasoning: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) refusal: Loose<'a>,
+    pub(super) refusal: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
 }
@@ -62,7 +62,7 @@ pub(super) struct CallPiece<'a> {
     #[serde(borrow)]
     pub(super) index: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) id: Loose<'a>,
+    pub(super) id: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) function: Option<Function<'a>>,
 }
@@ -70,7 +70,7 @@ pub(super) struct CallPiece<'a> {
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Function<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Loose<'a>,
+    pub(super) name: LenientStr<'a>,
     /// A string, an object, `null` or absent.
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
@@ -88,9 +88,9 @@ pub(super) enum Content<'a> {
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Loose<'a>,
+    pub(super) kind: LenientStr<'a>,
     #[serde(borrow, default)]
-    pub(super) text: Loose<'a>,
+    pub(super) text: LenientStr<'a>,
     #[serde(borrow, default)]
     pub(super) thinking: Content<'a>,
 }

@@ -12,8 +12,8 @@
 use converse_canister::{Blobs, Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
-use crate::grouping::{Call, Passage, Turn, group};
-use crate::media::{Media, Medium, Place, Shown, heading};
+use crate::grouping::{Call, Section, Turn, group};
+use crate::media::{EncodedMedia, Media, Medium, Position, heading};
 use crate::plain;
 use crate::{Endpoint, Prompt, Thinking, TranslateError};
 
@@ -21,7 +21,7 @@ use crate::{Endpoint, Prompt, Thinking, TranslateError};
 enum UserPart {
     Text(String),
     /// A picture, a file or sound.
-    Shown(Value),
+    EncodedMedia(Value),
 }
 
 enum Message {
@@ -34,18 +34,18 @@ pub(crate) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     let grouped = group(prompt.view, endpoint, prompt.model);
     let media = Media::of(prompt, endpoint);
     let mut messages = Vec::new();
-    for passage in &grouped.passages {
-        match passage {
-            Passage::Said(said) => {
+    for section in &grouped.sections {
+        match section {
+            Section::Input(said) => {
                 let parts = said.iter().flat_map(|canister| said_parts(canister, &media)).collect();
-                say(&mut messages, parts);
+                push_user(&mut messages, parts);
             }
-            Passage::Turn(turn) => {
+            Section::Turn(turn) => {
                 messages.extend(assistant_message(turn, endpoint).map(Message::Other));
                 let results =
                     turn.calls().map(|call| Message::Other(tool_message(call, prompt.blobs, &media)));
                 messages.extend(results);
-                say(&mut messages, result_media(turn, &media));
+                push_user(&mut messages, result_media(turn, &media));
             }
         }
     }
@@ -85,7 +85,7 @@ fn is_result(message: &Message) -> bool {
     matches!(message, Message::Other(message) if message.get("role").is_some_and(|role| role == "tool"))
 }
 
-fn say(messages: &mut Vec<Message>, parts: Vec<UserPart>) {
+fn push_user(messages: &mut Vec<Message>, parts: Vec<UserPart>) {
     if parts.is_empty() {
         return;
     }
@@ -105,7 +105,7 @@ fn render(message: Message) -> Value {
         .iter()
         .map(|part| match part {
             UserPart::Text(text) => Some(text.as_str()),
-            UserPart::Shown(_) => None,
+            UserPart::EncodedMedia(_) => None,
         })
         .collect();
     let content = match texts {
@@ -114,7 +114,7 @@ fn render(message: Message) -> Value {
             .into_iter()
             .map(|part| match part {
                 UserPart::Text(text) => json!({ "type": "text", "text": text }),
-                UserPart::Shown(part) => part,
+                UserPart::EncodedMedia(part) => part,
             })
             .collect(),
     };
@@ -130,15 +130,15 @@ fn said_parts(canister: &Canister, media: &Media<'_>) -> Vec<UserPart> {
 }
 
 fn user_part(content: &Content, media: &Media<'_>) -> Option<UserPart> {
-    match media.inline(content, Place::Said) {
-        Some(shown) => Some(UserPart::Shown(part(&shown))),
-        None => media.words(content, Place::Said).map(UserPart::Text),
+    match media.inline(content, Position::UserMessage) {
+        Some(shown) => Some(UserPart::EncodedMedia(part(&shown))),
+        None => media.words(content, Position::UserMessage).map(UserPart::Text),
     }
 }
 
 /// Bytes as a part: <https://developers.openai.com/api/docs/guides/images-vision>, `file` and `input_audio` as SDK
 /// 3.52.0 types them (2026-11).
-fn part(shown: &Shown<'_>) -> Value {
+fn part(shown: &EncodedMedia<'_>) -> Value {
     match shown.medium {
         Medium::Picture => json!({ "type": "image_url", "image_url": { "url": shown.data_url() } }),
         Medium::Pdf => {
@@ -221,7 +221,7 @@ fn reasoning(turn: &Turn<'_>, endpoint: &Endpoint, calls: bool) -> Option<(&'sta
 fn tool_message(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value {
     let content = if call.answer.outcome().is_success() {
         let texts = plain::contents(&call.answer).iter();
-        texts.filter_map(|content| media.words(content, Place::Result)).collect::<Vec<_>>().join("\n")
+        texts.filter_map(|content| media.words(content, Position::Result)).collect::<Vec<_>>().join("\n")
     } else {
         plain::marked_failure(&call.answer, blobs)
     };
@@ -235,5 +235,5 @@ fn result_media(turn: &Turn<'_>, media: &Media<'_>) -> Vec<UserPart> {
         return Vec::new();
     }
     let heading = UserPart::Text(heading(&shown));
-    std::iter::once(heading).chain(shown.iter().map(part).map(UserPart::Shown)).collect()
+    std::iter::once(heading).chain(shown.iter().map(part).map(UserPart::EncodedMedia)).collect()
 }

@@ -12,14 +12,14 @@ const MAX_BLANKS: usize = 64;
 
 /// A stretch of content.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stretch {
+pub(crate) enum Segment {
     Text(String),
     Reasoning(String),
 }
 
-impl Stretch {
+impl Segment {
     /// Adds it to what there is of its kind, and shows it.
-    pub(crate) fn tell(self, text: &mut String, reasoning: &mut String, out: &mut Vec<Delta>) {
+    pub(crate) fn append_to(self, text: &mut String, reasoning: &mut String, out: &mut Vec<Delta>) {
         match self {
             Self::Text(more) => {
                 text.push_str(&more);
@@ -34,7 +34,7 @@ impl Stretch {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-enum Place {
+enum State {
     #[default]
     Start,
     Inside,
@@ -46,15 +46,15 @@ enum Place {
 /// Splits content as it comes.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkSplitter {
-    place: Place,
+    place: State,
     held: String,
 }
 
 impl ThinkSplitter {
     /// Takes the next piece of content.
-    pub(crate) fn feed(&mut self, text: &str, mut out: impl FnMut(Stretch)) {
-        if self.place == Place::Text {
-            out(Stretch::Text(text.to_owned()));
+    pub(crate) fn feed(&mut self, text: &str, mut out: impl FnMut(Segment)) {
+        if self.place == State::Text {
+            out(Segment::Text(text.to_owned()));
             return;
         }
         self.held.push_str(text);
@@ -62,58 +62,58 @@ impl ThinkSplitter {
     }
 
     /// The content is over: what is held back is what it is.
-    pub(crate) fn finish(&mut self, mut out: impl FnMut(Stretch)) {
+    pub(crate) fn finish(&mut self, mut out: impl FnMut(Segment)) {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() {
             return;
         }
         match self.place {
-            Place::Inside => out(Stretch::Reasoning(held)),
-            Place::Start | Place::Text => out(Stretch::Text(held)),
-            Place::After => {}
+            State::Inside => out(Segment::Reasoning(held)),
+            State::Start | State::Text => out(Segment::Text(held)),
+            State::After => {}
         }
     }
 
-    fn advance(&mut self, out: &mut impl FnMut(Stretch)) {
-        if self.place == Place::Start {
+    fn advance(&mut self, out: &mut impl FnMut(Segment)) {
+        if self.place == State::Start {
             let start = self.held.trim_start();
             if let Some(rest) = start.strip_prefix(OPEN) {
                 self.held = rest.to_owned();
-                self.place = Place::Inside;
+                self.place = State::Inside;
             } else if OPEN.starts_with(start) && self.held.len() <= MAX_BLANKS {
                 return;
             } else {
-                self.place = Place::Text;
+                self.place = State::Text;
             }
         }
-        if self.place == Place::Inside {
+        if self.place == State::Inside {
             if let Some((thought, rest)) = self.held.split_once(CLOSE) {
                 let (thought, rest) = (thought.to_owned(), rest.to_owned());
-                tell(Stretch::Reasoning(thought), out);
+                emit(Segment::Reasoning(thought), out);
                 self.held = rest;
-                self.place = Place::After;
+                self.place = State::After;
             } else {
                 let keep = half_tag(&self.held);
                 let rest = self.held.split_off(self.held.len() - keep);
-                tell(Stretch::Reasoning(std::mem::replace(&mut self.held, rest)), out);
+                emit(Segment::Reasoning(std::mem::replace(&mut self.held, rest)), out);
                 return;
             }
         }
-        if self.place == Place::After {
+        if self.place == State::After {
             self.held = self.held.trim_start().to_owned();
             if self.held.is_empty() {
                 return;
             }
-            self.place = Place::Text;
+            self.place = State::Text;
         }
-        tell(Stretch::Text(std::mem::take(&mut self.held)), out);
+        emit(Segment::Text(std::mem::take(&mut self.held)), out);
     }
 }
 
-fn tell(stretch: Stretch, out: &mut impl FnMut(Stretch)) {
-    let (Stretch::Text(text) | Stretch::Reasoning(text)) = &stretch;
+fn emit(segment: Segment, out: &mut impl FnMut(Segment)) {
+    let (Segment::Text(text) | Segment::Reasoning(text)) = &segment;
     if !text.is_empty() {
-        out(stretch);
+        out(segment);
     }
 }
 
@@ -132,9 +132,9 @@ mod tests {
     fn split(chunks: &[&str]) -> (String, String) {
         let (mut text, mut thought) = (String::new(), String::new());
         let mut splitter = ThinkSplitter::default();
-        let mut out = |stretch| match stretch {
-            Stretch::Text(more) => text.push_str(&more),
-            Stretch::Reasoning(more) => thought.push_str(&more),
+        let mut out = |segment| match segment {
+            Segment::Text(more) => text.push_str(&more),
+            Segment::Reasoning(more) => thought.push_str(&more),
         };
         for chunk in chunks {
             splitter.feed(chunk, &mut out);

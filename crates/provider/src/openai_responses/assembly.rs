@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use super::items::Items;
 use crate::body::{Assembly, Fault, refused};
-use crate::compose::Collected;
+use crate::compose::ReplyParts;
 use crate::head::Head;
-use crate::loose::{Loose, count, read, tokens, value};
+use crate::lenient::{LenientStr, count, read, tokens, value};
 use crate::openai_chat::cost;
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
@@ -26,13 +26,13 @@ use crate::{Delta, Reply, ReplyError, ReplyOrigin};
 #[derive(Debug, serde::Deserialize)]
 struct StreamEvent<'a> {
     #[serde(borrow, default, rename = "type")]
-    kind: Loose<'a>,
+    kind: LenientStr<'a>,
     #[serde(borrow)]
     sequence_number: Option<&'a RawValue>,
     #[serde(borrow)]
     output_index: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    delta: Loose<'a>,
+    delta: LenientStr<'a>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -45,11 +45,11 @@ struct StreamEvent<'a> {
 #[derive(Debug, serde::Deserialize)]
 struct Response<'a> {
     #[serde(borrow, default)]
-    id: Loose<'a>,
+    id: LenientStr<'a>,
     #[serde(borrow, default)]
-    model: Loose<'a>,
+    model: LenientStr<'a>,
     #[serde(borrow, default)]
-    status: Loose<'a>,
+    status: LenientStr<'a>,
     #[serde(borrow)]
     store: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -158,8 +158,8 @@ fn incomplete(details: Option<&RawValue>) -> Stop {
 }
 
 fn form(raw: &RawValue) -> Result<Value, Fault> {
-    let mut mended = None;
-    match read(raw.get(), &mut mended)? {
+    let mut repaired = None;
+    match read(raw.get(), &mut repaired)? {
         form @ Value::Object(_) => Ok(form),
         _ => Err(Fault::Malformed("an output item that is no object".to_owned())),
     }
@@ -206,8 +206,8 @@ impl Assembly for ResponseAssembly {
         if named && !known(event.name) {
             return Ok(());
         }
-        let mut mended = None;
-        let told: StreamEvent<'_> = read(data, &mut mended)?;
+        let mut repaired = None;
+        let told: StreamEvent<'_> = read(data, &mut repaired)?;
         if told.error.is_some() {
             return Err(refused(data));
         }
@@ -228,8 +228,8 @@ impl Assembly for ResponseAssembly {
             kind if DELTAS.contains(&kind) => self.grow(kind, &told, out),
             kind if OTHERS.contains(&kind) => {
                 let raw = told.response.ok_or_else(|| missing("response"))?;
-                let mut mended = None;
-                let response: Response<'_> = read(raw.get(), &mut mended)?;
+                let mut repaired = None;
+                let response: Response<'_> = read(raw.get(), &mut repaired)?;
                 match kind {
                     "response.created" | "response.in_progress" => {
                         self.note(&response);
@@ -246,8 +246,8 @@ impl Assembly for ResponseAssembly {
     }
 
     fn whole(&mut self, body: &str) -> Result<(), Fault> {
-        let mut mended = None;
-        let response: Response<'_> = read(body, &mut mended)?;
+        let mut repaired = None;
+        let response: Response<'_> = read(body, &mut repaired)?;
         if response.error.is_none() && response.output.is_none() {
             return Err(Fault::Nonsense);
         }
@@ -268,7 +268,7 @@ impl Assembly for ResponseAssembly {
         };
         // An id is kept only where a later request may name it.
         let stored = self.origin.endpoint.quirks.stored && !self.unstored;
-        let collected = Collected {
+        let collected = ReplyParts {
             pieces: items.pieces,
             native: items.native,
             usage: self.usage,

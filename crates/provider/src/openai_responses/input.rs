@@ -9,8 +9,8 @@ use converse_canister::{Blobs, Canister, Content, Document, Stop};
 use serde_json::{Value, json};
 
 use super::replay;
-use crate::grouping::{Call, Part, Passage, Turn, group};
-use crate::media::{Media, Medium, Place, Shown};
+use crate::grouping::{Call, Part, Section, Turn, group};
+use crate::media::{EncodedMedia, Media, Medium, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
 
@@ -25,13 +25,13 @@ pub(super) struct Conversation {
 pub(super) fn conversation(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conversation, TranslateError> {
     let grouped = group(prompt.view, endpoint, prompt.model);
     let media = Media::of(prompt, endpoint);
-    let stored = if endpoint.quirks.stored { last_stored(&grouped.passages) } else { None };
+    let stored = if endpoint.quirks.stored { last_stored(&grouped.sections) } else { None };
     let start = stored.map_or(0, |(at, _)| at);
     let mut input = Vec::new();
-    for (at, passage) in grouped.passages.iter().enumerate().skip(start) {
-        match passage {
-            Passage::Said(said) => input.extend(user_message(said, &media)),
-            Passage::Turn(turn) => {
+    for (at, section) in grouped.sections.iter().enumerate().skip(start) {
+        match section {
+            Section::Input(said) => input.extend(user_message(said, &media)),
+            Section::Turn(turn) => {
                 if stored.is_none_or(|(place, _)| place != at) {
                     input.extend(replay::items(turn).unwrap_or_else(|| neutral_items(turn)));
                 }
@@ -49,9 +49,9 @@ pub(super) fn conversation(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<C
 
 /// The last turn that this server keeps, and its id there. One that broke off is repeated rather than named: what the
 /// server kept of it is not known.
-fn last_stored<'p>(passages: &'p [Passage<'_>]) -> Option<(usize, &'p str)> {
-    passages.iter().enumerate().rev().find_map(|(at, passage)| {
-        let Passage::Turn(turn) = passage else { return None };
+fn last_stored<'p>(sections: &'p [Section<'_>]) -> Option<(usize, &'p str)> {
+    sections.iter().enumerate().rev().find_map(|(at, section)| {
+        let Section::Turn(turn) = section else { return None };
         if turn.native.is_none() || *turn.stop != Stop::End {
             return None;
         }
@@ -70,7 +70,7 @@ fn user_message(said: &[&Canister], media: &Media<'_>) -> Option<Value> {
     let parts: Vec<Value> = said
         .iter()
         .flat_map(|canister| match canister {
-            Canister::User(user) => parts(&user.content, Place::Said, media),
+            Canister::User(user) => parts(&user.content, Position::UserMessage, media),
             Canister::Document(document) => document_parts(document, media),
             _ => Vec::new(),
         })
@@ -88,7 +88,7 @@ fn text_of(part: &Value) -> Option<&str> {
     part.get("text").and_then(Value::as_str)
 }
 
-fn parts(contents: &[Content], place: Place, media: &Media<'_>) -> Vec<Value> {
+fn parts(contents: &[Content], place: Position, media: &Media<'_>) -> Vec<Value> {
     let part = |content: &Content| match media.inline(content, place) {
         Some(shown) => Some(shown_part(&shown)),
         None => media.words(content, place).map(|text| text_part(&text)),
@@ -97,7 +97,7 @@ fn parts(contents: &[Content], place: Place, media: &Media<'_>) -> Vec<Value> {
 }
 
 /// `ResponseInputImageParam` and `ResponseInputFileParam` of SDK 3.52.0. There is no sound on this wire, so none comes.
-fn shown_part(shown: &Shown<'_>) -> Value {
+fn shown_part(shown: &EncodedMedia<'_>) -> Value {
     match shown.medium {
         Medium::Picture => {
             json!({ "type": "input_image", "image_url": shown.data_url(), "detail": "auto" })
@@ -112,8 +112,9 @@ fn shown_part(shown: &Shown<'_>) -> Value {
 
 /// A document's text under its name; what can be shown of it comes after.
 fn document_parts(document: &Document, media: &Media<'_>) -> Vec<Value> {
-    let (texts, shown): (Vec<Value>, Vec<Value>) =
-        parts(&document.content, Place::Said, media).into_iter().partition(|part| text_of(part).is_some());
+    let (texts, shown): (Vec<Value>, Vec<Value>) = parts(&document.content, Position::UserMessage, media)
+        .into_iter()
+        .partition(|part| text_of(part).is_some());
     let text = texts.iter().filter_map(text_of).collect::<Vec<_>>().join("\n");
     let text = (!text.is_empty()).then(|| text_part(&plain::fenced_document(&document.name, &text)));
     text.into_iter().chain(shown).collect()
@@ -136,7 +137,7 @@ fn neutral_items(turn: &Turn<'_>) -> Vec<Value> {
 
 fn output_item(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value {
     let output = if call.answer.outcome().is_success() {
-        let parts = parts(plain::contents(&call.answer), Place::Result, media);
+        let parts = parts(plain::contents(&call.answer), Position::Result, media);
         let texts: Option<Vec<&str>> = parts.iter().map(text_of).collect();
         match texts {
             Some(texts) => json!(texts.join("\n")),

@@ -4,9 +4,9 @@ use converse_canister::{Arguments, Assistant, Canister, Content, Stop};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::splitter::{Splitter, Stretch};
+use super::splitter::{Segment, Splitter};
 use crate::compose::{Piece, canisters};
-use crate::loose::Loose;
+use crate::lenient::LenientStr;
 use crate::{DecodeError, Decoder, Delta, Reply, ReplyError, ReplyOrigin};
 
 /// More calls than any reply has; what comes after them is text no more and call no more.
@@ -35,7 +35,7 @@ impl Decoder for PromptedDecoder {
         let Self { shown, calls, raw, .. } = self;
         for delta in raw.drain(..) {
             match delta {
-                Delta::Text(text) => shown.feed(&text, &mut |stretch| show(stretch, calls, out)),
+                Delta::Text(text) => shown.feed(&text, &mut |segment| show(segment, calls, out)),
                 Delta::Reasoning(_) => out.push(delta),
                 // A server that finds calls by itself numbers them by itself.
                 Delta::InvocationStarted { .. } | Delta::Arguments { .. } => {}
@@ -43,7 +43,7 @@ impl Decoder for PromptedDecoder {
         }
         if self.inner.is_complete() && !std::mem::replace(&mut self.flushed, true) {
             let Self { shown, calls, .. } = self;
-            shown.finish(&mut |stretch| show(stretch, calls, out));
+            shown.finish(&mut |segment| show(segment, calls, out));
         }
         fed
     }
@@ -64,10 +64,10 @@ impl Decoder for PromptedDecoder {
 }
 
 /// A block is never shown; that the model calls something is.
-fn show(stretch: Stretch, calls: &mut usize, out: &mut Vec<Delta>) {
-    match stretch {
-        Stretch::Words(text) => out.push(Delta::Text(text)),
-        Stretch::Block { text, whole: true } => {
+fn show(segment: Segment, calls: &mut usize, out: &mut Vec<Delta>) {
+    match segment {
+        Segment::Words(text) => out.push(Delta::Text(text)),
+        Segment::Block { text, whole: true } => {
             if let Piece::Call { tool, arguments, .. } = call(&text) {
                 let index = *calls;
                 out.push(Delta::InvocationStarted { index, tool });
@@ -75,7 +75,7 @@ fn show(stretch: Stretch, calls: &mut usize, out: &mut Vec<Delta>) {
                 *calls += 1;
             }
         }
-        Stretch::Block { whole: false, .. } => {}
+        Segment::Block { whole: false, .. } => {}
     }
 }
 
@@ -89,7 +89,7 @@ fn read(mut reply: Reply, origin: &ReplyOrigin) -> Reply {
                 for content in assistant.content {
                     match content {
                         Content::Text { text, .. } => {
-                            splitter.feed(&text, &mut |stretch| take(stretch, &mut pieces))
+                            splitter.feed(&text, &mut |segment| take(segment, &mut pieces))
                         }
                         Content::Reasoning { text, .. } => {
                             pieces.push(Piece::Words(Content::Reasoning { text, seal: None }));
@@ -106,7 +106,7 @@ fn read(mut reply: Reply, origin: &ReplyOrigin) -> Reply {
             _ => {}
         }
     }
-    splitter.finish(&mut |stretch| take(stretch, &mut pieces));
+    splitter.finish(&mut |segment| take(segment, &mut pieces));
     let acts = !matches!(reply.stop, Stop::Cut | Stop::Refused { .. });
     pieces.retain(|piece| acts || matches!(piece, Piece::Words(_)));
     let (turn, stop) = (origin.turn, reply.stop.clone());
@@ -116,13 +116,13 @@ fn read(mut reply: Reply, origin: &ReplyOrigin) -> Reply {
 }
 
 /// Neighbouring words are one piece.
-fn take(stretch: Stretch, pieces: &mut Vec<Piece>) {
-    match stretch {
-        Stretch::Words(more) => match pieces.last_mut() {
+fn take(segment: Segment, pieces: &mut Vec<Piece>) {
+    match segment {
+        Segment::Words(more) => match pieces.last_mut() {
             Some(Piece::Words(Content::Text { text, .. })) => text.push_str(&more),
             _ => pieces.push(Piece::Words(Content::text(more))),
         },
-        Stretch::Block { text, .. } => {
+        Segment::Block { text, .. } => {
             if pieces.len() < MAX_CALLS {
                 pieces.push(call(&text));
             }
@@ -134,7 +134,7 @@ fn take(stretch: Stretch, pieces: &mut Vec<Piece>) {
 #[derive(Deserialize)]
 struct WrittenCall<'a> {
     #[serde(borrow, default)]
-    name: Loose<'a>,
+    name: LenientStr<'a>,
     /// Llama calls them `parameters`.
     #[serde(borrow, alias = "parameters")]
     arguments: Option<&'a RawValue>,

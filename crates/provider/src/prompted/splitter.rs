@@ -12,7 +12,7 @@ const MAX_BLANKS: usize = 64;
 
 /// A stretch of a reply's text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Stretch {
+pub(super) enum Segment {
     Words(String),
     /// What stands between the tags. `whole` if the closing one came.
     Block {
@@ -22,7 +22,7 @@ pub(super) enum Stretch {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-enum Place {
+enum State {
     /// Nothing but blanks has come, or a block has just ended.
     #[default]
     Blank,
@@ -34,7 +34,7 @@ enum Place {
 
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
-    place: Place,
+    place: State,
     held: String,
     /// How much of what is held is known to be blank.
     scanned: usize,
@@ -56,58 +56,58 @@ enum Tag {
 }
 
 impl Splitter {
-    pub(super) fn feed(&mut self, text: &str, out: &mut impl FnMut(Stretch)) {
+    pub(super) fn feed(&mut self, text: &str, out: &mut impl FnMut(Segment)) {
         self.held.push_str(text);
         while self.step(out) {}
     }
 
     /// The text is over: what is held back is what it is.
-    pub(super) fn finish(&mut self, out: &mut impl FnMut(Stretch)) {
-        if let (Place::Block, Some(first)) = (self.place, self.closing.first()) {
+    pub(super) fn finish(&mut self, out: &mut impl FnMut(Segment)) {
+        if let (State::Block, Some(first)) = (self.place, self.closing.first()) {
             self.close(first, out);
             while self.step(out) {}
         }
         let held = std::mem::take(&mut self.held);
         match self.place {
-            Place::Block => out(Stretch::Block { text: held, whole: false }),
-            Place::Words if !held.is_empty() => out(Stretch::Words(held)),
+            State::Block => out(Segment::Block { text: held, whole: false }),
+            State::Words if !held.is_empty() => out(Segment::Words(held)),
             // Blanks after a block mean nothing; a reply that is nothing but blanks keeps them.
-            Place::Blank if !held.is_empty() && (self.blocks == 0 || !held.trim().is_empty()) => {
-                out(Stretch::Words(held));
+            State::Blank if !held.is_empty() && (self.blocks == 0 || !held.trim().is_empty()) => {
+                out(Segment::Words(held));
             }
-            Place::Blank | Place::Words | Place::Over => {}
+            State::Blank | State::Words | State::Over => {}
         }
     }
 
     /// True if there is more to do.
-    fn step(&mut self, out: &mut impl FnMut(Stretch)) -> bool {
+    fn step(&mut self, out: &mut impl FnMut(Segment)) -> bool {
         match self.place {
-            Place::Over => {
+            State::Over => {
                 self.held.clear();
                 false
             }
-            Place::Block => self.block(out),
-            Place::Blank => self.blank(),
-            Place::Words => self.words(out),
+            State::Block => self.block(out),
+            State::Blank => self.blank(),
+            State::Words => self.words(out),
         }
     }
 
-    fn block(&mut self, out: &mut impl FnMut(Stretch)) -> bool {
+    fn block(&mut self, out: &mut impl FnMut(Segment)) -> bool {
         let Some(end) = self.closing.find(&self.held, self.literal) else { return false };
         self.close(end, out);
         true
     }
 
     /// Hands out the block that ends there.
-    fn close(&mut self, end: usize, out: &mut impl FnMut(Stretch)) {
+    fn close(&mut self, end: usize, out: &mut impl FnMut(Segment)) {
         self.literal |= self.closing.first() == Some(end);
         self.closing = Closing::default();
         let mut text = std::mem::take(&mut self.held);
         self.held = text.split_off(end).split_off(CLOSE.len());
         self.blocks += 1;
-        self.place = Place::Blank;
+        self.place = State::Blank;
         self.after_backtick = false;
-        out(Stretch::Block { text, whole: true });
+        out(Segment::Block { text, whole: true });
     }
 
     /// Blanks wait for what follows them.
@@ -129,11 +129,11 @@ impl Splitter {
             Tag::None | Tag::Call { .. } | Tag::Result => self.held = self.held.split_off(start),
         }
         self.scanned = 0;
-        self.place = Place::Words;
+        self.place = State::Words;
         true
     }
 
-    fn words(&mut self, out: &mut impl FnMut(Stretch)) -> bool {
+    fn words(&mut self, out: &mut impl FnMut(Segment)) -> bool {
         let mut from = 0;
         while let Some(at) = self.held.get(from..).and_then(|rest| rest.find('<')) {
             let at = from + at;
@@ -145,34 +145,34 @@ impl Splitter {
                 Tag::Call { end } if !quoted => {
                     let block = self.held.split_off(at + end);
                     self.held.truncate(at);
-                    self.tell(out);
-                    (self.held, self.place, self.scanned) = (block, Place::Block, 0);
+                    self.emit_words(out);
+                    (self.held, self.place, self.scanned) = (block, State::Block, 0);
                     return true;
                 }
                 Tag::Result if !quoted && self.blocks > 0 => {
                     self.held.truncate(at);
-                    self.tell(out);
-                    self.place = Place::Over;
+                    self.emit_words(out);
+                    self.place = State::Over;
                     return false;
                 }
                 Tag::Half => {
                     let half = self.held.split_off(at);
-                    self.tell(out);
+                    self.emit_words(out);
                     self.held = half;
                     return false;
                 }
                 _ => from = at + 1,
             }
         }
-        self.tell(out);
+        self.emit_words(out);
         false
     }
 
     /// Hands out what is held as words.
-    fn tell(&mut self, out: &mut impl FnMut(Stretch)) {
+    fn emit_words(&mut self, out: &mut impl FnMut(Segment)) {
         if !self.held.is_empty() {
             self.after_backtick = self.held.ends_with('`');
-            out(Stretch::Words(std::mem::take(&mut self.held)));
+            out(Segment::Words(std::mem::take(&mut self.held)));
         }
     }
 }

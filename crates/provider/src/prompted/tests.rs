@@ -170,9 +170,9 @@ fn a_block_that_was_cut_runs_nothing() {
     assert_eq!((said(&partial), partial.stop), (vec!["I look.\n".to_owned()], Stop::Cut));
 }
 
-struct Dot;
+struct FixedBlob;
 
-impl Blobs for Dot {
+impl Blobs for FixedBlob {
     fn bytes(&self, _: &Digest) -> Option<Arc<[u8]>> {
         Some(Arc::from(*b"dot"))
     }
@@ -218,7 +218,7 @@ fn tool() -> Declaration {
 
 #[test]
 fn tools_calls_and_results_are_told_in_words() {
-    let body = request("vllm", &view(), &[tool()], &Dot);
+    let body = request("vllm", &view(), &[tool()], &FixedBlob);
     assert_eq!(body.get("tools"), None);
     let [system, _, turn, results] = body["messages"].as_array().unwrap().as_slice() else {
         panic!("{body}")

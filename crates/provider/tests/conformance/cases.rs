@@ -9,15 +9,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Blobs, Canister, Declaration, Digest, TurnId};
 use converse_provider::{
-    AnswerFormat, Controls, Delta, Dialect, Effort, Endpoint, Facts, Prompt, Quirks, Refusal, Reply,
-    ReplyError, ReplyOrigin, Structured, Takes, Thinking, processor, row,
+    AcceptedMedia, AnswerFormat, Controls, Delta, Dialect, Effort, Endpoint, Facts, Prompt, Quirks, Refusal,
+    Reply, ReplyError, ReplyOrigin, Structured, Thinking, processor, row,
 };
 use serde_json::{Map, Value, json};
 
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
-    pub(crate) asked: Asked,
+    pub(crate) asked: OriginalPrompt,
     pub(crate) has_prompt: bool,
     /// The response's head and body.
     pub(crate) response: Option<(http::response::Parts, Vec<u8>)>,
@@ -25,7 +25,7 @@ pub(crate) struct Case {
 
 /// A prompt that owns its parts.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct OriginalPrompt {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: String,
     pub(crate) view: Vec<Canister>,
@@ -75,7 +75,7 @@ fn read(folder: PathBuf, dialect: Dialect) -> Case {
     Case { name, folder, asked, has_prompt: prompt.is_some(), response }
 }
 
-fn asked(prompt: &Value, dialect: Dialect) -> Asked {
+fn asked(prompt: &Value, dialect: Dialect) -> OriginalPrompt {
     let default = match dialect {
         Dialect::AnthropicMessages => "anthropic",
         Dialect::OpenAiChat => "openai-chat",
@@ -95,7 +95,7 @@ fn asked(prompt: &Value, dialect: Dialect) -> Asked {
     if let Some(version) = prompt["version"].as_str() {
         endpoint.version = Some(version.to_owned());
     }
-    Asked {
+    OriginalPrompt {
         endpoint,
         model: prompt["model"].as_str().unwrap_or("model-1").to_owned(),
         view: serde_json::from_value(field("view")).unwrap(),
@@ -160,7 +160,7 @@ fn facts(value: &Value) -> Facts {
         window: value["window"].as_u64(),
         wanted_window: value["wanted_window"].as_u64(),
         max_output: value["max_output"].as_u64(),
-        takes: Takes { images: flag("images"), documents: flag("documents"), audio: flag("audio") },
+        takes: AcceptedMedia { images: flag("images"), documents: flag("documents"), audio: flag("audio") },
         tools: flag("tools"),
         sampling: flag("sampling"),
         structured: flag("structured"),
@@ -185,7 +185,7 @@ pub(crate) fn head(text: &str) -> http::response::Parts {
     builder.body(()).unwrap().into_parts().0
 }
 
-impl Asked {
+impl OriginalPrompt {
     /// A prompt without anything, for bodies that answer no case.
     pub(crate) fn nothing(dialect: Dialect) -> Self {
         asked(&json!({}), dialect)
@@ -228,7 +228,7 @@ impl Asked {
 
 /// Feeds a body in pieces; the deltas come back too.
 pub(crate) fn decode<'a>(
-    asked: &Asked,
+    asked: &OriginalPrompt,
     head: &http::response::Parts,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Result<Reply, ReplyError>, Vec<Delta>) {

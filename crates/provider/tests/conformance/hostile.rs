@@ -5,7 +5,7 @@ use converse_canister::{Canister, Transcript};
 use converse_provider::{DecodeError, Dialect, Reply, ReplyError};
 use proptest::prelude::*;
 
-use crate::cases::{self, Asked, decode, head};
+use crate::cases::{self, OriginalPrompt, decode, head};
 
 const DIALECTS: [Dialect; 4] =
     [Dialect::AnthropicMessages, Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Ollama];
@@ -153,7 +153,7 @@ proptest! {
         }
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).chain([0, body.len()]).collect();
         cuts.sort_unstable();
-        let (asked, head) = (Asked::nothing(DIALECTS[dialect]), head(HEADS[status]));
+        let (asked, head) = (OriginalPrompt::nothing(DIALECTS[dialect]), head(HEADS[status]));
         let whole = decode(&asked, &head, [body.as_slice()]).0;
         let pieces = decode(&asked, &head, cuts.windows(2).map(|pair| &body[pair[0]..pair[1]])).0;
         let bytes = decode(&asked, &head, body.chunks(1)).0;
@@ -186,7 +186,7 @@ fn lawful(result: &Result<Reply, ReplyError>) -> Result<(), TestCaseError> {
 fn a_line_of_twenty_mebibytes_is_an_error_at_sixteen() {
     let piece = [b'x'; 64 * 1024];
     for dialect in DIALECTS {
-        let asked = Asked::nothing(dialect);
+        let asked = OriginalPrompt::nothing(dialect);
         let body = [b"data: ".as_slice()].into_iter().chain(std::iter::repeat_n(piece.as_slice(), 320));
         let (result, _) = decode(&asked, &head(HEADS[0]), body);
         let limit = 16 * 1024 * 1024;
@@ -198,7 +198,7 @@ fn a_line_of_twenty_mebibytes_is_an_error_at_sixteen() {
 fn a_body_without_end_is_an_error_at_sixty_four_mebibytes() {
     let piece = b": keep-alive\n".repeat(10_000);
     for head_text in [HEADS[0], HEADS[1]] {
-        let asked = Asked::nothing(Dialect::OpenAiChat);
+        let asked = OriginalPrompt::nothing(Dialect::OpenAiChat);
         let body = std::iter::repeat_n(piece.as_slice(), 600);
         let (result, _) = decode(&asked, &head(head_text), body);
         let limit = 64 * 1024 * 1024;
@@ -209,7 +209,7 @@ fn a_body_without_end_is_an_error_at_sixty_four_mebibytes() {
 /// Nothing of a reply is read after its end, however much comes.
 #[test]
 fn what_follows_the_end_is_not_read() {
-    let asked = Asked::nothing(Dialect::OpenAiChat);
+    let asked = OriginalPrompt::nothing(Dialect::OpenAiChat);
     let body =
         b"data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: [DONE]\n\ndata: not json\n\n";
     let (result, deltas) = decode(&asked, &head(HEADS[0]), [body.as_slice()]);

@@ -48,7 +48,7 @@ fn a_longer_view_keeps_the_shorter_ones_messages() {
             if !complete || !matches!(case.asked.view[end], Canister::Assistant(_)) {
                 continue;
             }
-            let shorter = cases::Asked { view, ..case.asked.clone() }.request();
+            let shorter = cases::OriginalPrompt { view, ..case.asked.clone() }.request();
             let Some(part) = list(&shorter["body"]) else { continue };
             // The last message may still grow by what the user says next.
             for (at, (one, other)) in part.iter().zip(all).enumerate().take(part.len() - 1) {

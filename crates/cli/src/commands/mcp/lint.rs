@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use converse_ensemble::Tool;
 use converse_host::wording::counted;
-use converse_provider::{Linted, Remedy, lint, lint_name};
+use converse_provider::{LintTarget, Remedy, lint, lint_name};
 use serde_json::{Value, json};
 
 /// Tools that are named in one line.
@@ -21,10 +21,12 @@ pub(super) struct Objected {
 }
 
 pub(super) fn linted<'t>(tools: impl Iterator<Item = &'t Tool>) -> Vec<Objected> {
-    tools.flat_map(|tool| Linted::ALL.into_iter().flat_map(move |which| objections(which, tool))).collect()
+    tools
+        .flat_map(|tool| LintTarget::ALL.into_iter().flat_map(move |which| objections(which, tool)))
+        .collect()
 }
 
-fn objections(which: Linted, tool: &Tool) -> Vec<Objected> {
+fn objections(which: LintTarget, tool: &Tool) -> Vec<Objected> {
     // The name as the server gives it: what stands before it is the probe's.
     let of_name = lint_name(which, tool.invoker.as_str(), &tool.declaration.name);
     let found = of_name.into_iter().chain(lint(which, &tool.declaration));

@@ -1,6 +1,6 @@
 //! Facts for people: what is not known is a dash, never a zero.
 
-use converse_provider::{Above, Facts, Price, Thinking};
+use converse_provider::{Facts, LongPromptPrice, Price, Thinking};
 
 use converse_host::model::Lore;
 
@@ -90,7 +90,7 @@ fn cached(price: &Price) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn long(above: &Above) -> String {
+fn long(above: &LongPromptPrice) -> String {
     format!(
         "${} in, ${} out above {} tokens of input",
         dollars(above.input),

@@ -65,11 +65,15 @@ fn understudy() -> Offer {
 }
 
 /// What the provider lists; without its list, what the table and the settings know.
-fn offers(reach: &Reach, listed: Option<Vec<converse_provider::Listed>>, files: &SettingsPlan) -> Vec<Offer> {
+fn offers(
+    reach: &Reach,
+    listed: Option<Vec<converse_provider::ListedModel>>,
+    files: &SettingsPlan,
+) -> Vec<Offer> {
     let prefix = format!("{}/", reach.endpoint.provider);
     let mut offers: Vec<Offer> = match listed {
         Some(listed) => {
-            let offer = |model: converse_provider::Listed| {
+            let offer = |model: converse_provider::ListedModel| {
                 let name = model.name.clone();
                 Offer { id: format!("{prefix}{name}"), lore: Lore::with(reach, &name, files, Some(model)) }
             };

@@ -60,5 +60,7 @@ fn what_cannot_be_said_is_told_in_words() {
         assert_eq!(narrow(&schema), None, "{schema}");
     }
     let answer = AnswerFormat { name: "answer".into(), schema: json!({ "type": "object" }) };
-    assert!(matches!(form(&answer), Form::Told(words) if words.ends_with(r#"{"type":"object"}"#)));
+    assert!(
+        matches!(form(&answer), AnswerForm::Instructions(words) if words.ends_with(r#"{"type":"object"}"#))
+    );
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use converse_canister::{Declaration, InvokerName};
 use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, InvokerPlan, Severity, escape};
 use converse_ensemble::tool_name;
-use converse_provider::{Linted, Objection, Remedy, lint, lint_name};
+use converse_provider::{LintTarget, Objection, Remedy, lint, lint_name};
 
 use super::gather::{Told, of_ensemble};
 use super::met::Discovered;
@@ -75,13 +75,13 @@ fn objections(
     plan: &EnsemblePlan,
     invoker: &InvokerName,
     declaration: &Declaration,
-) -> Vec<(Linted, Objection)> {
+) -> Vec<(LintTarget, Objection)> {
     let wanted = match prefix(plan) {
         "" => invoker.to_string(),
         prefix => format!("{prefix}__{invoker}"),
     };
     // Asked for twice is told once.
-    let which: BTreeSet<Linted> = asked.iter().map(|asked| linted(*asked)).collect();
+    let which: BTreeSet<LintTarget> = asked.iter().map(|asked| linted(*asked)).collect();
     let of = |which| {
         let of_name = lint_name(which, &wanted, &declaration.name);
         of_name.into_iter().chain(lint(which, declaration)).map(move |objection| (which, objection))
@@ -89,11 +89,11 @@ fn objections(
     which.into_iter().flat_map(of).collect()
 }
 
-fn linted(asked: LintedProvider) -> Linted {
+fn linted(asked: LintedProvider) -> LintTarget {
     match asked {
-        LintedProvider::Anthropic => Linted::Anthropic,
-        LintedProvider::Openai => Linted::OpenAi,
-        LintedProvider::Gemini => Linted::Gemini,
+        LintedProvider::Anthropic => LintTarget::Anthropic,
+        LintedProvider::Openai => LintTarget::OpenAi,
+        LintedProvider::Gemini => LintTarget::Gemini,
     }
 }
 
@@ -106,7 +106,7 @@ fn sort(remedy: Remedy) -> (Code, Severity) {
 }
 
 /// Names in it come from schemas, which may be a stranger's.
-fn message(which: Linted, invoker: &InvokerName, objection: &Objection) -> String {
+fn message(which: LintTarget, invoker: &InvokerName, objection: &Objection) -> String {
     let place = match objection.pointer.as_str() {
         "" => String::new(),
         pointer => format!(" at `{pointer}`"),

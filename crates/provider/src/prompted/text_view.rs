@@ -4,8 +4,8 @@ use converse_canister::{Assistant, Canister, Content, Supervisor, User};
 use serde_json::{Value, json};
 
 use super::{CLOSE, OPEN, RESULT};
-use crate::grouping::{Call, Part, Passage, Turn, group};
-use crate::plain::{self, Instead};
+use crate::grouping::{Call, Part, Section, Turn, group};
+use crate::plain::{self, Placeholder};
 use crate::{AnswerFormat, Endpoint, Prompt};
 
 /// The view without invocations and results, and with the tools in its instructions.
@@ -18,10 +18,10 @@ pub(super) fn view(prompt: &Prompt<'_>, endpoint: &Endpoint, tools: &[Value]) ->
     if !system.is_empty() {
         view.push(Canister::Supervisor(Supervisor { text: system.join("\n\n") }));
     }
-    for passage in &grouped.passages {
-        match passage {
-            Passage::Said(said) => view.extend(said.iter().map(|canister| (*canister).clone())),
-            Passage::Turn(turn) => {
+    for section in &grouped.sections {
+        match section {
+            Section::Input(said) => view.extend(said.iter().map(|canister| (*canister).clone())),
+            Section::Turn(turn) => {
                 view.extend(words(turn));
                 if turn.calls().next().is_some() {
                     view.push(Canister::User(results(turn, prompt)));
@@ -88,7 +88,7 @@ fn result(call: &Call<'_>, prompt: &Prompt<'_>) -> String {
     let told = if outcome.is_success() {
         let texts = plain::contents(&call.answer).iter().filter_map(|content| match content {
             Content::Blob { mime, .. } => Some(format!("[{mime}: it follows]")),
-            content => plain::text(content, prompt.blobs, Instead::NotShown),
+            content => plain::text(content, prompt.blobs, Placeholder::NotShown),
         });
         json!({ "name": call.tool, "content": texts.collect::<Vec<_>>().join("\n") })
     } else {

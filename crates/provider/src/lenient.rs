@@ -1,6 +1,6 @@
 //! Reading JSON from servers that do not agree on types.
 //!
-//! A field that should be a string is sometimes `null`, a number or missing; none of that may end a stream. [`Loose`]
+//! A field that should be a string is sometimes `null`, a number or missing; none of that may end a stream. [`LenientStr`]
 //! takes a string if it is one, borrowed from the event where it holds no escapes, and passes over anything else.
 
 use std::borrow::Cow;
@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 
 /// A string, or nothing if something else stood there.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Loose<'a>(pub(crate) Option<Cow<'a, str>>);
+pub(crate) struct LenientStr<'a>(pub(crate) Option<Cow<'a, str>>);
 
-impl<'a> Loose<'a> {
+impl<'a> LenientStr<'a> {
     /// The string, if there is one and it is not empty.
     pub(crate) fn text(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
@@ -27,15 +27,15 @@ impl<'a> Loose<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientStr<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LooseVisitor).map(Loose)
+        deserializer.deserialize_any(LenientStrVisitor).map(LenientStr)
     }
 }
 
-struct LooseVisitor;
+struct LenientStrVisitor;
 
-impl<'de> Visitor<'de> for LooseVisitor {
+impl<'de> Visitor<'de> for LenientStrVisitor {
     type Value = Option<Cow<'de, str>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,17 +87,17 @@ impl<'de> Visitor<'de> for LooseVisitor {
 
 /// An object of a form, or nothing if something else stood there. Read in passing: a `RawValue` is read twice.
 #[derive(Debug)]
-pub(crate) struct Loosely<T>(pub(crate) Option<T>);
+pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Loosely<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LooselyVisitor(PhantomData)).map(Loosely)
+        deserializer.deserialize_any(LenientObjectVisitor(PhantomData)).map(LenientObject)
     }
 }
 
-struct LooselyVisitor<T>(PhantomData<T>);
+struct LenientObjectVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for LooselyVisitor<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for LenientObjectVisitor<T> {
     type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,43 +139,43 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for LooselyVisitor<T> {
 }
 
 /// Reads JSON; where it holds half of a surrogate pair (a server that cuts its text between UTF-16 units), reads it
-/// again with U+FFFD in its place. `mended` is where that second text lives.
+/// again with U+FFFD in its place. `repaired` is where that second text lives.
 pub(crate) fn read<'a, T: Deserialize<'a>>(
     json: &'a str,
-    mended: &'a mut Option<String>,
+    repaired: &'a mut Option<String>,
 ) -> Result<T, serde_json::Error> {
     match serde_json::from_str(json) {
         Ok(value) => Ok(value),
-        Err(error) => match mend(json) {
-            Some(text) => serde_json::from_str(mended.insert(text)),
+        Err(error) => match replace_lone_surrogates(json) {
+            Some(text) => serde_json::from_str(repaired.insert(text)),
             None => Err(error),
         },
     }
 }
 
 /// The text with every escape of a lone surrogate replaced, if it has one.
-fn mend(json: &str) -> Option<String> {
-    let mut mended = String::new();
+fn replace_lone_surrogates(json: &str) -> Option<String> {
+    let mut repaired = String::new();
     let (mut rest, mut changed) = (json, false);
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
-        mended.push_str(before);
+        repaired.push_str(before);
         let length = match (unit(escape), escape.get(6..).and_then(unit)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
             (Some(0xd800..=0xdfff), _) => {
                 changed = true;
-                mended.push_str("\\ufffd");
+                repaired.push_str("\\ufffd");
                 rest = escape.get(6..)?;
                 continue;
             }
             // The escaped character is one byte, or it is no JSON.
             _ => 2,
         };
-        mended.push_str(escape.get(..length)?);
+        repaired.push_str(escape.get(..length)?);
         rest = escape.get(length..)?;
     }
-    mended.push_str(rest);
-    changed.then_some(mended)
+    repaired.push_str(rest);
+    changed.then_some(repaired)
 }
 
 /// The UTF-16 unit of a `\uXXXX` at the start.
@@ -207,7 +207,7 @@ mod tests {
     #[derive(Deserialize)]
     struct Row<'a> {
         #[serde(borrow, default)]
-        a: Loose<'a>,
+        a: LenientStr<'a>,
         #[serde(borrow)]
         n: Option<&'a RawValue>,
     }
@@ -236,7 +236,7 @@ mod tests {
         #[derive(Deserialize)]
         struct Outer<'a> {
             #[serde(borrow)]
-            o: Option<Loosely<Row<'a>>>,
+            o: Option<LenientObject<Row<'a>>>,
         }
         for (json, text) in [
             (r#"{"a":"x","n":7}"#, Some("x")),

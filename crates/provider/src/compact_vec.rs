@@ -9,15 +9,15 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
 #[derive(Debug)]
-pub(crate) struct Few<T>(Vec<T>);
+pub(crate) struct CompactVec<T>(Vec<T>);
 
-impl<T> Few<T> {
+impl<T> CompactVec<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl<T> IntoIterator for Few<T> {
+impl<T> IntoIterator for CompactVec<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
@@ -26,16 +26,16 @@ impl<T> IntoIterator for Few<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for CompactVec<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(FewVisitor(PhantomData))
+        deserializer.deserialize_seq(CompactVecVisitor(PhantomData))
     }
 }
 
-struct FewVisitor<T>(PhantomData<T>);
+struct CompactVecVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
-    type Value = Few<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for CompactVecVisitor<T> {
+    type Value = CompactVec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
@@ -49,7 +49,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
             }
             all.push(next);
         }
-        Ok(Few(all))
+        Ok(CompactVec(all))
     }
 }
 
@@ -60,14 +60,18 @@ mod tests {
     #[test]
     fn all_are_there_in_their_order() {
         for (json, all) in [("[]", vec![]), ("[1]", vec![1]), ("[1,2,3]", vec![1, 2, 3])] {
-            let few: Few<u8> = serde_json::from_str(json).unwrap();
+            let compact_vec: CompactVec<u8> = serde_json::from_str(json).unwrap();
             assert_eq!(
-                (few.is_empty(), few.into_iter().collect::<Vec<_>>()),
+                (compact_vec.is_empty(), compact_vec.into_iter().collect::<Vec<_>>()),
                 (all.is_empty(), all),
                 "{json}"
             );
         }
-        assert!(serde_json::from_str::<Few<u8>>("{}").is_err());
-        assert_eq!(serde_json::from_str::<Few<u8>>("[1]").unwrap().0.capacity(), 1, "no room without need");
+        assert!(serde_json::from_str::<CompactVec<u8>>("{}").is_err());
+        assert_eq!(
+            serde_json::from_str::<CompactVec<u8>>("[1]").unwrap().0.capacity(),
+            1,
+            "no room without need"
+        );
     }
 }

@@ -39,7 +39,7 @@ const WORDS: [&[&str]; 10] = [
 
 impl Refusal {
     /// Is it about sealed reasoning, or a stored reply, of an earlier turn? The same request without them may do.
-    pub fn is_of_a_seal(&self) -> bool {
+    pub fn rejects_opaque_reasoning(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
         self.code.as_deref().is_some_and(|code| CODES.contains(&code))
             || WORDS.iter().any(|words| words.iter().all(|word| message.contains(word)))
@@ -54,10 +54,10 @@ mod tests {
     use crate::head::Head;
     use crate::refusal::from_body;
 
-    fn is_of_a_seal(status: u16, body: &Value) -> bool {
+    fn rejects_opaque_reasoning(status: u16, body: &Value) -> bool {
         let retry = RetryAdvice::default();
         let head = Head { status, event_stream: false, lines: false, request_id: None, retry };
-        from_body(&head, body.to_string().as_bytes()).is_of_a_seal()
+        from_body(&head, body.to_string().as_bytes()).rejects_opaque_reasoning()
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
                 true,
             ),
         ] {
-            assert_eq!(is_of_a_seal(status, &body), seal, "{status} {body}");
+            assert_eq!(rejects_opaque_reasoning(status, &body), seal, "{status} {body}");
         }
     }
 }
