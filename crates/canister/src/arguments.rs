@@ -1,4 +1,4 @@
-//! The arguments of an invocation: what the model wrote, and what it means.
+//! Arguments of an invocation: the model's text and its parsed form.
 //!
 //! What a person approves must be what runs, so anything two readers could understand differently is malformed here:
 //! a key given twice (serde_json keeps the last, a person may read the first) and a number that this machine cannot
@@ -38,10 +38,10 @@ pub enum Malformed {
 }
 
 impl Arguments {
-    /// Longer texts are malformed: nothing unbounded enters the program.
+    /// Longest text that is read, in bytes; longer ones are malformed.
     pub const MAX_BYTES: usize = 1024 * 1024;
 
-    /// Reads what a model wrote. The spellings of "no arguments" seen in the wild (nothing, blanks, `null`, the string
+    /// Parses a model's text. The spellings of "no arguments" seen in the wild (nothing, blanks, `null`, the string
     /// `"null"`, the string `""`) all mean `{}`; a string that holds an object is not unpacked.
     pub fn parse(raw: &str) -> Self {
         let text = raw.trim();
@@ -54,7 +54,7 @@ impl Arguments {
         }
     }
 
-    /// For wires that carry an object rather than a string.
+    /// Wraps an object, for wires that send an object rather than a string.
     pub fn from_object(object: Map<String, Value>) -> Self {
         let raw = Value::Object(object.clone()).to_string().into();
         Self { object, raw, malformed: None }
@@ -71,8 +71,11 @@ fn read_object(text: &str) -> Result<Map<String, Value>, Malformed> {
     }
 }
 
-/// Any JSON value, as strictly as arguments are read: no key twice, no number that this machine cannot hold exactly.
-/// The text is not limited here.
+/// Parses a JSON value as strictly as arguments: no duplicate key, no number that this machine cannot represent exactly.
+/// The length is not limited.
+///
+/// # Errors
+/// If the text is not JSON, has a duplicate key, or has a number that would change.
 pub fn exact_json(text: &str) -> Result<Value, Malformed> {
     let mut duplicate = None;
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -101,7 +104,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Reads any JSON value and reports the first key that stands twice in one object.
+/// Deserialiser of any JSON value that reports the first duplicate key of an object.
 struct Strict<'a> {
     duplicate: &'a mut Option<String>,
 }

@@ -17,7 +17,7 @@ pub enum Canister {
 }
 
 impl Canister {
-    /// The reply it is part of, if a model wrote it.
+    /// Returns the reply it is part of, if a model wrote it.
     pub fn turn(&self) -> Option<TurnId> {
         match self {
             Self::Assistant(assistant) => Some(assistant.turn),
@@ -27,13 +27,13 @@ impl Canister {
     }
 }
 
-/// Instructions that stand above the conversation (a "system" message on most wires).
+/// Instructions for the conversation (a "system" message on most wires).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Supervisor {
     pub text: String,
 }
 
-/// What the user said.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct User {
     pub content: Vec<Content>,
@@ -45,7 +45,7 @@ impl User {
     }
 }
 
-/// Something the user handed over to be read: not words of theirs.
+/// A document that the user attached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     pub name: String,
@@ -53,8 +53,8 @@ pub struct Document {
     pub content: Vec<Content>,
 }
 
-/// Words of a model. A reply has at least one of these, its first canister, even when it says nothing but calls: it
-/// carries the native form of the whole turn and why the turn ended. Text after a call is a further one (same turn).
+/// Text of a model. A reply begins with one of these, even if it consists of calls only: it has the native form of the
+/// whole turn and the reason why the turn ended. Text after a call is another canister of the same turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assistant {
     pub turn: TurnId,
@@ -68,7 +68,7 @@ pub struct Assistant {
 }
 
 impl Assistant {
-    /// Its text pieces, joined as they stand.
+    /// Returns its text pieces, joined without separators.
     pub fn words(&self) -> String {
         self.content.iter().filter_map(Content::as_text).collect()
     }

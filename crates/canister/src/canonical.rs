@@ -1,11 +1,11 @@
-//! JSON in one spelling, so that equal values have equal digests.
+//! Canonical JSON, so that equal values have equal digests.
 //!
 //! This is RFC 8785 (checked 2026-11: <https://www.rfc-editor.org/rfc/rfc8785>) but for one thing: an integer is written
 //! exactly, where the RFC would round it to a double, so that no two integers that a program tells apart meet.
 
 use serde_json::{Map, Number, Value};
 
-/// Without blanks, the keys of objects by their UTF-16 units, numbers as ECMAScript writes them.
+/// Serialises a value without blanks, with keys sorted by UTF-16 units and numbers as ECMAScript writes them.
 pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);

@@ -1,4 +1,4 @@
-//! What a message is made of, and the opaque parts that travel with it.
+//! Content of messages, and the opaque parts that providers attach.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::ProviderName;
 
-/// One piece of a message. Every kind may carry a seal: Gemini signs even empty text, Anthropic redacts reasoning.
+/// One piece of a message. Text, reasoning and blobs may have an opaque token: Gemini signs even empty text, Anthropic
+/// encrypts reasoning. It is serialised as `seal`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
@@ -16,13 +17,13 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<ReasoningToken>,
     },
-    /// What a model thought aloud. Shown on demand, replayed only through the maker's own [`Native`].
+    /// A model's reasoning. Shown on demand, replayed only through the maker's own [`Native`].
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<ReasoningToken>,
     },
-    /// Bytes kept elsewhere, by digest: an image, a recording, a document.
+    /// Bytes stored elsewhere, by digest: an image, a recording, a document.
     Blob {
         mime: String,
         digest: Digest,
@@ -31,7 +32,7 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<ReasoningToken>,
     },
-    /// A pointer that a tool handed out (an MCP resource link); never read automatically.
+    /// A link from a tool (an MCP resource link); never read automatically.
     Resource {
         uri: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,7 @@ impl Content {
         Self::Text { text: text.into(), seal: None }
     }
 
-    /// The words in it, if it is text.
+    /// Returns the text, if this is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } => Some(text),
@@ -57,7 +58,7 @@ impl Content {
     }
 }
 
-/// Who made an opaque part, precisely enough that it is never replayed to anyone else.
+/// Origin of an opaque part: it is replayed only to an endpoint and model that are equal to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Maker {
     pub provider: ProviderName,
@@ -65,25 +66,25 @@ pub struct Maker {
     pub dialect: String,
     /// The model as it was *requested* (a response may name a dated snapshot of it).
     pub model: String,
-    /// The base URL it came from: a signature of one account's proxy is not another's.
+    /// Base URL it came from.
     pub endpoint: String,
 }
 
-/// Something a provider wants back untouched (a signature, encrypted reasoning): opaque, replayed to its maker only.
+/// Opaque data that a provider wants back unchanged (a signature, encrypted reasoning); replayed only to its maker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReasoningToken {
     pub maker: Maker,
     pub value: Value,
 }
 
-/// A whole reply as its provider wrote it, item by item, for a replay that changes nothing.
+/// A whole reply as its provider wrote it, item by item, for unchanged replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Native {
     pub maker: Maker,
     pub items: Vec<Value>,
 }
 
-/// The SHA-256 of some bytes; written as 64 hex digits.
+/// A SHA-256 digest, serialised as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(pub [u8; 32]);
@@ -123,12 +124,12 @@ impl TryFrom<String> for Digest {
     }
 }
 
-/// Where the bytes behind a [`Content::Blob`] are found.
+/// Storage of the bytes of [`Content::Blob`].
 pub trait Blobs: Send + Sync {
     fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>>;
 }
 
-/// No blobs at all: for transcripts that are known to hold none.
+/// Empty storage, for transcripts without blobs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoBlobs;
 

@@ -1,8 +1,8 @@
-//! Checked names. A value of one of these types has passed its rule, so nobody asks again.
+//! Validated names: a value of one of these types satisfies its rule.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a string is not a name of the wanted kind.
+/// Error of a string that is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not a valid {kind}: {rule}")]
 pub struct BadName {
@@ -89,7 +89,8 @@ name!(
 );
 
 impl ToolName {
-    /// The nearest valid name: other characters become `_`, a digit or `-` in front gets one, the rest is cut off.
+    /// Converts a text to a valid name: other characters become `_`, a leading digit or `-` gets a `_` in front, and the rest
+    /// after 64 characters is cut.
     pub fn cleaned(text: &str) -> Self {
         let clean = text.chars().map(|c| if word(c) { c } else { '_' });
         let start = if text.starts_with(|c: char| c.is_ascii_alphabetic() || !word(c) || c == '_') {
@@ -102,7 +103,7 @@ impl ToolName {
 }
 
 impl InvocationId {
-    /// The id of the `index`th invocation of a turn. Unique in a transcript because turns are.
+    /// Returns the id of the `index`th invocation of a turn, unique in a transcript because turns are.
     pub fn of(turn: TurnId, index: usize) -> Self {
         Self(format!("inv_{}_{index}", turn.0))
     }
@@ -114,7 +115,7 @@ impl InvocationId {
 pub struct TurnId(pub u64);
 
 impl TurnId {
-    /// The highest there can be: readers of JSON that know only floating point numbers know all up to it.
+    /// The highest number: JSON readers that use floating point represent all integers up to it exactly.
     pub const LAST: Self = Self((1 << 53) - 1);
 }
 

@@ -29,7 +29,7 @@ pub struct Invocation {
     pub seal: Option<ReasoningToken>,
 }
 
-/// The one answer to an invocation.
+/// The result of an invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvocationResult {
     pub id: InvocationId,
@@ -49,7 +49,7 @@ impl InvocationResult {
     }
 }
 
-/// How an invocation ended. Every one of them is an answer that the model reads and the audit counts.
+/// How an invocation ended. The model reads every outcome and the audit log counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -57,14 +57,14 @@ pub enum Outcome {
     NoSuchTool,
     /// The arguments were malformed or did not fit the schema; nothing ran.
     Invalid,
-    /// A rule, the user, or the lack of anyone to ask; nothing ran.
+    /// A rule or the user refused, or no user could be asked; nothing ran.
     Refused,
     Timeout,
     Unreachable,
     /// The tool ran and said that it failed, or crashed.
     Failed,
     Cancelled,
-    /// It was started and never answered; nobody knows what it did.
+    /// The tool was started and never answered; its effects are unknown.
     Interrupted,
 }
 
@@ -73,7 +73,7 @@ impl Outcome {
         self == Self::Success
     }
 
-    /// The word for it in records and logs.
+    /// Returns the name of the outcome in records and logs.
     pub fn label(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -92,16 +92,16 @@ impl Outcome {
 /// The full text of a result that was cut before the model saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artefact {
-    /// Bytes of the whole.
+    /// Size of the whole, in bytes.
     pub bytes: u64,
-    /// Bytes that were kept in the result.
+    /// Bytes kept in the result.
     pub kept: u64,
-    /// Where the whole is, if it could be kept.
+    /// Digest of the whole, if it could be stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
 }
 
-/// What was decided about an invocation before it ran. Here because journal, engine and gateway share it.
+/// The decision about an invocation before it ran. Shared by journal, engine and gateway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -113,7 +113,7 @@ pub enum Decision {
     AllowEdited { arguments: Map<String, Value> },
     Deny {
         rule: String,
-        /// The user's word to the model.
+        /// The user's comment to the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
     },

@@ -1,10 +1,10 @@
 //! The message model of converse, as inert data.
 //!
-//! Messages are **canisters** of six kinds; a [`Transcript`] is an append-only list of them that enforces the one law
-//! every provider insists on: each invocation is answered by exactly one result before anything else is said.
-//! Everything downstream (processors, loop, journal, renderers) can therefore stop checking.
+//! Messages are **canisters** of six kinds. A [`Transcript`] is an append-only list of them that enforces the rule of
+//! every provider: each invocation is answered by exactly one result before any other message. Processors, engine,
+//! journal and renderers rely on it.
 //!
-//! What this crate refuses to do: no IO, no clock, no randomness, no async, and no provider's name anywhere but inside
+//! This crate has no IO, no clock, no randomness, no async, and no provider's name anywhere but inside
 //! a [`Maker`]. Two canisters with equal fields are equal; the time belongs to the journal entry that holds one.
 
 mod arguments;

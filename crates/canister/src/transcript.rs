@@ -1,4 +1,4 @@
-//! The conversation so far, and its law.
+//! The transcript of a conversation and its rules.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::{Canister, Invocation, InvocationId, TurnId};
 /// - nothing else is said while an invocation is open, except the rest of the reply that holds it;
 /// - one reply is one turn: it begins with an assistant canister, is contiguous, and its number is never used again.
 ///
-/// A `Transcript` that exists obeys the law; reading one from JSON checks it.
+/// Every `Transcript` follows these rules; reading one from JSON checks them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Canister>", into = "Vec<Canister>")]
 pub struct Transcript {
@@ -22,18 +22,18 @@ pub struct Transcript {
     last_turn: Option<TurnId>,
 }
 
-/// Which part of the law a canister would break.
+/// The rule that a canister would break.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
     #[error("result `{0}` answers no open invocation")]
     NotOpen(InvocationId),
     #[error("invocations are still open: {0}")]
     StillOpen(usize),
-    #[error("invocation `{0}` is there already")]
+    #[error("invocation `{0}` already exists")]
     DuplicateInvocation(InvocationId),
     #[error("turn {} is over", .0.0)]
     TurnOver(TurnId),
-    #[error("invocation `{0}` stands outside a reply")]
+    #[error("invocation `{0}` is outside a reply")]
     Stray(InvocationId),
     #[error("turn {} is beyond {}, the last there can be", .0.0, TurnId::LAST.0)]
     TurnBeyond(TurnId),
@@ -44,7 +44,10 @@ impl Transcript {
         Self::default()
     }
 
-    /// Appends a canister, or says which part of the law forbids it and changes nothing.
+    /// Appends a canister.
+    ///
+    /// # Errors
+    /// The rule that the canister breaks; the transcript is then unchanged.
     pub fn push(&mut self, canister: Canister) -> Result<(), TranscriptError> {
         match &canister {
             Canister::Supervisor(_) | Canister::User(_) | Canister::Document(_) => self.nothing_open()?,
@@ -78,7 +81,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// The turn that may still grow: that of the last canister, if a model wrote it.
+    /// Returns the turn that may still grow: that of the last canister, if a model wrote it.
     fn current_turn(&self) -> Option<TurnId> {
         self.canisters.last().and_then(Canister::turn)
     }
@@ -98,12 +101,12 @@ impl Transcript {
         }
     }
 
-    /// The number for the next reply.
+    /// Returns the number for the next reply.
     pub fn next_turn(&self) -> TurnId {
         TurnId(self.last_turn.map_or(1, |last| last.0.saturating_add(1)))
     }
 
-    /// Invocations without a result, in the order they were asked for.
+    /// Returns the invocations without a result, in order.
     pub fn open(&self) -> Vec<&Invocation> {
         if self.open.is_empty() {
             return Vec::new();
@@ -124,7 +127,10 @@ impl Transcript {
         !self.open.is_empty()
     }
 
-    /// As it was when it had so many canisters, if nothing was open then.
+    /// Returns the first `canisters` canisters of the transcript.
+    ///
+    /// # Errors
+    /// [`TranscriptError::StillOpen`] if an invocation was open at that point.
     pub fn shortened(mut self, canisters: usize) -> Result<Self, TranscriptError> {
         self.canisters.truncate(canisters);
         let shorter = Self::try_from(self.canisters)?;

@@ -1,8 +1,8 @@
-//! What a reply cost and why it ended.
+//! Usage, cost and stop reason of a reply.
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one model call, as the provider counted them. `None` is "not said", which is not zero.
+/// Tokens of one model call, as the provider counted them. `None` means "not reported", which is not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// All input tokens, cached ones included.
@@ -43,9 +43,9 @@ impl std::ops::AddAssign for Usage {
 pub struct Cost(pub u64);
 
 impl Cost {
-    /// The nearest to so many dollars; nothing for what is no amount of money.
+    /// Converts dollars to the nearest millionth; 0 for NaN and negative numbers.
     pub fn of_dollars(dollars: f64) -> Self {
-        // The cast holds at the largest and at 0, also for what is no number.
+        // The cast holds at the largest and at 0, also for NaN.
         Self((dollars * 1e6).round() as u64)
     }
 

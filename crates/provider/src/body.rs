@@ -1,12 +1,11 @@
-//! The one decoder: finds out what kind of body this is and feeds the dialect's assembly with it.
+//! The decoder of all dialects: detects the kind of body and feeds the dialect's assembly.
 //!
-//! An error status makes a refusal. A success is a stream if its head says so and its first character does not say
-//! otherwise (some servers answer a streaming request with a plain JSON error), else one JSON document; a page, an
-//! empty body or anything else is nonsense. Both ways of answering end in the same [`Assembly`], so they give the same
-//! reply.
+//! An error status becomes a refusal. A success is a stream if its head and its first character agree (some servers
+//! answer a streaming request with a plain JSON error), else one JSON document. A page, an empty body or anything else is
+//! nonsense. Streams and documents end in the same [`Assembly`], so they give the same reply.
 //!
-//! The surprising part: an error is kept until the end. Feeding goes on without effect, so that a caller who only asks
-//! `finish` gets the first thing that went wrong, however the body was cut.
+//! The first error is kept until the end and later bytes are ignored, so `finish` returns the same error however the
+//! body was cut.
 
 use serde_json::Value;
 
@@ -17,41 +16,41 @@ use crate::refusal;
 use crate::sse::{Event, EventReader};
 use crate::{DecodeError, Decoder, Delta, Refusal, Reply, ReplyError};
 
-/// The longest body that is read.
+/// Longest body that is read, in bytes.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// What is kept of an error page.
+/// Bytes that are kept of an error page.
 const MAX_PAGE: usize = 256 * 1024;
 
-/// Collects one reply of one dialect.
+/// Collector of one reply of one dialect.
 pub(crate) trait Assembly: Send {
-    /// One event of a stream, never after [`Assembly::is_complete`].
+    /// Takes one event of a stream; never called after [`Assembly::is_complete`].
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<Delta>) -> Result<(), Fault>;
 
-    /// The whole reply as one JSON object.
+    /// Takes the whole reply as one JSON object.
     fn whole(&mut self, body: &str) -> Result<(), Fault>;
 
-    /// May the whole reply be an array of chunks? Elsewhere an array is at best an error that somebody has wrapped.
+    /// Returns whether the whole reply may be an array of chunks. Elsewhere an array can only be a wrapped error.
     fn reads_arrays(&self) -> bool {
         false
     }
 
-    /// Has the last event of the stream come?
+    /// Returns whether the last event of the stream has come.
     fn is_complete(&self) -> bool;
 
-    /// The reply, or what there is of it.
+    /// Returns the reply, or the part of it that came.
     fn finish(self: Box<Self>, head: &Head) -> Result<Reply, ReplyError>;
 }
 
 /// Why an assembly cannot go on.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// This is no JSON of the wire's; `cut` if it only lacks its end.
+    /// Not JSON of this wire; `cut` if only the end is missing.
     Syntax { message: String, cut: bool },
     /// JSON that breaks the wire's own order.
     Malformed(String),
     /// An error within a success.
     Refused(Value),
-    /// The provider ended the reply with a word for failure and nothing else.
+    /// The provider ended the reply with a finish reason for failure and nothing else.
     BrokenOff(String),
     /// JSON that is not of this wire at all.
     Nonsense,
@@ -63,7 +62,7 @@ impl From<serde_json::Error> for Fault {
     }
 }
 
-/// The data of an error event. Half of one is a cut like any other; words that are no JSON are the message.
+/// Reads the data of an error event. Incomplete JSON is a cut; text that is not JSON is the message.
 pub(crate) fn refused(data: &str) -> Fault {
     match serde_json::from_str(data) {
         Ok(value) => Fault::Refused(value),
@@ -73,7 +72,7 @@ pub(crate) fn refused(data: &str) -> Fault {
 }
 
 enum Mode {
-    /// Said to be a stream; nothing but blanks has come.
+    /// Announced as a stream; only blanks have come.
     Sniffing,
     Stream(Reader),
     /// Kept whole until the end; at most this many bytes of it.
@@ -199,7 +198,7 @@ impl<A: Assembly> BodyDecoder<A> {
     }
 }
 
-/// An error that came with a success: a refusal if it says that it is one.
+/// Reads an error that came with a success status.
 fn in_band(head: &Head, value: &Value, body: &str) -> Refusal {
     if value.get("error").is_some_and(|error| !error.is_null())
         || value.get("type").is_some_and(|t| t == "error")
@@ -210,7 +209,7 @@ fn in_band(head: &Head, value: &Value, body: &str) -> Refusal {
     }
 }
 
-/// Hands one event to the assembly and keeps what ends the reply in `over`.
+/// Hands one event to the assembly and stores the error that ends the reply in `over`.
 fn dispatch<A: Assembly>(
     assembly: &mut A,
     head: &Head,
@@ -256,13 +255,13 @@ impl<A: Assembly> Decoder for BodyDecoder<A> {
         match taken {
             Ok(()) => Ok(()),
             Err(error) => {
-                let told = match &error {
+                let reported = match &error {
                     ReplyError::Decode(error) => Err(error.clone()),
-                    // A refusal is told at the end; the decoder says that nothing more is needed.
+                    // A refusal is reported at the end; the decoder says that nothing more is needed.
                     ReplyError::Refusal(_) | ReplyError::CutShort { .. } => Ok(()),
                 };
                 self.over = Some(error);
-                told
+                reported
             }
         }
     }

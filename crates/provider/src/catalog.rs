@@ -1,24 +1,24 @@
-//! What is known of models without asking anybody: a table in a text (`catalog.txt`, which says where each fact is from
-//! and when that was read). A look-up scans the text and reads the one line it finds; nothing is built before.
+//! The built-in model table (`catalog.txt`, which names the source of each fact and when it was read). A look-up scans
+//! the text and parses the one line it finds; nothing is built beforehand.
 
 use crate::facts::{AcceptedMedia, Facts, LongPromptPrice, Price, Thinking};
 
 const TABLE: &str = include_str!("catalog.txt");
 
-/// A line of the table.
+/// A model of the built-in table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownModel {
-    /// Its first name there.
+    /// Its first name in the table.
     pub name: &'static str,
     pub facts: Facts,
     /// The day on which the vendor shuts it down.
     pub ends: Option<&'static str>,
-    /// Where its price stands, and when that was read.
+    /// Source of its price, and when it was read.
     pub source: &'static str,
 }
 
-/// What is known of that provider's model, on a day (`2026-11-22`: prices that held until an earlier one are not known
-/// any more). A name with the date of a snapshot behind it is looked for without as well.
+/// Returns the table's facts of a model on the day `today` (`2026-11-22`); expired prices are omitted. A name that ends in
+/// a snapshot's date is also looked up without it.
 pub fn known(provider: &str, model: &str, today: &str) -> Option<KnownModel> {
     let (source, lines) = section(provider)?;
     let found = |model: &str| lines.lines().find(|line| names(line).any(|name| name == model));
@@ -26,7 +26,7 @@ pub fn known(provider: &str, model: &str, today: &str) -> Option<KnownModel> {
     read(line, source, today)
 }
 
-/// All that the table has of a provider.
+/// Returns all models of a provider in the table.
 pub fn known_models(provider: &str, today: &str) -> impl Iterator<Item = KnownModel> {
     let today = today.to_owned();
     section(provider).into_iter().flat_map(move |(source, lines)| {
@@ -35,7 +35,7 @@ pub fn known_models(provider: &str, today: &str) -> impl Iterator<Item = KnownMo
     })
 }
 
-/// Where its facts are from, and its lines.
+/// Returns the source and the lines of a provider's section.
 fn section(provider: &str) -> Option<(&'static str, &'static str)> {
     let mut rest = TABLE;
     while let Some((_, at)) = rest.split_once("\n@") {
@@ -132,12 +132,12 @@ fn rates(value: &str) -> Option<Price> {
     Some(Price { input, output, cache_read: parts.next()?, cache_write: parts.next()?, above: None })
 }
 
-/// Millionths of a dollar from dollars in decimal writing: exact, without a float.
+/// Converts decimal dollars to millionths of a dollar, exactly.
 pub(crate) fn per_million(dollars: &str) -> Option<u64> {
     decimal(dollars, 6)
 }
 
-/// A decimal number times ten to that power; what is behind its last place is cut off.
+/// Parses a decimal number times ten to the power of `places`, truncated.
 pub(crate) fn decimal(text: &str, places: usize) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if whole.is_empty() || !whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit()) {

@@ -1,13 +1,14 @@
-//! A list of which nearly always one comes.
+//! A list that nearly always has one element.
 //!
-//! A vector that grows makes room for four at once: for the choices of a chat chunk that is more than a kilobyte for
-//! every token. (Kept beside the vector instead, the first one is moved about with the whole chunk, which is slower.)
+//! A growing vector reserves room for four elements: for the choices of a chat chunk that is more than a kilobyte per
+//! token. (Storing the first element inline instead moves it with the whole chunk, which is slower.)
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
+/// A vector that is deserialised without spare capacity for its first element.
 #[derive(Debug)]
 pub(crate) struct CompactVec<T>(Vec<T>);
 

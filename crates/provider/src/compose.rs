@@ -1,8 +1,8 @@
-//! From what an assembly has collected to a [`Reply`]: the last step, the same for every dialect.
+//! Builds a [`Reply`] from the parts that an assembly collected: the last step, the same for every dialect.
 //!
-//! Here invocations get their ids, a wire id that cannot be trusted is dropped, and a reply that may not act loses its
-//! invocations: one that was cut, because its end is unknown, and one that was refused, because its turn is left out
-//! of every later prompt. A truncated one keeps them; the engine answers them without running anything.
+//! Invocations get their ids here, and an unusable wire id is dropped. A reply that was cut loses its invocations,
+//! because its end is unknown; so does one that was refused, because its turn is left out of every later prompt. A
+//! truncated reply keeps them; the engine answers them without running anything.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,21 @@ use serde_json::Value;
 use crate::head::Head;
 use crate::{Reply, ReplyError, ReplyOrigin};
 
-/// Longer ids are not echoed: nothing unbounded enters a request again and again.
+/// Longest wire id that is echoed, in bytes.
 const MAX_WIRE_ID: usize = 512;
 
-/// A piece of a reply, in the reply's order.
+/// One piece of a reply, in the reply's order.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Words(Content),
     Call { id: Option<String>, tool: String, arguments: Arguments },
 }
 
-/// All that is known of a reply when its body is over.
+/// Everything collected from a reply's body.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyParts {
     pub(crate) pieces: Vec<Piece>,
-    /// The native items; empty where the neutral form says it all.
+    /// Native items; empty where the neutral form loses nothing.
     pub(crate) native: Vec<Value>,
     pub(crate) usage: Usage,
     pub(crate) cost: Option<Cost>,
@@ -37,7 +37,10 @@ pub(crate) struct ReplyParts {
 }
 
 impl ReplyParts {
-    /// `stop` is `Stop::Cut` if the terminal marker has not come.
+    /// Builds the reply. `stop` is `Stop::Cut` if the terminal marker has not come.
+    ///
+    /// # Errors
+    /// [`ReplyError::CutShort`] with the partial reply if `stop` is `Stop::Cut`.
     pub(crate) fn into_reply(
         self,
         stop: Stop,
@@ -71,7 +74,7 @@ impl ReplyParts {
     }
 }
 
-/// The canisters of a reply from its pieces; `first` holds what belongs to the reply as a whole.
+/// Returns the canisters of a reply; `first` holds the fields of the whole reply.
 pub(crate) fn canisters(pieces: Vec<Piece>, first: Assistant, origin: &ReplyOrigin) -> Vec<Canister> {
     let ids = usable_ids(&pieces);
     let (turn, stop) = (first.turn, first.stop.clone());
@@ -105,7 +108,7 @@ pub(crate) fn canisters(pieces: Vec<Piece>, first: Assistant, origin: &ReplyOrig
     canisters
 }
 
-/// How often each usable id occurs.
+/// Counts the occurrences of each usable id.
 fn usable_ids(pieces: &[Piece]) -> HashMap<String, usize> {
     let mut ids = HashMap::new();
     for piece in pieces {

@@ -1,8 +1,11 @@
-//! What is known of a model against what the user asks of it: the same words on every wire, before anything is sent.
+//! Checks the user's controls against the model's facts, with the same errors on every wire.
 
 use crate::{Effort, Prompt, Thinking, TranslateError};
 
-/// Temperature and `top_p` of a model that has only its own are an error.
+/// Checks that the model accepts temperature and `top_p` if they are set.
+///
+/// # Errors
+/// If the model is known to refuse them.
 pub(crate) fn check_sampling(prompt: &Prompt<'_>) -> Result<(), TranslateError> {
     let controls = prompt.controls;
     let sampled = controls.temperature.is_some() || controls.top_p.is_some();
@@ -13,16 +16,19 @@ pub(crate) fn check_sampling(prompt: &Prompt<'_>) -> Result<(), TranslateError> 
     Ok(())
 }
 
-/// The effort to be sent. One that does not think takes none: an error, unless that is what was asked for.
+/// Returns the effort to send.
+///
+/// # Errors
+/// If an effort is set for a model that is known not to reason.
 pub(crate) fn effort(prompt: &Prompt<'_>) -> Result<Option<Effort>, TranslateError> {
     match (prompt.facts.thinking, prompt.controls.effort) {
         (Some(Thinking::None), None | Some(Effort::None)) => Ok(None),
-        (Some(Thinking::None), Some(_)) => Err(thoughtless(prompt.model)),
+        (Some(Thinking::None), Some(_)) => Err(no_reasoning_error(prompt.model)),
         (_, effort) => Ok(effort),
     }
 }
 
-pub(crate) fn thoughtless(model: &str) -> TranslateError {
+pub(crate) fn no_reasoning_error(model: &str) -> TranslateError {
     TranslateError::Control(format!("the model `{model}` does not think: leave the effort out"))
 }
 

@@ -1,11 +1,11 @@
-//! What of a prompt its model will not see or hear as it is.
+//! Attachments of a prompt that the model gets as text only.
 
 use converse_canister::{Content, Digest};
 
 use crate::media::{Media, Medium, OmissionReason, placed};
 use crate::{Endpoint, Prompt};
 
-/// Bytes that go as a line of words.
+/// A blob that a line of text replaces in the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Degraded {
     pub digest: Digest,
@@ -14,8 +14,8 @@ pub struct Degraded {
     pub reason: OmissionReason,
 }
 
-/// Every blob of the view that goes as words, in order; results that failed are not spoken of. What goes depends on
-/// what is newer, so the view must be that of the whole request.
+/// Returns the blobs of the view that are sent as text, in order, without those of failed results. The choice depends on
+/// newer blobs, so the view must be that of the whole request.
 pub fn degraded(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Vec<Degraded> {
     let media = Media::of(prompt, endpoint);
     placed(prompt.view).filter_map(|(content, place)| one(content, media.refused(content, place)?)).collect()
@@ -27,7 +27,7 @@ fn one(content: &Content, reason: OmissionReason) -> Option<Degraded> {
 }
 
 impl Degraded {
-    /// In one sentence, for the user.
+    /// Describes the replacement in one sentence, for the user.
     pub fn describe(&self, endpoint: &Endpoint, model: &str) -> String {
         let what = match (Medium::of(&self.mime), &self.name) {
             (Some(medium), Some(name)) => format!("the {} {name}", medium.word()),
@@ -47,7 +47,7 @@ impl Degraded {
                 )
             }
             OmissionReason::Gone => {
-                format!("the bytes of {what} are not available any more: {to} is told so in words")
+                format!("the bytes of {what} are no longer available: {to} gets a note instead")
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Where a model is reached and what is odd about the server there. OpenAI-compatible servers are rows, not code.
+//! A provider's endpoint and its differences from the wire. OpenAI-compatible servers are rows, not code.
 
 use converse_canister::{Maker, ProviderName};
 
 use crate::Patch;
 
-/// Which wire is spoken.
+/// Wire protocol of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     AnthropicMessages,
@@ -33,7 +33,7 @@ impl Dialect {
         [Self::AnthropicMessages, Self::OpenAiChat, Self::OpenAiResponses, Self::Gemini, Self::Ollama];
 }
 
-/// How a key is presented. The key itself is the wire's business.
+/// How a key is sent. The HTTP client adds the key itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthScheme {
     None,
@@ -42,12 +42,12 @@ pub enum AuthScheme {
     Header(&'static str),
 }
 
-/// One provider as it is reached in this run.
+/// A provider's endpoint in this run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Endpoint {
     pub provider: ProviderName,
     pub dialect: Dialect,
-    /// As the official SDKs read theirs: Anthropic's without `/v1`, OpenAI's with it.
+    /// Base URL as in the official SDKs: Anthropic's without `/v1`, OpenAI's with it.
     pub base_url: String,
     pub auth: AuthScheme,
     pub quirks: Quirks,
@@ -55,24 +55,24 @@ pub struct Endpoint {
     pub version: Option<String>,
     /// Sent with every request. Never a key.
     pub headers: Vec<(String, String)>,
-    /// What is changed in every request's body, for servers that are odd in a way nobody has foreseen.
+    /// Changes to every request's body, for server differences without a flag.
     pub patches: Vec<Patch>,
     /// How tools are offered.
     pub tools: ToolProtocol,
 }
 
-/// How a model is told about tools.
+/// How tools are declared to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolProtocol {
-    /// By the wire's own means.
+    /// By the wire's own declarations.
     #[default]
     Native,
-    /// In words, for models that know no tools: opt-in.
+    /// In the system text, for models without tool support; opt-in.
     Prompted,
 }
 
 impl Endpoint {
-    /// One without departures, versions or patches.
+    /// Creates an endpoint without version, headers or patches.
     pub fn new(
         provider: ProviderName,
         dialect: Dialect,
@@ -93,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// The stamp for what this endpoint makes.
+    /// Returns the origin stamp for replies of this endpoint.
     pub fn maker(&self, model: &str) -> Maker {
         Maker {
             provider: self.provider.clone(),
@@ -104,13 +104,13 @@ impl Endpoint {
     }
 }
 
-/// Departures of compatible servers from the wire they claim. The default is OpenAI's own behaviour. What a model can
+/// Differences of compatible servers from the wire they claim. The default is OpenAI's own behaviour. What a model can
 /// do, as opposed to its server, is [`crate::Facts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quirks {
     /// `max_completion_tokens` (OpenAI) or `max_tokens` (nearly everybody else).
     pub max_tokens_key: &'static str,
-    /// Does it know `stream_options`?
+    /// Whether it accepts `stream_options`.
     pub stream_options: bool,
     /// The key under which reasoning must be sent back with calls, if any (`reasoning_content` for DeepSeek,
     /// `reasoning_details` for OpenRouter).
@@ -122,14 +122,14 @@ pub struct Quirks {
     /// An assistant message with calls and without text says `content: null`; else the empty text, which older
     /// templates want.
     pub null_content: bool,
-    /// May a user message follow a `tool` message? Mistral answers 400 unless the model has spoken in between.
+    /// Whether a user message may follow a `tool` message. Mistral answers 400 unless an assistant message is between.
     pub user_after_tool: bool,
     /// A history with calls is refused where no tools are declared: proxies to Anthropic's models.
     pub retired_tools: bool,
-    /// How an answer is held to a schema.
+    /// Support for answers in a JSON Schema.
     pub structured: Structured,
-    /// Does `response_format` leave the model free to call tools? Groq refuses a request with both; servers that make
-    /// a grammar of it for every token never call one.
+    /// Whether `response_format` and tools work together. Groq refuses a request with both; servers that apply it as a
+    /// grammar to every token never call a tool.
     pub format_beside_tools: bool,
     /// System texts of reasoning models go under `developer`; else `system`, which nobody refuses.
     pub developer_role: bool,
@@ -145,7 +145,7 @@ pub struct Quirks {
     pub fallbacks: bool,
 }
 
-/// What of `response_format` a server understands.
+/// Support for `response_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structured {
     /// Nothing.
@@ -182,7 +182,7 @@ impl Quirks {
         fallbacks: false,
     };
 
-    /// For a server nothing is known about: the oldest keys, and nothing that might be refused.
+    /// For an unknown server: the oldest keys, and nothing that might be refused.
     pub const CAUTIOUS: Self = Self {
         max_tokens_key: "max_tokens",
         stream_options: false,

@@ -1,10 +1,10 @@
-//! What can go wrong between canisters and bytes.
+//! Errors of translating canisters to and from bytes.
 
 use std::time::Duration;
 
 use crate::Reply;
 
-/// A prompt that this wire cannot carry.
+/// Why a prompt cannot be sent on this wire.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TranslateError {
     #[error("tool `{tool}` cannot be offered to this provider: {reason}")]
@@ -17,44 +17,44 @@ pub enum TranslateError {
     Control(String),
 }
 
-/// A body that cannot be read any further.
+/// Why a body cannot be read any further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("the response has an event of more than {limit} bytes")]
     EventTooLarge { limit: usize },
     #[error("the response is longer than {limit} bytes")]
     BodyTooLarge { limit: usize },
-    #[error("the response is not what this wire prescribes: {0}")]
+    #[error("the response does not follow this wire's format: {0}")]
     Malformed(String),
 }
 
-/// Why there is no reply at the end of a body.
+/// Why a body did not end in a reply.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ReplyError {
-    /// The provider said no: by status, or within a 200.
+    /// The provider refused the request, by status or within a 200.
     #[error(transparent)]
     Refusal(#[from] Refusal),
-    /// The body ended before the reply did. What had come is kept, marked `Stop::Cut`; none of its invocations is
-    /// there, since none may run.
+    /// The body ended before the reply did. The partial reply is marked `Stop::Cut` and has no invocations, since none may
+    /// run.
     #[error("the response ended before the reply did")]
     CutShort { partial: Box<Reply> },
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
 
-/// A classified refusal. The class alone decides about retries and exit codes.
+/// A classified refusal. The class alone decides retries and exit codes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
     pub class: RefusalClass,
     /// HTTP status; 200 when the error came inside a stream.
     pub status: u16,
-    /// The provider's own words, at most 2 KiB, not yet made safe for a terminal.
+    /// The provider's message, at most 2 KiB, not yet escaped for a terminal.
     pub message: String,
     /// The provider's code or type for it, if any.
     pub code: Option<String>,
     pub request_id: Option<String>,
-    /// What the provider says about trying again.
+    /// The provider's advice on retries.
     pub retry: RetryAdvice,
 }
 
@@ -70,14 +70,14 @@ pub enum RefusalClass {
     Overload,
     /// The prompt is too long for the model.
     ContextTooLong,
-    /// 400, 404, 413, 422 and whatever else the request itself is to blame for.
+    /// 400, 404, 413, 422 and every other fault of the request itself.
     BadRequest,
-    /// A body that is no error of this provider (an HTML page of a proxy with a 200, say).
+    /// A body that is neither a reply nor an error of this provider, such as a proxy's HTML page with a 200.
     Nonsense,
 }
 
-/// `Retry-After` in all its forms, read from headers or body. Relative; the wire's clock is not needed because a date
-/// is compared with the response's own `Date` header.
+/// Retry advice in all forms of `Retry-After`, read from headers or body. Relative: a date is compared with the
+/// response's own `Date` header, so no clock is needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetryAdvice {
     pub after: Option<Duration>,

@@ -1,23 +1,23 @@
-//! What is known of one model. `None` is "not known", which is neither yes nor no, and never zero.
+//! Known properties of a model. `None` means "not known", which is neither yes nor no, and never zero.
 
 use converse_canister::{Cost, Usage};
 
 /// Facts about a model, from the table, the provider's own list or the user's settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// Tokens of input and output together.
+    /// Context window: tokens of input and output together.
     pub window: Option<u64>,
-    /// The window that the user wants, for a server that makes it as large as it is told: the user's own word, never
-    /// that of a list, since a larger one costs memory and loads the model anew.
+    /// Context window that the user set, in tokens, for a server that allocates what the request asks for. Never taken from
+    /// a list, since a larger window costs memory and reloads the model.
     pub wanted_window: Option<u64>,
-    /// Tokens of one reply.
+    /// Longest reply, in tokens.
     pub max_output: Option<u64>,
     pub takes: AcceptedMedia,
-    /// Does it call tools?
+    /// Whether it calls tools.
     pub tools: Option<bool>,
-    /// Does it take a temperature other than its own?
+    /// Whether it accepts a temperature.
     pub sampling: Option<bool>,
-    /// Does the wire hold it to a JSON Schema?
+    /// Whether the wire can enforce a JSON Schema for its answer.
     pub structured: Option<bool>,
     pub thinking: Option<Thinking>,
     /// OpenAI: only the Responses API serves it (with tools).
@@ -26,7 +26,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// These, and where they do not say, those.
+    /// Returns these facts, with unknown ones taken from `those`.
     #[must_use]
     pub fn or(self, those: &Self) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Facts {
     }
 }
 
-/// Media that it understands.
+/// Media that a model accepts as input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AcceptedMedia {
     pub images: Option<bool>,
@@ -57,27 +57,27 @@ pub struct AcceptedMedia {
     pub audio: Option<bool>,
 }
 
-/// How it is made to think.
+/// How a model's reasoning is controlled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
-    /// It does not.
+    /// The model does not reason.
     None,
     /// By a budget of tokens (Anthropic `enabled`, Gemini `thinkingBudget`).
     Budget,
-    /// By a word for the effort (Anthropic `adaptive` with `output_config.effort`, OpenAI `reasoning_effort`, Gemini
+    /// By an effort level (Anthropic `adaptive` with `output_config.effort`, OpenAI `reasoning_effort`, Gemini
     /// `thinkingLevel`).
     Effort,
 }
 
-/// Millionths of a US dollar for a million tokens: one unit is 1e-12 dollars a token.
+/// Prices in millionths of a US dollar per million tokens: one unit is 1e-12 dollars per token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
     pub input: u64,
     pub output: u64,
-    /// As `input` if it is not said.
+    /// `None` means the same as `input`.
     pub cache_read: Option<u64>,
     pub cache_write: Option<u64>,
-    /// Long prompts cost more.
+    /// Higher prices of long prompts.
     pub above: Option<LongPromptPrice>,
 }
 
@@ -92,7 +92,7 @@ pub struct LongPromptPrice {
 }
 
 impl Price {
-    /// A server on one's own machine.
+    /// Free: the price of a local server.
     pub const NOTHING: Self = Self { input: 0, output: 0, cache_read: None, cache_write: None, above: None };
 
     fn is_nothing(&self) -> bool {
@@ -103,8 +103,8 @@ impl Price {
             && self.above.is_none_or(|long| free(long.input, long.output, long.cache_read, long.cache_write))
     }
 
-    /// What that usage costs, rounded up to a millionth of a dollar; `None` if the usage does not say enough. The usage
-    /// must be of one request: rates depend on its length. What is free is free, whatever was used.
+    /// Returns the cost of a usage, rounded up to a millionth of a dollar; `None` if the usage lacks input or output. The
+    /// usage must be of one request, since rates depend on its length. A free model costs 0 for any usage.
     pub fn cost(&self, usage: &Usage) -> Option<Cost> {
         if self.is_nothing() {
             return Some(Cost(0));

@@ -1,9 +1,9 @@
-//! From a flat list of canisters to what every wire has: what was said to the model, and the model's turns with the
-//! results of their invocations.
+//! Groups a flat list of canisters as every wire needs them: input to the model, and the model's turns with the results
+//! of their invocations.
 //!
-//! A turn is found by its number, never by who stands next to whom: results may have come in any order, and a reply may
-//! speak before, between and after its invocations. Every invocation leaves here with an answer, because no provider
-//! takes a history without; one that has none (nothing should let that happen) is answered with the truth.
+//! A turn is found by its number, not by position: results may come in any order, and a reply may have text before,
+//! between and after its invocations. Every invocation gets an answer, because every provider requires one; a missing
+//! result (which should not happen) is reported as missing.
 //!
 //! A turn that was refused is left out altogether: providers ask for that, and its text may be empty.
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::Endpoint;
 use crate::wire_ids::WireIds;
 
-/// A view as the model shall see it.
+/// A view grouped for a wire.
 #[derive(Debug)]
 pub(crate) struct Grouped<'a> {
     /// All instructions, joined by blank lines.
@@ -25,9 +25,10 @@ pub(crate) struct Grouped<'a> {
     pub(crate) sections: Vec<Section<'a>>,
 }
 
+/// A section of a conversation.
 #[derive(Debug)]
 pub(crate) enum Section<'a> {
-    /// Users' words and documents that follow one another.
+    /// Consecutive user messages and documents.
     Input(Vec<&'a Canister>),
     Turn(Turn<'a>),
 }
@@ -52,7 +53,7 @@ pub(crate) struct Call<'a> {
     pub(crate) invocation: &'a Invocation,
     pub(crate) answer: Answer<'a>,
     pub(crate) wire_id: String,
-    /// A name that every wire takes: models invent tools, and a name is checked again on its way back.
+    /// A name that every wire accepts: models invent tools, and servers check names in the history.
     pub(crate) tool: String,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// What it said, without what is blank.
+    /// Returns its texts, without blank ones.
     pub(crate) fn words(&self) -> Vec<String> {
         let words = self.parts.iter().filter_map(|part| match part {
             Part::Words(assistant) => Some(assistant.words()),

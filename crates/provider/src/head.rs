@@ -1,4 +1,4 @@
-//! What a response's head says that outlives it: status, kind of body, request id, advice on trying again.
+//! Facts of a response's head: status, kind of body, request id, retry advice.
 
 use http::header::{CONTENT_TYPE, HeaderMap};
 use http::response::Parts;
@@ -11,7 +11,7 @@ use crate::retry_after::advice;
 /// `apim-request-id`.
 const REQUEST_IDS: [&str; 4] = ["request-id", "x-request-id", "x-generation-id", "apim-request-id"];
 
-/// How the provider names the request that this is the answer to. Whoever asks for help there is asked for it.
+/// Returns the provider's id of the request, which its support asks for. At most 200 characters.
 pub fn request_id(head: &Parts) -> Option<String> {
     let id = REQUEST_IDS.iter().find_map(|name| text(&head.headers, name))?;
     Some(id.chars().take(200).collect())
@@ -48,7 +48,7 @@ impl Head {
     }
 }
 
-/// A header that is text and not blank.
+/// Returns a header's text, trimmed; `None` if it is blank or not text.
 pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty())
 }

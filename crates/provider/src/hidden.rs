@@ -1,9 +1,9 @@
-//! Did a model think what nobody is shown?
+//! Detects reasoning whose text the provider does not reveal.
 
 use converse_canister::Native;
 use serde_json::Value;
 
-/// Is there thinking in the reply that its provider keeps to itself: blocks that are redacted, or sealed without words?
+/// Returns whether a reply has reasoning without readable text: redacted blocks, or opaque (encrypted) ones.
 /// Anthropic `redacted_thinking` and `display: omitted`, Responses items without a summary, OpenRouter
 /// `reasoning.encrypted` (SDK types and pages as of 2026-11).
 pub fn has_hidden_thinking(native: &Native) -> bool {
@@ -17,8 +17,8 @@ pub fn has_hidden_thinking(native: &Native) -> bool {
         _ => {
             let details = item.get("reasoning_details").and_then(Value::as_array);
             details.is_some_and(|details| {
-                let sealed = details.iter().any(|detail| kind(detail) == "reasoning.encrypted");
-                sealed && details.iter().all(|detail| kind(detail) == "reasoning.encrypted")
+                let encrypted = details.iter().any(|detail| kind(detail) == "reasoning.encrypted");
+                encrypted && details.iter().all(|detail| kind(detail) == "reasoning.encrypted")
             })
         }
     })

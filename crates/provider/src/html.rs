@@ -1,6 +1,6 @@
-//! The title of an HTML page that came instead of an answer: all that a person wants of it.
+//! Describes an HTML page that came instead of a reply by its title.
 
-/// Does this look like a page rather than like data?
+/// Returns whether a text looks like an HTML page.
 pub(crate) fn is_page(text: &str) -> bool {
     let start: String = text.trim_start_matches('\u{feff}').trim_start().chars().take(14).collect();
     let start = start.to_ascii_lowercase();
@@ -9,7 +9,7 @@ pub(crate) fn is_page(text: &str) -> bool {
         .any(|tag| start.starts_with(tag))
 }
 
-/// A page in a few words.
+/// Describes a page in a few words.
 pub(crate) fn describe(page: &str) -> String {
     match title(page) {
         Some(title) => format!("HTML page titled \"{title}\""),

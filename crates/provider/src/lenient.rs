@@ -1,4 +1,4 @@
-//! Reading JSON from servers that do not agree on types.
+//! Lenient reading of JSON from servers that disagree on types.
 //!
 //! A field that should be a string is sometimes `null`, a number or missing; none of that may end a stream. [`LenientStr`]
 //! takes a string if it is one, borrowed from the event where it holds no escapes, and passes over anything else.
@@ -12,12 +12,12 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A string, or nothing if something else stood there.
+/// A string, or `None` if the field held something else.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct LenientStr<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl<'a> LenientStr<'a> {
-    /// The string, if there is one and it is not empty.
+    /// Returns the string if it is not empty.
     pub(crate) fn text(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for LenientStrVisitor {
     }
 }
 
-/// An object of a form, or nothing if something else stood there. Read in passing: a `RawValue` is read twice.
+/// An object of type `T`, or `None` if the field held something else. Read in one pass, where a `RawValue` is read twice.
 #[derive(Debug)]
 pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
 
@@ -153,7 +153,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(
     }
 }
 
-/// The text with every escape of a lone surrogate replaced, if it has one.
+/// Returns the text with every escape of a lone surrogate replaced by U+FFFD; `None` if it has none.
 fn replace_lone_surrogates(json: &str) -> Option<String> {
     let mut repaired = String::new();
     let (mut rest, mut changed) = (json, false);
@@ -168,7 +168,7 @@ fn replace_lone_surrogates(json: &str) -> Option<String> {
                 rest = escape.get(6..)?;
                 continue;
             }
-            // The escaped character is one byte, or it is no JSON.
+            // The escaped character is one byte, or the text is not JSON.
             _ => 2,
         };
         repaired.push_str(escape.get(..length)?);
@@ -183,17 +183,17 @@ fn unit(text: &str) -> Option<u16> {
     u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
 
-/// A count, whatever else may stand there (`null`, a negative number, a string).
+/// Returns a count; `None` for anything else (`null`, a negative number, a string).
 pub(crate) fn count(raw: Option<&RawValue>) -> Option<u64> {
     raw?.get().trim().parse().ok()
 }
 
-/// The value, if it is not nested beyond what serde_json reads.
+/// Returns the value, unless it is nested deeper than serde_json reads.
 pub(crate) fn value(raw: Option<&RawValue>) -> Option<Value> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// A token count at a JSON pointer.
+/// Returns the token count at a JSON pointer.
 pub(crate) fn tokens(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer)?.as_u64()
 }

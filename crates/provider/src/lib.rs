@@ -1,13 +1,13 @@
 //! Translators between canisters and the wires of model providers.
 //!
 //! A [`Processor`] turns a [`Prompt`] into an HTTP request *value*, and a response's bytes, in pieces of any size, back
-//! into canisters. It opens no socket, reads no clock and knows no key; whoever owns the connection feeds it. A stream,
-//! a whole JSON body and a proxy's error page go through the same door, so there is one path through the program, and
-//! a wire can be tested by cutting recorded bytes in every possible way.
+//! into canisters. It opens no socket, reads no clock and knows no key; the owner of the connection feeds it. A stream,
+//! a whole JSON body and a proxy's error page go through the same decoder, so a wire is tested by cutting recorded bytes
+//! in every possible way.
 //!
-//! The surprising part: what a provider *says* is rarely trusted. Calls are found by looking for calls, not by the stop
-//! reason; a reply is whole when its terminal marker came, not when the connection closed; ids are echoed only where
-//! they are known to be welcome.
+//! What a provider *says* is rarely trusted. Calls are found by looking for calls, not by the stop reason. A reply is
+//! complete when its terminal marker came, not when the connection closed. Ids are echoed only to the server that sent
+//! them.
 
 mod anthropic;
 mod body;
@@ -67,7 +67,7 @@ pub use thoughts::replays_reasoning;
 
 use prompted::Prompted;
 
-/// The translator for a wire.
+/// Returns the processor of a wire.
 pub fn processor(dialect: Dialect) -> &'static dyn Processor {
     match dialect {
         Dialect::AnthropicMessages => &anthropic::Anthropic,
@@ -78,7 +78,7 @@ pub fn processor(dialect: Dialect) -> &'static dyn Processor {
     }
 }
 
-/// The translator for an endpoint: that of its wire, or one that tells the model about tools in words.
+/// Returns the processor of an endpoint: that of its wire, or one that describes tools in the system text.
 pub fn processor_of(endpoint: &Endpoint) -> &'static dyn Processor {
     match (endpoint.tools, endpoint.dialect) {
         (ToolProtocol::Native, dialect) => processor(dialect),

@@ -1,8 +1,8 @@
-//! What a provider rejects in a tool, said before anything is sent: one bad tool costs the whole request.
+//! Checks tools against the providers' rules before anything is sent: one bad tool fails the whole request.
 //!
-//! The faults that are known stand in tables ([`rows`], [`shapes`], [`references`]). Whether converse adapts one is not
-//! written down anywhere: the tool is translated as for a request and looked at again, and what is gone was adapted. So
-//! the lint cannot promise more than the processors do.
+//! Known faults are in tables ([`rows`], [`shapes`], [`references`]). To find out whether converse adapts a fault, the
+//! tool is translated as for a request and checked again; a fault that is gone was adapted. So the lint cannot promise
+//! more than the processors do.
 //!
 //! No vendor reserves names of arguments (checked 2026-11), so there is no row for that. What a server makes of a schema
 //! that is merely unusual cannot be known without asking it; where sources say nothing, nothing is reported.
@@ -24,7 +24,7 @@ use crate::{TranslateError, anthropic, gemini, openai_chat};
 
 pub use name::lint_name;
 
-/// Whose rules a tool is held against.
+/// The provider whose rules a tool is checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LintTarget {
     Anthropic,
@@ -37,7 +37,7 @@ pub enum LintTarget {
 impl LintTarget {
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// As its documents write it.
+    /// Returns the provider's name as its documentation writes it.
     pub fn label(self) -> &'static str {
         match self {
             Self::Anthropic => "Anthropic",
@@ -47,25 +47,25 @@ impl LintTarget {
     }
 }
 
-/// What becomes of it.
+/// What converse or the provider does about an objection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Remedy {
-    /// converse sends the tool in a way that the provider takes.
+    /// converse sends the tool in a form that the provider accepts.
     Adapted,
     /// The request would be refused, or converse does not offer the tool.
     MustChange,
-    /// It is taken and has no effect, or breaks a limit that is documented and not held to.
+    /// The provider accepts it without effect, or does not enforce the documented limit.
     Ignored,
 }
 
-/// What one provider has against one tool.
+/// One fault of a tool by one provider's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
     /// Stable, kebab-case.
     pub kind: &'static str,
     /// JSON pointer into the schema of the arguments; empty for its root and for what is not in the schema.
     pub pointer: String,
-    /// What the provider makes of it, and what converse does. Names from the schema are quoted, not yet made safe.
+    /// What the provider does, and what converse does. Names from the schema are quoted but not yet escaped.
     pub message: String,
     pub remedy: Remedy,
 }
@@ -80,7 +80,7 @@ enum Effect {
     OtherField,
 }
 
-/// Something in a schema that a provider does not like.
+/// Something in a schema that a provider rejects or ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fault {
     kind: &'static str,
@@ -93,10 +93,10 @@ struct Fault {
 /// (<https://github.com/run-llama/llama_index/pull/18784>); Azure's and others' refused them long after
 /// (<https://github.com/getsentry/sentry-mcp/issues/106>). Checked 2026-11.
 const OPENAI_DESCRIPTION: usize = 1024;
-/// Objections of one tool that are told.
+/// Most objections that are reported for one tool.
 const MAX_OBJECTIONS: usize = 64;
 
-/// Everything that `which` has against the tool, in the order of the schema.
+/// Returns the objections of `which` against the tool, in the order of the schema.
 pub fn lint(which: LintTarget, tool: &Declaration) -> Vec<Objection> {
     let mut objections = lint_description(which, &tool.description);
     match sent(which, tool) {
@@ -128,7 +128,7 @@ fn lint_description(which: LintTarget, description: &str) -> Vec<Objection> {
     Vec::new()
 }
 
-/// The schema as a request carries it, made by the code that makes requests.
+/// Returns the schema as a request contains it, made by the code that makes requests.
 fn sent(which: LintTarget, tool: &Declaration) -> Result<Value, TranslateError> {
     let part = |tool: Value, pointer: &str| tool.pointer(pointer).cloned().unwrap_or_default();
     match which {
@@ -202,7 +202,7 @@ fn faults(which: LintTarget, schema: &Value) -> Vec<Fault> {
     faults
 }
 
-/// The same thing at several places is said once, at the first of them.
+/// Merges equal objections into the first of them.
 fn merge(objections: Vec<Objection>) -> Vec<Objection> {
     let mut merged: Vec<(Objection, usize)> = Vec::new();
     for objection in objections {

@@ -1,8 +1,7 @@
-//! The models that a provider offers, from its own endpoint: the request for a page and what stands in it. Nothing is
-//! sent here.
+//! Model lists from a provider's own endpoint: builds the request for a page and reads it. Nothing is sent here.
 //!
-//! Servers say very different amounts: OpenRouter tells windows and prices, OpenAI a name. What is not said stays
-//! unknown; what cannot be read is left out, since a list is no contract.
+//! Servers report very different amounts: OpenRouter windows and prices, OpenAI a name. Missing facts stay unknown, and
+//! unreadable entries are skipped.
 
 mod anthropic;
 mod compatible;
@@ -15,10 +14,10 @@ use serde_json::Value;
 use crate::request::get;
 use crate::{Dialect, Endpoint, Facts, TranslateError};
 
-/// Bytes of a name; longer ones, and those that a terminal would not show, are none.
+/// Longest model name, in bytes. Longer names, and those with blanks or control characters, are skipped.
 const MAX_NAME: usize = 256;
 
-/// One model of a list.
+/// One model of a provider's list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedModel {
     /// As requests name it.
@@ -28,19 +27,20 @@ pub struct ListedModel {
     pub ends: Option<String>,
 }
 
-/// A part of a list.
+/// One page of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     pub models: Vec<ListedModel>,
-    /// What [`list_request`] wants to know for the next one.
+    /// Cursor for [`list_request`], if there is another page.
     pub next: Option<String>,
 }
 
+/// Why a body is not a model list.
 #[derive(Debug, thiserror::Error)]
-#[error("this is no list of models: {0}")]
+#[error("the response is not a list of models: {0}")]
 pub struct ListError(String);
 
-/// The request for the first page, or for the one that another named.
+/// Builds the request for the first page, or for the page of the cursor `next`.
 pub fn list_request(endpoint: &Endpoint, next: Option<&str>) -> Result<http::Request<Bytes>, TranslateError> {
     let base = endpoint.base_url.trim().trim_end_matches('/');
     match endpoint.dialect {
@@ -57,6 +57,9 @@ pub fn list_request(endpoint: &Endpoint, next: Option<&str>) -> Result<http::Req
 }
 
 /// Reads a page.
+///
+/// # Errors
+/// If the body is not a list of models.
 pub fn read_list(endpoint: &Endpoint, body: &[u8]) -> Result<Page, ListError> {
     let mut page = match endpoint.dialect {
         Dialect::AnthropicMessages => anthropic::read(body),
@@ -129,7 +132,7 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ListError> {
     serde_json::from_slice(body).map_err(|error| ListError(error.to_string()))
 }
 
-/// Each element that can be read.
+/// Returns the elements that can be read.
 fn each<T: DeserializeOwned>(items: Vec<Value>) -> impl Iterator<Item = T> {
     items.into_iter().filter_map(|item| serde_json::from_value(item).ok())
 }
@@ -144,12 +147,12 @@ fn supported(support: Option<&Support>) -> Option<bool> {
     support.map(|support| support.supported)
 }
 
-/// The day of a time in RFC 3339.
+/// Returns the day of a time in RFC 3339.
 fn day(time: &str) -> Option<String> {
     time.get(..10).filter(|day| day.len() == 10 && day.is_ascii()).map(str::to_owned)
 }
 
-/// What may stand in a query as it is; all else is escaped.
+/// Percent-encodes a text for a query.
 fn escaped(text: &str) -> String {
     let mut query = String::new();
     for byte in text.bytes() {

@@ -1,8 +1,8 @@
-//! Which bytes go where: pictures, PDF files and sound, by wire, model and place.
+//! Delivery of pictures, PDF files and sound, by wire, model and position.
 //!
-//! A table and nothing else, so that what a wire takes is read in one place. Where a model is known not to take
-//! something ([`Facts::takes`]) it goes as words; where nothing is known, the wire's usual is done: pictures are sent,
-//! PDF files only on wires whose models all read them, sound only where it is common. Checked 2026-11:
+//! One table for all wires. Media that a model is known not to accept ([`Facts::takes`]) are described in text. Without
+//! such knowledge the wire's default applies: pictures are sent, PDF files only on wires whose models all read them,
+//! sound only where it is common. Checked 2026-11:
 //! - Anthropic: the types of SDK 2.11.0 (`Base64ImageSourceParam`, `Base64PDFSourceParam`),
 //!   <https://platform.claude.com/docs/en/build-with-claude/vision>; "image exceeds 5 MB maximum" counts base64,
 //!   <https://github.com/anthropics/claude-code/issues/14887>.
@@ -30,7 +30,7 @@ use crate::{Dialect, Endpoint, Facts, Prompt};
 pub(crate) use budget::placed;
 pub use budget::{budget, encoded};
 
-/// What bytes are to a model.
+/// Kind of media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Medium {
     Picture,
@@ -38,7 +38,7 @@ pub enum Medium {
     Sound,
 }
 
-/// Where in a request they stand.
+/// Position of media in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// A user's message or a document.
@@ -47,18 +47,18 @@ pub enum Position {
     Result,
 }
 
-/// What becomes of them.
+/// How media are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// They are shown where they stand.
+    /// Sent in their position.
     Inline,
-    /// A line stands in their place, and they follow in the user's next message.
+    /// Replaced by a line, and sent in the user's next message.
     Following,
-    /// A line of words is all there is.
+    /// Replaced by a line of text.
     Words,
 }
 
-/// The fate of a MIME type, whatever the size.
+/// Returns how a MIME type is delivered, regardless of size.
 pub fn delivery(endpoint: &Endpoint, model: &str, facts: &Facts, place: Position, mime: &str) -> Delivery {
     let mime = canonical(mime);
     let Some(medium) = Medium::of(&mime) else { return Delivery::Words };
@@ -73,7 +73,7 @@ pub fn delivery(endpoint: &Endpoint, model: &str, facts: &Facts, place: Position
     }
 }
 
-/// The most bytes (before base64) of one such file that the wire's server is known to take.
+/// Returns the largest file, in bytes before base64, that the wire's server is known to accept.
 pub fn most_bytes(dialect: Dialect, medium: Medium) -> Option<usize> {
     match (dialect, medium) {
         (Dialect::AnthropicMessages, Medium::Picture) => Some(5 * 1024 * 1024 / 4 * 3),
@@ -93,7 +93,7 @@ impl Medium {
         }
     }
 
-    /// In a sentence: "the picture x.png".
+    /// Returns the noun for messages, as in "the picture x.png".
     pub fn word(self) -> &'static str {
         match self {
             Self::Picture => "picture",
@@ -103,7 +103,7 @@ impl Medium {
     }
 }
 
-/// One name for each type; without parameters.
+/// Returns the canonical name of a MIME type, without parameters.
 fn canonical(mime: &str) -> Cow<'_, str> {
     let bare = mime.split(';').next().unwrap_or_default().trim();
     let bare = if bare.bytes().any(|b| b.is_ascii_uppercase()) {
@@ -138,7 +138,7 @@ fn types(dialect: Dialect, medium: Medium) -> &'static [&'static str] {
     }
 }
 
-/// Does the model take it, as far as is known?
+/// Returns whether the model accepts the medium, as far as is known.
 fn taken(dialect: Dialect, facts: &Facts, medium: Medium) -> bool {
     match medium {
         Medium::Picture => facts.takes.images.unwrap_or(true),
@@ -147,7 +147,7 @@ fn taken(dialect: Dialect, facts: &Facts, medium: Medium) -> bool {
     }
 }
 
-/// Does this model of Gemini take media within the result of a function? Names without a number are the newest.
+/// Returns whether this Gemini model accepts media within a function result. Names without a number are the newest.
 fn results_hold(model: &str, mime: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let number = name.strip_prefix("gemini-").unwrap_or(name).split(['.', '-']).next().unwrap_or_default();
@@ -155,11 +155,11 @@ fn results_hold(model: &str, mime: &str) -> bool {
         && matches!(mime, "image/png" | "image/jpeg" | "image/webp" | "application/pdf")
 }
 
-/// Bytes as a wire shows them.
+/// Media as a wire sends them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EncodedMedia<'a> {
     pub(crate) medium: Medium,
-    /// The usual name of the type.
+    /// Canonical MIME type.
     pub(crate) mime: Cow<'a, str>,
     pub(crate) name: Option<&'a str>,
     pub(crate) base64: String,
@@ -172,30 +172,30 @@ impl EncodedMedia<'_> {
     }
 }
 
-/// Why bytes are not shown.
+/// Why media are not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OmissionReason {
-    /// The wire or the model does not take them, or not there.
+    /// The wire or the model does not accept them, or not in this position.
     NotTaken,
-    /// There are more than the server takes.
+    /// They exceed the server's limit, in bytes.
     TooLarge { bytes: usize, most: usize },
-    /// Newer ones have taken all the room that a request has.
+    /// Newer media fill the request.
     NoRoom,
-    /// They are not there any more.
+    /// The bytes are no longer available.
     Gone,
 }
 
-/// The fate and the bytes that have it.
+/// How media are delivered, with their bytes, or why they are not.
 type DeliveryResult = Result<(Delivery, Arc<[u8]>), OmissionReason>;
 
-/// What stands before bytes that follow the results they are of.
+/// Returns the heading of media that follow the results they belong to.
 pub(crate) fn heading(shown: &[EncodedMedia<'_>]) -> String {
     let pictures = shown.iter().all(|shown| shown.medium == Medium::Picture);
     let what = if pictures { "images" } else { "files" };
     format!("The {what} from the results above, in their order:")
 }
 
-/// The table for one request.
+/// Media decisions for one request.
 #[derive(Clone)]
 pub(crate) struct Media<'a> {
     endpoint: &'a Endpoint,
@@ -219,24 +219,24 @@ impl<'a> Media<'a> {
         media
     }
 
-    /// The content's bytes, if it is a blob that is shown where it stands.
+    /// Returns the content's media, if it is a blob that is sent in its position.
     pub(crate) fn inline<'c>(&self, content: &'c Content, place: Position) -> Option<EncodedMedia<'c>> {
         self.with(content, place, Delivery::Inline)
     }
 
-    /// The bytes of a result's content that follow in the user's next message.
+    /// Returns the media of a result's content, if they follow in the user's next message.
     pub(crate) fn following<'c>(&self, content: &'c Content) -> Option<EncodedMedia<'c>> {
         self.with(content, Position::Result, Delivery::Following)
     }
 
-    /// The bytes of all successful results of a turn that follow them, in order.
+    /// Returns the media of all successful results of a turn that follow them, in order.
     pub(crate) fn behind<'c>(&self, turn: &Turn<'c>) -> Vec<EncodedMedia<'c>> {
         let successes = turn.calls().filter(|call| call.answer.outcome().is_success());
         let contents = successes.flat_map(|call| plain::contents(&call.answer));
         contents.filter_map(|content| self.following(content)).collect()
     }
 
-    /// The content in words, if it says anything: what stands there unless [`Self::inline`] does.
+    /// Returns the content as text, used where [`Self::inline`] returns `None`.
     pub(crate) fn words(&self, content: &Content, place: Position) -> Option<String> {
         let placeholder = match self.judge(content, place) {
             Some(Ok((Delivery::Following, _))) => Placeholder::ShownNext,
@@ -247,7 +247,7 @@ impl<'a> Media<'a> {
         plain::text(content, self.blobs, placeholder)
     }
 
-    /// Why a blob is told in words there, if it is.
+    /// Returns why a blob is replaced by text, if it is.
     pub(crate) fn refused(&self, content: &Content, place: Position) -> Option<OmissionReason> {
         self.judge(content, place)?.err()
     }
@@ -265,7 +265,7 @@ impl<'a> Media<'a> {
         })
     }
 
-    /// `None` for what is no blob. Never [`Delivery::Words`] without a reason.
+    /// Decides one content; `None` if it is not a blob. Never [`Delivery::Words`] without a reason.
     fn judge(&self, content: &Content, place: Position) -> Option<DeliveryResult> {
         let Content::Blob { mime, digest, .. } = content else { return None };
         let delivery = delivery(self.endpoint, self.model, self.facts, place, mime);

@@ -1,10 +1,10 @@
-//! Does a provider refuse what it sealed itself?
+//! Detects refusals of opaque (signed or encrypted) reasoning that the provider itself issued.
 //!
-//! Reasoning goes back to its maker signed or encrypted, a stored reply by its id. Makers forget: a key is changed, an
-//! account or a server behind the address is another one, a stored reply is deleted, a proxy has changed what it passed
-//! on. Such a request is refused whatever is done, until the seals are left out. Anthropic and Google have no code for
-//! it, and proxies wrap the others' in words of their own, so words are read too; those that stand here are the
-//! providers' (all seen 2026-11):
+//! Reasoning is replayed to its maker signed or encrypted, a stored reply by its id. The maker may no longer accept it:
+//! a key was changed, another account or server answers, a stored reply was deleted, or a proxy changed the content.
+//! Such a request is refused until the opaque parts are left out. Anthropic and Google have no code for it, and proxies
+//! wrap the codes of others in their own text, so messages are matched too; these are the providers' (all seen
+//! 2026-11):
 //!
 //! - Anthropic: <https://github.com/anthropics/claude-code/issues/10627> (`thinking`; the check is explained in
 //!   <https://github.com/anthropics/anthropic-sdk-python/issues/1598>),
@@ -23,7 +23,7 @@ use crate::Refusal;
 const CODES: [&str; 3] =
     ["invalid_encrypted_content", "previous_response_not_found", "MISSING_THOUGHT_SIGNATURE"];
 
-/// Words that stand together in a message, in lower case.
+/// Phrases that occur together in a message, in lower case.
 const WORDS: [&[&str]; 10] = [
     &["invalid `signature` in `thinking` block"],
     &["invalid `data` in `redacted_thinking` block"],
@@ -38,7 +38,8 @@ const WORDS: [&[&str]; 10] = [
 ];
 
 impl Refusal {
-    /// Is it about sealed reasoning, or a stored reply, of an earlier turn? The same request without them may do.
+    /// Returns whether the provider refused opaque reasoning, or a stored reply, of an earlier turn. The same request without
+    /// them may succeed.
     pub fn rejects_opaque_reasoning(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
         self.code.as_deref().is_some_and(|code| CODES.contains(&code))
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_seal_is_told_from_other_refusals() {
+    fn refused_opaque_reasoning_is_distinguished_from_other_refusals() {
         let google = |message: &str| json!([{ "error": { "code": 400, "message": message, "status": "INVALID_ARGUMENT" } }]);
         let anthropic = |message: &str| {
             let message = format!("messages.1.content.0: {message}");
@@ -70,7 +71,7 @@ mod tests {
         let openai = |code: Option<&str>, message: &str| json!({ "error": { "message": message, "type": "invalid_request_error", "param": null, "code": code } });
         let lost = "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.";
         let alone = "Item 'rs_1' of type 'reasoning' was provided without its required following item.";
-        for (status, body, seal) in [
+        for (status, body, rejected) in [
             (400, google("Corrupted thought signature."), true),
             (400, google("Unable to submit request because Thought signature is not valid."), true),
             (400, google("Function call is missing a thought_signature in functionCall parts."), true),
@@ -84,7 +85,7 @@ mod tests {
                 ),
                 true,
             ),
-            // The thought that is asked for here is not a seal that is refused.
+            // Missing reasoning is not refused reasoning.
             (400, anthropic("Expected `thinking` or `redacted_thinking`, but found `text`."), false),
             (400, openai(Some("invalid_encrypted_content"), "no"), true),
             (400, openai(None, "The encrypted content gAAA...DQ== could not be verified."), true),
@@ -95,7 +96,7 @@ mod tests {
             (404, openai(None, lost), true),
             (400, openai(None, alone), true),
             (400, openai(Some("invalid_value"), "Invalid value: 'x'."), false),
-            // OpenRouter puts the words of the one behind it beside its own.
+            // OpenRouter adds the upstream provider's message to its own.
             (
                 400,
                 json!({ "error": { "message": "Provider returned error", "code": 400, "metadata": {
@@ -103,7 +104,7 @@ mod tests {
                 true,
             ),
         ] {
-            assert_eq!(rejects_opaque_reasoning(status, &body), seal, "{status} {body}");
+            assert_eq!(rejects_opaque_reasoning(status, &body), rejected, "{status} {body}");
         }
     }
 }

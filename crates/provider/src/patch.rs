@@ -1,8 +1,7 @@
-//! Changes to a request's body that a user's settings ask for, where a server departs from its wire in a way that no
-//! flag knows.
+//! Changes to a request's body from the user's settings, for server differences without a flag.
 //!
-//! A patch is a rule, not a script: a place that a request does not have is no error, since requests differ, and what a
-//! conversation consists of cannot be taken away.
+//! A patch is a rule, not a script: a pointer that a request does not have is not an error, since requests differ. The
+//! keys that make up the conversation cannot be removed.
 
 use serde_json::{Map, Value};
 
@@ -14,10 +13,10 @@ pub struct Patch {
     pub change: Change,
 }
 
-/// Places are JSON pointers into the body; `*` as a part of one is every element of a list or object.
+/// One change at a JSON pointer into the body; `*` as a part of the pointer is every element of a list or object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Objects on the way are made where they are missing; lists are not made longer.
+    /// Sets a value. Missing objects on the way are created; lists are not extended.
     Set {
         at: String,
         value: Value,
@@ -32,17 +31,17 @@ pub enum Change {
     },
 }
 
-/// What a request cannot be without.
+/// Keys that patches cannot remove or replace.
 const KEPT: [&str; 5] = ["model", "messages", "contents", "input", "tools"];
 
 impl Patch {
-    /// Does it say anything of that model?
+    /// Returns whether the patch applies to the model.
     pub fn concerns(&self, model: &str) -> bool {
         self.models.as_deref().is_none_or(|pattern| fits(pattern, model))
     }
 }
 
-/// Makes all changes that concern the model, in order.
+/// Applies all patches of the model, in order.
 pub(crate) fn apply(patches: &[Patch], model: &str, body: &mut Map<String, Value>) {
     if patches.is_empty() {
         return;
@@ -61,7 +60,7 @@ fn change(change: &Change, root: &mut Value) {
     let Some(parts) = parts(at) else { return };
     let Some((last, way)) = parts.split_last() else { return };
     let replaces = matches!(change, Change::Rename { to, .. } if way.is_empty() && is_kept(to));
-    if means_what_is_kept(&parts) || replaces {
+    if affects_kept_key(&parts) || replaces {
         return;
     }
     let make = matches!(change, Change::Set { .. });
@@ -82,8 +81,8 @@ fn is_kept(key: &str) -> bool {
     KEPT.contains(&key)
 }
 
-/// One of those keys, all that one of them holds, or a pattern at the root, which fits them all.
-fn means_what_is_kept(parts: &[String]) -> bool {
+/// Returns whether a pointer names a kept key, all elements of one, or a pattern at the root.
+fn affects_kept_key(parts: &[String]) -> bool {
     match parts {
         [key] => key == "*" || is_kept(key),
         [key, part] => key == "*" || (is_kept(key) && part == "*"),
@@ -92,7 +91,7 @@ fn means_what_is_kept(parts: &[String]) -> bool {
     }
 }
 
-/// The parts of a pointer; `None` if it is none, or means the whole body.
+/// Splits a pointer into parts; `None` if it is invalid or means the whole body.
 fn parts(pointer: &str) -> Option<Vec<String>> {
     let parts = pointer.strip_prefix('/')?.split('/');
     Some(parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect())

@@ -1,26 +1,26 @@
-//! Content in plain words, for wires that take only words in some place, and the bytes of what can be shown.
+//! Content as plain text, for places where a wire accepts only text.
 //!
-//! Nothing vanishes silently: bytes that a wire cannot carry, or that cannot be found any more, leave a line that says
-//! so. Reasoning is the exception: it goes back to its maker natively or not at all.
+//! Nothing is dropped silently: bytes that a wire cannot carry, or that are no longer available, are replaced by a line
+//! that says so. Reasoning is the exception: it goes back to its maker natively or not at all.
 
 use converse_canister::{Blobs, Content, InvocationResult};
 
 use crate::grouping::Answer;
 
-/// Why bytes are represented by a line of text.
+/// Why a line of text replaces bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Placeholder {
-    /// They follow in the next message.
+    /// The bytes follow in the next message.
     ShownNext,
-    /// This wire, or this place of it, does not take them.
+    /// The wire does not accept the bytes in this position.
     NotShown,
-    /// They are more than the server takes.
+    /// The bytes exceed the server's limit.
     TooLarge,
-    /// Newer ones fill the request.
+    /// Newer media fill the request.
     NoRoom,
 }
 
-/// One piece of content as text, if it says anything.
+/// Returns one piece of content as text; `None` if it is blank.
 pub(crate) fn text(content: &Content, blobs: &dyn Blobs, placeholder: Placeholder) -> Option<String> {
     let text = match content {
         Content::Text { text, .. } => text.clone(),
@@ -56,7 +56,7 @@ pub(crate) fn text(content: &Content, blobs: &dyn Blobs, placeholder: Placeholde
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// Pieces as one text, a line or more each. Empty if they say nothing.
+/// Joins pieces of content with newlines. Empty if all are blank.
 pub(crate) fn joined<'a>(
     texts: impl Iterator<Item = &'a Content>,
     blobs: &dyn Blobs,
@@ -65,7 +65,7 @@ pub(crate) fn joined<'a>(
     texts.filter_map(|content| text(content, blobs, placeholder)).collect::<Vec<_>>().join("\n")
 }
 
-/// A document's text under its name, between fences that do not occur in it.
+/// Returns a document's text under its name, between fences that do not occur in it.
 pub(crate) fn fenced_document(name: &str, text: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).take(200).collect();
     let longest_run = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -73,7 +73,7 @@ pub(crate) fn fenced_document(name: &str, text: &str) -> String {
     format!("Document \"{name}\":\n{fence}\n{text}\n{fence}")
 }
 
-/// The content of an answer; a missing one has none.
+/// Returns the content of an answer; empty for a missing answer.
 pub(crate) fn contents<'a>(answer: &Answer<'a>) -> &'a [Content] {
     match answer {
         Answer::Result(InvocationResult { content, .. }) => content,
@@ -81,12 +81,12 @@ pub(crate) fn contents<'a>(answer: &Answer<'a>) -> &'a [Content] {
     }
 }
 
-/// The same for wires that have no flag for it: its first words say that it failed.
+/// Returns a failed answer marked as `error (outcome): …`, for wires without a flag for failure.
 pub(crate) fn marked_failure(answer: &Answer<'_>, blobs: &dyn Blobs) -> String {
     format!("error ({}): {}", answer.outcome().label(), failure(answer, blobs))
 }
 
-/// An answer that failed, in words: what it says, or else how it ended.
+/// Returns the text of a failed answer, or how the invocation ended if it has no text.
 pub(crate) fn failure(answer: &Answer<'_>, blobs: &dyn Blobs) -> String {
     let said = joined(contents(answer).iter(), blobs, Placeholder::NotShown);
     match answer {

@@ -1,4 +1,4 @@
-//! The two ports of a dialect: a translator of prompts and a decoder of replies.
+//! The traits of a dialect: a translator of prompts and a decoder of replies.
 
 use bytes::Bytes;
 use converse_canister::{Canister, Cost, Declaration, Stop, TurnId, Usage};
@@ -7,24 +7,30 @@ use serde_json::Value;
 use crate::error::{DecodeError, ReplyError, TranslateError};
 use crate::{Endpoint, Prompt};
 
-/// Translates canisters to and from one provider's wire. Holds no state and opens no socket.
+/// Translator of canisters to and from one provider's wire. Holds no state and opens no socket.
 pub trait Processor: Send + Sync {
-    /// The tools as the wire wants them. An error names the guilty tool.
+    /// Returns the tools in the wire's format.
+    ///
+    /// # Errors
+    /// [`TranslateError::Tool`] names the tool that the wire cannot offer.
     fn prepare_tools(&self, tools: &[Declaration], endpoint: &Endpoint)
     -> Result<Vec<Value>, TranslateError>;
 
-    /// A prompt as a request. The request never carries the key: the wire adds it (see [`Endpoint::auth`]), so a
-    /// request can be shown, recorded and logged.
+    /// Translates a prompt to a request. The request never contains the key: the HTTP client adds it (see
+    /// [`Endpoint::auth`]), so a request can be shown, recorded and logged.
+    ///
+    /// # Errors
+    /// If this wire cannot carry the prompt.
     fn nativize(
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError>;
 
-    /// A decoder for a response with this head: a stream, a whole body or an error page.
+    /// Returns a decoder for a response with this head: a stream, a whole body or an error page.
     fn normalize(&self, head: &http::response::Parts, origin: ReplyOrigin) -> Box<dyn Decoder>;
 
-    /// The request that asks how many tokens a prompt has; `None` where the wire has no such question.
+    /// Returns the request that counts a prompt's tokens; `None` if the wire cannot count.
     fn count(
         &self,
         _prompt: &Prompt<'_>,
@@ -33,13 +39,13 @@ pub trait Processor: Send + Sync {
         None
     }
 
-    /// The answer to it: tokens of input. `None` if the body does not say.
+    /// Reads the response to [`Processor::count`]: tokens of input, if the body has them.
     fn counted(&self, _body: &[u8]) -> Option<u64> {
         None
     }
 }
 
-/// What a decoder must know of the request that it reads the answer to.
+/// Properties of the request whose response is decoded.
 #[derive(Debug, Clone)]
 pub struct ReplyOrigin {
     /// The number of the reply; invocation ids derive from it.
@@ -49,19 +55,25 @@ pub struct ReplyOrigin {
     pub endpoint: Endpoint,
 }
 
-/// Reads one response body, in pieces of any size.
+/// Reader of one response body, in pieces of any size.
 pub trait Decoder: Send {
-    /// Takes the next bytes and appends what they tell. An error ends the reply; nothing more may be fed.
+    /// Takes the next bytes and appends the deltas they contain.
+    ///
+    /// # Errors
+    /// If the body is malformed or too long. An error ends the reply; nothing more may be fed.
     fn feed(&mut self, bytes: &[u8], out: &mut Vec<Delta>) -> Result<(), DecodeError>;
 
-    /// True once the reply is whole, however long the connection stays open (some servers keep it).
+    /// Returns whether the reply is complete. Some servers keep the connection open after that.
     fn is_complete(&self) -> bool;
 
-    /// The body is over: the reply, or why there is none. The same for every way of cutting the body in pieces.
+    /// Ends the body and returns the reply. The result does not depend on how the body was cut in pieces.
+    ///
+    /// # Errors
+    /// If the provider refused, the body ended early, or it cannot be decoded.
     fn finish(self: Box<Self>) -> Result<Reply, ReplyError>;
 }
 
-/// What is told while a reply comes in. Deltas are for showing only: the reply is what counts.
+/// A piece of a reply in progress. Deltas are for display only; the [`Reply`] is authoritative.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
     Text(String),
@@ -78,14 +90,14 @@ pub enum Delta {
     },
 }
 
-/// One whole reply.
+/// One complete reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// An assistant canister first (the whole turn's native form on it), then the rest of the turn in its order.
     pub canisters: Vec<Canister>,
     pub stop: Stop,
     pub usage: Usage,
-    /// Only if the provider itself says it.
+    /// Only if the provider reports it.
     pub cost: Option<Cost>,
     /// The model as the provider names it.
     pub model: Option<String>,

@@ -1,11 +1,11 @@
-//! What a model is asked: the part of the transcript it shall see, the tools, the controls.
+//! The input of a request: the visible part of the transcript, the tools, the controls.
 
 use converse_canister::{Blobs, Canister, Declaration};
 use serde_json::Value;
 
 use crate::Facts;
 
-/// Everything a request is made from. `view` is a projection of the transcript: it obeys the same law, but may leave
+/// Everything a request is made from. `view` is a projection of the transcript: it follows the same rules, but may leave
 /// out old parts.
 #[derive(Clone, Copy)]
 pub struct Prompt<'a> {
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Prompt<'_> {
     }
 }
 
-/// Neutral request parameters. `None` is "not sent": providers differ in their defaults and in what they refuse.
+/// Neutral request parameters. `None` means "not sent": providers differ in their defaults and in what they refuse.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Controls {
     pub stream: bool,
@@ -32,10 +32,10 @@ pub struct Controls {
     pub stop: Vec<String>,
     pub max_output_tokens: Option<u32>,
     pub effort: Option<Effort>,
-    /// Reasoning is to be seen, for wires that tell it only when asked: OpenAI's Responses sends a summary, to those
-    /// who may have it.
+    /// Ask for readable reasoning where the wire sends it only on request: OpenAI's Responses sends a summary to verified
+    /// organisations.
     pub show_reasoning: bool,
-    /// The reply's text shall be JSON of this schema.
+    /// Schema of the answer, if the reply's text must be JSON.
     pub answer: Option<AnswerFormat>,
     /// Models that the server may take instead, in order (OpenRouter's `models`).
     pub fallbacks: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Controls {
     pub extra: serde_json::Map<String, Value>,
 }
 
-/// What the final answer must be. It is checked against the schema afterwards in any case.
+/// Format of the final answer, which is checked against the schema afterwards in any case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerFormat {
     /// `[a-zA-Z0-9_-]{1,64}`; wires want one.
@@ -53,7 +53,7 @@ pub struct AnswerFormat {
 }
 
 impl AnswerFormat {
-    /// For a model that the wire cannot hold to it: a paragraph of the system text.
+    /// Returns a paragraph for the system text, for models for which the wire cannot enforce the schema.
     pub fn in_words(&self) -> String {
         format!(
             "When you give your final answer, write JSON and nothing else: no words around it, no code fence. It must \
@@ -63,7 +63,7 @@ impl AnswerFormat {
     }
 }
 
-/// How hard a reasoning model shall think.
+/// Reasoning effort of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     None,

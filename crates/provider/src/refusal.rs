@@ -1,7 +1,7 @@
-//! From an error body to a classified refusal.
+//! Classifies error bodies as refusals.
 //!
 //! The class decides about retries and exit codes, so it is read from codes first, from the status second, and from
-//! words only where providers have no code for it (a prompt that is too long, an empty purse). The message is the
+//! words only where providers have no code for it (a prompt that is too long, spent credit). The message is the
 //! provider's own, found wherever that provider keeps it, and never tag soup.
 //!
 //! Error forms: <https://openrouter.ai/docs/api/reference/errors-and-debugging> (a copy read 2026-11-21),
@@ -18,7 +18,7 @@ use crate::{Refusal, RefusalClass};
 /// The longest message that is kept, in bytes.
 const MAX_MESSAGE: usize = 2048;
 
-/// A body that came with an error status.
+/// Reads a body that came with an error status.
 pub(crate) fn from_body(head: &Head, body: &[u8]) -> Refusal {
     let text = String::from_utf8_lossy(body);
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -36,7 +36,7 @@ pub(crate) fn from_body(head: &Head, body: &[u8]) -> Refusal {
     build(head, class, &message, None, None)
 }
 
-/// An error in JSON, by status or within a 200. An array is taken by its first element (Gemini's endpoint wraps).
+/// Reads an error in JSON, by status or within a 200. An array is taken by its first element (Gemini's endpoint wraps).
 pub(crate) fn from_json(head: &Head, body: &Value) -> Refusal {
     let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
     let codes: Vec<String> = gemini::reasons(body).chain(codes(body)).collect();
@@ -61,8 +61,8 @@ const UNKNOWN_MODEL: &[&str] =
     &["model_not_found", "invalid_model", "model_not_available", "model_decommissioned"];
 
 impl Refusal {
-    /// Is it about the model and not about the request? A 404 may also mean a wrong base URL, which is as good a reason
-    /// to ask elsewhere.
+    /// Returns whether the model is unknown to the provider. A 404 may also mean a wrong base URL, for which another provider
+    /// is tried as well.
     pub fn is_unknown_model(&self) -> bool {
         let named = self.code.as_deref().is_some_and(|code| UNKNOWN_MODEL.contains(&code));
         // OpenRouter has no code for it: "x is not a valid model ID" with a 400.
@@ -70,7 +70,7 @@ impl Refusal {
     }
 }
 
-/// A success that holds nothing of the wire's.
+/// Builds the refusal for a success without a reply of this wire.
 pub(crate) fn nonsense(head: &Head, body: &str) -> Refusal {
     let body = body.trim_start_matches('\u{feff}').trim();
     let message = if body.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) fn nonsense(head: &Head, body: &str) -> Refusal {
     build(head, RefusalClass::Nonsense, &message, None, None)
 }
 
-/// The provider broke off without saying more than that it did.
+/// Builds the refusal for a reply that ended with a failure reason only.
 pub(crate) fn broken_off(head: &Head, reason: &str) -> Refusal {
     let message = format!("the provider ended the reply with `{reason}`");
     build(head, RefusalClass::Overload, &message, Some(reason.to_owned()), None)
@@ -189,7 +189,7 @@ const OVERLOAD_CODES: &[&str] = &[
     "slow_down",
 ];
 
-/// The words for a person, wherever this provider keeps them.
+/// Returns the provider's message, wherever the body has it.
 fn message(body: &Value) -> Option<String> {
     let places = ["/error/message", "/error", "/message", "/detail", "/message/detail", "/errors", ""];
     let found = places.iter().find_map(|place| words(body.pointer(place)?))?;

@@ -1,7 +1,7 @@
-//! A request value from a base URL, a path and a JSON body.
+//! Builds HTTP request values from a base URL, a path and a JSON body.
 //!
-//! A base URL that carries credentials or a query is refused without being repeated: it would end up in journals (the
-//! URL is part of a turn's `Maker`), and keys have their own way.
+//! A base URL with credentials or a query is refused without being quoted: the URL is part of a turn's `Maker` and would
+//! end up in journals. Keys are sent separately (see [`Endpoint::auth`]).
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::{Dialect, Endpoint, TranslateError, patch};
 
-/// A POST of a JSON object, with the changes that the endpoint's patches make. A stream asks for no compression: a
-/// compressed one arrives in lumps.
+/// Builds a POST of a JSON object, with the endpoint's patches applied. A stream asks for no compression, since a
+/// compressed stream arrives in bursts.
 pub(crate) fn post(
     endpoint: &Endpoint,
     base: &str,
@@ -41,7 +41,7 @@ pub(crate) fn post(
     Ok(request)
 }
 
-/// A GET of JSON.
+/// Builds a GET of JSON.
 pub(crate) fn get(endpoint: &Endpoint, base: &str, path: &str) -> Result<Request<Bytes>, TranslateError> {
     let mut request = Request::new(Bytes::new());
     *request.uri_mut() = uri(base, path)?;
@@ -50,7 +50,7 @@ pub(crate) fn get(endpoint: &Endpoint, base: &str, path: &str) -> Result<Request
     Ok(request)
 }
 
-/// What a request is made of stays, whatever the endpoint's headers say.
+/// Adds the endpoint's headers; those that the request already has, and `authorization`, are not replaced.
 fn add_headers(headers: &mut HeaderMap, own: &[(String, String)]) -> Result<(), TranslateError> {
     for (name, value) in own {
         let bad = || TranslateError::Control(format!("`{name}` cannot be sent as a header"));
@@ -73,7 +73,7 @@ fn versioned<'p>(endpoint: &Endpoint, path: &'p str) -> Result<Cow<'p, str>, Tra
         {
             Ok(format!("{path}?api-version={version}").into())
         }
-        Some(_) => Err(TranslateError::Control("the provider's `version` is none".to_owned())),
+        Some(_) => Err(TranslateError::Control("the provider's `version` is not a valid version".to_owned())),
         None => Ok(path.into()),
     }
 }

@@ -1,7 +1,7 @@
-//! When to try again, in all the forms that servers write it.
+//! Reads retry advice in all the forms that servers send.
 //!
-//! There is no clock here: a date is compared with the response's own `Date` header, which also spares us the quarrel
-//! about whose clock is right. A date without a `Date` beside it is ignored, as is anything that makes no sense; a date
+//! There is no clock here: a date is compared with the response's own `Date` header, so clock differences
+//! do not matter. A date without a `Date` beside it is ignored, as is anything that makes no sense; a date
 //! in the past means "now". `retry-after-ms` is finer and goes first; it and `x-should-retry` are what the SDKs of
 //! OpenAI (3.52.0), Anthropic (2.11.0) and Groq (1.7.0) read.
 //!
@@ -14,7 +14,7 @@ use http::HeaderMap;
 use crate::RetryAdvice;
 use crate::head::text;
 
-/// What the headers say about trying again.
+/// Reads the retry advice of the headers.
 pub(crate) fn advice(headers: &HeaderMap) -> RetryAdvice {
     let milliseconds = text(headers, "retry-after-ms").and_then(|ms| seconds(ms, 1000.0));
     let after = milliseconds.or_else(|| {
@@ -41,7 +41,7 @@ fn seconds(value: &str, per_second: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(value.parse::<f64>().ok()? / per_second).ok()
 }
 
-/// Seconds since 1970 of an HTTP date in any of the three forms of RFC 9110.
+/// Returns the seconds since 1970 of an HTTP date in any of the three forms of RFC 9110.
 fn date(value: &str) -> Option<i64> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -1,8 +1,7 @@
-//! The providers that are known by name, as data: where each is reached, which variables name its key and base URL,
-//! and in what it departs from the wire it speaks. A server that is not here needs no code either, only an
-//! [`Endpoint`] of its own.
+//! The table of known providers: base URL, environment variables of its key and base URL, and its differences from the
+//! wire it speaks. A server that is not listed needs no code either, only an [`Endpoint`].
 //!
-//! The environment is not read here: the names are given, the program looks.
+//! The environment is not read here; the rows only name the variables.
 
 use converse_canister::ProviderName;
 
@@ -26,31 +25,31 @@ pub struct ProviderRow {
     pub key_env: &'static [&'static str],
     pub auth: AuthScheme,
     pub quirks: Quirks,
-    /// Beginnings of model ids that are known without the provider's name.
+    /// Prefixes of model ids that are recognised without the provider's name.
     pub models: &'static [&'static str],
-    /// The model for someone who names none; `None` where there is no sensible choice.
+    /// Default model; `None` where there is no sensible choice.
     pub default_model: Option<&'static str>,
 }
 
 impl ProviderRow {
-    /// Does every reply say what it cost? OpenRouter's do: <https://openrouter.ai/docs/use-cases/usage-accounting> (a
+    /// Returns whether every reply reports its cost. OpenRouter's do: <https://openrouter.ai/docs/use-cases/usage-accounting> (a
     /// copy read 2026-11-21).
     pub fn reports_cost(&self) -> bool {
         self.name == "openrouter"
     }
 
-    /// Is its list of models for everybody, so that it says nothing about a key?
+    /// Returns whether the model list is public, so that reading it does not verify a key.
     /// <https://openrouter.ai/docs/models>, <https://huggingface.co/docs/inference-providers> (2026-11)
     pub fn has_open_list(&self) -> bool {
         matches!(self.name, "openrouter" | "huggingface")
     }
 
-    /// Does its name stand for both of OpenAI's wires, whichever a model needs? Two more names force either.
+    /// Returns whether the name covers both of OpenAI's wires, whichever a model needs. Two more names force either.
     pub fn picks_its_wire(&self) -> bool {
         self.name == "openai"
     }
 
-    /// The endpoint of this provider, at its own base URL or at `base_url` (a value of one of `base_url_env`, or
+    /// Returns the endpoint of this provider, at its own base URL or at `base_url` (a value of one of `base_url_env`, or
     /// configured).
     pub fn endpoint(&self, base_url: Option<&str>) -> Endpoint {
         let base_url = base_url.map(str::trim).filter(|url| !url.is_empty());
@@ -66,12 +65,12 @@ impl ProviderRow {
         }
     }
 
-    /// As the catalogue calls the vendor: OpenAI's are one.
+    /// Returns the vendor's name in the catalogue; OpenAI's rows share one.
     pub fn vendor(&self) -> &'static str {
         if self.name.starts_with("openai-") { "openai" } else { self.name }
     }
 
-    /// A server that people run themselves.
+    /// Returns whether this is a local server, which needs no key.
     pub fn is_local(&self) -> bool {
         self.key_env.is_empty()
     }
@@ -88,17 +87,17 @@ impl ProviderRow {
     }
 }
 
-/// All known providers, those first that are looked for first when nobody names a model.
+/// Returns all known providers, in the order in which a default model is chosen.
 pub fn rows() -> &'static [ProviderRow] {
     ROWS
 }
 
-/// The provider of that name.
+/// Returns the provider of that name.
 pub fn row(name: &str) -> Option<&'static ProviderRow> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// The provider of a model id that stands alone, if its beginning is well known.
+/// Returns the provider of a model id without a provider's name, if its prefix is well known.
 pub fn row_for_bare_model(model: &str) -> Option<&'static ProviderRow> {
     ROWS.iter().find(|row| row.models.iter().any(|prefix| model.starts_with(prefix)))
 }

@@ -1,11 +1,11 @@
-//! Server-sent events, pushed in as bytes.
+//! Incremental parser of server-sent events.
 //!
 //! Lines are cut on bytes and decoded one by one, so a chunk may end anywhere: within a code point, between `\r` and
 //! `\n`, within `data:`. Bad UTF-8 becomes U+FFFD. Comments, `id`, `retry` and unknown fields are passed over. Nothing
 //! is looked at twice, whatever the size of the chunks, and no event grows without bound.
 //!
-//! The surprising part: at the end of the body an event without its blank line is still an event. Whether its data is
-//! whole is for the reader to find out, so it is marked as the tail.
+//! At the end of the body an event without its blank line is still an event. Its data may be incomplete, so it is marked
+//! as the tail.
 //!
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>.
 
@@ -27,7 +27,7 @@ pub(crate) struct Event<'a> {
     pub(crate) tail: bool,
 }
 
-/// The state between two chunks.
+/// Parser state between two chunks.
 #[derive(Debug)]
 pub(crate) struct EventReader {
     /// The bytes of a line whose end has not come.
@@ -149,18 +149,18 @@ impl EventReader {
         tail: bool,
         each: &mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        let told = if std::mem::take(&mut self.has_data) {
+        let result = if std::mem::take(&mut self.has_data) {
             each(Event { name: &self.name, data: &self.data, tail })
         } else {
             Ok(())
         };
         self.name.clear();
         self.data.clear();
-        told
+        result
     }
 }
 
-/// The lossy reading of the standard library is several times slower than the strict one, which nearly always succeeds.
+/// Decodes UTF-8, with U+FFFD for invalid bytes. The lossy decoder of the standard library is several times slower than the strict one, which nearly always succeeds.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }

@@ -1,12 +1,12 @@
-//! Does what a model thought go back to it?
+//! Decides whether a request replays a reply's reasoning.
 
 use converse_canister::{Assistant, Stop};
 use serde_json::Value;
 
 use crate::{Dialect, Endpoint, ToolProtocol};
 
-/// Would a request to this model hold the reasoning of a reply, of whose first canister `words` is? Only its very maker
-/// gets it, in the form it came in, and of some wires not all servers want it.
+/// Returns whether a request to this model includes the reasoning of a reply; `words` is the reply's first canister. Only
+/// the model that made the reasoning gets it, in its native form, and on some wires not all servers accept it.
 pub fn replays_reasoning(words: &Assistant, endpoint: &Endpoint, model: &str) -> bool {
     let Some(native) = &words.native else { return false };
     let has = |key: &str| native.items.iter().any(|item: &Value| item.get(key).is_some());

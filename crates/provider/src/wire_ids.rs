@@ -1,6 +1,6 @@
-//! What an invocation is called on a wire.
+//! Ids of invocations on a wire.
 //!
-//! A server gets its own ids back byte for byte, and nobody else's: foreign ids are refused for their characters
+//! A server gets its own ids back byte for byte, and no other server's: foreign ids are refused for their characters
 //! (Anthropic `^[a-zA-Z0-9_-]+$`, Mistral exactly nine alphanumerics). Everywhere else our own id is used, which fits
 //! all but Mistral, for whom it is hashed. The first use of an id wins, so a request's prefix stays what it was when a
 //! server calls a later invocation by a name that it has used before.
@@ -11,7 +11,7 @@ use converse_canister::{Invocation, Maker};
 
 use crate::Endpoint;
 
-/// Hands out the ids of one request, in the order of its invocations.
+/// Generator of the ids of one request, in the order of its invocations.
 pub(crate) struct WireIds<'a> {
     endpoint: &'a Endpoint,
     used: HashSet<String>,
@@ -22,7 +22,7 @@ impl<'a> WireIds<'a> {
         Self { endpoint, used: HashSet::new() }
     }
 
-    /// The id for an invocation of a turn that `maker` made.
+    /// Returns the id for an invocation of a turn that `maker` made.
     pub(crate) fn assign(&mut self, invocation: &Invocation, maker: Option<&Maker>) -> String {
         let welcome = maker.is_some_and(|maker| {
             maker.provider == self.endpoint.provider && maker.dialect == self.endpoint.dialect.label()
@@ -38,7 +38,7 @@ impl<'a> WireIds<'a> {
         !id.is_empty() && (!self.endpoint.quirks.nine_char_ids || is_nine_alphanumerics(id))
     }
 
-    /// Ours, or one made from it if that is taken (a server may have chosen the same) or too long for the server.
+    /// Returns our id, or a variant if that is in use (a server may have chosen the same) or too long for the server.
     fn synthesised(&self, id: &str) -> String {
         let nine = self.endpoint.quirks.nine_char_ids;
         (0u32..)

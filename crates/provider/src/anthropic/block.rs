@@ -56,7 +56,7 @@ impl Block {
             Ok(Value::Object(form)) => form,
             // Arguments nested too deep to be read as a value: malformed, and an invocation all the same.
             _ if kind == Kind::Call => bare_call(id.as_deref(), &name),
-            Ok(_) => return Err(Fault::Malformed("a content block that is no object".to_owned())),
+            Ok(_) => return Err(Fault::Malformed("a content block that is not an object".to_owned())),
             Err(error) => return Err(error.into()),
         };
         let words = match kind {

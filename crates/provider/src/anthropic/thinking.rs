@@ -19,7 +19,7 @@
 
 use serde_json::{Value, json};
 
-use crate::controls::thoughtless;
+use crate::controls::no_reasoning_error;
 use crate::{Controls, Effort, Prompt, Thinking, TranslateError};
 
 /// The least budget that is taken.
@@ -44,7 +44,7 @@ pub(super) fn thought(
     let disabled = || Thought { thinking: Some(json!({ "type": "disabled" })), effort: None };
     let mut thought = match (prompt.facts.thinking, word(effort)) {
         (Some(Thinking::None), None) => Thought::default(),
-        (Some(Thinking::None), Some(_)) => return Err(thoughtless(prompt.model)),
+        (Some(Thinking::None), Some(_)) => return Err(no_reasoning_error(prompt.model)),
         (_, None) => disabled(),
         (None, word) => Thought { thinking: None, effort: word },
         (Some(Thinking::Effort), word) => Thought { thinking: Some(adaptive()), effort: word },

@@ -34,7 +34,7 @@ pub(super) fn path(model: &str) -> Result<String, TranslateError> {
     };
     let wrong = name.is_empty() || name.contains(['/', '\\', '?', '#']) || name.chars().any(char::is_control);
     if wrong || name.starts_with('.') {
-        return Err(TranslateError::Control(format!("`{model}` is no name of a model of this provider")));
+        return Err(TranslateError::Control(format!("`{model}` is not a model name of this provider")));
     }
     let encoded = name.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
@@ -58,7 +58,7 @@ pub(super) fn base_and_version(endpoint: &Endpoint) -> Result<(&str, &str), Tran
     let version = endpoint.version.as_deref().or(written).unwrap_or("v1beta");
     if !is_version(version) {
         return Err(TranslateError::Control(format!(
-            "`{version}` is no version of this wire, as `v1beta` is"
+            "`{version}` is not a version of this wire, such as `v1beta`"
         )));
     }
     Ok((base, version))

@@ -11,7 +11,7 @@
 use serde_json::{Value, json};
 
 use super::model::{THREE, bare, generation};
-use crate::controls::thoughtless;
+use crate::controls::no_reasoning_error;
 use crate::{Effort, Facts, Thinking, TranslateError};
 
 /// Beginnings of the models that take `minimal`; all others of their kind begin at `low`.
@@ -32,7 +32,7 @@ pub(super) fn config(
     let known = facts.thinking.or_else(|| usual(model));
     Ok(match (known, effort) {
         (None | Some(Thinking::None), None) | (Some(Thinking::None), Some(Effort::None)) => None,
-        (Some(Thinking::None), Some(_)) => return Err(thoughtless(model)),
+        (Some(Thinking::None), Some(_)) => return Err(no_reasoning_error(model)),
         (Some(Thinking::Budget | Thinking::Effort), None) => Some(json!({ "includeThoughts": true })),
         (Some(Thinking::Budget), Some(effort)) => Some(by_budget(model, effort)),
         (None | Some(Thinking::Effort), Some(effort)) => {

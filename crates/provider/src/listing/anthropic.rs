@@ -22,8 +22,8 @@ pub(super) fn request(
     let mut request = get(endpoint, base, &format!("/v1/models?limit=1000{after}"))?;
     let version = endpoint.version.as_deref().unwrap_or(VERSION);
     let version = HeaderValue::from_str(version);
-    let version =
-        version.map_err(|_| TranslateError::Control("the provider's `version` is none".to_owned()))?;
+    let version = version
+        .map_err(|_| TranslateError::Control("the provider's `version` is not a valid version".to_owned()))?;
     request.headers_mut().insert("anthropic-version", version);
     Ok(request)
 }

@@ -1,7 +1,7 @@
-//! How much of all media one request may carry.
+//! Size limit of all media in one request.
 //!
-//! Servers bound the whole request, and pictures in base64 are most of a large one. So the newest media are shown as
-//! long as they fit together, and older ones become words that say so. Checked 2026-11:
+//! Servers limit the whole request, and base64 media are most of a large one. The newest media are sent as long as they
+//! fit together, and a line of text replaces older ones. Checked 2026-11:
 //! - Anthropic: 32 MB, <https://platform.claude.com/docs/en/api/overview> (request size limits).
 //! - Gemini: 20 MB, "total request size", <https://firebase.google.com/docs/ai-logic/input-file-requirements>.
 
@@ -12,8 +12,8 @@ use converse_canister::{Canister, Content, Digest};
 use super::{Media, Position};
 use crate::Dialect;
 
-/// Bytes of base64 that all media of a request may have together, if the wire's server is known to bound them. What
-/// the limit has besides is for the words: four bytes for each of a million tokens, or two.
+/// Returns the most bytes of base64 for all media of a request, if the wire's server is known to limit them. The rest of
+/// the server's limit is for text: four bytes for each of a million tokens, or two.
 pub fn budget(dialect: Dialect) -> Option<usize> {
     match dialect {
         Dialect::AnthropicMessages => Some(32_000_000 - 4_000_000),
@@ -22,12 +22,12 @@ pub fn budget(dialect: Dialect) -> Option<usize> {
     }
 }
 
-/// How long so many bytes are in base64.
+/// Returns the length of `bytes` bytes in base64.
 pub fn encoded(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(4)
 }
 
-/// Every content that may show bytes, with its place, in order. Results that failed go as words on every wire.
+/// Returns every content that may have media, with its position, in order. Failed results are text on every wire.
 pub(crate) fn placed(view: &[Canister]) -> impl DoubleEndedIterator<Item = (&Content, Position)> {
     let placed = view.iter().filter_map(|canister| match canister {
         Canister::User(user) => Some((&user.content, Position::UserMessage)),
@@ -38,7 +38,7 @@ pub(crate) fn placed(view: &[Canister]) -> impl DoubleEndedIterator<Item = (&Con
     placed.flat_map(|(contents, place)| contents.iter().map(move |content| (content, place)))
 }
 
-/// Those that do not fit beside newer ones. The same bytes twice count twice, and stay or go together.
+/// Returns the blobs that do not fit beside newer ones. Repeated blobs count each time, and are kept or left out together.
 pub(super) fn left_out(media: &Media<'_>, view: &[Canister]) -> HashSet<Digest> {
     let Some(whole) = budget(media.endpoint.dialect) else { return HashSet::new() };
     let mut newest_first = Vec::new();

@@ -163,7 +163,7 @@ fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
         let found = degraded(&prompt(&view, &controls, facts), &endpoint);
         found.iter().map(|one| Degraded::describe(one, &endpoint, "m")).collect::<Vec<_>>()
     };
-    let gone = "the bytes of the picture gone are not available any more: there/m is told so in words";
+    let gone = "the bytes of the picture gone are no longer available: there/m gets a note instead";
     assert_eq!(told(Dialect::AnthropicMessages, &Facts::default()), [gone]);
     assert_eq!(
         told(Dialect::OpenAiChat, &facts(false)),

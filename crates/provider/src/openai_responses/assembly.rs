@@ -161,7 +161,7 @@ fn form(raw: &RawValue) -> Result<Value, Fault> {
     let mut repaired = None;
     match read(raw.get(), &mut repaired)? {
         form @ Value::Object(_) => Ok(form),
-        _ => Err(Fault::Malformed("an output item that is no object".to_owned())),
+        _ => Err(Fault::Malformed("an output item that is not an object".to_owned())),
     }
 }
 
