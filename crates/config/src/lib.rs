@@ -1,8 +1,23 @@
-//! Ensemble descriptors and settings: text → spanned tables → descriptors → plans, with every problem located.
+//! Descriptors and settings: TOML text becomes checked plans, and every problem is reported with its place.
 //!
-//! A *descriptor* is what somebody wrote, each value with its place; a *plan* is what the program is given. Between them
-//! stands [`resolve()`], a pure function that collects all problems instead of stopping at the first. Nothing here acts on
-//! a plan, reads the environment (a snapshot is handed in) or holds a secret (plans name it: [`SecretRef`]).
+//! A *descriptor* is what a file says, each value with its position. A *plan* is what the program uses. [`resolve()`]
+//! makes plans of descriptors. It is pure and collects all problems instead of stopping at the first. This crate does
+//! not act on a plan, does not read the environment (a snapshot is passed in) and holds no secret (plans name it:
+//! [`SecretRef`]).
+//!
+//! ```
+//! use converse_config::{Scope, SourceMap, parse_ensemble};
+//!
+//! let mut sources = SourceMap::new();
+//! let text = "[ensemble]\nname = \"notes\"\ndescription = \"My notes\"\nvresion = \"1\"\n";
+//! let file = sources.add("notes.toml", Scope::User, text);
+//! let checked = parse_ensemble(&sources, file);
+//!
+//! let problem = checked.diagnostics.iter().find(|found| found.code.as_str() == "unknown-key").unwrap();
+//! assert_eq!(problem.finding(&sources).line, Some(4));
+//! // For people: the line with a caret below the key.
+//! assert!(problem.render(&sources).contains("notes.toml:4:1"));
+//! ```
 //!
 //! ```text
 //! load ── files ──▶ SourceMap + EnsembleDescriptor ── resolve (built-ins, environment, trust) ──▶ EnsemblePlan

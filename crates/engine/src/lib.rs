@@ -1,4 +1,16 @@
-//! The conversation loop.
+//! The conversation loop: it asks the model, runs the approved tools, and repeats until the model answers.
+//!
+//! ```
+//! use converse_canister::{Canister, Transcript, User};
+//! use converse_engine::{Conversation, Limits, Step};
+//!
+//! let mut transcript = Transcript::new();
+//! transcript.push(Canister::User(User::text("What is 15% of 2500?")))?;
+//! let conversation = Conversation::resume(transcript, Limits::default());
+//! // The state machine says what must happen next, and does not wait for it.
+//! assert_eq!(conversation.step(), Step::CallModel);
+//! # Ok::<(), converse_canister::TranscriptError>(())
+//! ```
 //!
 //! ```text
 //!            ┌──────────────── Conversation (pure): what is next? ───────────────┐

@@ -1,11 +1,30 @@
-//! Live tools.
+//! Live tools: groups of tools, the checks before a call, and the run of a call under its limits.
 //!
-//! An **ensemble** is a group of tools that connect and disconnect together; the **roster** is everybody who can be
-//! invoked in a run. One order holds for every invocation, whoever asks (the loop, `ensembles call`, a gateway):
-//! parse → check against the schema → judge by the rules → approve → journal → run under its limits → bound the result.
-//! [`Roster::judge`] is the first half, [`Roster::invoke`] the second; what was approved is what runs.
+//! An **ensemble** is a group of tools that connect and disconnect together. The **roster** is the list of all tools of
+//! a run. Every call takes the same steps, whether a model, `ensembles call` or the MCP server asks: parse, check against
+//! the schema, judge by the rules, approve, journal, run under its limits, bound the result. [`Roster::judge`] is the
+//! first half and [`Roster::invoke`] the second. The arguments that were approved are the arguments that run.
 //!
-//! What this crate refuses to know: models, providers, terminals, the environment, the clock (tools are handed one).
+//! ```
+//! use std::sync::Arc;
+//!
+//! use converse_canister::{Arguments, Invocation, InvocationId, Outcome, TurnId};
+//! use converse_ensemble::{NoArtefacts, Roster, Verdict};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let (roster, failures) = Roster::connect(Vec::new(), Vec::new(), Arc::new(NoArtefacts)).await;
+//! assert!(failures.is_empty());
+//!
+//! let (turn, tool, arguments) = (TurnId(1), "house__greet".to_owned(), Arguments::parse("{}"));
+//! let call = Invocation { turn, id: InvocationId::of(turn, 0), wire_id: None, tool, arguments, seal: None };
+//! // No ensemble has this tool. A failure is not an error but a result that the model reads.
+//! let Verdict::Answered(denied) = roster.judge(&call) else { panic!("it cannot run") };
+//! assert_eq!(denied.result.outcome, Outcome::NoSuchTool);
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! This crate does not know models, providers, terminals or the environment. It reads no clock: tools are given one.
 
 mod aside;
 mod bounding;

@@ -1,4 +1,18 @@
-//! The tool configurations of other programs, as ensembles; and ensembles, as `mcpServers`.
+//! Imports the tool configuration of other programs as ensembles, and exports ensembles as `mcpServers`.
+//!
+//! ```
+//! use converse_foreign::read;
+//!
+//! let text = r#"{ "mcpServers": { "tickets": {
+//!     "command": "tickets-server", "env": { "TICKETS_TOKEN": "s3cr3t-0123456789abcdef" } } } }"#;
+//! let found = read(text, None)?;
+//!
+//! let descriptor = found.servers[0].toml();
+//! assert!(descriptor.contains("tickets-server"));
+//! // The secret is replaced by the name of a variable.
+//! assert!(!descriptor.contains("s3cr3t"));
+//! # Ok::<(), converse_foreign::ForeignError>(())
+//! ```
 //!
 //! [`read()`] takes the text of a file and gives descriptors, [`export()`] takes plans and gives JSON, [`Sketch`] writes
 //! a new descriptor from nothing. All of it is pure: the file, the directory and the questions are the caller's.

@@ -1,5 +1,19 @@
 //! Child processes that get a clean environment and never outlive converse.
 //!
+//! ```
+//! use std::path::Path;
+//!
+//! use converse_process::{find_program, inherited};
+//!
+//! // A child gets no variable that is not listed, and no relative entry of PATH.
+//! let ours = [("PATH", "bin:/usr/bin:/bin"), ("API_KEY", "secret")];
+//! assert_eq!(inherited(ours), [("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+//!
+//! let program = find_program("sh", Some("bin:/usr/bin:/bin"), Path::new("/"), None)?;
+//! assert!(program.is_absolute());
+//! # Ok::<(), converse_process::ProgramNotFound>(())
+//! ```
+//!
 //! [`Spawn`] describes a command, [`Child`] is the running process, a [`Guardian`] kills what is left if this process dies:
 //! it is a separate process that runs [`guard()`]. [`sandbox`] confines one program. Linux only, see
 //! `docs/decisions/010-child-processes-end-with-converse.md`. This crate knows nothing of protocols, tools or settings.

@@ -1,9 +1,30 @@
-//! Translators between canisters and the wires of model providers.
+//! Translates between canisters (messages) and the wire formats of model providers.
 //!
 //! A [`Processor`] turns a [`Prompt`] into an HTTP request *value*, and a response's bytes, in pieces of any size, back
 //! into canisters. It opens no socket, reads no clock and knows no key; the owner of the connection feeds it. A stream,
 //! a whole JSON body and a proxy's error page go through the same decoder, so a wire is tested by cutting recorded bytes
 //! in every possible way.
+//!
+//! ```
+//! use converse_canister::{Canister, NoBlobs, ProviderName, User};
+//! use converse_provider::{AuthScheme, Controls, Dialect, Endpoint, Facts, Prompt, Quirks, processor_of};
+//!
+//! let name = ProviderName::try_from("example".to_owned())?;
+//! let url = "https://llm.example/v1".to_owned();
+//! let endpoint = Endpoint::new(name, Dialect::OpenAiChat, url, AuthScheme::Bearer, Quirks::default());
+//! let view = [Canister::User(User::text("Say hello."))];
+//! let (controls, facts) = (Controls::default(), Facts::default());
+//! let prompt =
+//!     Prompt { model: "m", view: &view, tools: &[], controls: &controls, facts: &facts, blobs: &NoBlobs };
+//!
+//! let request = processor_of(&endpoint).nativize(&prompt, &endpoint)?;
+//! assert_eq!(request.uri(), "https://llm.example/v1/chat/completions");
+//! // The sender adds the key.
+//! assert!(!request.headers().contains_key("authorization"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The example `processor_alone` of this crate also decodes a response.
 //!
 //! What a provider *says* is rarely trusted. Calls are found by looking for calls, not by the stop reason. A reply is
 //! complete when its terminal marker came, not when the connection closed. Ids are echoed only to the server that sent

@@ -1,7 +1,20 @@
-//! The roster as an MCP server.
+//! Serves the roster (all tools of a run) to other programs, as an MCP server over stdio or HTTP.
 //!
-//! Any other agent gets what the loop gets: arguments checked, rules judged, limits kept, every call in the audit. What
-//! this crate refuses to know: terminals, the environment, configuration files.
+//! Calls of clients take the same path as a model's calls: arguments are checked, rules are judged, limits are kept, and
+//! every call is in the audit log. This crate does not know terminals, the environment or configuration files.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use converse_server::{Access, TokenError, Tokens};
+//!
+//! let tokens = Tokens::read("# of the build machine\n5d41402abc4b2a76b9719d911017c592\n")?;
+//! let access = Access::open().with_tokens(Arc::new(tokens));
+//! assert!(!access.is_open());
+//! // A token that could be guessed is refused.
+//! assert_eq!(Tokens::read("guessable").err(), Some(TokenError::Short(1)));
+//! # Ok::<(), TokenError>(())
+//! ```
 
 mod access;
 mod call;

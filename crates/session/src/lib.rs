@@ -1,5 +1,22 @@
 //! Durable sessions: a conversation is on disk before anything is done about it.
 //!
+//! ```
+//! use converse_canister::{Canister, User};
+//! use converse_session::{Body, Store, new_id};
+//! use jiff::Timestamp;
+//!
+//! let directory = tempfile::tempdir()?;
+//! let (store, now) = (Store::new(directory.path()), Timestamp::UNIX_EPOCH);
+//! let mut session = store.create(new_id(now, &[7; 10]), "example 1.0", now)?;
+//! let (id, message) = (session.id, Canister::User(User::text("Good morning!")));
+//! session.append(Body::Canister { canister: message.clone() }, now)?;
+//! session.journal.commit()?; // From here on a crash loses nothing.
+//! drop(session);
+//!
+//! assert_eq!(store.read(id)?.transcript.as_slice(), [message]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! <data>/sessions/<uuid v7>/
 //!   journal.jsonl      the session: one JSON object a line, only ever appended to

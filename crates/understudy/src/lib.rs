@@ -7,6 +7,17 @@
 //!
 //! It makes no argument up, composes no text and remembers nothing between two requests. Equal requests get equal bytes:
 //! the second round of a turn plans the prompt again and counts the calls already made.
+//!
+//! ```
+//! use bytes::Bytes;
+//!
+//! let tool = r#"{"type": "function", "function": {"name": "desk__sum", "description": "Arithmetic",
+//!     "parameters": {"required": ["expression"], "properties": {"expression": {"type": "string"}}}}}"#;
+//! let body = format!(r#"{{"model": "understudy", "tools": [{tool}], "messages": [{{"role": "user", "content": "What is 2+2?"}}]}}"#);
+//! let request = http::Request::post("/v1/chat/completions").body(Bytes::from(body)).unwrap();
+//! let response = converse_understudy::respond(&request);
+//! assert!(String::from_utf8_lossy(response.body()).contains(r#"{\"expression\":\"2 + 2\"}"#));
+//! ```
 
 mod answer;
 mod arithmetic;
@@ -38,16 +49,6 @@ use crate::route::Toolbox;
 /// Returns the response to a Chat Completions request (`POST …/chat/completions` with a JSON body), whole or as an event
 /// stream as `stream` asks. A malformed body gets status 400 and OpenAI's error object, another path 404, another method
 /// 405.
-///
-/// ```
-/// # use bytes::Bytes;
-/// let tool = r#"{"type": "function", "function": {"name": "desk__sum", "description": "Arithmetic",
-///     "parameters": {"required": ["expression"], "properties": {"expression": {"type": "string"}}}}}"#;
-/// let body = format!(r#"{{"model": "understudy", "tools": [{tool}], "messages": [{{"role": "user", "content": "What is 2+2?"}}]}}"#);
-/// let request = http::Request::post("/v1/chat/completions").body(Bytes::from(body)).unwrap();
-/// let response = converse_understudy::respond(&request);
-/// assert!(String::from_utf8_lossy(response.body()).contains(r#"{\"expression\":\"2 + 2\"}"#));
-/// ```
 pub fn respond(request: &HttpRequest<Bytes>) -> Response<Bytes> {
     if !request.uri().path().trim_end_matches('/').ends_with("/chat/completions") {
         let message = "the understudy answers chat completions only";
