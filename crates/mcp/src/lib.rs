@@ -1,5 +1,20 @@
 //! The MCP client: one MCP server as one ensemble, over stdio or streamable HTTP, in both protocol eras.
 //!
+//! ```
+//! use converse_mcp::elicitation::{fields, validate};
+//! use serde_json::json;
+//!
+//! // A server asks the user a question with a form. This crate reads the form and checks the answer.
+//! let form = json!({ "type": "object", "required": ["guests"], "properties": {
+//!     "guests": { "type": "integer", "minimum": 1 } } });
+//! let fields = fields(&form)?;
+//! assert_eq!((fields[0].name.as_str(), fields[0].required), ("guests", true));
+//! let answer = |guests: i32| json!({ "guests": guests }).as_object().cloned().unwrap_or_default();
+//! assert!(validate(&form, &answer(4)).is_ok());
+//! assert!(validate(&form, &answer(0)).is_err());
+//! # Ok::<(), String>(())
+//! ```
+//!
 //! [`McpConnection`] connects to a server and offers its tools. Everything a server sends is foreign data: each line,
 //! each list and each answer is bounded in size and time, and one bad tool does not affect the others.
 //!

@@ -1,5 +1,17 @@
-//! What a person sees and types: styled text, Markdown and a region that is redrawn in place ([`screen`]), the line
-//! editor ([`editor`]), the renderers of a run ([`render`]), and the conversation at the terminal ([`repl`]).
+//! The terminal interface: what a person sees and types.
+//!
+//! [`screen`] has styled text, Markdown and a region that is redrawn in place. [`editor`] is the line editor, [`render`]
+//! has the renderers of a run, and [`repl`] is the interactive session.
+//!
+//! ```
+//! use converse_terminal::screen::{Look, markdown};
+//!
+//! let lines = markdown("# Notes\n\nBuy *milk*.\u{1b}[2J", &Look::plain(40));
+//! let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
+//! assert!(text.iter().any(|line| line.contains("Buy milk.")));
+//! // Control characters in foreign text never reach the terminal.
+//! assert!(!text.concat().contains('\u{1b}'));
+//! ```
 
 // Futures that connect servers nest deeper than the default limit of the optimising compiler.
 #![recursion_limit = "256"]
