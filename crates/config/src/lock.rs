@@ -1,25 +1,18 @@
 //! The lockfile: what each tool was when somebody accepted it, and what has changed since.
 //!
-//! Text in, text out: whoever calls this reads and writes the file. A lockfile that cannot be read in full, or that does
-//! not add up, is refused as a whole; what to make of that (hold everything back) is the caller's to do.
+//! The module works on text: the caller reads and writes the file. A lockfile that cannot be read in full, or whose
+//! digests do not match, is refused as a whole; the caller then hides every tool.
 //!
-//! What this crate refuses to know: files, servers, terminals. It knows tools only as JSON objects.
+//! The module knows no files, servers or terminals. A tool is a JSON object here.
 
-mod change;
 mod diff;
-mod digest;
 mod drift;
-mod error;
 mod escaped;
 mod lockfile;
-mod once;
 mod path;
 mod shown;
 
-pub use change::Change;
-pub use diff::diff;
-pub use digest::digest;
+pub use diff::{Change, diff};
 pub use drift::{Drift, Kind, Subject};
-pub use error::LockError;
-pub use lockfile::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server};
+pub use lockfile::{LockError, Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, digest};
 pub use shown::{Cut, Shown};

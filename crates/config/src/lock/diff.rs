@@ -6,18 +6,32 @@ use converse_canister::canonical;
 use converse_text::escape::exact;
 use serde_json::{Map, Value};
 
-use crate::lock::Change;
 use crate::lock::escaped::{contrast, quoted};
 use crate::lock::path::Path;
 
-/// What has changed, all of it: what a model reads first, what hardly anybody reads last. The order of keys is no change.
+/// One difference between two definitions. Invisible characters in the line are escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// An RFC 6901 pointer into the definition.
+    pub pointer: String,
+    /// ``default of `limit`: 10 → 1000``.
+    pub line: String,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.line)
+    }
+}
+
+/// Returns every difference, those that a model reads first at the front. The order of keys does not count.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut diff = Diff { old, new, changes: Vec::new() };
     diff.values(&Path::default(), old, new);
     diff.changes
 }
 
-/// Where a key of a definition is told.
+/// Returns the position of a key of a definition in the report.
 fn rank(key: &str) -> usize {
     const FIRST: [&str; 4] = ["name", "title", "description", "inputSchema"];
     let last = if key == "_meta" { FIRST.len() + 1 } else { FIRST.len() };

@@ -13,15 +13,18 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use converse_canister::Digest;
+use converse_canister::{Digest, canonical};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use crate::lock::digest::digest;
+pub use parse::LockError;
 
-/// Of a whole file.
+/// Limit on the bytes of a lockfile.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
-/// Of the format. A newer one is refused.
+/// Version of the format. A newer one is refused.
 const VERSION: u64 = 1;
+/// Bytes of text that are counted as one token: near enough for English and JSON.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// What was accepted of all ensembles of one directory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -70,6 +73,21 @@ impl PinnedTool {
     pub fn definition(&self) -> &Value {
         &self.definition
     }
+}
+
+/// Returns the SHA-256 of the canonical JSON of a definition: the order of its keys does not count. RFC 8785, checked 2026-11:
+/// <https://www.rfc-editor.org/rfc/rfc8785>.
+pub fn digest(definition: &Value) -> Digest {
+    digest_of_text(&canonical(definition))
+}
+
+fn digest_of_text(canonical: &str) -> Digest {
+    Digest(Sha256::digest(canonical).into())
+}
+
+/// Returns an estimate of the number of tokens: `~123`.
+fn tokens(canonical: &str) -> String {
+    format!("~{}", canonical.len() / BYTES_PER_TOKEN)
 }
 
 #[cfg(test)]

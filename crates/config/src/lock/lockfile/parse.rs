@@ -1,16 +1,37 @@
 //! A lockfile from text: all of it, or an error.
 
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
 use converse_canister::{Digest, canonical};
-use serde::Deserialize;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION};
-use crate::lock::LockError;
-use crate::lock::digest::of_text;
-use crate::lock::once::Once;
+use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION, digest_of_text};
 
-/// Of a message of the JSON reader, which repeats what it does not like.
+/// Bytes of a message of the JSON reader, which quotes the text that it refuses.
 const MAX_MESSAGE: usize = 200;
+
+/// Why a lockfile is refused. It is refused as a whole: half a lockfile would let through what the other half stops.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    #[error("it has more than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("it is of version {0}, which a later converse has written; update converse")]
+    Newer(u64),
+    /// Not JSON, an unknown key, a key that is given twice, a value of the wrong type.
+    #[error("it cannot be read: {0}")]
+    Malformed(String),
+    #[error(
+        "line {0} is the mark of a merge; take one side whole (`git checkout --ours` or `--theirs`, with the name of the \
+         file), then run `converse ensembles lock`"
+    )]
+    Merged(usize),
+    /// The definition or the digest was edited, or the file is damaged.
+    #[error("the sha256 of `{ensemble}.{tool}` is not that of its definition")]
+    Mismatch { ensemble: String, tool: String },
+}
 
 #[derive(Deserialize)]
 struct Versioned {
@@ -22,7 +43,7 @@ struct Versioned {
 struct File {
     #[serde(rename = "version")]
     _version: u64,
-    ensembles: Once<PinnedFile>,
+    ensembles: UniqueMap<PinnedFile>,
 }
 
 #[derive(Deserialize)]
@@ -30,7 +51,7 @@ struct File {
 struct PinnedFile {
     declared: Option<Value>,
     server: Option<ServerFile>,
-    tools: Once<ToolFile>,
+    tools: UniqueMap<ToolFile>,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +74,11 @@ struct ToolFile {
 }
 
 impl Lockfile {
-    /// Refuses what it does not know, what is there twice, and a digest that is not that of its definition.
+    /// Parses a whole lockfile.
+    ///
+    /// # Errors
+    ///
+    /// For unknown keys, duplicate keys, and a digest that does not match its definition.
     pub fn parse(text: &str) -> Result<Self, LockError> {
         if text.len() > MAX_BYTES {
             return Err(LockError::TooLarge { limit: MAX_BYTES });
@@ -81,7 +106,7 @@ fn of_ensemble(ensemble: &str, file: PinnedFile) -> Result<Pinned, LockError> {
     let mut pinned = Pinned { declared, server: server.map(of_server), ..Pinned::default() };
     for (tool, file) in tools.0 {
         let ToolFile { sha256, definition, .. } = file;
-        if of_text(&canonical(&definition)) != sha256 {
+        if digest_of_text(&canonical(&definition)) != sha256 {
             return Err(LockError::Mismatch { ensemble: ensemble.to_owned(), tool });
         }
         pinned.tools.insert(tool, PinnedTool { sha256, definition });
@@ -95,18 +120,50 @@ fn of_server(file: ServerFile) -> Server {
 }
 
 fn malformed(text: &str, error: &serde_json::Error) -> LockError {
-    if let Some(line) = text.lines().position(is_mark) {
+    if let Some(line) = text.lines().position(is_conflict_marker) {
         return LockError::Merged(line + 1);
     }
-    let said = error.to_string();
-    let cut = said.floor_char_boundary(MAX_MESSAGE);
-    LockError::Malformed(said.get(..cut).unwrap_or_default().to_owned())
+    let mut message = error.to_string();
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+    LockError::Malformed(message)
 }
 
-/// Of what git leaves in a file that was changed on both sides.
-fn is_mark(line: &str) -> bool {
+/// Returns whether the line is a conflict marker of git.
+fn is_conflict_marker(line: &str) -> bool {
     let marks = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
     marks
         .iter()
         .any(|mark| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+}
+
+/// An object whose keys are unique. A bad merge can leave two entries of one name: a reader sees both, a program would
+/// take the last.
+#[derive(Debug)]
+struct UniqueMap<V>(BTreeMap<String, V>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for UniqueMap<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<V>(PhantomData<V>);
+
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Reader<V> {
+            type Value = UniqueMap<V>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = BTreeMap::new();
+                while let Some((key, value)) = map.next_entry::<String, V>()? {
+                    if entries.contains_key(&key) {
+                        return Err(A::Error::custom(format!("`{key}` is there twice")));
+                    }
+                    entries.insert(key, value);
+                }
+                Ok(UniqueMap(entries))
+            }
+        }
+
+        deserializer.deserialize_map(Reader(PhantomData))
+    }
 }

@@ -4,9 +4,9 @@ use converse_canister::canonical;
 use converse_text::invisible::is_invisible;
 use serde_json::{Map, Value, json};
 
+use super::tokens;
 use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION};
 use crate::lock::LockError;
-use crate::lock::digest::tokens;
 
 impl Lockfile {
     /// Keys sorted, two blanks to a level, a line end at the end: equal lockfiles are equal bytes.
