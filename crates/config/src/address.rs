@@ -16,7 +16,7 @@ const VARIABLE: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 
 const NO_SCHEME: &str = "a URL must begin with `http://`, `https://` or a variable";
-const NO_HOST: &str = "the URL names no host";
+const NO_HOST: &str = "the URL has no host";
 
 /// Of a request.
 pub(crate) fn fault(url: &Template) -> Option<(Code, &'static str)> {

@@ -232,7 +232,8 @@ impl<'t, 's> Table<'t, 's> {
             return Some(Spanned { value: *value, span: text.span });
         }
         let all: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let message = format!("{} is no value of `{key}`: {}", quoted(&text.value), all.join(", "));
+        let message =
+            format!("{} is not a value of `{key}`: expected one of {}", quoted(&text.value), all.join(", "));
         let diagnostic = Diagnostic::error(Code::BadValue, text.span, message);
         self.problems.push(suggested(diagnostic, &text.value, words.iter().map(|(word, _)| *word)));
         None

@@ -72,7 +72,7 @@ impl<'a> Entry<'a> {
                 let texts: Vec<String> = values.iter().filter_map(scalar).collect();
                 if texts.len() < values.len() {
                     self.note(format!(
-                        "an entry of {} is no text of at most 16 KiB and is left out",
+                        "an entry of {} is not a text of at most 16 KiB and is left out",
                         quoted(key)
                     ));
                 }
@@ -104,7 +104,7 @@ impl<'a> Entry<'a> {
                         Some(text) => named.push((name.clone(), Written::Theirs(text))),
                         None => {
                             self.note(format!(
-                                "{} in {} is no text of at most 16 KiB and is left out",
+                                "{} in {} is not a text of at most 16 KiB and is left out",
                                 quoted(name),
                                 quoted(key)
                             ));

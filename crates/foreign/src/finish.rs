@@ -318,7 +318,7 @@ fn fault_of_header(name: &str) -> Option<&'static str> {
     const OF_MCP: [&str; 5] = ["accept", "last-event-id", "mcp-method", "mcp-name", "mcp-session-id"];
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(token) {
-        return Some("this is no name of a header");
+        return Some("this is not a header name");
     }
     let set = converse_config::is_reserved_header(name)
         || OF_MCP.iter().any(|known| known.eq_ignore_ascii_case(name));

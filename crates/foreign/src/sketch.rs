@@ -53,7 +53,7 @@ pub enum BadSketch {
     #[error("there is no program to run")]
     NoProgram,
     /// As `ensembles check` would say it.
-    #[error("this would be no sound descriptor: {}", .0.join("; "))]
+    #[error("the descriptor would not be valid: {}", .0.join("; "))]
     Unsound(Vec<String>),
 }
 

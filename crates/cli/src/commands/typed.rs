@@ -18,7 +18,7 @@ pub(super) fn arguments(words: &[String], schema: &Value) -> Result<Arguments, F
         let (key, text) = word.split_once('=').ok_or_else(|| {
             Failure::usage(
                 "bad-argument",
-                format!("`{word}` is no argument: write key=value, or one JSON object"),
+                format!("`{word}` is not an argument: write key=value, or one JSON object"),
             )
         })?;
         is_declared(key, schema)?;

@@ -52,7 +52,7 @@ fn paths(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
 
 fn fault(path: &str) -> Option<(&'static str, &'static str)> {
     if path.trim().is_empty() || path.contains('\0') {
-        return Some(("is no path", "name a file or a directory"));
+        return Some(("is not a path", "name a file or a directory"));
     }
     if path.starts_with('~') {
         let hint = "write the whole path, or one relative to the directory converse is started in";

@@ -21,7 +21,10 @@ impl Example {
         let text = text.trim();
         let (tool, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         if !tool.contains('.') || tool.contains(['{', '=', '*']) {
-            return Err(format!("{} is no tool: write `ensemble.invoker` and its arguments", quoted(tool)));
+            return Err(format!(
+                "{} is not a tool name: write `ensemble.invoker` and its arguments",
+                quoted(tool)
+            ));
         }
         let rest = rest.trim();
         let arguments = if rest.starts_with('{') { object(rest)? } else { words(rest)? };
@@ -38,7 +41,7 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
 fn words(mut rest: &str) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     while !rest.is_empty() {
-        let no_pair = || format!("{} is no argument: write key=value, or one JSON object", quoted(rest));
+        let no_pair = || format!("{} is not an argument: write key=value, or one JSON object", quoted(rest));
         let (key, after) = rest.split_once('=').ok_or_else(no_pair)?;
         if key.is_empty() || key.contains(char::is_whitespace) {
             return Err(no_pair());

@@ -46,7 +46,7 @@ pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
     said.map_or_else(|| words(error), |said| bounded(&escape(&said), MAX_BYTES))
 }
 
-/// What is no type of JSON Schema; `None` if all of it is, and it is something else.
+/// The message for a name that is not a type of JSON Schema; `None` if every name is one.
 fn of_type(found: &Value) -> Option<String> {
     let list = found.as_array().map_or(std::slice::from_ref(found), Vec::as_slice);
     let stranger = list.iter().find(|one| !one.as_str().is_some_and(|name| TYPES.contains(&name)))?;
@@ -56,7 +56,7 @@ fn of_type(found: &Value) -> Option<String> {
     };
     let near = nearest(name, TYPES.into_iter());
     let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Some(format!("{} is no type: {types}{meant}", quoted(name)))
+    Some(format!("{} is not a type: {types}{meant}", quoted(name)))
 }
 
 fn plain(error: &ValidationError<'_>) -> String {

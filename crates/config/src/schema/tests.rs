@@ -256,9 +256,9 @@ fn patterns_are_bounded() {
 fn a_type_that_is_none_is_told_with_those_that_are() {
     const ALL: &str = "`array`, `boolean`, `integer`, `null`, `number`, `object`, `string`";
     for (found, said) in [
-        (json!("strin"), format!("`strin` is no type: {ALL}; did you mean `string`?")),
-        (json!(["string", "nul"]), format!("`nul` is no type: {ALL}; did you mean `null`?")),
-        (json!("uuid"), format!("`uuid` is no type: {ALL}")),
+        (json!("strin"), format!("`strin` is not a type: {ALL}; did you mean `string`?")),
+        (json!(["string", "nul"]), format!("`nul` is not a type: {ALL}; did you mean `null`?")),
+        (json!("uuid"), format!("`uuid` is not a type: {ALL}")),
         (json!(5), format!("`type` must be one of {ALL}, or a list of them")),
     ] {
         for draft in ["2020-12", "2019-09"] {

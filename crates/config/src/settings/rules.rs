@@ -167,7 +167,7 @@ fn effects(table: &Table<'_, '_>) -> Option<Vec<Effects>> {
             Some((_, known)) => effects.push(*known),
             None => {
                 let words = EFFECTS.map(|(word, _)| format!("`{word}`")).join(", ");
-                let message = format!("{} is no value of `effects`: {words}", quoted(&text.value));
+                let message = format!("{} is not a value of `effects`: {words}", quoted(&text.value));
                 table.problems.error(Code::BadValue, text.span, message);
             }
         }

@@ -67,7 +67,7 @@ fn headers(entry: &mut Entry<'_>) -> Named {
     let bearer = |rest| Written::Ours(vec![Piece::Plain("Bearer ".to_owned()), rest]);
     match entry.text("bearer_token_env_var").map(|name| variable(&name)) {
         Some(Some(variable)) => headers.push((authorization, bearer(variable))),
-        Some(None) => entry.note("`bearer_token_env_var` names no variable and is left out"),
+        Some(None) => entry.note("`bearer_token_env_var` does not name a variable and is left out"),
         // codex itself refuses a token that is written down; it is lifted like any other.
         None => {
             let token = entry.text("bearer_token");
@@ -84,7 +84,7 @@ fn handed_on(entry: &mut Entry<'_>, environment: &mut Named) {
         match variable(name) {
             Some(_) if environment.iter().any(|(known, _)| known == name) => {}
             Some(variable) => environment.push((name.to_owned(), Written::Ours(vec![variable]))),
-            None => entry.note("an entry of `env_vars` names no variable and is left out"),
+            None => entry.note("an entry of `env_vars` does not name a variable and is left out"),
         }
     }
 }

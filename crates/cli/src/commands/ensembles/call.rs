@@ -38,7 +38,7 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     pub(super) async fn run(&self, console: &Console, world: &World) -> Result<(), Failure> {
         let (ensemble, _) = self.tool.split_once('.').ok_or_else(|| {
-            Failure::usage("bad-tool", format!("`{}` is no tool: write ensemble.invoker", self.tool))
+            Failure::usage("bad-tool", format!("`{}` is not a tool name: write ensemble.invoker", self.tool))
         })?;
         let catalogue = Catalogue::find(world, &self.places.ensembles);
         let plan = catalogue.named(ensemble)?;

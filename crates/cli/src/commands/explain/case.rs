@@ -36,7 +36,7 @@ pub(super) struct Case {
 impl Case {
     pub(super) fn of(tool: &str, catalogue: &Catalogue) -> Result<Self, Failure> {
         let (ensemble, invoker) = tool.split_once('.').ok_or_else(|| {
-            Failure::usage("bad-tool", format!("`{tool}` is no tool: write ensemble.invoker"))
+            Failure::usage("bad-tool", format!("`{tool}` is not a tool name: write ensemble.invoker"))
         })?;
         // One that is held back can be explained all the same.
         let plan = match catalogue.plans.iter().find(|plan| plan.name.as_str() == ensemble) {

@@ -47,7 +47,7 @@ fn each(table: &Table<'_, '_>) -> Conditions {
         }
         let Some(at) = Place::new(&name.value) else {
             let message =
-                format!("{} is no JSON pointer: write `~0` for `~` and `~1` for `/`", quoted(&name.value));
+                format!("{} is not a JSON pointer: write `~0` for `~` and `~1` for `/`", quoted(&name.value));
             arguments.problems.error(Code::BadValue, name.span, message);
             continue;
         };
