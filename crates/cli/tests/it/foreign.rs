@@ -295,7 +295,7 @@ fn flags_that_say_too_little_are_told_what_is_missing() {
         (&["mine", "--server", "--command", "--", "x"], "cannot be used with"),
         (&["mine", "--url", "a.example"], "http://"),
         (&["mine", "--server", "--header", "A: b", "--", "x"], "`--header`"),
-        (&["mine", "--command", "--", "sh", "-c", "echo {x}"], "sound"),
+        (&["mine", "--command", "--", "sh", "-c", "echo {x}"], "not be valid"),
         (&["a b", "--server", "--", "x"], "not a valid"),
     ] {
         let ran = env.run(&[&["ensembles", "init"], args].concat()).exits(2);

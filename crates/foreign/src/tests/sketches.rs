@@ -63,7 +63,7 @@ fn a_description_with_a_secret_is_not_written() {
 #[test]
 fn what_check_would_refuse_is_not_written() {
     for (kind, part) in [
-        (SketchKind::Command(words(&["sh", "-c", "echo {x}"])), "sound"),
+        (SketchKind::Command(words(&["sh", "-c", "echo {x}"])), "not be valid"),
         (SketchKind::Http("GET".into(), "https://{host}/".into(), vec![]), "host"),
         (SketchKind::Http("FETCH".into(), "https://a.example".into(), vec![]), "FETCH"),
         (SketchKind::Url("a.example".into(), vec![]), "http://"),
