@@ -5,7 +5,7 @@
 //! home, a read-only one) the run goes on with a warning, as it does without a session; any other reason why it cannot
 //! be opened or written ends the run before anything is invoked.
 //!
-//! `serve` opens it before it serves anybody, and has its lines written beside the calls: see [`scribe`].
+//! `serve` opens it before it serves anybody, and has its lines written beside the calls: see `scribe`.
 
 use std::collections::HashMap;
 use std::fs;

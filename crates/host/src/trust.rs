@@ -4,7 +4,7 @@
 //! root and the very text that was judged. A digest of the disk would be of other bytes if a file changed in between.
 //! The project's own files that its commands name count as well ([`Scripts`]).
 //! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
-//! had none must change [`DOMAIN`], or it would act on what nobody was shown.
+//! had none must change `DOMAIN`, or it would act on what nobody was shown.
 
 mod private;
 mod regular;

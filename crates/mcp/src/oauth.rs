@@ -1,7 +1,7 @@
 //! Who we are to a server with `auth = "oauth"`: a token of its authorization server, had, kept, renewed.
 //!
 //! What is said on the wire is rmcp's (discovery, registration, PKCE, `resource`, `iss`); here is when it is said, to
-//! whom it may be said ([`places`], [`guarded_http`]), and what is kept of it ([`grant`]).
+//! whom it may be said ([`destinations`], [`guarded_http`]), and what is kept of it ([`grant`]).
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization> (checked 2026-11).
 
 mod authority;

@@ -1,7 +1,7 @@
-//! Who takes a person through the page where access to a server is granted.
+//! Taking a person through the page of a server on which access is granted.
 //!
-//! [`Listener`] opens the browser and is where it comes back to; [`Pasted`] is for machines without one; [`Headless`] is
-//! for test servers, whose page sends back by itself.
+//! [`Listener`] opens the browser and receives its redirect. [`Pasted`] is for machines without a browser. For test servers
+//! there is [`converse_host::headless_consent`].
 
 mod browser;
 mod listener;

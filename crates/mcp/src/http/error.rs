@@ -65,7 +65,7 @@ pub(crate) enum DeliveryError {
 }
 
 impl DeliveryError {
-    /// What is said of [`Fault::Busy`].
+    /// The message of [`ClientError::Busy`].
     pub(crate) fn busy(status: u16, after: Option<Duration>) -> String {
         let pause = after.map(|after| format!(", and asks to be left alone for {} s", after.as_secs()));
         format!("it answered HTTP {status}{}", pause.unwrap_or_default())
