@@ -43,6 +43,9 @@ def main():
             packages += ["-p", package["name"]]
             kinds.update(kind for target in package["targets"] for kind in target["kind"])
     cargo("fmt", "--all", "--check")
+    if any(Path(path).name in ("Cargo.toml", "Cargo.lock") for path in changed):
+        for manifest in sorted(ROOT.glob("xtask/*/Cargo.toml")):  # their own workspaces, with lockfiles of their own
+            cargo("fetch", "--locked", "--manifest-path", str(manifest.relative_to(ROOT)))
     if not packages:
         print("no crate changed")
         return
