@@ -6,13 +6,14 @@
 
 mod ranking;
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use converse_canister::{Arguments, Content, InvocationResult};
 use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Scope};
 use converse_text::shorten;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
 use serde_json::{Map, Value, json};
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
@@ -44,7 +45,7 @@ pub fn found(result: &InvocationResult) -> impl Iterator<Item = &str> {
 pub(crate) fn search(offer: &Arc<RwLock<Arc<Offer>>>, rules: &Rules) -> Option<Tool> {
     let origin = Origin { scope: Scope::Shipped, file: "converse".into(), line: 1 };
     let plan = EnsemblePlan::bare("tools".to_owned().try_into().ok()?, origin);
-    let now = Arc::clone(&offer.read().unwrap_or_else(PoisonError::into_inner));
+    let now = Arc::clone(&offer.read());
     let description = format!(
         "Finds tools. Only some of the tools that there are stand here; the others ({}) are found by what they do, in a \
          few English words, such as \"send mail\" or \"open issues\". What is found can be called by its name at once.",
@@ -102,7 +103,7 @@ impl Search {
         let text = |key| object.get(key).and_then(Value::as_str).unwrap_or_default();
         let limit = object.get("limit").and_then(Value::as_u64).unwrap_or(USUAL).clamp(1, MOST);
         let Some(offer) = self.offer.upgrade() else { return Answer::error("no tools are left") };
-        let offer = Arc::clone(&offer.read().unwrap_or_else(PoisonError::into_inner));
+        let offer = Arc::clone(&offer.read());
         // What can never run is not worth knowing of.
         let barring = self.rules.only(|rule| rule.permission == Permission::Deny && rule.is_unconditional());
         let runs = |tool: &&Tool| barring.judge(tool, &Map::new()).permission != Permission::Deny;

@@ -4,12 +4,13 @@
 //! ones. `judge` is shared by the loop, `ensembles call` and the gateway; what it approves is a value ([`Approved`])
 //! that holds the very arguments that will run, so that nothing else can.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use converse_canister::{Digest, Invocation, InvocationResult, Outcome};
 use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::checked::checked;
 use crate::ensemble::{ConnectError, Ensemble};
@@ -131,7 +132,7 @@ impl Roster {
 
     fn show(&self, mut offer: Offer) {
         offer.search_by(self.search.get(), &self.rules);
-        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+        *self.offer.write() = Arc::new(offer);
     }
 
     /// From now on the offer has a tool that finds the others: for conversations with a model, which need not show it.
@@ -141,7 +142,7 @@ impl Roster {
             return;
         }
         // Before anybody looks at it, it need not be made anew.
-        if let Some(offer) = Arc::get_mut(&mut self.offer.write().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(offer) = Arc::get_mut(&mut self.offer.write()) {
             offer.search_by(self.search.get(), &self.rules);
             return;
         }
@@ -149,8 +150,8 @@ impl Roster {
         self.show(offer);
     }
 
-    fn lists(&self) -> std::sync::MutexGuard<'_, Lists> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.tools.lock()
     }
 
     /// All tools of an ensemble, those that are not offered too; `None` if it is not connected.
@@ -161,7 +162,7 @@ impl Roster {
 
     /// As of the last [`refresh`](Self::refresh()).
     pub fn offer(&self) -> Arc<Offer> {
-        Arc::clone(&self.offer.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.offer.read())
     }
 
     /// Parse, check against the schema, ask the rules: in this order, so that nobody is asked about arguments that

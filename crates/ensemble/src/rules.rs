@@ -1,8 +1,9 @@
 //! The permission rules of a run. Shared, so that an answer "always" counts from the next call on.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use converse_config::{Explanation, Judgement, Rule, Subject};
+use parking_lot::{RwLock, RwLockReadGuard};
 use serde_json::{Map, Value};
 
 use crate::tool::Tool;
@@ -57,7 +58,7 @@ impl Rules {
 
     /// Counts from now on, for everybody who shares these rules.
     pub fn add(&self, rule: Rule) {
-        self.list.write().unwrap_or_else(PoisonError::into_inner).push(rule);
+        self.list.write().push(rule);
     }
 
     /// The arguments are checked, defaults filled in.
@@ -72,7 +73,7 @@ impl Rules {
     }
 
     fn list(&self) -> RwLockReadGuard<'_, Vec<Rule>> {
-        self.list.read().unwrap_or_else(PoisonError::into_inner)
+        self.list.read()
     }
 
     fn subject<'s>(&'s self, tool: &'s Tool, arguments: &'s Map<String, Value>) -> Subject<'s> {

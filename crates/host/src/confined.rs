@@ -3,11 +3,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use converse_config::SandboxMethod;
 use converse_ensemble::{Confiner, Method};
 use converse_process::find_program;
+use parking_lot::Mutex;
 
 use crate::settings::Files;
 use crate::world::World;
@@ -31,7 +32,7 @@ pub(crate) fn confiner(
 ) -> Confiner {
     let told = Mutex::new(Vec::new());
     let warn = move |line: String| {
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = told.lock();
         if !told.contains(&line) {
             told.push(line.clone());
             warn(line);

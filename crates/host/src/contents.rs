@@ -4,11 +4,12 @@
 //! are held until it ends; a text that was cut is not, since nobody could read it later.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use converse_canister::{Blobs, Digest};
 use converse_ensemble::Artefacts;
 use converse_session::{Contents, digest};
+use parking_lot::{Mutex, RwLock};
 
 /// Bytes that a run without a session holds at most.
 const MOST_HELD: usize = 64 * 1024 * 1024;
@@ -53,7 +54,7 @@ impl Kept {
     /// Of a run without an end: nothing is kept, and what is held is needed for a moment only.
     pub fn rolling() -> Self {
         let kept = Self::new(None);
-        kept.held.lock().unwrap_or_else(PoisonError::into_inner).rolling = true;
+        kept.held.lock().rolling = true;
         kept
     }
 
@@ -65,12 +66,12 @@ impl Kept {
     /// The sessions that are here from now on.
     pub fn settle(&self, sessions: impl IntoIterator<Item = Contents>) {
         let sessions = sessions.into_iter().collect();
-        *self.sessions.write().unwrap_or_else(PoisonError::into_inner) = Some(sessions);
+        *self.sessions.write() = Some(sessions);
     }
 
     /// There are none again; they are awaited as they were.
     pub fn unsettle(&self) {
-        *self.sessions.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.sessions.write() = None;
     }
 
     fn sessions(&self) -> Arc<[Contents]> {
@@ -78,7 +79,7 @@ impl Kept {
     }
 
     fn settled(&self) -> Option<Arc<[Contents]>> {
-        self.sessions.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.sessions.read().clone()
     }
 
     /// Does anything outlive the run?
@@ -98,7 +99,7 @@ impl Kept {
 
     fn hold(&self, bytes: &[u8]) -> Option<Digest> {
         let digest = digest(bytes);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if held.contents.contains_key(&digest) {
             return Some(digest);
         }
@@ -147,7 +148,7 @@ impl Artefacts for OnlyHeld {
 impl Blobs for Kept {
     fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>> {
         let kept = self.sessions().iter().find_map(|contents| contents.get(digest).ok().flatten());
-        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner).contents.get(digest).cloned();
+        let held = || self.held.lock().contents.get(digest).cloned();
         kept.or_else(held)
     }
 }
@@ -181,6 +182,6 @@ mod tests {
         let there: Vec<bool> = pictures.iter().map(|picture| kept.bytes(picture).is_some()).collect();
         assert_eq!(there, [false, false, true, true, true]);
         assert_eq!(kept.shown().keep(&vec![9; MOST_HELD + 1]), None, "never so much");
-        assert_eq!(kept.held.lock().unwrap().bytes, 0);
+        assert_eq!(kept.held.lock().bytes, 0);
     }
 }

@@ -3,10 +3,11 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::cassette::mode::CassetteMode;
 use crate::secrets::{Redactor, keys_of};
@@ -91,7 +92,7 @@ impl RunContext {
     pub fn warn(&self, text: &str) {
         let text = self.redactor.clean(text.trim_end());
         self.note(&text);
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.warnings.lock().push(text);
     }
 
     pub fn warn_all(&self, texts: impl IntoIterator<Item = String>) {
@@ -104,6 +105,6 @@ impl RunContext {
     }
 
     pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.warnings.lock())
     }
 }

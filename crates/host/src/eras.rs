@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use converse_mcp::{Era, EraStore};
+use parking_lot::Mutex;
 
 use crate::cache::Cache;
 
@@ -38,7 +39,7 @@ impl EraFile {
 
 impl EraStore for EraFile {
     fn get(&self, key: &str) -> Option<Era> {
-        let known = self.known().lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known().lock();
         match known.get(key)?.as_str() {
             "modern" => Some(Era::Modern),
             "legacy" => Some(Era::Legacy),
@@ -50,7 +51,7 @@ impl EraStore for EraFile {
         if self.get(key) == Some(era) {
             return;
         }
-        let mut known = self.known().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known().lock();
         // Another run may have learnt something in the meantime.
         known.extend(self.read());
         if known.len() >= MOST {

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use converse_canister::{Content, Digest};
 use converse_ensemble::Results;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
@@ -105,7 +105,7 @@ impl ResultsInMemory {
 
 impl Results for ResultsInMemory {
     fn get(&self, key: &Digest) -> Option<Vec<Content>> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.held.lock();
         let (entry, _) = held.entries.get(key)?;
         entry.is_fresh((self.now)()).then(|| entry.content.clone())
     }
@@ -117,7 +117,7 @@ impl Results for ResultsInMemory {
             return;
         }
         let now = (self.now)();
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         held.entries.retain(|held, (entry, _)| held != key && entry.is_fresh(now));
         while !held.has_room(size) {
             held.forget_the_oldest();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn count(results: &ResultsInMemory) -> usize {
-        results.held.lock().unwrap().entries.len()
+        results.held.lock().entries.len()
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use converse_text::secrets::is_secret;
+use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
 use crate::world::World;
@@ -61,32 +62,32 @@ pub struct Redactor(Arc<RwLock<Vec<Secret>>>);
 
 impl Redactor {
     pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(secrets);
+        self.0.write().extend(secrets);
     }
 
     /// Tokens come by again and again.
     pub(crate) fn learn_once(&self, secret: Secret) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         if !known.iter().any(|old| old.0 == secret.0) {
             known.push(secret);
         }
     }
 
     pub fn clean(&self, text: &str) -> String {
-        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.0.read();
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
     /// The same for a line by itself, which may be one of several of a key.
     pub(crate) fn clean_line(&self, line: &str) -> String {
-        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.0.read();
         let lines = secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
         lines.fold(line.to_owned(), |line, secret| secret.redact(&line))
     }
 
     /// The one that is in a text, if there is one.
     pub fn found(&self, text: &str) -> Option<Secret> {
-        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.0.read();
         secrets.iter().find(|secret| secret.is_in(text)).cloned()
     }
 
@@ -100,7 +101,7 @@ impl Redactor {
 
     /// Is one of them in a JSON text, escaped or not? What cannot be read may hold anything.
     pub(crate) fn is_in_json(&self, text: &str) -> bool {
-        let secrets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.0.read();
         if secrets.is_empty() {
             return false;
         }

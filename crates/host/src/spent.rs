@@ -1,10 +1,10 @@
 //! What the turns of a run have spent so far, for whoever spends beside them, and where they are.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use converse_canister::{Cost, TurnId};
 use converse_engine::{Event, Sink, SinkError};
+use parking_lot::{Mutex, MutexGuard};
 
 /// By the places of the models that are compared.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Spent {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Seat>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -12,10 +12,11 @@ mod sending;
 mod spans;
 mod target;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use converse_engine::{Event, Sink, SinkError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::failure::Failure;
 use crate::secrets::{Redactor, Secret};
@@ -101,9 +102,9 @@ impl Listener<'_> {
     /// The turn has ended; from here on it is told.
     pub fn end(self, failure: Option<&Failure>) {
         let Exporter { target, resource, redactor, histograms, sender } = self.exporter;
-        let trace = self.trace.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let trace = self.trace.into_inner();
         let finished = trace.end(failure.map(|failure| failure.code));
-        let mut histograms = histograms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut histograms = histograms.lock();
         histograms.take(&finished);
         let clean = |text: &str| redactor.clean(text);
         let sender = sender.get_or_init(Sender::begin);
@@ -116,7 +117,7 @@ impl Listener<'_> {
     }
 
     fn trace(&self) -> MutexGuard<'_, Trace> {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.trace.lock()
     }
 }
 

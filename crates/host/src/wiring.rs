@@ -6,7 +6,7 @@ mod reading;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::EnsembleName;
@@ -19,6 +19,7 @@ use converse_ensemble::{
 use converse_mcp::{Consent, McpConnection, Responders, Survey, Vault};
 use converse_process::{Guardian, INHERITED, inherited};
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 
 use crate::cassette::mode::CassetteMode;
 use crate::catalogue::all_builtins;
@@ -85,12 +86,12 @@ struct ConnectionNotices(Arc<Mutex<Vec<String>>>);
 
 impl ConnectionNotices {
     fn add(&self, line: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.0.lock().push(line);
     }
 
     fn tell(&self, guardian: &Guardian, context: &RunContext) {
         guardian.lacks().into_iter().for_each(|lack| self.add(lack));
-        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines = std::mem::take(&mut *self.0.lock());
         context.warn_all(lines.into_iter().map(|line| format!("warning: {line}")));
     }
 }

@@ -2,13 +2,14 @@
 //! plan.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use converse_canister::Digest;
 use converse_config::{ConnectionPlan, EnsemblePlan, Grants, Policy, Scope, ToolFilter};
 use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Tool, accepting};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rmcp::model::ServerCapabilities;
 use sha2::{Digest as _, Sha256};
 
@@ -100,7 +101,7 @@ impl McpConnection {
     /// Returns what the server reports about itself; `None` before it is connected or while a lazy server is not
     /// started.
     pub fn survey(&self) -> Option<Survey> {
-        self.survey.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.survey.lock().clone()
     }
 
     async fn connected(&self, ensemble: &Ensemble) -> Result<Vec<Tool>, Failure> {
@@ -116,7 +117,7 @@ impl McpConnection {
         let tools = self.tools(ensemble, &selection, listed);
         let survey =
             Survey { kept: tools.len(), skipped, unmatched, ..survey(&link, offered, begun.elapsed()) };
-        *self.survey.lock().unwrap_or_else(PoisonError::into_inner) = Some(survey);
+        *self.survey.lock() = Some(survey);
         Ok(tools)
     }
 
@@ -177,7 +178,7 @@ impl McpConnection {
     }
 
     fn warn(&self, warnings: Vec<String>) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         let mut is_fresh =
             |warning: &String| reported.len() < MAX_REPORTED && reported.insert(warning.clone());
         let fresh: Vec<_> = warnings.into_iter().filter(|warning| is_fresh(warning)).collect();

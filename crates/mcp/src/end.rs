@@ -1,7 +1,8 @@
 //! The end of a connection: the first cause is kept, and all waiters are notified at once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// Why a connection is over.
@@ -25,7 +26,7 @@ pub(crate) struct ConnectionEnd {
 impl ConnectionEnd {
     /// Ends the connection. The first cause is kept.
     pub(crate) fn set_cause(&self, cause: EndCause) {
-        self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+        self.cause.lock().get_or_insert(cause);
         self.over.cancel();
     }
 
@@ -39,6 +40,6 @@ impl ConnectionEnd {
     }
 
     pub(crate) fn cause(&self) -> Option<EndCause> {
-        self.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.cause.lock().clone()
     }
 }

@@ -5,8 +5,9 @@
 //! every transport.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
@@ -129,7 +130,7 @@ impl Unanswered {
     }
 
     fn lock(&self) -> MutexGuard<'_, Count> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

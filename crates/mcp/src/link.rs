@@ -1,12 +1,13 @@
 //! One connection to a server, from its handshake to its end. A server that lives on gets another one.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use converse_canister::{Digest, InvokerName};
 use converse_process::Stderr;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ServerPeerInfo};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
@@ -54,19 +55,19 @@ pub(crate) struct ConnectDiagnostics {
 
 impl ConnectDiagnostics {
     fn watch_stderr(&self, stderr: Option<Stderr>) {
-        *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = stderr;
+        *self.stderr.lock() = stderr;
     }
 
     pub(crate) fn record_failure(&self, failure: &Failure) {
-        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.to_string());
+        *self.reason.lock() = Some(failure.to_string());
     }
 
     pub(crate) fn summary(&self) -> String {
-        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = self.reason.lock().clone();
         if let Some(reason) = reason {
             return format!("; {reason}");
         }
-        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stderr = self.stderr.lock().clone();
         stderr.map_or_else(String::new, |stderr| process::stderr_suffix(&stderr))
     }
 }

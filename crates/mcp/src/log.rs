@@ -2,10 +2,10 @@
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging> (checked 2026-11).
 #![expect(deprecated, reason = "servers still send logs")]
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use converse_config::LogLevel;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, RequestMetaObject, SetLevelRequestParams};
 use rmcp::service::Peer;
@@ -65,7 +65,7 @@ impl Log {
 
     /// How many were left out before this one, if this one is not.
     fn passes(&self) -> Option<u64> {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.lock();
         let now = Instant::now();
         if window.began.is_none_or(|began| now.duration_since(began) >= WINDOW) {
             (window.began, window.lines) = (Some(now), 0);

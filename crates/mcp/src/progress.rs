@@ -1,10 +1,11 @@
 //! Progress of invocations that run: told to whoever waits for them, but never more often than a person can read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use converse_ensemble::{Host, ToolProgress};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::ProgressToken;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -56,7 +57,7 @@ impl ProgressListeners {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Listener>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -79,7 +80,7 @@ impl Listener {
     }
 
     fn gate(&self) -> MutexGuard<'_, RateGate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gate.lock()
     }
 }
 

@@ -3,12 +3,13 @@
 //! Calls share one connection. When it is over, the first call that needs another one opens it while the others wait;
 //! nothing that may have been sent is ever sent again.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use converse_config::Protocol;
 use converse_ensemble::InvokeError;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::Failure;
@@ -251,11 +252,11 @@ impl Server {
     }
 
     pub(crate) fn current(&self) -> Option<Arc<Link>> {
-        self.link.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.link.lock().clone()
     }
 
     fn put(&self, link: Option<Arc<Link>>) -> Option<Arc<Link>> {
-        std::mem::replace(&mut *self.link.lock().unwrap_or_else(PoisonError::into_inner), link)
+        std::mem::replace(&mut *self.link.lock(), link)
     }
 }
 

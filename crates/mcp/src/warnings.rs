@@ -1,7 +1,8 @@
 //! What a server gives us to warn of. It must not fill a screen: each line is told once, and only so many of them.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::surroundings::Warn;
 
@@ -26,7 +27,7 @@ impl Warnings {
     }
 
     pub(crate) fn report(&self, line: &str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.reported.contains(line) {
             return;
         }
@@ -46,7 +47,7 @@ impl Warnings {
 
 impl Drop for Warnings {
     fn drop(&mut self) {
-        let suppressed = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).suppressed;
+        let suppressed = self.state.get_mut().suppressed;
         if suppressed > 0 {
             self.emit(&format!("{suppressed} more warnings of what its server asked are not shown"));
         }
@@ -63,13 +64,13 @@ mod tests {
     fn each_is_told_once_and_the_rest_are_counted() {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&reported);
-        let warnings = Warnings::new("e", Arc::new(move |line| heard.lock().unwrap().push(line)));
+        let warnings = Warnings::new("e", Arc::new(move |line| heard.lock().push(line)));
         (0..3).for_each(|_| warnings.report("again"));
-        assert_eq!(*reported.lock().unwrap(), ["ensemble `e`: again"]);
+        assert_eq!(*reported.lock(), ["ensemble `e`: again"]);
         (0..30).for_each(|n| warnings.report(&n.to_string()));
-        assert_eq!(reported.lock().unwrap().len(), 20);
+        assert_eq!(reported.lock().len(), 20);
         drop(warnings);
-        let reported = reported.lock().unwrap();
+        let reported = reported.lock();
         assert_eq!(reported.len(), 21);
         assert!(reported[20].contains("11 more warnings"), "{reported:?}");
     }

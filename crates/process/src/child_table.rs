@@ -3,10 +3,10 @@
 //! There is one table for the whole process, because the kernel reports children to the process.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, getpid, pidfd_open, waitid, waitpid,
@@ -33,7 +33,7 @@ pub(crate) struct ChildTable {
 
 /// Locks the table. Held while a child is started, so that the child is never mistaken for an adopted process.
 pub(crate) fn child_table() -> MutexGuard<'static, ChildTable> {
-    CHILD_TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+    CHILD_TABLE.lock()
 }
 
 impl ChildTable {

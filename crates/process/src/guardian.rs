@@ -6,10 +6,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
@@ -128,7 +129,7 @@ impl Guardian {
 
     /// Locks the state. Lock order: first the child table, then this.
     fn state(&self) -> MutexGuard<'_, GuardianState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The end of a child's stderr: everything is read, the last few lines are kept.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -42,12 +43,12 @@ impl Stderr {
     ///
     /// A last line without a newline is included; a longer line lacks its beginning.
     pub fn last_words(&self) -> String {
-        last_lines(&self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+        last_lines(&self.tail.lock())
     }
 
     /// Returns the kept bytes as they were written.
     pub fn end(&self) -> Vec<u8> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tail.lock().clone()
     }
 
     /// Waits at most `patience` until everything was read.
@@ -74,7 +75,7 @@ async fn read(
 async fn read_on(pipe: &mut (impl AsyncRead + Unpin), buffer: &mut [u8], tail: &Mutex<Vec<u8>>) {
     while let Ok(count @ 1..) = pipe.read(buffer).await {
         if let Some(bytes) = buffer.get(..count) {
-            keep(&mut tail.lock().unwrap_or_else(PoisonError::into_inner), bytes);
+            keep(&mut tail.lock(), bytes);
         }
     }
 }

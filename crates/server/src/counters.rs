@@ -7,11 +7,12 @@ mod page;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use converse_canister::Outcome;
+use parking_lot::{Mutex, MutexGuard};
 
 use self::tally::Tally;
 
@@ -126,7 +127,7 @@ impl Counters {
     }
 
     fn tallies(&self) -> MutexGuard<'_, Tallies> {
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tallies.lock()
     }
 }
 

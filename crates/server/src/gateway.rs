@@ -2,13 +2,14 @@
 
 #![expect(deprecated, reason = "logging is what the clients of today read")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use converse_canister::{Blobs, InvocationId, TurnId};
 use converse_engine::Sink;
 use converse_ensemble::Roster;
+use parking_lot::Mutex;
 use rmcp::model::LoggingLevel;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -158,7 +159,7 @@ impl Gateway {
     pub(crate) fn shelf(&self) -> Arc<Shelf> {
         let Backing { roster, bare_names, .. } = &self.shared.backing;
         let offer = roster.offer();
-        let mut shelf = self.shared.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.shared.shelf.lock();
         if !shelf.is_of(&offer) {
             let (new, clashes) = Shelf::of(offer, *bare_names);
             for clash in clashes {

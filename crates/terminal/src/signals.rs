@@ -10,8 +10,10 @@
 //! The REPL goes on when a turn is broken off: see [`Attention`].
 
 use std::fs;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::editor::Aside;
 use crate::render::progress::TerminalHost;
@@ -92,7 +94,7 @@ converse_host::opaque_debug!(Hooks);
 
 impl Hooks {
     fn last_of_all(&self) {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let last = self.last.lock().take();
         if let Some(last) = last {
             last();
         }

@@ -3,10 +3,10 @@
 //! A line that is not whole is not told: of half a key nobody can tell that it is one.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use converse_process::Stderr;
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use crate::invoker::{Host, ToolProgress};
@@ -24,12 +24,12 @@ impl LastLine {
     /// `written` is all that has come.
     pub(super) fn hears(&self, written: &[u8]) {
         if let Some(line) = last_line(written) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+            *self.0.lock() = Some(line);
         }
     }
 
     fn now(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 

@@ -1,10 +1,11 @@
 //! What was run, and for whom.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use converse_canister::{Arguments, Content, canonical};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -73,7 +74,7 @@ impl SharedRuns {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -124,7 +125,7 @@ impl Run {
     }
 
     pub(super) fn abandoned(&self) -> Option<InvokeError> {
-        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.abandoned.lock().clone()
     }
 }
 
@@ -165,6 +166,6 @@ impl Drop for Unfinished<'_> {
             false => self.fate().told,
         };
         // Of no meaning once there is an outcome.
-        *self.run.abandoned.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        *self.run.abandoned.lock() = told;
     }
 }

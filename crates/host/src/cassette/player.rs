@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use converse_canister::canonical;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::cassette::entry::{Call, Entry, Exchange, Offer, Reply};
@@ -50,14 +50,14 @@ impl<T: Clone> Deck<T> {
     }
 
     fn deal(&self, key: &str) -> Option<T> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
         let place = left.get_mut(key)?.pop()?;
         self.cards.get(place).map(|card| card.answer.clone())
     }
 
     /// All questions, those that are still to be asked first.
     fn known(&self) -> Vec<Known<'_>> {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = self.left.lock();
         let cards = self.cards.iter().enumerate();
         let mut known: Vec<Known<'_>> = cards
             .map(|(place, card)| {
@@ -141,7 +141,7 @@ impl Player {
     }
 
     fn first(&self) -> MutexGuard<'_, Option<Miss>> {
-        self.miss.lock().unwrap_or_else(PoisonError::into_inner)
+        self.miss.lock()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The thread that sends. What it cannot send it forgets.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::target::Endpoint;
@@ -35,7 +36,7 @@ struct Problem(Arc<Mutex<Option<String>>>);
 
 impl Problem {
     fn tell(&self, problem: impl Into<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| problem.into());
+        self.0.lock().get_or_insert_with(|| problem.into());
     }
 }
 
@@ -58,7 +59,7 @@ impl Sender {
     /// Never waits.
     pub(super) fn send(&self, endpoint: &Endpoint, body: Value) {
         let parcel = Parcel { endpoint: endpoint.clone(), body: body.to_string().into() };
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.queue.lock();
         if queue.as_ref().is_none_or(|queue| queue.try_send(parcel).is_err()) {
             self.problem.tell("it is too slow, and something was left out");
         }
@@ -67,12 +68,12 @@ impl Sender {
     /// Waits until all is sent, but no longer than that; what went wrong, if anything did.
     pub(super) fn settle(&self, patience: Duration) -> Option<String> {
         let until = Instant::now() + patience;
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.queue.lock().take());
+        let ended = self.ended.lock();
         if ended.recv_timeout(until.saturating_duration_since(Instant::now())).is_err() {
             self.problem.tell(format!("it did not answer within {} s", patience.as_secs()));
         }
-        self.problem.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.problem.0.lock().take()
     }
 }
 

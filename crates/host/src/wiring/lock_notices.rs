@@ -1,10 +1,10 @@
 //! What the user is told of tools that are held back by a lockfile: each of them once.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use converse_config::{Code, EnsemblePlan};
 use converse_ensemble::{HoldReason, Offer};
+use parking_lot::Mutex;
 
 use crate::context::RunContext;
 use crate::lockfiles::{Lockfiles, State};
@@ -54,7 +54,7 @@ impl LockNotices {
 
     /// What has not been told yet.
     pub(super) fn tell(&self, offer: &Offer, context: &RunContext) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         for notice in &self.lock_notices {
             for why in [HoldReason::Changed, HoldReason::New, HoldReason::Unknown] {
                 let fresh = offer.held().filter(|tool| {

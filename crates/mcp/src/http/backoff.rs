@@ -4,8 +4,9 @@
 //! itself when to come back is a server that is polled; it is left alone for as long as it says, by whoever reads it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Times in a row that nothing may come before the next one is not asked for at once.
 const FREE: u32 = 3;
@@ -34,7 +35,7 @@ impl StreamBackoff {
     }
 
     fn known(&self) -> MutexGuard<'_, VecDeque<(Option<String>, u32)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -4,12 +4,13 @@
 //! Nothing that may have been run is sent again: only what was refused for want of a token, and what can be asked twice.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Response;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -83,7 +84,7 @@ impl Inner {
     }
 
     fn decoder(&self) -> MutexGuard<'_, Decoder> {
-        self.decoder.lock().unwrap_or_else(PoisonError::into_inner)
+        self.decoder.lock()
     }
 }
 

@@ -4,11 +4,11 @@
 //! <https://modelcontextprotocol.io/specification/draft/basic/transports> (checked 2026-11).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderName, HeaderValue};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::listing::Listed;
@@ -45,7 +45,7 @@ impl Parameters {
                 false
             }
         });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+        *self.0.lock() = wanted;
         listed
     }
 
@@ -55,7 +55,7 @@ impl Parameters {
         tool: &str,
         arguments: Option<&Map<String, Value>>,
     ) -> Vec<(HeaderName, HeaderValue)> {
-        let wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.0.lock();
         let (Some(wanted), Some(arguments)) = (wanted.get(tool), arguments) else { return Vec::new() };
         let header = |one: &Mirrored| {
             let (first, rest) = one.path.split_first()?;
@@ -206,7 +206,7 @@ mod tests {
         let schema =
             json!({ "properties": { "a": { "properties": { "b": { "type": "string", MARK: "B" } } } } });
         let parameters = Parameters::default();
-        parameters.0.lock().unwrap().insert("t".into(), mirrored(&schema).unwrap());
+        parameters.0.lock().insert("t".into(), mirrored(&schema).unwrap());
         let headers = |tool, arguments: Value| parameters.headers(tool, arguments.as_object());
         let (name, value) = headers("t", json!({ "a": { "b": "x" } })).remove(0);
         assert_eq!((name.as_str(), value.to_str().unwrap()), ("mcp-param-b", "x"));

@@ -1,10 +1,11 @@
 //! One server's tokens over a run: which one to send, and what is done when it is refused.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use converse_config::{ConnectionPlan, OauthPlan, Origin, SecretRef, Way};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::Url;
 use rmcp::transport::auth::WWWAuthenticateParams;
 
@@ -210,16 +211,16 @@ impl Authority {
     }
 
     pub(super) fn clear_current(&self) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.current.lock() = None;
     }
 
     pub(super) fn current(&self) -> Option<Grant> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.lock().clone()
     }
 
     pub(super) fn set_current(&self, grant: Grant) -> String {
         let access = grant.access.clone();
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(grant);
+        *self.current.lock() = Some(grant);
         access
     }
 

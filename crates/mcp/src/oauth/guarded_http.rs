@@ -3,12 +3,13 @@
 //! minute.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use converse_ensemble::{Fetched, Reach, Way};
 use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use http::{Method, Request, Response, Uri};
+use parking_lot::Mutex;
 use reqwest::Url;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::Value;
@@ -36,20 +37,19 @@ impl GuardedHttp {
 
     /// What the last answer refused, by the code of RFC 6749.
     pub(super) fn refusal(&self) -> Option<String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refused.lock().clone()
     }
 
     /// Why the last request got no answer, if it did not.
     pub(super) fn failure(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failed.lock().clone()
     }
 
     /// One request and its answer, whatever its status.
     pub(super) async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
         let answered = self.checked_exchange(request).await;
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = answered.as_ref().err().cloned();
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) =
-            answered.as_ref().ok().and_then(code_of);
+        *self.failed.lock() = answered.as_ref().err().cloned();
+        *self.refused.lock() = answered.as_ref().ok().and_then(code_of);
         answered
     }
 

@@ -1,10 +1,11 @@
 //! The public keys of an issuer: found by what it says of itself, kept, and asked for again when a token names one that
 //! is not among them. Never more than once a minute, whatever tokens come.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{RwLock, RwLockWriteGuard};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -144,11 +145,11 @@ impl Keyring {
     }
 
     fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
-        look(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.known.read())
     }
 
     fn known(&self) -> RwLockWriteGuard<'_, Known> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
+        self.known.write()
     }
 }
 

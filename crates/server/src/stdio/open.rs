@@ -1,8 +1,9 @@
 //! Which requests of a client are unanswered.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use tokio::sync::Notify;
 
@@ -56,6 +57,6 @@ impl Open {
     }
 
     fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.0.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.ids.lock()
     }
 }

@@ -1,9 +1,11 @@
 //! Stepping aside: whoever stops the program while a line is read wants the terminal as it was found meanwhile.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Asks the reader of lines to step aside, from any thread.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +72,7 @@ impl Aside {
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        self.place.lock()
     }
 }
 

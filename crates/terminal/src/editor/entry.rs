@@ -4,7 +4,7 @@
 //! closes. Both are typed to tell the editor something and are no part of the entry. A pasted block keeps its
 //! backslashes: it is likely a script that means them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 const FENCE: &str = "\"\"\"";
 
@@ -29,7 +29,7 @@ struct State {
 
 impl Typing {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn begins(&self) {

@@ -8,8 +8,9 @@ use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use reedline::{
     FileBackedHistory, History, HistoryItem, HistoryItemId, HistorySessionId, ReedlineError,
     ReedlineErrorVariants, Result, SearchQuery,
@@ -53,7 +54,7 @@ impl Kept {
     }
 
     fn inner(&self) -> MutexGuard<'_, FileBackedHistory> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     fn shown(&self, item: HistoryItem) -> HistoryItem {

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -87,7 +88,7 @@ impl Editor {
     /// The next entry. A wait that is dropped ends the reading; what was typed by then is there at the next one.
     pub async fn read(&self, prompt: &Prompt) -> Answer {
         let (answer, heard) = oneshot::channel();
-        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let before = self.before.lock().take();
         let request = Request { prompt: prompt.clone(), before, answer };
         let requests = self.requests.as_ref().ok_or(EditorError::Gone)?;
         requests.send(request).map_err(|_| EditorError::Gone)?;
@@ -101,7 +102,7 @@ impl Editor {
 
     /// The next entry begins with this text. Read plainly, it is shown above the prompt instead.
     pub fn prefill(&self, text: &str) {
-        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        *self.before.lock() = Some(text.to_owned());
     }
 
     /// Are lines read as the terminal gives them, without drawing?

@@ -1,12 +1,13 @@
 //! How a session begins and ends: settings, the question of trust, connections, the session that goes on, a word of
 //! welcome; then the loop; then the last words.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::editor::{Editor, Setup};
 use converse_config::SettingsPlan;
 use converse_process::has_shell;
 use converse_session::Session;
+use parking_lot::Mutex;
 
 use super::completing::{Completing, Known};
 use super::connecting::Connecting;

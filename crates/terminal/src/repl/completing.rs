@@ -3,7 +3,9 @@
 mod paths;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::editor::{Complete, Mark, Nature, Suggestion};
 
@@ -63,7 +65,7 @@ impl Completing {
     }
 
     fn known<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
-        look(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&self.known.lock())
     }
 
     /// Where paths are read, without the lock: a directory may take its time.

@@ -1,7 +1,6 @@
 //! What there is to be completed. All but prompts of servers is at hand; those are asked for while a line is typed.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ impl ReplSession<'_> {
             .tools()
             .map(|tool| Named::new(tool.qualified.as_str(), first_line(&tool.declaration.description)));
         let tools = tools.collect();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.tools = tools;
     }
 
@@ -50,7 +49,7 @@ impl ReplSession<'_> {
         let ensembles =
             ensembles.map(|plan| Named::new(plan.name.as_str(), plan.description.as_str())).collect();
         {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             (known.models, known.ensembles) = (models, ensembles);
             (known.cwd, known.home) = (self.world.cwd.clone(), self.world.home());
         }
@@ -65,7 +64,7 @@ impl ReplSession<'_> {
         }
         let world = self.world.clone();
         if let Ok(sessions) = tokio::task::spawn_blocking(move || last_sessions(&world)).await {
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).sessions = sessions;
+            self.known.lock().sessions = sessions;
         }
         let names: Vec<String> = self.connected.surveys().iter().map(|(name, _)| name.to_string()).collect();
         for name in names {
@@ -80,7 +79,7 @@ impl ReplSession<'_> {
                     .map(|argument| Named::new(argument.name, argument.description.unwrap_or_default()))
                     .collect(),
             });
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             let room = PROMPTS.saturating_sub(known.prompts.len());
             known.prompts.extend(prompts.take(room));
         }
@@ -88,7 +87,7 @@ impl ReplSession<'_> {
 
     /// Servers are others now.
     pub(super) fn forgets_prompts(&self) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).prompts.clear();
+        self.known.lock().prompts.clear();
         self.asked.0.store(false, Ordering::Relaxed);
     }
 }

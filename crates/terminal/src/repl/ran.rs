@@ -1,10 +1,10 @@
 //! Which invocations were started: what came back alone does not say whether a call that was cancelled did anything.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use converse_canister::{Canister, InvocationId, Outcome};
 use converse_engine::{Event, Sink, SinkError};
+use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug, Default)]
 pub(super) struct Ran(Mutex<HashSet<InvocationId>>);
@@ -34,7 +34,7 @@ impl Ran {
     }
 
     fn started(&self) -> MutexGuard<'_, HashSet<InvocationId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! What lives across the turns, and the loop: read, do, read again.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::editor::{Editor, Prompt, Read};
 use converse_config::SettingsPlan;
+use parking_lot::Mutex;
 
 use super::completing::Known;
 use super::conversation::ReplConversation;

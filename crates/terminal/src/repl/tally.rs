@@ -1,10 +1,9 @@
 //! What the conversation has taken so far, in this run and before it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
+use parking_lot::{Mutex, MutexGuard};
 
 use converse_host::wording::dollars;
 use converse_host::wording::{counted, grouped};
@@ -80,7 +79,7 @@ impl Tally {
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

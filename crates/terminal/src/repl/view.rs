@@ -20,9 +20,11 @@ mod wait;
 mod words;
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::screen::{Line, Look, Tone};
 use converse_engine::{Event, Sink, SinkError};
@@ -260,7 +262,7 @@ impl TerminalView {
 
     /// It is broken only if a view panicked, and then the terminal still has to be left.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

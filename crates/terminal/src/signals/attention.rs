@@ -5,8 +5,9 @@
 //! time to tidy up, and at once if they come again. One thread serves all turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
@@ -68,17 +69,17 @@ pub(crate) fn attend() -> Result<Attention, Failure> {
 impl Attention {
     /// What draws, and steps aside while the program is stopped.
     pub(crate) fn draws(&self, draws: Weak<dyn TerminalHost>) {
-        *self.hooks.draws.lock().unwrap_or_else(PoisonError::into_inner) = Some(draws);
+        *self.hooks.draws.lock() = Some(draws);
     }
 
     /// What reads lines, and steps aside while the program is stopped.
     pub(crate) fn reads(&self, reads: Aside) {
-        *self.hooks.reads.lock().unwrap_or_else(PoisonError::into_inner) = Some(reads);
+        *self.hooks.reads.lock() = Some(reads);
     }
 
     /// Done before the program is left by a signal.
     pub(crate) fn at_leaving(&self, last: impl FnOnce() + Send + 'static) {
-        *self.hooks.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(last));
+        *self.hooks.last.lock() = Some(Box::new(last));
     }
 
     /// One thing at a time: what was attended to before is not any more.
@@ -152,7 +153,7 @@ impl Attention {
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Current>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Ctrl-Z at the prompt is a key of the line editor, which then sends the signal; in the middle of a turn others send it.
 
-use std::sync::PoisonError;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub(super) async fn stops(hooks: &Hooks) {
         return;
     }
     let Ok(mut goes_on) = signal(SignalKind::from_raw(Number::CONT.as_raw())) else { return };
-    let reads = hooks.reads.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let reads = hooks.reads.lock().clone();
     let unread = reads.and_then(|reads| reads.ask(LEAVES_WITHIN));
     let away = aside(hooks);
     if kill_process(getpid(), Number::STOP).is_ok() {
@@ -43,7 +42,7 @@ pub(super) async fn stops(hooks: &Hooks) {
 /// Whoever draws has gone, and comes back when this is dropped. On a thread of its own, and not waited for long: the
 /// terminal may take nothing.
 fn aside(hooks: &Hooks) -> Option<Sender<()>> {
-    let draws = hooks.draws.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
+    let draws = hooks.draws.lock().as_ref()?.upgrade()?;
     let (left, has_left) = channel();
     let (held, until) = channel();
     let thread = std::thread::Builder::new();

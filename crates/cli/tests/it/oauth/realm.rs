@@ -2,9 +2,10 @@
 //! right is refused and remembered.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -42,9 +43,7 @@ impl Realm {
         let state: Arc<Mutex<State>> = Arc::default();
         let held = || {
             let state = Arc::clone(&state);
-            move |what: &dyn Fn(&mut State) -> Answer| {
-                what(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
-            }
+            move |what: &dyn Fn(&mut State) -> Answer| what(&mut state.lock())
         };
         let (of_server, of_authority) = (held(), held());
         let server = serve(move |request| of_server(&|state| state.serve(&request)));
@@ -56,7 +55,7 @@ impl Realm {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn issuer(&self) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -12,6 +12,7 @@ use converse_ensemble::{FetchError, Fetched, NoArtefacts, Reach, Way};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{Request, Uri};
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -89,7 +90,7 @@ impl Network {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Requests to this path, since the beginning.

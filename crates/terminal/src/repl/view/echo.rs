@@ -2,8 +2,8 @@
 
 use std::io::{stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
@@ -36,7 +36,7 @@ impl Unechoed {
         // Enter stays what it is: an editor reads these keys.
         modes.input_modes -= InputModes::ICRNL;
         modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
-        let mut kept = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = BEFORE.lock();
         tcsetattr(stdin(), OptionalActions::Now, &modes).ok()?;
         kept.get_or_insert(before);
         Some(Self(()))
@@ -75,7 +75,7 @@ fn writes_at_once(text: &str) {
 
 /// Were there any to restore?
 fn restore_modes() -> bool {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let before = BEFORE.lock().take();
     if let Some(before) = &before {
         let _ = tcsetattr(stdin(), OptionalActions::Now, before);
     }

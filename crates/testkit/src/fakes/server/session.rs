@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::flags::Flags;
@@ -166,14 +167,14 @@ impl Session {
 
     /// Modern clients hear only what they asked for, under the number of their request; it is never answered.
     fn listen(&self, id: &Value) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+        *self.listener.lock() = Some(id.clone());
         let agreed = json!({ "_meta": { SUBSCRIPTION: id }, "notifications": { "toolsListChanged": true } });
         self.out.notify("notifications/subscriptions/acknowledged", agreed);
     }
 
     /// Tells of another list of tools, as the client of this call may hear it.
     pub(super) fn tell_of_change(&self, params: &Value) {
-        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listener = self.listener.lock().clone();
         let told = match listener {
             Some(id) => json!({ "_meta": { SUBSCRIPTION: id } }),
             None if is_modern(params) => return,
@@ -211,7 +212,7 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cancelled.lock()
     }
 
     /// For the tests: what was asked of whom, a line each.

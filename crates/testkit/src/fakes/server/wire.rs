@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::flags::Flags;
@@ -66,7 +66,7 @@ impl Out {
     }
 
     pub(super) fn send(&self, message: &Value) {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.lock();
         self.rubbish();
         write(message.to_string().as_bytes());
         write(self.end);
@@ -75,7 +75,7 @@ impl Out {
 
     /// A message too large to be built first: `unit` stands `times` times between head and tail.
     pub(super) fn send_long(&self, head: &str, unit: &str, times: usize, tail: &str) {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.lock();
         let per_piece = (64 * 1024 / unit.len().max(1)).max(1);
         let piece = unit.repeat(per_piece);
         write(head.as_bytes());
@@ -89,7 +89,7 @@ impl Out {
     }
 
     pub(super) fn raw(&self, bytes: &[u8]) {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.lock();
         write(bytes);
         flush();
     }
