@@ -4,6 +4,7 @@ mod approvals;
 mod check;
 mod doctor;
 mod ensembles;
+mod examples;
 mod explain;
 mod foreign;
 mod init;
@@ -27,6 +28,18 @@ use converse_canister::Digest;
 
 use converse_host::options::RuleOptions;
 
+/// Titles of the groups of options in `--help`.
+mod headings {
+    pub(super) const MODEL: &str = "Model";
+    pub(super) const INPUT: &str = "Input";
+    pub(super) const TOOLS: &str = "Tools and permissions";
+    pub(super) const SESSION: &str = "Session";
+    pub(super) const LIMITS: &str = "Limits";
+    pub(super) const CASSETTE: &str = "Record and replay";
+    pub(super) const OUTPUT: &str = "Output";
+    pub(super) const GLOBAL: &str = "Global options";
+}
+
 pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
 pub(crate) use doctor::DoctorArgs;
@@ -48,27 +61,27 @@ pub(crate) use stats::{StatsArgs, StatsBy};
 pub(crate) use talk::Talk;
 pub(crate) use test::{TestArgs, TestFormat};
 
-/// Declared tools plus any model: conversations that can be scripted, audited, tested and trusted.
+/// Connect declared tools to any language model.
 #[derive(Debug, Parser)]
-#[command(name = "converse", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "converse", version, max_term_width = 100, disable_help_subcommand = true, after_help = examples::CONVERSE)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Say more on stderr (repeat for debug and trace logs)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    /// Print more on stderr (-vv: debug log, -vvv: trace log)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = headings::GLOBAL)]
     pub(crate) verbose: u8,
 
-    /// Say nothing on stderr but errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    /// Print only errors on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = headings::GLOBAL)]
     pub(crate) quiet: bool,
 
-    /// Colour and styling
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    /// When to use colours and styles
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = headings::GLOBAL)]
     pub(crate) color: Color,
 
-    /// No spinners, no styling: for screen readers and logs
-    #[arg(long, global = true)]
+    /// Print no spinners and no styles, for screen readers and logs
+    #[arg(long, global = true, help_heading = headings::GLOBAL)]
     pub(crate) plain: bool,
 }
 
@@ -81,93 +94,108 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Ask one question; the answer streams to stdout
+    /// Ask one question and print the answer
+    #[command(after_help = examples::ASK)]
     Ask(Box<Ask>),
-    /// A conversation at the terminal; what `converse` alone begins
+    /// Start a conversation in the terminal (the same as `converse` without a command)
+    #[command(after_help = examples::REPL)]
     Repl(Box<ReplArgs>),
-    /// The conversations that are kept
+    /// List, search, export and repair saved conversations
     #[command(subcommand)]
     Sessions(Sessions),
-    /// What was used, what it cost, how long it took, how often it failed
+    /// Report usage: tokens, cost, durations and errors
+    #[command(after_help = examples::STATS)]
     Stats(StatsArgs),
-    /// The tools there are: is what is declared right, pinned, tested, trusted?
+    /// Declare, check, lock, test and trust tools
     #[command(subcommand)]
     Ensembles(Ensembles),
-    /// Which permission rule decides about a call, from which file and line; calls nothing
+    /// Explain which permission rule applies to a tool call, without running it
+    #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
-    /// The "always" answers that are remembered: list, revoke
+    /// List and revoke the approvals you gave with "always"
     #[command(subcommand)]
     Approvals(Approvals),
-    /// One MCP server, looked at from the outside
+    /// Inspect an MCP server
     #[command(subcommand)]
     Mcp(Mcp),
-    /// The ensembles as an MCP server: checked, judged, limited and audited for whoever calls
+    /// Serve your tools to other programs over MCP
+    #[command(after_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
-    /// What of this machine converse can use
+    /// Check the installation: keys, directories, servers and sandbox
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
-    /// The models there are
+    /// List models and show their limits and prices
     #[command(subcommand)]
     Models(Models),
-    /// The audit log: is it whole?
+    /// Verify the audit log
     #[command(subcommand)]
     Audit(Audit),
     /// Print a completion script for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands
+    #[command(after_help = examples::MAN)]
+    Man {
+        /// Write a page for each command to this directory, such as ~/.local/share/man/man1
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        directory: Option<PathBuf>,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Ask {
-    /// The question; `-` alone reads it from stdin. Words and a file or pipe on stdin are joined by a blank line
+    /// The question. Without words, or with `-`, it is read from stdin; a file or pipe on stdin is appended to the
+    /// words
     pub(crate) prompt: Vec<String>,
 
     #[command(flatten)]
     pub(crate) talk: Talk,
 
-    /// A prompt of an MCP server: its arguments are the key=value words after it
-    #[arg(long = "prompt", value_name = "ENSEMBLE.NAME")]
+    /// Use a prompt of an MCP server; the words are its arguments, as key=value
+    #[arg(long = "prompt", value_name = "ENSEMBLE.NAME", help_heading = headings::INPUT)]
     pub(crate) mcp_prompt: Option<String>,
 
-    /// The answer must be JSON of this schema; exit 6 if it never is
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Require an answer that is JSON and valid against this JSON Schema; exit 6 if it is not
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::OUTPUT)]
     pub(crate) schema: Option<PathBuf>,
 
-    /// What stdout carries: the answer, one JSON object, or JSON records as things happen
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    /// What to print on stdout: the answer, one JSON object, or one JSON record per event
+    #[arg(short, long, value_enum, default_value_t = Format::Text, help_heading = headings::OUTPUT)]
     pub(crate) output: Format,
 
-    /// Print the request that would be sent, without the key, and end
-    #[arg(long)]
+    /// Print the request without its key, and send nothing
+    #[arg(long, help_heading = headings::OUTPUT)]
     pub(crate) dry_run: bool,
 
-    /// Print how many tokens the request would have, and end
-    #[arg(long, conflicts_with = "dry_run")]
+    /// Print the number of input tokens, and send nothing to a model
+    #[arg(long, conflicts_with = "dry_run", help_heading = headings::OUTPUT)]
     pub(crate) count_tokens: bool,
 }
 
-/// Where ensembles are looked for.
+/// Directories of ensembles.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Places {
-    /// A directory of descriptors, trusted for this run (repeatable)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// Read ensembles from this directory and trust them for this run (repeatable)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = headings::TOOLS)]
     pub(crate) ensembles: Vec<PathBuf>,
 }
 
-/// What tools may do in this run.
+/// Permission rules of this run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Rules {
-    /// Run these tools without asking, e.g. 'weather.*' (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    /// Run matching tools without asking, e.g. 'weather.*' (repeatable)
+    #[arg(long, value_name = "PATTERN", help_heading = headings::TOOLS)]
     pub(crate) allow: Vec<String>,
 
-    /// Ask before these tools run (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    /// Ask before matching tools run (repeatable)
+    #[arg(long, value_name = "PATTERN", help_heading = headings::TOOLS)]
     pub(crate) ask: Vec<String>,
 
-    /// Never run these tools (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    /// Never run matching tools (repeatable)
+    #[arg(long, value_name = "PATTERN", help_heading = headings::TOOLS)]
     pub(crate) deny: Vec<String>,
 }
 
@@ -187,14 +215,16 @@ pub(crate) enum Format {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
-    /// Check that no line was changed, removed or put in between; exit 9 if one was
+    /// Verify that no entry was changed, removed or inserted; exit 9 if one was
+    #[command(after_help = examples::VERIFY)]
     Verify {
-        /// Another file than the log itself
+        /// The file to verify [default: the audit log]
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
-        /// A head that was noted earlier: its line must still be there
+        /// Also require that the entry with this hash still exists
         #[arg(long, value_name = "SHA256", value_parser = digest)]
         head: Option<Digest>,
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -202,13 +232,15 @@ pub(crate) enum Audit {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Models {
-    /// Every provider that is known, whether its key is set, and how its models are named
+    /// List the providers and whether their keys are set, or the models of one provider
+    #[command(after_help = examples::MODELS_LIST)]
     List(ModelsListArgs),
-    /// What is known of one model: window, prices, what it takes, and from where that is known
+    /// Show a model's context window, prices, inputs and the source of each figure
+    #[command(after_help = examples::MODELS_SHOW)]
     Show(ModelsShowArgs),
 }
 
-/// The command line. Flags alone, or nothing at all, begin a conversation: `converse -c` is `converse repl -c`.
+/// Parses the command line. Without a command it is `repl`: `converse -c` is `converse repl -c`.
 pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
     let error = match Cli::try_parse_from(words) {
         Err(error) if error.use_stderr() => error,

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod ensembles;
 pub(crate) mod explain;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod serve;

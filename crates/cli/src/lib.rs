@@ -110,6 +110,7 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
             commands::audit::Verify { file, head, as_json: *json }.run(console, world)
         }
         Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Man { directory } => commands::man::run(directory.as_deref()),
     }
 }
 

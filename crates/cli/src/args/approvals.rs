@@ -2,16 +2,21 @@
 
 use clap::Subcommand;
 
+use super::examples;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Approvals {
-    /// Every answer that is kept, with its number
+    /// List the saved approvals with their numbers
+    #[command(after_help = examples::APPROVALS_LIST)]
     List {
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Forget the answers of these numbers
+    /// Revoke saved approvals
+    #[command(after_help = examples::APPROVALS_REVOKE)]
     Revoke {
-        /// As `list` counts them
+        /// Numbers as printed by `converse approvals list`
         #[arg(required = true, value_name = "N")]
         numbers: Vec<usize>,
     },

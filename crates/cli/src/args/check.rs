@@ -8,28 +8,28 @@ use super::Places;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Then connect every server too, and report those that fail and the tools that cannot be used; exit 10 if one
-    /// cannot be connected
+    /// Also connect to each server and check its tools; exit 10 if a connection fails
     #[arg(long)]
     pub(crate) connect: bool,
-    /// Count a variable that is not set as an error
+    /// Report an unset environment variable as an error
     #[arg(long)]
     pub(crate) require_env: bool,
-    /// Fail if a tool is not what the lockfile says; servers are connected for that
+    /// Fail if a tool differs from the lockfile (connects to servers)
     #[arg(long)]
     pub(crate) locked: bool,
-    /// Say of each tool what these providers reject
+    /// Report what these providers would reject (comma-separated)
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     pub(crate) provider: Vec<LintedProvider>,
-    /// How the findings are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, conflicts_with = "json")]
     pub(crate) format: ReportFormat,
-    /// Directories to check instead of those that would be used; with `ensembles` goes the `converse.toml` beside it
+    /// Directories to check [default: those in use]; for a directory `ensembles`, the `converse.toml` next to it is
+    /// checked too
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) places: Places,
-    /// The findings as a JSON array: the same as `--format json`
+    /// Print JSON (the same as `--format json`)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -49,6 +49,6 @@ pub(crate) enum ReportFormat {
     Sarif,
     /// JUnit XML, for test reports
     Junit,
-    /// Workflow commands, which GitHub shows at the lines of a pull request
+    /// GitHub workflow commands, shown as annotations in a pull request
     Github,
 }

@@ -4,11 +4,11 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Ask no server: neither whether keys are taken nor whether anybody is there
+    /// Contact no server: check neither keys nor connections
     #[arg(long)]
     pub(crate) offline: bool,
 
-    /// As a JSON object
+    /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

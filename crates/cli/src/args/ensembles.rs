@@ -2,90 +2,108 @@
 
 use clap::Subcommand;
 
-use super::{CheckArgs, ExportArgs, ImportArgs, InitArgs, LockArgs, Places, Rules, SchemaArgs, TestArgs};
+use super::{
+    CheckArgs, ExportArgs, ImportArgs, InitArgs, LockArgs, Places, Rules, SchemaArgs, TestArgs, examples,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ensembles {
-    /// Every ensemble that is found, with where it comes from; starts nothing
+    /// List the ensembles and where they are declared (starts no server)
+    #[command(after_help = examples::LIST)]
     List {
         #[command(flatten)]
         places: Places,
-        /// With the tools of each, those of servers as they were when last seen
+        /// Also list the tools (for servers: those seen at the last connection)
         #[arg(long)]
         tools: bool,
-        /// As a JSON array
+        /// Print a JSON array
         #[arg(long)]
         json: bool,
     },
-    /// One ensemble: its tools, their arguments and permissions; starts nothing unless told to
+    /// Show the tools of an ensemble, their arguments and permissions
+    #[command(after_help = examples::SHOW)]
     Show {
+        /// Name of the ensemble
         name: String,
-        /// Connect its server, to show the tools that it has
+        /// Connect to the server to list its tools
         #[arg(long)]
         connect: bool,
         #[command(flatten)]
         places: Places,
         #[command(flatten)]
         rules: Rules,
-        /// As a JSON object
+        /// Print a JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Read all descriptors and report every problem; exit 3 if there is an error
+    /// Check the descriptors and report every problem; exit 3 if there is an error
+    #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
-    /// Pin what every tool is: write `ensembles.lock`, or show what has changed since and accept it
+    /// Pin every tool in `ensembles.lock`, or show what changed and accept it
+    #[command(after_help = examples::LOCK)]
     Lock(LockArgs),
-    /// Run the tests that descriptors hold; no model is needed
+    /// Run the tests in the descriptors (needs no model)
+    #[command(after_help = examples::TEST)]
     Test(TestArgs),
     /// Print the JSON Schema of descriptors, for editors
+    #[command(after_help = examples::SCHEMA)]
     Schema(SchemaArgs),
-    /// Take over the MCP servers that another program is configured with
+    /// Import MCP servers from another client's configuration
+    #[command(after_help = examples::IMPORT)]
     Import(ImportArgs),
-    /// Hand the MCP servers out as `mcpServers`, for other programs
+    /// Export MCP servers as `mcpServers` JSON for other clients
+    #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
-    /// Write a new descriptor, from flags or from questions on the terminal
+    /// Create a descriptor from flags or interactively
+    #[command(after_help = examples::INIT)]
     Init(InitArgs),
-    /// Show in full what the project's ensembles declare, and trust exactly that; starts nothing
+    /// Review what the project's ensembles declare, and trust it
+    #[command(after_help = examples::TRUST)]
     Trust {
-        /// Trust without a question, if what is declared now has this SHA-256
+        /// Trust without asking if the declarations have this SHA-256
         #[arg(long, value_name = "SHA256", conflicts_with = "revoke")]
         hash: Option<String>,
-        /// Trust this project no longer
+        /// Stop trusting this project
         #[arg(long)]
         revoke: bool,
-        /// As a JSON object; nobody is asked
+        /// Print a JSON object and do not ask
         #[arg(long)]
         json: bool,
     },
-    /// Grant access to a server with `auth = "oauth"`: opens the browser, keeps the token
+    /// Log in to a server that uses OAuth
+    #[command(after_help = examples::LOGIN)]
     Login {
+        /// Name of the ensemble
         name: String,
         #[command(flatten)]
         places: Places,
-        /// Print the address instead of opening it, and read the one that the browser came back to from stdin
+        /// Print the login URL, and read the URL the browser was redirected to from stdin
         #[arg(long)]
         no_browser: bool,
-        /// A scope to ask for beside those that are granted (repeatable)
+        /// Request this scope in addition to those already granted (repeatable)
         #[arg(long, value_name = "SCOPE")]
         scope: Vec<String>,
     },
-    /// Forget the token of a server
+    /// Delete the stored token of a server
+    #[command(after_help = examples::LOGOUT)]
     Logout {
+        /// Name of the ensemble
         name: String,
         #[command(flatten)]
         places: Places,
     },
-    /// Call one tool without a model
+    /// Call a tool without a model
+    #[command(after_help = examples::CALL)]
     Call {
-        /// ensemble.invoker
+        /// The tool, as ensemble.invoker
         tool: String,
-        /// key=value words, or one JSON object
+        /// Arguments as key=value, or one JSON object
         arguments: Vec<String>,
         #[command(flatten)]
         places: Places,
         #[command(flatten)]
         rules: Rules,
-        /// The whole result as a JSON object
+        /// Print the complete result as a JSON object
         #[arg(long)]
         json: bool,
     },

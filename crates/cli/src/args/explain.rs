@@ -9,15 +9,16 @@ pub(crate) struct ExplainArgs {
     /// The tool, as ensemble.invoker
     #[arg(value_name = "ENSEMBLE.INVOKER")]
     pub(crate) tool: String,
-    /// The arguments of the call: key=value words, or one JSON object
+    /// Arguments as key=value, or one JSON object
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) rules: Rules,
-    /// As in a run in which nobody can be asked
+    /// Assume that nobody can be asked, as in a script
     #[arg(long)]
     pub(crate) unattended: bool,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

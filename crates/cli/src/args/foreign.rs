@@ -8,18 +8,18 @@ use super::Places;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// The other program's configuration file; `-` is standard input
+    /// The other client's configuration file; `-` reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Only these of its servers
+    /// Import only these servers
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Whose file it is, if its shape does not say so
+    /// The format of the file [default: detected]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ForeignFormat>,
     #[command(flatten)]
     pub(crate) destination: Destination,
-    /// As a JSON object
+    /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -27,20 +27,20 @@ pub(crate) struct ImportArgs {
 /// Where new descriptors are written.
 #[derive(Debug, Args)]
 pub(crate) struct Destination {
-    /// The directory to write to: by default `./ensembles` if there is one, else your own
+    /// Write to this directory [default: `./ensembles` if it exists, else your own]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) into: Option<PathBuf>,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
-    /// Print the descriptors, write nothing
+    /// Print the descriptors instead of writing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Only these ensembles
+    /// Export only these ensembles
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]

@@ -6,15 +6,15 @@ use super::Places;
 
 #[derive(Debug, Args)]
 pub(crate) struct LockArgs {
-    /// Only these ensembles, also such that are not enabled
+    /// Lock only these ensembles, even if they are disabled
     #[arg(value_name = "ENSEMBLE")]
     pub(crate) names: Vec<String>,
-    /// Accept every change that is shown, not only ensembles that are new
+    /// Accept all changes, not only new ensembles
     #[arg(long)]
     pub(crate) accept: bool,
     #[command(flatten)]
     pub(crate) places: Places,
-    /// As a JSON object; nobody is asked
+    /// Print a JSON object and do not ask
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,30 +4,32 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsListArgs {
-    /// Of this provider: its models, asked for at the provider itself and kept for a day
+    /// List the models of this provider (fetched from it, cached for a day)
     pub(crate) provider: Option<String>,
 
-    /// Ask again, whatever is kept
+    /// Fetch the list again, ignoring the cache
     #[arg(long, requires = "provider")]
     pub(crate) refresh: bool,
 
-    /// Use only what is kept and the table in the program
+    /// Use only the cache and the built-in table
     #[arg(long, conflicts_with = "refresh")]
     pub(crate) offline: bool,
 
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsShowArgs {
-    /// As provider/model
+    /// The model, as provider/model
     pub(crate) model: String,
 
-    /// Use only what is kept and the table in the program
+    /// Use only the cache and the built-in table
     #[arg(long)]
     pub(crate) offline: bool,
 
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Of which files
+    /// Which files the schema describes
     #[arg(value_enum, default_value_t = SchemaOf::Ensemble)]
     pub(crate) of: SchemaOf,
 }
@@ -13,6 +13,6 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaOf {
     /// `ensembles/*.toml`
     Ensemble,
-    /// The files that `source` names
+    /// Files named by `source`
     Invoker,
 }

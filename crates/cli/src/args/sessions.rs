@@ -4,80 +4,100 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use super::examples;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
-    /// All of them, the one that was used last first
+    /// List the sessions, most recently used first
+    #[command(after_help = examples::SESSIONS_LIST)]
     List(SessionsListArgs),
-    /// One conversation, to be read
+    /// Show a conversation
+    #[command(after_help = examples::SESSIONS_SHOW)]
     Show(SessionsShowArgs),
-    /// Look for words in all conversations
+    /// Search all conversations for words
+    #[command(after_help = examples::SESSIONS_SEARCH)]
     Search(SearchArgs),
-    /// Go on with one at the terminal
+    /// Continue a session in the terminal
+    #[command(after_help = examples::SESSIONS_RESUME)]
     Resume {
-        /// Its id, the beginning of it, its name, or `last`
+        /// Session: its id, a prefix of the id, its name, or `last`
         session: String,
     },
-    /// Begin a new one with the messages of another, up to one of them
+    /// Start a new session from the messages of another
+    #[command(after_help = examples::SESSIONS_FORK)]
     Fork(ForkArgs),
-    /// Give it a name; an empty one takes the name away
-    Rename { session: String, name: String },
-    /// Put tags on it or take them off: `+work` or `work` adds, `-work` removes
+    /// Name a session; an empty name removes the name
+    #[command(after_help = examples::SESSIONS_RENAME)]
+    Rename {
+        /// Session: its id, a prefix of the id, its name, or `last`
+        session: String,
+        /// The new name
+        name: String,
+    },
+    /// Add tags to a session, or remove them
+    #[command(after_help = examples::SESSIONS_TAG)]
     Tag(TagArgs),
-    /// Write one to a file or to stdout, without known secrets, for others to read or to take in
+    /// Export a session as Markdown, JSON or HTML, with known secrets redacted
+    #[command(after_help = examples::SESSIONS_EXPORT)]
     Export(SessionsExportArgs),
-    /// Take in what `export --format json` wrote, as a new session
+    /// Import a session written by `export --format json`
+    #[command(after_help = examples::SESSIONS_IMPORT)]
     Import(SessionsImportArgs),
-    /// Remove sessions for good
+    /// Delete sessions permanently
+    #[command(after_help = examples::SESSIONS_DELETE)]
     Delete {
+        /// Sessions: ids, prefixes of ids, names, or `last`
         #[arg(required = true)]
         session: Vec<String>,
-        /// Without a question
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Is everything as it should be? Exit 9 if something is not
+    /// Check the stored sessions for damage; exit 9 if any is found
+    #[command(after_help = examples::SESSIONS_CHECK)]
     Check(SessionsCheckArgs),
-    /// Remove what killed processes left and content that nothing refers to; and sessions, as asked
+    /// Remove leftover files and unused content, and the sessions selected by the options
+    #[command(after_help = examples::SESSIONS_GC)]
     Gc(GcArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsListArgs {
-    /// Only those with this tag (repeatable: with all of them)
+    /// List only sessions with this tag (repeatable: with all of them)
     #[arg(short, long)]
     pub(crate) tag: Vec<String>,
-    /// At most so many
+    /// List at most N sessions
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// As a JSON array
+    /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsShowArgs {
-    /// Its id, the beginning of it, its name, or `last`
+    /// Session: its id, a prefix of the id, its name, or `last`
     pub(crate) session: String,
-    /// Arguments and results in full
+    /// Show arguments and results in full
     #[arg(long)]
     pub(crate) full: bool,
-    /// As a JSON object, with the messages as they are kept
+    /// Print a JSON object with the messages as stored
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// All of them must be in one message; large and small letters are the same, a quoted phrase is one word
+    /// Words that must all occur in one message, in any case; quote a phrase to search for it as a whole
     #[arg(required = true, value_name = "WORD")]
     pub(crate) words: Vec<String>,
-    /// Show at most so many messages, the latest first
+    /// Show at most N messages, latest first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
-    /// Only in what these say
+    /// Search only these messages
     #[arg(long = "in", value_enum, value_name = "WHO")]
     pub(crate) within: Option<SearchIn>,
-    /// As a JSON object
+    /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -86,101 +106,104 @@ pub(crate) struct SearchArgs {
 pub(crate) enum SearchIn {
     User,
     Assistant,
-    /// Calls, with their arguments, and results
+    /// Tool calls with their arguments, and results
     Tools,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
+    /// Session: its id, a prefix of the id, its name, or `last`
     pub(crate) session: String,
-    /// Up to this message and with it, as `show` counts them; all, if nothing is said
+    /// Copy the messages up to and including this one, as numbered by `show` [default: all]
     #[arg(long, value_name = "MESSAGE")]
     pub(crate) at: Option<usize>,
-    /// The new one's name
+    /// Name of the new session
     #[arg(long)]
     pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TagArgs {
+    /// Session: its id, a prefix of the id, its name, or `last`
     pub(crate) session: String,
-    /// `+work` or `work` to add, `-work` to remove
+    /// `work` or `+work` adds a tag, `-work` removes it
     #[arg(allow_hyphen_values = true, value_name = "TAG", required_unless_present = "remove")]
     pub(crate) tags: Vec<String>,
-    /// Take this one off (repeatable)
+    /// Remove this tag (repeatable)
     #[arg(long, value_name = "TAG")]
     pub(crate) remove: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsExportArgs {
+    /// Session: its id, a prefix of the id, its name, or `last`
     pub(crate) session: String,
-    /// What to write; by default what the file's name ends in says, else Markdown
+    /// Format [default: by the extension of the file, else Markdown]
     #[arg(long, value_enum)]
     pub(crate) format: Option<TranscriptFormat>,
-    /// The file to write; stdout, if none is named or it is `-`
+    /// Write to this file; `-` is stdout [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// With known secrets as they are
+    /// Do not redact known secrets
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TranscriptFormat {
-    /// Markdown, to be read
+    /// Markdown, for reading
     Md,
-    /// Everything, to be taken in again by `import`
+    /// Everything, for `converse sessions import`
     Json,
-    /// One page that needs nothing else
+    /// One self-contained page
     Html,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsImportArgs {
-    /// The file; `-` is standard input
+    /// The file; `-` reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsCheckArgs {
-    /// Only this one
+    /// Check only this session
     pub(crate) session: Option<String>,
-    /// Mend what can be mended; of a damaged one, what can be read becomes a new session, and it stays as it is
+    /// Repair what can be repaired. The readable part of a damaged session is copied to a new one; the original stays
     #[arg(long)]
     pub(crate) repair: bool,
-    /// As a JSON array
+    /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
-    /// Sessions that were not used for so long, such as 90d, 12w or 48h
+    /// Remove sessions unused for this time, such as 90d, 12w or 48h
     #[arg(long, value_name = "TIME", value_parser = hours)]
     pub(crate) older_than: Option<u64>,
-    /// All sessions but the latest N; with --older-than, of these the old ones
+    /// Keep the latest N sessions and remove the others; with --older-than only those that are also older
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
-    /// Sessions without any message
+    /// Remove sessions without messages
     #[arg(long)]
     pub(crate) empty: bool,
-    /// Show what would go, and remove nothing
+    /// Show what would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Without a question
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// As a JSON object
+    /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// At most a hundred years.
+/// Parses a time of at most a hundred years into hours.
 fn hours(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let unit = match text.get(digits.len()..).unwrap_or_default() {

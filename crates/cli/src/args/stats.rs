@@ -9,34 +9,34 @@ use converse_terminal::render::stats::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
-    /// Only the last N days, today included
+    /// Count only the last N days, including today
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_525), conflicts_with = "since")]
     pub(crate) days: Option<u32>,
-    /// Only from this day on, such as 2026-11-01
+    /// Count only from this day on, such as 2026-11-01
     #[arg(long, value_name = "DATE")]
     pub(crate) since: Option<Date>,
-    /// Only this table
+    /// Print only this table
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<StatsBy>,
-    /// Only models with such a name: `gpt-*`
+    /// Count only models whose name matches, e.g. 'gpt-*'
     #[arg(long, value_name = "GLOB")]
     pub(crate) model: Option<String>,
-    /// Only calls of such tools: `github.*`
+    /// Count only tools that match, e.g. 'github.*'
     #[arg(long, value_name = "GLOB")]
     pub(crate) tool: Option<String>,
-    /// Only this session: its id, the beginning of it, its name, or `last`
+    /// Count only this session: its id, a prefix of the id, its name, or `last`
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// As a JSON object
+    /// Print a JSON object
     #[arg(long, conflicts_with = "html")]
     pub(crate) json: bool,
-    /// As one page of HTML with plots
+    /// Print an HTML page with plots
     #[arg(long)]
     pub(crate) html: bool,
-    /// The file to write the page to; stdout, if none is named
+    /// Write the page to this file [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "html")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }

@@ -1,4 +1,4 @@
-//! What `ask` and the REPL are both told: which model, with which tools, within which limits, kept where.
+//! Flags shared by `ask` and the REPL.
 
 use std::path::PathBuf;
 
@@ -6,32 +6,32 @@ use clap::{Args, ValueEnum, ValueHint};
 use converse_canister::Cost;
 use converse_provider::Effort;
 
-use super::{Places, Rules};
+use super::{Places, Rules, headings};
 use converse_host::options::TurnOptions;
 
-/// Flags of a conversation, however it is led.
+/// Flags of a conversation.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Talk {
-    /// The model, as provider/model; `understudy` needs no key and no network. Several are compared: the same
-    /// question, the same results of tools (repeatable)
-    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    /// Model to use, as provider/model; `understudy` needs no key and no network (repeatable: compare the answers of
+    /// several models)
+    #[arg(short, long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     pub(crate) model: Vec<String>,
 
-    /// Who answers instead when the model's server cannot: unreachable, overloaded, out of quota, without such a
-    /// model (repeatable, in order)
-    #[arg(long, value_name = "PROVIDER/MODEL")]
+    /// Model to use if the provider is unreachable, overloaded, out of quota or does not have the model (repeatable,
+    /// in order)
+    #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     pub(crate) fallback: Vec<String>,
 
-    /// Instructions to the model, or @FILE
-    #[arg(short, long, value_name = "TEXT|@FILE")]
+    /// Instructions for the model; @FILE reads them from a file
+    #[arg(short, long, value_name = "TEXT|@FILE", help_heading = headings::MODEL)]
     pub(crate) system: Option<String>,
 
-    /// A set of model, system text, ensembles and parameters kept in the configuration
-    #[arg(long, value_name = "NAME")]
+    /// Use a preset from the settings: model, instructions, ensembles and parameters
+    #[arg(long, value_name = "NAME", help_heading = headings::MODEL)]
     pub(crate) preset: Option<String>,
 
     /// Use only this ensemble (repeatable)
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", help_heading = headings::TOOLS)]
     pub(crate) ensemble: Vec<String>,
 
     #[command(flatten)]
@@ -40,76 +40,76 @@ pub(crate) struct Talk {
     #[command(flatten)]
     pub(crate) rules: Rules,
 
-    /// A picture, document or recording for the model to read, or a resource of an MCP server (repeatable)
-    #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI")]
+    /// Attach an image, document, recording or MCP resource (repeatable)
+    #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI", help_heading = headings::INPUT)]
     pub(crate) attach: Vec<String>,
 
-    /// Offer no tools at all
-    #[arg(long, conflicts_with = "ensemble")]
+    /// Offer no tools to the model
+    #[arg(long, conflicts_with = "ensemble", help_heading = headings::TOOLS)]
     pub(crate) no_tools: bool,
 
-    /// Go on with the last session
-    #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"])]
+    /// Continue the last session
+    #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"], help_heading = headings::SESSION)]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning of it, or its name
-    #[arg(long, value_name = "ID", conflicts_with = "ephemeral")]
+    /// Continue this session: its id, a prefix of the id, or its name
+    #[arg(long, value_name = "ID", conflicts_with = "ephemeral", help_heading = headings::SESSION)]
     pub(crate) session: Option<String>,
 
-    /// Keep no session; the audit log is written all the same
-    #[arg(long)]
+    /// Do not save the session (the audit log is still written)
+    #[arg(long, help_heading = headings::SESSION)]
     pub(crate) ephemeral: bool,
 
-    /// Sampling temperature, if the model takes one
-    #[arg(long, value_name = "T", value_parser = temperature)]
+    /// Sampling temperature, from 0 to 2, for models that accept it
+    #[arg(long, value_name = "T", value_parser = temperature, help_heading = headings::MODEL)]
     pub(crate) temperature: Option<f64>,
 
-    /// Tokens the model may write in one reply
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of tokens in one reply
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = headings::MODEL)]
     pub(crate) max_output_tokens: Option<u32>,
 
-    /// How hard a reasoning model shall think
-    #[arg(long, value_enum)]
+    /// Reasoning effort, for models that support it
+    #[arg(long, value_enum, help_heading = headings::MODEL)]
     pub(crate) effort: Option<EffortArg>,
 
-    /// Model calls in this turn [default: 25]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of model calls in this turn [default: 25]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = headings::LIMITS)]
     pub(crate) max_iterations: Option<u32>,
 
-    /// Invocations in this turn [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..))]
+    /// Maximum number of tool calls in this turn [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..), help_heading = headings::LIMITS)]
     pub(crate) max_invocations: Option<u32>,
 
-    /// US dollars that this turn may cost, models and tools together
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    /// Maximum cost of this turn in US dollars, models and tools together
+    #[arg(long, value_name = "USD", value_parser = dollars, help_heading = headings::LIMITS)]
     pub(crate) max_cost: Option<Cost>,
 
-    /// End after so many seconds, whatever is going on
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop the turn after this time
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = headings::LIMITS)]
     pub(crate) deadline: Option<f64>,
 
-    /// Ask for whole replies instead of streams
-    #[arg(long)]
+    /// Request complete replies instead of streams
+    #[arg(long, help_heading = headings::MODEL)]
     pub(crate) no_stream: bool,
 
-    /// Show on stderr what the model thinks
-    #[arg(long)]
+    /// Print the model's reasoning on stderr
+    #[arg(long, help_heading = headings::MODEL)]
     pub(crate) show_reasoning: bool,
 
-    /// Write what the model and the tools say to this file, without secrets, to be replayed
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "replay")]
+    /// Record the replies of the model and the tools in this file, with secrets redacted
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "replay", help_heading = headings::CASSETTE)]
     pub(crate) record: Option<PathBuf>,
 
-    /// Take what the model and the tools say from a recorded file: no key, no network
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Replay a recorded file; needs no key and no network
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::CASSETTE)]
     pub(crate) replay: Option<PathBuf>,
 
-    /// While replaying, run the tools
-    #[arg(long, requires = "replay")]
+    /// Run the tools while replaying
+    #[arg(long, requires = "replay", help_heading = headings::CASSETTE)]
     pub(crate) live_tools: bool,
 
-    /// While replaying, ask the model
-    #[arg(long, requires = "replay")]
+    /// Call the model while replaying
+    #[arg(long, requires = "replay", help_heading = headings::CASSETTE)]
     pub(crate) live_model: bool,
 }
 

@@ -6,19 +6,19 @@ use super::{Places, Rules};
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// The tests of these: ensemble, or ensemble.invoker [default: all of your own]
+    /// Test only these, as ensemble or ensemble.invoker [default: all your own]
     pub(crate) names: Vec<String>,
-    /// Also call every tool that only reads with arguments made from its schema, fitting and broken
+    /// Also call each read-only tool with valid and invalid arguments generated from its schema
     #[arg(long)]
     pub(crate) synth: bool,
-    /// How the outcomes are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = TestFormat::Text, conflicts_with = "json")]
     pub(crate) format: TestFormat,
     #[command(flatten)]
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) rules: Rules,
-    /// The same as `--format json`
+    /// Print JSON (the same as `--format json`)
     #[arg(long)]
     pub(crate) json: bool,
 }

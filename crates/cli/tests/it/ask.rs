@@ -326,13 +326,20 @@ fn a_project_may_only_tighten() {
 }
 
 #[test]
-fn version_help_and_completions() {
+fn version_help_completions_and_manual() {
     let env = TestEnv::new();
     assert!(env.run(&["--version"]).exits(0).stdout.starts_with("converse 0."));
     assert!(env.run(&["ask", "--help"]).exits(0).stdout.contains("--max-iterations"));
     for shell in ["bash", "zsh", "fish"] {
         assert!(env.run(&["completions", shell]).exits(0).stdout.contains("ensembles"));
     }
+    assert!(env.run(&["man"]).exits(0).stdout.contains(".TH converse 1"));
+    env.run(&["man", "share/man1"]).exits(0);
+    let page = std::fs::read_to_string(env.path("work/share/man1/converse-ensembles-check.1")).unwrap();
+    assert!(page.contains("\\-\\-require\\-env"), "{page}");
+    env.write("work/taken", "a file");
+    let ran = env.run(&["man", "taken"]).exits(9);
+    assert!(ran.stderr.contains("error[write-failed]: cannot write to `taken`"), "{}", ran.stderr);
     let models = env.run(&["models", "list", "--json"]).exits(0).json();
     let anthropic = models.as_array().unwrap().iter().find(|row| row["provider"] == "anthropic").unwrap();
     assert_eq!(anthropic["key_set"], false);

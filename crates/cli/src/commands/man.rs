@@ -1,0 +1,26 @@
+//! `converse man [DIR]`.
+
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use converse_host::failure::{Failure, Kind};
+use converse_terminal::render::output::write_stdout;
+use converse_text::safe;
+
+use crate::args::Cli;
+
+/// Prints the page of `converse`, or writes the pages of all commands to a directory.
+pub(crate) fn run(directory: Option<&Path>) -> Result<(), Failure> {
+    let command = Cli::command();
+    let failed = |error: std::io::Error| {
+        let place = directory.map_or_else(|| "stdout".into(), |directory| directory.to_string_lossy());
+        Failure::new(Kind::Output, "write-failed", format!("cannot write to `{}`: {error}", safe(&place)))
+    };
+    let Some(directory) = directory else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
+        return Ok(write_stdout(&String::from_utf8_lossy(&page))?);
+    };
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    clap_mangen::generate_to(command, directory).map_err(failed)
+}
