@@ -17,6 +17,7 @@ use super::language::Program;
 use crate::escape::quoted;
 use crate::source::{Span, Spanned};
 use crate::template::{Template, TemplatePiece};
+use reading::Reading;
 
 /// Stand in the text of a word for what is filled in later.
 const VARIABLE: char = '\u{1}';
@@ -121,7 +122,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn all(&mut self) {
-        // May this word name what is started? Behind `env` or `sudo` each may, until one does.
+        // Whether this word may name what is started. Behind `env` or `sudo` each may, until one does.
         let (mut starts, mut wrapped) = (true, false);
         while let Some(word) = self.words.pop_front() {
             let name = word.name();
@@ -131,13 +132,13 @@ impl<'a> Walk<'a> {
                     wrapped = true;
                     self.env();
                 }
-                Some(Program::Everything(shell)) if starts => {
+                Some(Program::WindowsShell(shell)) if starts => {
                     wrapped = false;
-                    self.everything(shell, name);
+                    self.windows_shell(shell, name);
                 }
-                Some(Program::Options(language)) if starts || language.is_shell => {
+                Some(Program::Interpreter(interpreter)) if starts || interpreter.is_shell => {
                     wrapped &= !starts;
-                    wrapped |= self.options(language, name, starts);
+                    wrapped |= Reading::new(self, interpreter, name).words(starts);
                 }
                 _ => {}
             }

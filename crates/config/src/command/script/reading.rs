@@ -1,31 +1,7 @@
 //! The words after the name of a program, read as that program would.
 
-use super::super::language::{Everything, Language, Operand};
+use super::super::language::{Interpreter, Takes, WindowsShell, listed};
 use super::{ARGUMENT, Kind, Walk, Word};
-
-/// What a value of an option is to the program.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
-    Code,
-    File,
-    User,
-    Data,
-}
-
-/// How far the reading of one program has come.
-#[derive(Default)]
-struct State {
-    /// The next word that is no option is code.
-    waits: bool,
-    /// It has code, or a file.
-    has_code: bool,
-    /// It was told to read its input.
-    told: bool,
-    /// What follows is another program.
-    wraps: bool,
-    /// What follows is data.
-    done: bool,
-}
 
 impl<'a> Walk<'a> {
     /// `env -S "sh -c {x}"`: its value is split into words.
@@ -65,18 +41,17 @@ impl<'a> Walk<'a> {
         None
     }
 
-    pub(super) fn everything(&mut self, shell: &Everything, name: &str) {
+    pub(super) fn windows_shell(&mut self, shell: &WindowsShell, name: &str) {
         let mut has_code = false;
         while let Some(word) = self.words.pop_front() {
             let text = word.text.to_ascii_lowercase();
             let is_file = |file: &str| text.len() > 1 && file.starts_with(&text);
-            if shell.valued.contains(&text.as_str()) {
+            if listed(&text, shell.valued) {
                 self.words.pop_front();
             } else if shell.file.is_some_and(is_file) {
                 match self.words.pop_front() {
                     // From its input.
                     Some(file) if file.text == "-" => break,
-                    Some(file) if file.argument.is_none() => return,
                     Some(file) => return self.check(&file, name, Kind::File),
                     None => break,
                 }
@@ -93,119 +68,119 @@ impl<'a> Walk<'a> {
             self.reader = Some(name.to_owned());
         }
     }
+}
 
-    /// Is what follows another program?
-    pub(super) fn options(&mut self, language: &Language, name: &str, starts: bool) -> bool {
-        let mut state = State::default();
-        while !state.done && !state.wraps {
-            let Some(word) = self.words.pop_front() else { break };
-            let signs: &[char] = if language.is_shell { &['-', '+'] } else { &['-'] };
+/// How far the reading of the words of one interpreter has come.
+pub(super) struct Reading<'w, 'a> {
+    walk: &'w mut Walk<'a>,
+    interpreter: &'static Interpreter,
+    name: &'w str,
+    /// The next word that is not an option is code.
+    waits: bool,
+    /// It has code, or a file.
+    has_code: bool,
+    /// An option says that it reads its input.
+    reads_input: bool,
+    /// What follows is another program.
+    wraps: bool,
+    /// What follows is data.
+    done: bool,
+}
+
+impl<'w, 'a> Reading<'w, 'a> {
+    pub(super) fn new(walk: &'w mut Walk<'a>, interpreter: &'static Interpreter, name: &'w str) -> Self {
+        let (waits, has_code, reads_input, wraps, done) = (false, false, false, false, false);
+        Self { walk, interpreter, name, waits, has_code, reads_input, wraps, done }
+    }
+
+    /// Reads all words, and returns whether what follows is another program.
+    pub(super) fn words(mut self, starts: bool) -> bool {
+        let is_shell = self.interpreter.is_shell;
+        let signs: &[char] = if is_shell { &['-', '+'] } else { &['-'] };
+        while !self.done && !self.wraps {
+            let Some(word) = self.walk.words.pop_front() else { break };
             match word.text.strip_prefix(signs) {
-                Some("" | "-") if language.is_shell || word.text == "--" => {}
-                Some("") => state.told = true,
-                Some(long) if long.starts_with('-') => self.long(language, name, &word, &mut state),
-                Some(_) => self.letters(language, name, &word, &mut state),
-                None if !starts && !state.waits => {
-                    self.words.push_front(word);
+                Some("" | "-") if is_shell || word.text == "--" => {}
+                Some("") => self.reads_input = true,
+                Some(long) if long.starts_with('-') => self.long(&word),
+                Some(_) => self.letters(&word),
+                None if !starts && !self.waits => {
+                    self.walk.words.push_front(word);
                     return false;
                 }
-                None => self.operand(language, name, &word, &mut state),
+                None => self.operand(&word),
             }
-            state.done |= state.told && !language.is_shell;
+            self.done |= self.reads_input && !is_shell;
         }
-        if starts && language.reads_input && !state.has_code && !state.wraps {
-            self.reader = Some(name.to_owned());
+        let has_input = self.interpreter.operand != Some(Takes::Code);
+        if starts && has_input && !self.has_code && !self.wraps {
+            self.walk.reader = Some(self.name.to_owned());
         }
-        state.wraps
+        self.wraps
     }
 
-    fn operand(&mut self, language: &Language, name: &str, word: &Word<'a>, state: &mut State) {
-        let value = match language.operand {
-            _ if state.waits => Value::Code,
-            Operand::Other => return,
-            _ if state.has_code || state.told => Value::Data,
-            Operand::File if word.text == "/dev/stdin" => Value::Data,
-            Operand::File => Value::File,
-            Operand::Code => Value::Code,
+    fn operand(&mut self, word: &Word<'a>) {
+        let takes = match self.interpreter.operand {
+            _ if self.waits => Takes::Code,
+            None => return,
+            Some(Takes::File) if word.text == "/dev/stdin" => Takes::Data,
+            Some(_) if self.has_code || self.reads_input => Takes::Data,
+            Some(takes) => takes,
         };
-        self.value(language, name, word, value, state);
-        state.done = true;
+        self.value(word, takes);
+        self.done = true;
     }
 
-    fn long(&mut self, language: &Language, name: &str, word: &Word<'a>, state: &mut State) {
+    fn long(&mut self, word: &Word<'a>) {
         let (option, rest) = match word.text.split_once('=') {
             Some((option, rest)) => (option, Some(rest)),
             None => (word.text.as_str(), None),
         };
-        let is_one_of = |names: &[&str]| names.contains(&option.trim_start_matches('-'));
-        let value = if is_one_of(language.long_code) {
-            Value::Code
-        } else if is_one_of(language.long_file) {
-            Value::File
-        } else if is_one_of(language.long_user) {
-            Value::User
-        } else if is_one_of(language.long_valued) {
-            Value::Data
-        } else if option.contains(ARGUMENT) {
-            // It may become any option.
-            return self.check(word, name, Kind::Code);
-        } else {
-            return;
-        };
-        let next = match rest {
-            Some(rest) => Some(word.part(rest)),
-            None => self.words.pop_front(),
-        };
-        if let Some(next) = next {
-            self.value(language, name, &next, value, state);
-        }
-    }
-
-    fn letters(&mut self, language: &Language, name: &str, word: &Word<'a>, state: &mut State) {
-        let mut letters = word.text.chars();
-        // The dash.
-        letters.next();
-        while let Some(letter) = letters.next() {
-            let value = match letter {
-                // It may become any letters.
-                ARGUMENT => return self.check(word, name, Kind::Code),
-                letter if language.code.contains(letter) => Value::Code,
-                letter if language.file.contains(letter) => Value::File,
-                letter if language.user.contains(letter) => Value::User,
-                letter if language.valued.contains(letter) => Value::Data,
-                letter if language.rest.contains(letter) => return,
-                letter => {
-                    state.told |= language.input.contains(letter);
-                    continue;
+        match self.interpreter.takes(option.trim_start_matches('-')) {
+            Some(takes) => {
+                if let Some(value) = rest.map(|rest| word.part(rest)).or_else(|| self.walk.words.pop_front())
+                {
+                    self.value(&value, takes);
                 }
-            };
-            if !language.joined && value == Value::Code {
-                state.waits = true;
-                continue;
             }
-            let rest = letters.as_str();
-            let joined = language.joined && !rest.is_empty();
-            let next = if joined { Some(word.part(rest)) } else { self.words.pop_front() };
-            if let Some(next) = next {
-                self.value(language, name, &next, value, state);
-            }
-            if language.joined {
-                return;
+            // It may become any option.
+            None if option.contains(ARGUMENT) => self.walk.check(word, self.name, Kind::Code),
+            None => {}
+        }
+    }
+
+    fn letters(&mut self, word: &Word<'a>) {
+        let joined = self.interpreter.joined;
+        // Behind the dash.
+        for (at, letter) in word.text.char_indices().skip(1) {
+            let rest = &word.text[at + letter.len_utf8()..];
+            match self.interpreter.takes(letter.encode_utf8(&mut [0; 4])) {
+                // It may become any letters.
+                _ if letter == ARGUMENT => return self.walk.check(word, self.name, Kind::Code),
+                None => {}
+                Some(Takes::Input) => self.reads_input = true,
+                Some(Takes::Rest) => return,
+                Some(Takes::Code) if !joined => self.waits = true,
+                Some(takes) if joined && !rest.is_empty() => return self.value(&word.part(rest), takes),
+                Some(takes) => {
+                    if let Some(next) = self.walk.words.pop_front() {
+                        self.value(&next, takes);
+                    }
+                }
             }
         }
     }
 
-    fn value(&mut self, language: &Language, name: &str, word: &Word<'a>, value: Value, state: &mut State) {
-        match value {
-            Value::Code => self.check(word, name, Kind::Code),
-            Value::File => self.check(word, name, Kind::File),
-            Value::User => state.wraps = true,
-            Value::Data => {}
-        }
-        if matches!(value, Value::Code | Value::File) {
-            state.has_code = true;
-            state.waits = false;
-            state.done |= language.ends;
-        }
+    fn value(&mut self, word: &Word<'a>, takes: Takes) {
+        let kind = match takes {
+            Takes::Code => Kind::Code,
+            Takes::File => Kind::File,
+            Takes::User => return self.wraps = true,
+            Takes::Data | Takes::Rest | Takes::Input => return,
+        };
+        self.walk.check(word, self.name, kind);
+        self.has_code = true;
+        self.waits = false;
+        self.done |= self.interpreter.ends;
     }
 }
