@@ -4,8 +4,7 @@
 //! a collector but the very end of the program, and that two seconds at most. What cannot be sent is not kept. Never told:
 //! what anybody said, arguments, results, keys.
 
-mod histogram;
-mod names;
+mod metrics;
 mod otlp;
 mod parent;
 mod sending;
@@ -22,12 +21,14 @@ use crate::failure::Failure;
 use crate::secrets::{Redactor, Secret};
 use crate::world::World;
 
-use histogram::Histograms;
+use metrics::Metrics;
 use otlp::Resource;
 use sending::Sender;
-use spans::{About, Trace};
+use spans::Trace;
 use target::{SetupNotice, Target};
 
+/// Characters of a text: models invent names.
+const LONGEST: usize = 200;
 /// What the end of the program may take longer for it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -40,7 +41,7 @@ struct Exporter {
     target: Target,
     resource: Resource,
     redactor: Redactor,
-    histograms: Mutex<Histograms>,
+    metrics: Mutex<Metrics>,
     /// Begun with the first turn.
     sender: OnceLock<Sender>,
 }
@@ -51,9 +52,9 @@ impl Telemetry {
         let Some(target) = Target::of(world) else { return Self(None) };
         redactor.learn(target.secrets().map(Secret::new));
         let resource = Resource::of(world);
-        let histograms = Mutex::new(Histograms::new(World::now(), target.delta));
+        let metrics = Mutex::new(Metrics::new(World::now(), target.delta));
         let redactor = redactor.clone();
-        Self(Some(Box::new(Exporter { target, resource, redactor, histograms, sender: OnceLock::new() })))
+        Self(Some(Box::new(Exporter { target, resource, redactor, metrics, sender: OnceLock::new() })))
     }
 
     /// What is wrong with how it is set up: warnings, for the first turn.
@@ -79,8 +80,8 @@ impl Telemetry {
     /// Hears one turn with this model (`provider/model`), in this session.
     pub fn turn(&self, model: &str, session: Option<&str>) -> Option<Listener<'_>> {
         let exporter = self.0.as_deref().filter(|exporter| exporter.target.is_any())?;
-        let about = About::new(model, session, exporter.target.parent.as_ref());
-        Some(Listener { exporter, trace: Mutex::new(Trace::begin(about)) })
+        let trace = Trace::begin(model, session, exporter.target.parent.as_ref());
+        Some(Listener { exporter, trace: Mutex::new(trace) })
     }
 
     /// The program ends: what was not sent by now has a little time. Gives a warning if that was not enough.
@@ -101,18 +102,18 @@ pub struct Listener<'a> {
 impl Listener<'_> {
     /// The turn has ended; from here on it is told.
     pub fn end(self, failure: Option<&Failure>) {
-        let Exporter { target, resource, redactor, histograms, sender } = self.exporter;
+        let Exporter { target, resource, redactor, metrics, sender } = self.exporter;
         let trace = self.trace.into_inner();
         let finished = trace.end(failure.map(|failure| failure.code));
-        let mut histograms = histograms.lock();
-        histograms.take(&finished);
-        let clean = |text: &str| redactor.clean(text);
+        let mut metrics = metrics.lock();
+        metrics.add(&finished);
+        let clean = |text: &str| redactor.clean(text).chars().take(LONGEST).collect();
         let sender = sender.get_or_init(Sender::begin);
         if let Some(endpoint) = &target.traces {
             sender.send(endpoint, otlp::traces(&finished, resource, &clean));
         }
         if let Some(endpoint) = &target.metrics {
-            sender.send(endpoint, otlp::metrics(&histograms.told(World::now()), resource, &clean));
+            sender.send(endpoint, metrics.body(World::now(), resource, &clean));
         }
     }
 

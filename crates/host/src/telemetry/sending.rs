@@ -1,7 +1,7 @@
 //! The thread that sends. What it cannot send it forgets.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -21,7 +21,8 @@ pub(super) struct Sender {
     queue: Mutex<Option<SyncSender<Parcel>>>,
     /// Hears when the thread has ended.
     ended: Mutex<Receiver<()>>,
-    problem: Problem,
+    /// The first one.
+    problem: Arc<OnceLock<String>>,
 }
 
 #[derive(Debug)]
@@ -30,28 +31,18 @@ struct Parcel {
     body: Bytes,
 }
 
-/// The first one is the one to tell.
-#[derive(Debug, Clone, Default)]
-struct Problem(Arc<Mutex<Option<String>>>);
-
-impl Problem {
-    fn tell(&self, problem: impl Into<String>) {
-        self.0.lock().get_or_insert_with(|| problem.into());
-    }
-}
-
 impl Sender {
     pub(super) fn begin() -> Self {
         let (queue, parcels) = sync_channel(MOST_WAITING);
         let (end, ended) = sync_channel(1);
-        let problem = Problem::default();
-        let heard = problem.clone();
+        let problem = Arc::new(OnceLock::new());
+        let heard = Arc::clone(&problem);
         let begun = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
             run(&parcels, &heard);
             let _ = end.send(());
         });
         if let Err(error) = begun {
-            problem.tell(error.to_string());
+            let _ = problem.set(error.to_string());
         }
         Self { queue: Mutex::new(Some(queue)), ended: Mutex::new(ended), problem }
     }
@@ -61,7 +52,7 @@ impl Sender {
         let parcel = Parcel { endpoint: endpoint.clone(), body: body.to_string().into() };
         let queue = self.queue.lock();
         if queue.as_ref().is_none_or(|queue| queue.try_send(parcel).is_err()) {
-            self.problem.tell("it is too slow, and something was left out");
+            let _ = self.problem.set("it is too slow, and something was left out".to_owned());
         }
     }
 
@@ -71,23 +62,23 @@ impl Sender {
         drop(self.queue.lock().take());
         let ended = self.ended.lock();
         if ended.recv_timeout(until.saturating_duration_since(Instant::now())).is_err() {
-            self.problem.tell(format!("it did not answer within {} s", patience.as_secs()));
+            let _ = self.problem.set(format!("it did not answer within {} s", patience.as_secs()));
         }
-        self.problem.0.lock().take()
+        self.problem.get().cloned()
     }
 }
 
-fn run(parcels: &Receiver<Parcel>, problem: &Problem) {
+fn run(parcels: &Receiver<Parcel>, problem: &OnceLock<String>) {
     let plan = ClientPlan { connect_timeout: CONNECT, redirects: Redirects::Never, reuse: true };
     let clients = Clients::new(plan);
     let runtime = match crate::runtime::runtime() {
         Ok(runtime) => runtime,
-        Err(failure) => return problem.tell(failure.message),
+        Err(failure) => return drop(problem.set(failure.message)),
     };
     for parcel in parcels {
         if let Err(error) = runtime.block_on(post(&clients, parcel)) {
             tracing::debug!(%error, "nothing was told to the collector");
-            problem.tell(error);
+            let _ = problem.set(error);
         }
     }
     runtime.shutdown_background();

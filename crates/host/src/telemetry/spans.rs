@@ -1,38 +1,69 @@
 //! What a turn did, as spans: one for the turn, below it one for each call of a model and each run of a tool.
+//!
+//! The names of attributes are those of the semantic conventions for generative AI, which are in development:
+//! <https://github.com/open-telemetry/semantic-conventions-genai/tree/main/docs/gen-ai>, checked 2026-11. Names that begin
+//! with `converse.` are ours.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use converse_canister::{Canister, Cost, InvocationId, Outcome, Stop, Usage};
+use converse_canister::{Canister, Cost, InvocationId, InvocationResult, Stop, Usage};
 use converse_engine::Event;
 use converse_session::stats::tool_name;
+use serde_json::{Value, json};
 
-use super::names;
 use super::parent::Parent;
+use crate::wording::dollars;
 use crate::world::World;
 
-/// Of one turn; what comes after is counted only.
+/// Maximum number of spans of one turn below its own; further ones are counted only.
 const MOST_SPANS: usize = 1000;
-/// Calls whose names are kept in mind.
+/// Maximum number of open calls whose names are kept.
 const MOST_OPEN: usize = 1000;
 
-/// What is known when a turn begins.
+/// Names and plain values, in their order.
+pub(super) type Attributes = Vec<(&'static str, Value)>;
+
+/// Kinds of spans, by the numbers of OTLP.
+pub(super) const INTERNAL: u8 = 1;
+pub(super) const CLIENT: u8 = 3;
+
+/// A finished span. Times are nanoseconds since 1970.
 #[derive(Debug)]
-pub(super) struct About {
-    /// As `provider/model`.
-    model: String,
-    pub(super) session: Option<String>,
-    pub(super) trace: String,
-    pub(super) span: String,
-    pub(super) parent: Option<Parent>,
+pub(super) struct Span {
+    pub(super) id: String,
+    pub(super) parent: Option<String>,
+    pub(super) name: String,
+    pub(super) kind: u8,
+    pub(super) began: u64,
+    pub(super) ended: u64,
+    /// The kind of error with which it ended.
+    pub(super) error: Option<&'static str>,
+    pub(super) attributes: Attributes,
 }
 
+/// A turn that has ended.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) trace: String,
+    /// The caller's `TRACESTATE`.
+    pub(super) state: String,
+    /// The span of the turn is the first.
+    pub(super) spans: Vec<Span>,
+}
+
+/// Collects the spans of a turn that runs.
 #[derive(Debug)]
 pub(super) struct Trace {
-    about: About,
-    clock: Clock,
-    began: u64,
+    /// As `provider/model`.
+    model: String,
+    session: Option<String>,
+    id: String,
+    /// Id of the span of the turn.
+    root: String,
+    parent: Option<Parent>,
+    began: (u64, Instant),
     chat: Option<Chat>,
     usage: Usage,
     finished: Vec<Span>,
@@ -41,98 +72,32 @@ pub(super) struct Trace {
     started: HashMap<InvocationId, u64>,
 }
 
-/// A turn that has ended.
-#[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) about: About,
-    /// The turn itself first.
-    pub(super) spans: Vec<Span>,
-    pub(super) dropped: u32,
-}
-
-/// Times are nanoseconds since 1970.
-#[derive(Debug, Clone)]
-pub(super) struct Span {
-    pub(super) id: String,
-    pub(super) began: u64,
-    pub(super) ended: u64,
-    /// What kind of error it ended with.
-    pub(super) error: Option<&'static str>,
-    pub(super) kind: Kind,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Kind {
-    Agent { provider: String, model: String, usage: Usage },
-    Chat(Chat),
-    Tool { name: String, call: String, outcome: Outcome, cost: Option<Cost> },
-}
-
 /// A call of a model with all its attempts.
-#[derive(Debug, Clone)]
-pub(super) struct Chat {
-    pub(super) provider: String,
-    pub(super) asked: String,
-    pub(super) answered: Option<String>,
-    pub(super) id: Option<String>,
-    pub(super) usage: Usage,
+#[derive(Debug, Default)]
+struct Chat {
+    provider: String,
+    asked: String,
+    answered: Option<String>,
+    id: Option<String>,
+    usage: Usage,
     /// `None`: not known, or only in part.
-    pub(super) cost: Option<Cost>,
-    pub(super) reasons: Vec<&'static str>,
-    began: u64,
+    cost: Option<Cost>,
+    /// Whether any usage was reported.
     paid: bool,
-}
-
-#[derive(Debug)]
-struct Clock {
-    /// Nanoseconds since 1970, when it was set.
-    set: u64,
-    since: Instant,
-}
-
-impl Clock {
-    fn now(&self) -> u64 {
-        self.set.saturating_add(u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-}
-
-impl About {
-    pub(super) fn new(model: &str, session: Option<&str>, parent: Option<&Parent>) -> Self {
-        Self {
-            model: model.to_owned(),
-            session: session.map(str::to_owned),
-            trace: parent.map_or_else(|| random(16), |parent| parent.trace.clone()),
-            span: random(8),
-            parent: parent.cloned(),
-        }
-    }
-}
-
-/// So many bytes, as hex.
-pub(super) fn random(bytes: usize) -> String {
-    let mut hex = String::new();
-    while hex.len() < bytes * 2 {
-        for byte in World::random_bytes() {
-            let _ = write!(hex, "{byte:02x}");
-        }
-    }
-    hex.truncate(bytes * 2);
-    hex
-}
-
-fn halves(id: &str) -> (String, String) {
-    let (provider, model) = id.split_once('/').unwrap_or(("", id));
-    (names::provider(provider).to_owned(), model.to_owned())
+    reasons: Vec<&'static str>,
+    began: u64,
 }
 
 impl Trace {
-    pub(super) fn begin(about: About) -> Self {
-        let set = u64::try_from(World::now().as_nanosecond()).unwrap_or_default();
-        let clock = Clock { set, since: Instant::now() };
+    pub(super) fn begin(model: &str, session: Option<&str>, parent: Option<&Parent>) -> Self {
+        let began = u64::try_from(World::now().as_nanosecond()).unwrap_or_default();
         Self {
-            about,
-            clock,
-            began: set,
+            model: model.to_owned(),
+            session: session.map(str::to_owned),
+            id: parent.map_or_else(|| random(16), |parent| parent.trace.clone()),
+            root: random(8),
+            parent: parent.cloned(),
+            began: (began, Instant::now()),
             chat: None,
             usage: Usage::default(),
             finished: Vec::new(),
@@ -142,25 +107,20 @@ impl Trace {
         }
     }
 
+    fn now(&self) -> u64 {
+        let (began, since) = self.began;
+        began.saturating_add(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
     pub(super) fn hear(&mut self, event: &Event<'_>) {
-        let now = self.clock.now();
+        let now = self.now();
         match event {
             Event::Requested { model, .. } => {
                 // The last one never came to an end: another model is asked.
                 self.close(now, Some("failed"));
-                let (provider, _) = halves(&self.about.model);
-                let asked = (*model).to_owned();
-                self.chat = Some(Chat {
-                    provider,
-                    asked,
-                    answered: None,
-                    id: None,
-                    usage: Usage::default(),
-                    cost: Some(Cost(0)),
-                    reasons: Vec::new(),
-                    began: now,
-                    paid: false,
-                });
+                let (provider, asked) = (halves(&self.model).0, (*model).to_owned());
+                self.chat =
+                    Some(Chat { provider, asked, cost: Some(Cost(0)), began: now, ..Chat::default() });
             }
             Event::Appended(canister) => self.appended(canister, now),
             Event::Used { usage, cost, model, cut, instead, .. } => {
@@ -186,7 +146,7 @@ impl Trace {
                 self.asked.remove(&invocation.id);
                 let spent = u64::try_from(elapsed.as_nanos()).unwrap_or_default();
                 let began = self.started.remove(&invocation.id).unwrap_or_else(|| now.saturating_sub(spent));
-                self.tool(tool_name(&invocation.tool), result, began, now);
+                self.tool(&tool_name(&invocation.tool), result, began, now);
             }
             _ => {}
         }
@@ -214,54 +174,137 @@ impl Trace {
             // Nothing ran: no such tool, bad arguments, a refusal.
             Canister::Result(result) => {
                 if let Some(name) = self.asked.remove(&result.id) {
-                    self.tool(name, result, now, now);
+                    self.tool(&name, result, now, now);
                 }
             }
             _ => {}
         }
     }
 
-    fn tool(&mut self, name: String, result: &converse_canister::InvocationResult, began: u64, ended: u64) {
-        let (outcome, cost) = (result.outcome, result.cost);
+    fn tool(&mut self, name: &str, result: &InvocationResult, began: u64, ended: u64) {
+        let outcome = result.outcome;
+        let mut attributes = vec![
+            ("gen_ai.operation.name", json!("execute_tool")),
+            ("gen_ai.tool.name", json!(name)),
+            ("gen_ai.tool.call.id", json!(result.id.as_str())),
+            ("gen_ai.tool.type", json!("function")),
+            ("converse.tool.outcome", json!(outcome.label())),
+        ];
+        attributes.extend(result.cost.map(|cost| ("converse.cost.usd", json!(dollars(cost)))));
         let error = (!outcome.is_success()).then(|| outcome.label());
-        let call = result.id.as_str().to_owned();
-        self.add(began, ended, error, Kind::Tool { name, call, outcome, cost });
+        self.add(INTERNAL, format!("execute_tool {name}"), (began, ended), error, attributes);
     }
 
     fn close(&mut self, now: u64, error: Option<&'static str>) {
         let Some(chat) = self.chat.take() else { return };
-        // A reply that says nothing of a stop broke off.
-        self.add(chat.began, now, error, Kind::Chat(chat));
+        let mut attributes = vec![
+            ("gen_ai.operation.name", json!("chat")),
+            ("gen_ai.provider.name", json!(chat.provider)),
+            ("gen_ai.request.model", json!(chat.asked)),
+        ];
+        attributes.extend(chat.answered.map(|model| ("gen_ai.response.model", json!(model))));
+        attributes.extend(chat.id.map(|id| ("gen_ai.response.id", json!(id))));
+        if !chat.reasons.is_empty() {
+            attributes.push(("gen_ai.response.finish_reasons", json!(chat.reasons)));
+        }
+        attributes.extend(used(&chat.usage));
+        let cost = chat.cost.filter(|_| chat.paid);
+        attributes.extend(cost.map(|cost| ("converse.cost.usd", json!(dollars(cost)))));
+        self.add(CLIENT, format!("chat {}", chat.asked), (chat.began, now), error, attributes);
     }
 
-    fn add(&mut self, began: u64, ended: u64, error: Option<&'static str>, kind: Kind) {
-        if self.finished.len() < MOST_SPANS {
-            self.finished.push(Span { id: random(8), began, ended, error, kind });
-        } else {
+    fn add(
+        &mut self,
+        kind: u8,
+        name: String,
+        times: (u64, u64),
+        error: Option<&'static str>,
+        attributes: Attributes,
+    ) {
+        if self.finished.len() >= MOST_SPANS {
             self.dropped += 1;
+            return;
+        }
+        let mut span = self.span(kind, name, times, error, attributes);
+        span.parent = Some(self.root.clone());
+        self.finished.push(span);
+    }
+
+    fn span(
+        &self,
+        kind: u8,
+        name: String,
+        (began, ended): (u64, u64),
+        error: Option<&'static str>,
+        mut attributes: Attributes,
+    ) -> Span {
+        attributes.extend(self.session.as_ref().map(|session| ("gen_ai.conversation.id", json!(session))));
+        attributes.extend(error.map(|error| ("error.type", json!(error))));
+        Span { id: random(8), parent: None, name, kind, began, ended, error, attributes }
+    }
+
+    /// Ends the turn; `error` is the kind of failure with which it ended.
+    pub(super) fn end(mut self, error: Option<&'static str>) -> Finished {
+        let now = self.now();
+        self.close(now, error.or(Some("cancelled")));
+        let (provider, model) = halves(&self.model);
+        let mut attributes = vec![
+            ("gen_ai.operation.name", json!("invoke_agent")),
+            ("gen_ai.agent.name", json!("converse")),
+            ("gen_ai.provider.name", json!(provider)),
+            ("gen_ai.request.model", json!(model)),
+        ];
+        attributes.extend(used(&self.usage));
+        if self.dropped > 0 {
+            attributes.push(("converse.spans.dropped", json!(self.dropped)));
+        }
+        let name = "invoke_agent converse".to_owned();
+        let mut turn = self.span(INTERNAL, name, (self.began.0, now), error, attributes);
+        let (parent, state) = self.parent.map(|parent| (parent.span, parent.state)).unzip();
+        (turn.id, turn.parent) = (self.root, parent);
+        let spans = [turn].into_iter().chain(self.finished).collect();
+        Finished { trace: self.id, state: state.unwrap_or_default(), spans }
+    }
+}
+
+fn used(usage: &Usage) -> Attributes {
+    let all = [
+        ("gen_ai.usage.input_tokens", usage.input),
+        ("gen_ai.usage.output_tokens", usage.output),
+        ("gen_ai.usage.cache_read.input_tokens", usage.cache_read),
+        ("gen_ai.usage.cache_creation.input_tokens", usage.cache_write),
+    ];
+    all.into_iter().filter_map(|(name, count)| Some((name, json!(count?)))).collect()
+}
+
+/// Returns so many random bytes as hex.
+pub(super) fn random(bytes: usize) -> String {
+    let mut hex = String::new();
+    while hex.len() < bytes * 2 {
+        for byte in World::random_bytes() {
+            let _ = write!(hex, "{byte:02x}");
         }
     }
-
-    /// `error`: the kind of failure that the turn ended with.
-    pub(super) fn end(mut self, error: Option<&'static str>) -> Finished {
-        let now = self.clock.now();
-        self.close(now, error.or(Some("cancelled")));
-        let (provider, model) = halves(&self.about.model);
-        let kind = Kind::Agent { provider, model, usage: self.usage };
-        let agent = Span { id: self.about.span.clone(), began: self.began, ended: now, error, kind };
-        let spans = [agent].into_iter().chain(self.finished).collect();
-        Finished { about: self.about, spans, dropped: self.dropped }
-    }
+    hex.truncate(bytes * 2);
+    hex
 }
 
-impl Chat {
-    /// Was anything said of what it took?
-    pub(super) fn price(&self) -> Option<Cost> {
-        self.cost.filter(|_| self.paid)
-    }
+/// The provider, by its well-known name if it has one, and the model.
+fn halves(id: &str) -> (String, String) {
+    let (provider, model) = id.split_once('/').unwrap_or(("", id));
+    let provider = match provider {
+        "openai-chat" | "openai-responses" => "openai",
+        "gemini" => "gcp.gemini",
+        "azure" => "azure.ai.openai",
+        "mistral" => "mistral_ai",
+        "xai" => "x_ai",
+        "ollama-native" => "ollama",
+        ours => ours,
+    };
+    (provider.to_owned(), model.to_owned())
 }
 
-/// As the conventions' schema of messages has them.
+/// The reason by its name in the conventions' schema of messages.
 fn reason(stop: &Stop) -> &'static str {
     match stop {
         Stop::Truncated => "length",

@@ -5,12 +5,15 @@
 
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use super::parent::Parent;
 use crate::world::World;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The endpoint of both signals.
+const BASE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 #[derive(Debug, Default)]
 pub(super) struct Target {
@@ -40,7 +43,7 @@ pub(super) enum SetupNotice {
 impl Target {
     /// `None`: nobody asks for it.
     pub(super) fn of(world: &World) -> Option<Self> {
-        let names = ["OTEL_EXPORTER_OTLP_ENDPOINT", SIGNALS[0].endpoint, SIGNALS[1].endpoint];
+        let names = [BASE, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"];
         let is_disabled =
             world.var("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
         if is_disabled || names.iter().all(|name| world.var(name).is_none()) {
@@ -49,7 +52,7 @@ impl Target {
         let mut target = Self { parent: Parent::of(world), ..Self::default() };
         let preference = world.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE").unwrap_or_default();
         target.delta = preference.eq_ignore_ascii_case("delta");
-        let [traces, metrics] = SIGNALS.map(|signal| target.endpoint(&signal, world));
+        let [traces, metrics] = ["TRACES", "METRICS"].map(|signal| target.endpoint(signal, world));
         // By default who is called does as the caller does.
         let sampler = world.var("OTEL_TRACES_SAMPLER").unwrap_or("parentbased_always_on");
         let by_parent = sampler.starts_with("parentbased").then_some(target.parent.as_ref()).flatten();
@@ -75,20 +78,22 @@ impl Target {
         })
     }
 
-    fn endpoint(&mut self, signal: &Signal, world: &World) -> Option<Endpoint> {
-        let exporters = world.var(signal.exporter).unwrap_or("otlp");
+    fn endpoint(&mut self, signal: &str, world: &World) -> Option<Endpoint> {
+        let exporters = world.var(&format!("OTEL_{signal}_EXPORTER")).unwrap_or("otlp");
         if !exporters.split(',').any(|exporter| exporter.trim() == "otlp") {
             return None;
         }
-        let own = |name: &str| world.var(&name.replace("OTLP_", signal.own)).or_else(|| world.var(name));
-        let (given, url) = match world.var(signal.endpoint) {
-            Some(url) => (signal.endpoint, url.to_owned()),
+        let own = |name: &str| format!("OTEL_EXPORTER_OTLP_{signal}_{name}");
+        let set =
+            |name: &str| world.var(&own(name)).or_else(|| world.var(&format!("OTEL_EXPORTER_OTLP_{name}")));
+        let (given, url) = match world.var(&own("ENDPOINT")) {
+            Some(url) => (own("ENDPOINT"), url.to_owned()),
             None => {
-                let base = world.var("OTEL_EXPORTER_OTLP_ENDPOINT")?;
-                ("OTEL_EXPORTER_OTLP_ENDPOINT", format!("{}/{}", base.trim_end_matches('/'), signal.path))
+                let base = world.var(BASE)?.trim_end_matches('/');
+                (BASE.to_owned(), format!("{base}/v1/{}", signal.to_lowercase()))
             }
         };
-        match own("OTEL_EXPORTER_OTLP_PROTOCOL") {
+        match set("PROTOCOL") {
             None | Some("http/json") => {}
             Some("http/protobuf") => self.tell(SetupNotice::Remark(
                 "OTLP is sent as JSON, which every collector takes at the same address".to_owned(),
@@ -110,9 +115,9 @@ impl Target {
                 "`{given}` is no http address, so nothing is told to the collector"
             )));
         }
-        let timeout = own("OTEL_EXPORTER_OTLP_TIMEOUT").and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
+        let timeout = set("TIMEOUT").and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
         let timeout = timeout.map_or(TIMEOUT, Duration::from_millis).min(TIMEOUT);
-        let headers = self.headers(own("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default());
+        let headers = self.headers(set("HEADERS").unwrap_or_default());
         url.map(|url| Endpoint { url, headers, timeout })
     }
 
@@ -122,7 +127,8 @@ impl Target {
         for pair in text.split(',').filter(|pair| !pair.trim().is_empty()) {
             let header = pair.split_once('=').and_then(|(name, value)| {
                 let name = HeaderName::from_bytes(name.trim().as_bytes()).ok()?;
-                let mut value = HeaderValue::from_bytes(&decoded(value.trim())).ok()?;
+                let mut value =
+                    HeaderValue::from_bytes(&Vec::from_iter(percent_decode_str(value.trim()))).ok()?;
                 value.set_sensitive(true);
                 Some((name, value))
             });
@@ -143,41 +149,6 @@ impl Target {
             self.told.push(told);
         }
     }
-}
-
-struct Signal {
-    endpoint: &'static str,
-    exporter: &'static str,
-    /// What stands in its own variables where the common ones have `OTLP_`.
-    own: &'static str,
-    path: &'static str,
-}
-
-const SIGNALS: [Signal; 2] = [
-    Signal {
-        endpoint: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-        exporter: "OTEL_TRACES_EXPORTER",
-        own: "OTLP_TRACES_",
-        path: "v1/traces",
-    },
-    Signal {
-        endpoint: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-        exporter: "OTEL_METRICS_EXPORTER",
-        own: "OTLP_METRICS_",
-        path: "v1/metrics",
-    },
-];
-
-/// What stands behind a `%` that is no code stays as it is.
-pub(super) fn decoded(text: &str) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let code = behind.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
-    }
-    bytes
 }
 
 #[cfg(test)]
