@@ -5,7 +5,6 @@
 //! gives up and the thread keeps its place among the few that may run, so that forgotten ones cannot pile up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,18 +39,13 @@ impl Cage {
         cancel: &CancellationToken,
     ) -> Result<Computed, String> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| error.to_string())?;
-        // Dropped with this future, so a calculation nobody waits for stops.
-        let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
-        let stopped = Arc::clone(&stop.0);
         let (tell, answer) = oneshot::channel();
         let patience = self.patience;
         let work = move || {
             let _place = place;
-            let _ = tell.send(evaluate(
-                &program,
-                rounding,
-                &Interrupt { start: Instant::now(), patience, stopped },
-            ));
+            let interrupt = Interrupt { start: Instant::now(), patience, caller: &tell };
+            let answer = evaluate(&program, rounding, &interrupt);
+            let _ = tell.send(answer);
         };
         let builder = thread::Builder::new().name("calculator".to_owned()).stack_size(STACK_BYTES);
         builder.spawn(work).map_err(|error| format!("no thread for the calculation: {error}"))?;
@@ -67,27 +61,20 @@ impl Cage {
     }
 }
 
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-struct Interrupt {
+struct Interrupt<'a> {
     start: Instant,
     patience: Duration,
-    stopped: Arc<AtomicBool>,
+    /// Closed when the caller stops waiting.
+    caller: &'a oneshot::Sender<Result<Computed, String>>,
 }
 
-impl fend_core::Interrupt for Interrupt {
+impl fend_core::Interrupt for Interrupt<'_> {
     fn should_interrupt(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || self.start.elapsed() >= self.patience
+        self.caller.is_closed() || self.start.elapsed() >= self.patience
     }
 }
 
-impl Interrupt {
+impl Interrupt<'_> {
     fn explain(&self, error: String) -> String {
         if error != "interrupted" {
             return error;
@@ -96,7 +83,7 @@ impl Interrupt {
     }
 }
 
-fn evaluate(program: &Program, rounding: Rounding, interrupt: &Interrupt) -> Result<Computed, String> {
+fn evaluate(program: &Program, rounding: Rounding, interrupt: &Interrupt<'_>) -> Result<Computed, String> {
     const WHOLE: &str = "lifted_0";
     let mut context = fend_core::Context::new();
     context.disable_rng();

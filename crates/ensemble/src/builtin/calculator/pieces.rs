@@ -6,8 +6,12 @@ const MAX_CHAIN: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Number,
+    /// A unit, a function, a constant, or an operator written as a word.
     Word,
     Operator,
+    Open,
+    Close,
+    /// What stands between two brackets, with them.
     Group,
 }
 
@@ -36,6 +40,7 @@ impl Piece {
             Kind::Number | Kind::Group => true,
             Kind::Word => !KEYWORDS.contains(&self.text.as_str()),
             Kind::Operator => self.text == "!",
+            Kind::Open | Kind::Close => false,
         }
     }
 

@@ -10,7 +10,6 @@
 
 use super::pieces::{Kind, Piece, angles, check_chains, inches, is_function, join, times};
 use super::rounding::{Rounding, Whole};
-use super::tokens::Token;
 
 /// What to evaluate: the statements in order, then the expression.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,28 +34,25 @@ const MAX_DEPTH: usize = 64;
 const SHORT: usize = 32;
 
 /// Makes a program of tokens, or says what is wrong with their brackets.
-pub(super) fn program(tokens: Vec<Token>) -> Result<Program, String> {
+pub(super) fn program(tokens: Vec<Piece>) -> Result<Program, String> {
     let mut writer = Writer { lifted: Vec::new() };
     let mut outer: Vec<Vec<Piece>> = Vec::new();
     let mut pieces: Vec<Piece> = Vec::new();
     for token in tokens {
-        match token {
-            Token::Number(text) => pieces.push(Piece::new(Kind::Number, text)),
-            Token::Word(text) => pieces.push(Piece::new(Kind::Word, text)),
-            Token::Operator(text) => pieces.push(Piece::new(Kind::Operator, text)),
-            Token::Open => {
+        match token.kind {
+            Kind::Open => {
                 if outer.len() == MAX_DEPTH {
                     return Err(format!("brackets are nested more than {MAX_DEPTH} deep"));
                 }
                 times(&mut pieces);
                 outer.push(std::mem::take(&mut pieces));
             }
-            Token::Close => {
+            Kind::Close => {
                 let around = outer.pop().ok_or("a `)` closes nothing")?;
                 let inside = std::mem::replace(&mut pieces, around);
-                let group = writer.group(inside)?;
-                pieces.push(group);
+                pieces.push(writer.group(inside)?);
             }
+            _ => pieces.push(token),
         }
     }
     if !outer.is_empty() {

@@ -4,20 +4,11 @@
 //! attributes). What is not an arithmetic token is refused here, so that none of it is ever reached. A comma is refused
 //! on purpose: the evaluator would read `1,5` as 15.
 
+use super::pieces::{Kind, Piece};
 use crate::builtin::arguments::shown;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
-    Number(String),
-    /// A unit, a function, a constant, or an operator written as a word.
-    Word(String),
-    Operator(&'static str),
-    Open,
-    Close,
-}
-
 /// Splits an expression, or says what in it is no arithmetic.
-pub(super) fn tokens(expression: &str) -> Result<Vec<Token>, String> {
+pub(super) fn tokens(expression: &str) -> Result<Vec<Piece>, String> {
     let mut cursor = Cursor { rest: trim(expression) };
     let mut tokens = Vec::new();
     while let Some(next) = cursor.peek() {
@@ -59,25 +50,25 @@ impl<'a> Cursor<'a> {
         run
     }
 
-    fn number(&mut self) -> Result<Token, String> {
+    fn number(&mut self) -> Result<Piece, String> {
         let based = ["0x", "0X", "0b", "0B", "0o", "0O"].iter().any(|prefix| self.rest.starts_with(prefix));
         if based {
             let digits = self.run(|c| c.is_ascii_alphanumeric() || c == '_');
-            return Ok(Token::Number(digits.to_ascii_lowercase()));
+            return Ok(Piece::new(Kind::Number, digits.to_ascii_lowercase()));
         }
         let mut number = self.run(digit).to_owned();
         if self.rest.starts_with('#') {
             self.skip('#');
             number.push('#');
             number.push_str(self.run(|c| c.is_ascii_alphanumeric()));
-            return Ok(Token::Number(number));
+            return Ok(Piece::new(Kind::Number, number));
         }
         self.fraction(&mut number)?;
         self.exponent(&mut number);
         if self.rest.starts_with(',') {
             return Err(comma());
         }
-        Ok(Token::Number(number))
+        Ok(Piece::new(Kind::Number, number))
     }
 
     fn fraction(&mut self, number: &mut String) -> Result<(), String> {
@@ -113,7 +104,7 @@ impl<'a> Cursor<'a> {
         number.push_str(self.run(|c| c.is_ascii_digit()));
     }
 
-    fn superscript(&mut self) -> Result<Vec<Token>, String> {
+    fn superscript(&mut self) -> Result<Vec<Piece>, String> {
         const DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
         let negative = self.peek() == Some('⁻');
         self.skip('⁻');
@@ -122,15 +113,17 @@ impl<'a> Cursor<'a> {
             return Err("`⁻` needs a number after it".to_owned());
         }
         let digits = run.chars().filter_map(|c| DIGITS.chars().position(|d| d == c)).map(|d| d.to_string());
-        let power = Token::Number(digits.collect());
+        let power = Piece::new(Kind::Number, digits.collect::<String>());
+        let operator = |sign: &str| Piece::new(Kind::Operator, sign);
         Ok(if negative {
-            vec![Token::Operator("^"), Token::Open, Token::Operator("-"), power, Token::Close]
+            let (open, close) = (Piece::new(Kind::Open, "("), Piece::new(Kind::Close, ")"));
+            vec![operator("^"), open, operator("-"), power, close]
         } else {
-            vec![Token::Operator("^"), power]
+            vec![operator("^"), power]
         })
     }
 
-    fn word(&mut self) -> Result<Token, String> {
+    fn word(&mut self) -> Result<Piece, String> {
         let first = self.peek().unwrap_or_default();
         self.skip(first);
         let mut word = first.to_string();
@@ -144,24 +137,24 @@ impl<'a> Cursor<'a> {
         }
         Ok(match word.as_str() {
             // There are no variables, so a lone x (Latin or Cyrillic) is the times sign.
-            "x" | "X" | "х" | "Х" => Token::Operator("*"),
-            _ => Token::Word(spelling(&word).map_or(word, str::to_owned)),
+            "x" | "X" | "х" | "Х" => Piece::new(Kind::Operator, "*"),
+            _ => Piece::new(Kind::Word, spelling(&word).map_or(word, str::to_owned)),
         })
     }
 
-    fn symbol(&mut self, first: char) -> Result<Token, String> {
-        for (spelt, operator) in OPERATORS {
-            if let Some(rest) = self.rest.strip_prefix(spelt) {
+    fn symbol(&mut self, first: char) -> Result<Piece, String> {
+        for (operator, spellings) in OPERATORS {
+            if let Some(rest) = spellings.split(' ').find_map(|spelt| self.rest.strip_prefix(spelt)) {
                 self.rest = rest;
-                return Ok(Token::Operator(operator));
+                return Ok(Piece::new(Kind::Operator, operator));
             }
         }
         self.skip(first);
         match first {
-            '(' | '[' | '{' => Ok(Token::Open),
-            ')' | ']' | '}' => Ok(Token::Close),
-            '√' => Ok(Token::Word("sqrt".to_owned())),
-            '∛' => Ok(Token::Word("cbrt".to_owned())),
+            '(' | '[' | '{' => Ok(Piece::new(Kind::Open, "(")),
+            ')' | ']' | '}' => Ok(Piece::new(Kind::Close, ")")),
+            '√' => Ok(Piece::new(Kind::Word, "sqrt")),
+            '∛' => Ok(Piece::new(Kind::Word, "cbrt")),
             ',' => Err(comma()),
             '=' => Err("`=` assigns nothing here; `==` compares".to_owned()),
             '$' | '€' | '£' | '¥' | '₽' | '₹' => {
@@ -172,29 +165,17 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Longer spellings first.
-const OPERATORS: [(&str, &str); 24] = [
-    ("**", "^"),
+/// Operators with their spellings. An operator that begins with another comes before it.
+const OPERATORS: [(&str, &str); 12] = [
+    ("^", "** ^"),
     ("<<", "<<"),
     (">>", ">>"),
-    ("<>", "!="),
+    ("!=", "<> != ≠"),
     ("==", "=="),
-    ("!=", "!="),
-    ("≠", "!="),
     ("+", "+"),
-    ("-", "-"),
-    ("\u{2212}", "-"),
-    ("\u{2013}", "-"),
-    ("\u{2012}", "-"),
-    ("*", "*"),
-    ("×", "*"),
-    ("·", "*"),
-    ("⋅", "*"),
-    ("∗", "*"),
-    ("/", "/"),
-    ("÷", "/"),
-    ("∕", "/"),
-    ("^", "^"),
+    ("-", "- \u{2212} \u{2013} \u{2012}"),
+    ("*", "* × · ⋅ ∗"),
+    ("/", "/ ÷ ∕"),
     ("!", "!"),
     ("&", "&"),
     ("|", "|"),
@@ -236,16 +217,11 @@ fn spelling(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pieces::join;
     use super::*;
 
     fn spelt(expression: &str) -> String {
-        let text = |token: &Token| match token {
-            Token::Number(text) | Token::Word(text) => text.clone(),
-            Token::Operator(text) => (*text).to_owned(),
-            Token::Open => "(".to_owned(),
-            Token::Close => ")".to_owned(),
-        };
-        tokens(expression).unwrap().iter().map(text).collect::<Vec<_>>().join(" ")
+        join(&tokens(expression).unwrap())
     }
 
     #[test]
