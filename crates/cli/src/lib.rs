@@ -48,7 +48,6 @@ fn run() -> u8 {
         Err(failure) => return unusable(&words, &failure),
     };
     converse_terminal::signals::outlive_limits_of_files();
-    converse_terminal::render::signs::settle(converse_terminal::repl::view::speaks_unicode(&world));
     let cli = match args::parsed(&world.words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &world.words),

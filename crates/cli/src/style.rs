@@ -7,7 +7,7 @@ use converse_host::context::RunContext;
 use converse_host::this_program::this_program;
 use converse_host::world::{Input, World};
 use converse_terminal::console::{Console, OutputStyle};
-use converse_terminal::render::progress::{Progress, Style};
+use converse_terminal::view::{Answers, Detail, Style, TerminalView, speaks_unicode};
 
 /// The console of this run.
 pub(crate) fn console(cli: &Cli, world: &World) -> Console {
@@ -27,29 +27,29 @@ pub(crate) fn console(cli: &Cli, world: &World) -> Console {
         plain: cli.plain,
         colour: colour(cli, is_dumb(world), world.stdout_tty, world),
     };
-    let progress = Progress::new(progress_style(cli, format, reasoning, world), context.redactor.clone());
-    Console::new(context, style, Arc::new(progress))
+    let view = TerminalView::new(view_style(cli, format, world), context.redactor.clone());
+    view.show_reasoning(reasoning && !cli.quiet);
+    Console::new(context, style, Arc::new(view))
 }
 
-/// Progress moves on a terminal; with `-v` it is plain lines elsewhere too.
-fn progress_style(cli: &Cli, format: Format, reasoning: bool, world: &World) -> Style {
+/// What happens is shown live on a terminal; with `-v` it is shown as plain lines elsewhere too.
+fn view_style(cli: &Cli, format: Format, world: &World) -> Style {
     let dumb = is_dumb(world);
     let text = format == Format::Text;
     let live = world.stderr_tty && !dumb && !cli.plain && text && !cli.quiet;
     Style {
+        answers: Answers::Elsewhere,
+        detail: match cli.quiet {
+            true => Detail::Nothing,
+            false if cli.verbose > 0 || (world.stderr_tty && text) => Detail::Activity,
+            false => Detail::Notices,
+        },
         live,
-        lines: !cli.quiet && (live || cli.verbose > 0 || (world.stderr_tty && text)),
-        quiet: cli.quiet,
-        reasoning: reasoning && !cli.quiet,
-        width: (world.stderr_tty && !dumb && !cli.plain).then(columns),
+        gutter: world.stderr_tty && !dumb && !cli.plain,
         colour: colour(cli, dumb, world.stderr_tty, world),
+        links: false,
+        unicode: speaks_unicode(world),
     }
-}
-
-/// Of the terminal that stderr is.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
 fn is_dumb(world: &World) -> bool {
@@ -86,15 +86,15 @@ mod tests {
             stdout_tty: tty,
             stderr_tty: tty,
         };
-        progress_style(&cli, Format::Text, false, &world)
+        view_style(&cli, Format::Text, &world)
     }
 
     #[test]
     fn flags_beat_variables_beat_the_terminal() {
         let xterm = ("TERM", "xterm");
         let plain = |args: &[&str], env: &[(&str, &str)], tty| {
-            let Style { live, lines, colour, .. } = styled(args, env, tty);
-            (live, lines, colour)
+            let Style { live, detail, colour, .. } = styled(args, env, tty);
+            (live, detail == Detail::Activity, colour)
         };
         assert_eq!(plain(&["ask", "x"], &[xterm], true), (true, true, true));
         assert_eq!(plain(&["ask", "x"], &[xterm], false), (false, false, false));

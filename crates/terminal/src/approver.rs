@@ -24,7 +24,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::render::output::write_stderr;
-use crate::render::progress::Progress;
+use crate::screen::Look;
+use crate::view::TerminalView;
 use converse_host::world::World;
 use converse_text::safe;
 
@@ -41,14 +42,14 @@ const MOST_EDITS: usize = 20;
 
 pub struct TerminalApprover {
     can_ask: bool,
-    progress: Arc<Progress>,
+    progress: Arc<TerminalView>,
     memory: Option<Memory>,
 }
 
 converse_host::opaque_debug!(TerminalApprover);
 
 impl TerminalApprover {
-    pub fn new(can_ask: bool, progress: Arc<Progress>) -> Self {
+    pub fn new(can_ask: bool, progress: Arc<TerminalView>) -> Self {
         Self { can_ask, progress, memory: None }
     }
 
@@ -165,13 +166,14 @@ impl TerminalApprover {
     }
 
     fn question(&self, asked: QuestionText<'_>, choices: &mut Choices, much: Much) -> String {
-        let (lines, cut) = asked.lines(much);
+        let look = self.look();
+        let (lines, cut) = asked.lines(much, &look);
         choices.view = cut;
-        painted(&lines, self.colour()) + &flowing(&choices.told(asked.pending.tool()))
+        painted(&lines, &look) + &flowing(&choices.told(asked.pending.tool()))
     }
 
-    fn colour(&self) -> bool {
-        self.progress.is_coloured()
+    fn look(&self) -> Look {
+        self.progress.question_look()
     }
 
     /// What cannot be kept is a yes all the same.
@@ -205,7 +207,7 @@ fn with_edited(shown: Pending, asked: &Pending) -> Decision {
 }
 
 /// Asks a question to which nothing but a plain yes is a yes.
-pub async fn says_yes(progress: &Progress, mut question: String) -> bool {
+pub async fn says_yes(progress: &TerminalView, mut question: String) -> bool {
     let choices = Choices::default();
     loop {
         let Some(line) = progress.suspended(|| read_answer(question.clone())).await else { return false };
@@ -217,7 +219,7 @@ pub async fn says_yes(progress: &Progress, mut question: String) -> bool {
 }
 
 /// Asks for a line; `None` if nobody answers any more.
-pub async fn asks(progress: &Progress, question: String) -> Option<String> {
+pub async fn asks(progress: &TerminalView, question: String) -> Option<String> {
     let line = progress.suspended(|| read_answer(question)).await?;
     Some(line.trim().to_owned())
 }

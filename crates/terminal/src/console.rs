@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::render::progress::Progress;
+use crate::view::TerminalView;
 use converse_host::context::RunContext;
 
 /// How loud and how colourful the output is.
@@ -20,12 +20,12 @@ pub struct OutputStyle {
 pub struct Console {
     pub context: RunContext,
     pub style: OutputStyle,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<TerminalView>,
 }
 
 impl Console {
-    /// Notices of the context go to the progress from now on.
-    pub fn new(mut context: RunContext, style: OutputStyle, progress: Arc<Progress>) -> Self {
+    /// Sends the notices of the context to the view.
+    pub fn new(mut context: RunContext, style: OutputStyle, progress: Arc<TerminalView>) -> Self {
         context.notices = Arc::clone(&progress) as _;
         Self { context, style, progress }
     }

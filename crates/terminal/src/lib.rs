@@ -29,3 +29,4 @@ pub mod repl;
 pub mod screen;
 pub mod signals;
 pub mod stdin;
+pub mod view;

@@ -11,20 +11,20 @@ use futures_util::future::BoxFuture;
 
 use crate::approver::read_answer;
 use crate::console::Console;
-use crate::render::progress::Progress;
 use crate::render::quoted::{broken, columns, quoted};
+use crate::view::TerminalView;
 use converse_text::{safe, safe_line};
 
 use form::Form;
 
 pub struct TerminalPerson {
-    progress: Arc<Progress>,
+    progress: Arc<TerminalView>,
 }
 
 converse_host::opaque_debug!(TerminalPerson);
 
 impl TerminalPerson {
-    pub fn new(progress: &Arc<Progress>) -> Self {
+    pub fn new(progress: &Arc<TerminalView>) -> Self {
         Self { progress: Arc::clone(progress) }
     }
 }

@@ -6,13 +6,10 @@ pub mod json;
 pub mod jsonl;
 pub mod junit;
 pub mod output;
-pub mod progress;
 pub mod quoted;
-pub mod signs;
 pub mod stats;
 pub mod table;
 pub mod text;
-pub mod thoughts;
 pub mod transcript;
 
 use std::sync::{Mutex, MutexGuard};

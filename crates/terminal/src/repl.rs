@@ -13,7 +13,6 @@ mod session;
 mod slash;
 mod tally;
 mod turn;
-pub mod view;
 
 use std::path::PathBuf;
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::editor::Aside;
-use crate::render::progress::TerminalHost;
+use crate::view::TerminalView;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use converse_host::failure::Failure;
@@ -86,7 +86,7 @@ fn hear(hooks: Arc<Hooks>, hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'sta
 struct Hooks {
     /// On whatever thread, without unwinding: a terminal has modes to restore.
     last: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-    draws: Mutex<Option<Weak<dyn TerminalHost>>>,
+    draws: Mutex<Option<Weak<TerminalView>>>,
     reads: Mutex<Option<Aside>>,
 }
 

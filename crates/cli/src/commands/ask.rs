@@ -104,7 +104,7 @@ impl Run<'_> {
         self.console.warn_all(warnings);
         self.console.context.redactor.learn(model::keys(&files, self.world)?);
         if settings::shows_reasoning(self.options, &files) {
-            self.console.progress.show_reasoning();
+            self.console.progress.show_reasoning(!self.console.style.quiet);
         }
         self.load_cassette()?;
         let limit = settings::limits(self.options, &files).deadline;

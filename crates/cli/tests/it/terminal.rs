@@ -115,7 +115,7 @@ fn a_no_is_told_to_the_model_with_its_reason() {
     terminal.shows("n WHY = no");
     terminal.types("n not in this directory\n");
     let screen = terminal.shows("I will not.").to_owned();
-    assert!(screen.contains("→ refused by the user: not in this directory"), "{screen:?}");
+    assert!(screen.contains("refused by the user: not in this directory"), "{screen:?}");
     assert_eq!(terminal.ends(), 0, "a refusal by the user is an answer");
     provider.is_content();
     let told = provider.requests()[1]["messages"].to_string();

@@ -6,7 +6,7 @@ use converse_ensemble::Pending;
 use serde_json::{Map, Value};
 
 use super::reading::read_answer;
-use crate::render::progress::Progress;
+use crate::view::TerminalView;
 use converse_host::trust::private_dir;
 use converse_host::world::World;
 
@@ -27,7 +27,7 @@ impl Editing {
     /// What the person makes of the arguments; an error in words.
     pub(super) async fn arguments(
         &self,
-        progress: &Progress,
+        progress: &TerminalView,
         pending: &Pending,
     ) -> Result<Map<String, Value>, String> {
         let text = match (&self.command, &self.state) {
@@ -43,7 +43,7 @@ impl Editing {
 
     async fn in_editor(
         &self,
-        progress: &Progress,
+        progress: &TerminalView,
         pending: &Pending,
         command: &[String],
         state: &std::path::Path,
@@ -57,7 +57,7 @@ impl Editing {
         edited.map_err(|error| error.to_string())?
     }
 
-    async fn as_a_line(&self, progress: &Progress, pending: &Pending) -> Result<String, String> {
+    async fn as_a_line(&self, progress: &TerminalView, pending: &Pending) -> Result<String, String> {
         let now = Value::Object(pending.arguments().clone());
         let now = super::visible::visible(&now.to_string(), false);
         let question = format!("  now: {now}\n  the arguments as one line of JSON (empty = as they are): ");

@@ -8,7 +8,7 @@ use super::TerminalApprover;
 use super::answers::{Answer, Choices};
 use super::memory::{MAX_ARGUMENTS, Memory, fixed, written};
 use super::proposals::proposals;
-use super::question::{columns, flowing, painted};
+use super::question::{flowing, painted};
 use super::reading::read_answer;
 use super::shown::{self, Much};
 use super::typed::varying;
@@ -66,7 +66,7 @@ impl TerminalApprover {
             Line::plain(&format!("  {number}  {}", pair(name, vary)))
         };
         let rows: Vec<Line> = (1..).zip(proposals).map(row).collect();
-        flowing(rules) + &painted(&rows, self.colour()) + &flowing(how(proposals))
+        flowing(rules) + &painted(&rows, &self.look()) + &flowing(how(proposals))
     }
 
     /// All of it, as it would be kept.
@@ -78,16 +78,16 @@ impl TerminalApprover {
             let meaning = flowing(&format!("({})", vary.meaning()));
             lines.extend(meaning.lines().map(|line| Line::toned(Tone::Dim, line)));
         }
-        let fixed = fixed(pending, varying);
+        let (fixed, look) = (fixed(pending, varying), self.look());
         if !fixed.is_empty() {
             lines.push(Line::toned(Tone::Strong, "and the rest is just as now:"));
-            lines.extend(shown::arguments(&fixed, columns(), Much::All).0);
+            lines.extend(shown::arguments(&fixed, &look, Much::All).0);
         }
         let place = if pending.binding().local { "in this directory" } else { "wherever converse runs" };
         let end = format!(
             "It counts {place}, while the tool is what it is now.\ny = yes, and keep it; n = no, back: "
         );
-        painted(&lines, self.colour()) + &flowing(&end)
+        painted(&lines, &look) + &flowing(&end)
     }
 }
 

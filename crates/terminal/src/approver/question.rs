@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::shown::{self, Much};
 use super::visible::visible;
 use crate::render::in_words;
-pub(super) use crate::render::quoted::columns;
+use crate::render::quoted::columns;
 use converse_text::safe_line;
 
 /// Lines of an entry of a list; a longer one is shown when it is chosen.
@@ -25,44 +25,45 @@ pub(super) struct QuestionText<'a> {
 
 impl QuestionText<'_> {
     /// With the arguments, and whether some of them are not shown.
-    pub(super) fn lines(&self, much: Much) -> (Vec<Line>, bool) {
+    pub(super) fn lines(&self, much: Much, look: &Look) -> (Vec<Line>, bool) {
         let pending = self.pending;
         let who = self.who.map_or(String::new(), |who| format!("{}: ", safe_line(who, 100)));
         let (index, count) = self.place;
         let place = if count > 1 { format!(" ({index} of {count})") } else { String::new() };
         let title = Line::toned(Tone::Strong, &format!("{who}allow {}?{place}", pending.tool()));
         let mut lines = vec![Line::new(), title];
-        lines.extend(self.why(columns()).lines().map(|line| Line::toned(Tone::Dim, line)));
+        lines.extend(self.why(look.width).lines().map(|line| Line::toned(Tone::Dim, line)));
         if let Some(reason) = pending.reason() {
             lines.push(Line::plain(&format!("  ({})", safe_line(reason, 400))));
         }
-        let (arguments, cut) = self.arguments(much);
+        let (arguments, cut) = self.arguments(much, look);
         lines.extend(arguments);
         (lines, cut)
     }
 
     /// What is run or reached, if the descriptor says, and the arguments.
-    pub(super) fn arguments(&self, much: Much) -> (Vec<Line>, bool) {
-        let (mut lines, width) = (Vec::new(), columns());
+    fn arguments(&self, much: Much, look: &Look) -> (Vec<Line>, bool) {
+        let mut lines = Vec::new();
         if let Some(way) = self.pending.declared().as_ref().and_then(way) {
             lines.push(Line::plain(&format!("  {way}")));
         }
-        let (arguments, cut) = shown::arguments(self.pending.arguments(), width, much);
+        let (arguments, cut) = shown::arguments(self.pending.arguments(), look, much);
         lines.extend(arguments);
         (lines, cut)
     }
 
     /// An entry of a list, of as few lines as it takes, and whether some of it is not shown. Its number is told with how
     /// many there are: the calls of a turn have numbers of their own.
-    pub(super) fn in_short(&self, number: usize, count: usize) -> (Vec<Line>, bool) {
+    pub(super) fn in_short(&self, number: usize, count: usize, look: &Look) -> (Vec<Line>, bool) {
         let head = Line::plain(&format!("  {number} of {count}  ")).with(Tone::Strong, self.pending.tool());
         let way =
             self.pending.declared().as_ref().and_then(way).map_or(String::new(), |way| format!("  ({way})"));
         let arguments = Line::plain(&format!("{way} {}", shown::in_short(self.pending.arguments())));
-        let columns = columns();
+        let columns = look.width;
         let mut whole = head.clone();
         whole.append(arguments.clone());
-        let mut lines = broken(&whole, columns, &Line::toned(Tone::Dim, "     │ "));
+        let mut lines =
+            broken(&whole, columns, &Line::toned(Tone::Dim, &format!("     {} ", look.either("│", "|"))));
         let cut = lines.len() > FEW;
         if cut {
             let mut line = head.clone();
@@ -97,10 +98,8 @@ fn way(definition: &Value) -> Option<String> {
 }
 
 /// For the terminal, a line each.
-pub(super) fn painted(lines: &[Line], colour: bool) -> String {
-    let look = Look { colour, ..Look::plain(columns()) };
-    let lines = lines.iter().flat_map(|line| shown::fitted(line, look.width));
-    lines.map(|line| line.painted(&look) + "\n").collect()
+pub(super) fn painted(lines: &[Line], look: &Look) -> String {
+    lines.iter().flat_map(|line| shown::fitted(line, look)).map(|line| line.painted(look) + "\n").collect()
 }
 
 /// Words of our own, broken between words.

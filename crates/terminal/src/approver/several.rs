@@ -49,21 +49,21 @@ impl TerminalApprover {
         let who = who.map_or(String::new(), |who| format!("{}: ", converse_text::safe_line(who, 100)));
         let title = format!("{who}allow these {} calls?", asked.len());
         let (mut lines, mut unseen) = (vec![Line::new(), Line::toned(Tone::Strong, &title)], Vec::new());
+        let look = self.look();
         for (at, one) in asked.iter().enumerate() {
-            let (entry, cut) = one.in_short(at + 1, asked.len());
+            let (entry, cut) = one.in_short(at + 1, asked.len(), &look);
             lines.extend(entry);
             if cut {
                 unseen.push(at);
             }
         }
-        (painted(&lines, self.colour()) + &flowing(&format!("{SEVERAL}: ")), unseen)
+        (painted(&lines, &look) + &flowing(&format!("{SEVERAL}: ")), unseen)
     }
 
     fn in_full(&self, asked: &[QuestionText<'_>], places: &[usize]) -> String {
-        let mut lines = Vec::new();
-        for one in places.iter().filter_map(|at| asked.get(*at)) {
-            lines.extend(one.lines(Much::All).0);
-        }
-        painted(&lines, self.colour()) + &flowing(&format!("{SEVERAL}: "))
+        let look = self.look();
+        let shown = places.iter().filter_map(|at| asked.get(*at));
+        let lines: Vec<Line> = shown.flat_map(|one| one.lines(Much::All, &look).0).collect();
+        painted(&lines, &look) + &flowing(&format!("{SEVERAL}: "))
     }
 }

@@ -1,10 +1,9 @@
 //! Arguments for the eyes of a person: all of them, a text of several lines as lines, and what is not shown counted.
 
-use crate::screen::{Line, Tone, broken};
+use crate::screen::{Line, Look, Tone, broken};
 use serde_json::{Map, Value};
 
 use super::visible::visible;
-use crate::render::signs;
 use converse_text::safe_line;
 
 /// Lines of one value that are shown at first, and values.
@@ -21,26 +20,25 @@ pub(super) enum Much {
 }
 
 /// Lines, and whether there are more.
-pub(super) fn arguments(arguments: &Map<String, Value>, columns: usize, much: Much) -> (Vec<Line>, bool) {
+pub(super) fn arguments(arguments: &Map<String, Value>, look: &Look, much: Much) -> (Vec<Line>, bool) {
     let (mut lines, mut cut) = (Vec::new(), false);
     let most = if much == Much::All { usize::MAX } else { FEW_VALUES };
     for (name, value) in arguments.iter().take(most) {
-        let mut of_value = argument(name, value, columns);
+        let mut of_value = argument(name, value, look);
         if much == Much::First && of_value.len() > FEW {
             let more = of_value.len() - FEW;
             of_value.truncate(FEW);
             let bytes = value.as_str().map_or_else(|| value.to_string().len(), str::len);
-            of_value.push(rest(&format!(
-                "{} {more} more lines, {bytes} bytes in all: v = view all",
-                signs::more()
-            )));
+            let sign = look.either("…", "...");
+            of_value.push(rest(&format!("{sign} {more} more lines, {bytes} bytes in all: v = view all")));
             cut = true;
         }
         lines.append(&mut of_value);
     }
     if arguments.len() > most {
         let more = arguments.len() - most;
-        lines.push(rest(&format!("{} {more} more arguments: v = view all", signs::more())));
+        let sign = look.either("…", "...");
+        lines.push(rest(&format!("{sign} {more} more arguments: v = view all")));
         cut = true;
     }
     (lines, cut)
@@ -56,32 +54,32 @@ fn rest(text: &str) -> Line {
     Line::plain("  ").with(Tone::Warning, text)
 }
 
-fn argument(name: &str, value: &Value, columns: usize) -> Vec<Line> {
+fn argument(name: &str, value: &Value, look: &Look) -> Vec<Line> {
     let name = safe_line(name, 200);
     let text = value.as_str().filter(|text| text.trim_end_matches('\n').contains('\n'));
     if let Some(text) = text {
         let lines: Vec<&str> = text.split_inclusive('\n').map(|line| line.trim_end_matches('\n')).collect();
         let head = format!("  {name} = {} lines, {} bytes", lines.len(), text.len());
-        return headed(&head, &lines, columns);
+        return headed(&head, &lines, look);
     }
     let line = Line::plain(&format!("  {name} = {}", flat(value)));
     let nested = value.is_object() || value.is_array();
-    if nested && line.width() > columns {
+    if nested && line.width() > look.width {
         let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
         let lines: Vec<&str> = pretty.lines().collect();
-        return headed(&format!("  {name} ="), &lines, columns);
+        return headed(&format!("  {name} ="), &lines, look);
     }
-    fitted(&line, columns)
+    fitted(&line, look)
 }
 
 /// What does not fit goes on behind a bar: a line that the terminal breaks could look like one of ours.
-pub(super) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
-    broken(line, columns.max(LEAST), &Line::toned(Tone::Dim, &format!("  {} ", signs::bar())))
+pub(super) fn fitted(line: &Line, look: &Look) -> Vec<Line> {
+    broken(line, look.width.max(LEAST), &Line::toned(Tone::Dim, look.either("  │ ", "  | ")))
 }
 
-fn headed(head: &str, lines: &[&str], columns: usize) -> Vec<Line> {
-    let mut all = fitted(&Line::plain(head), columns);
-    all.extend(numbered(lines, columns));
+fn headed(head: &str, lines: &[&str], look: &Look) -> Vec<Line> {
+    let mut all = fitted(&Line::plain(head), look);
+    all.extend(numbered(lines, look));
     all
 }
 
@@ -94,16 +92,16 @@ fn flat(value: &Value) -> String {
 }
 
 /// Each with its number; what is broken off has none.
-fn numbered(lines: &[&str], columns: usize) -> Vec<Line> {
+fn numbered(lines: &[&str], look: &Look) -> Vec<Line> {
     let digits = lines.len().to_string().len();
-    let room = columns.saturating_sub(digits + 5).max(LEAST);
-    let mut out = Vec::new();
+    let room = look.width.saturating_sub(digits + 5).max(LEAST);
+    let (mut out, bar) = (Vec::new(), look.either("│", "|"));
     for (index, line) in lines.iter().enumerate() {
         for (part, text) in
             broken(&Line::plain(&visible(line, true)), room, &Line::new()).into_iter().enumerate()
         {
             let number = if part == 0 { (index + 1).to_string() } else { String::new() };
-            let mut whole = Line::toned(Tone::Dim, &format!("  {number:>digits$} {} ", signs::bar()));
+            let mut whole = Line::toned(Tone::Dim, &format!("  {number:>digits$} {bar} "));
             whole.append(text);
             out.push(whole);
         }
@@ -119,14 +117,14 @@ mod tests {
     #[test]
     fn no_line_is_left_to_the_terminal_to_break() {
         let long = Line::plain(&format!("  ({})", "y = yes ".repeat(20)));
-        let lines = fitted(&long, 40);
+        let lines = fitted(&long, &Look::plain(40));
         assert!(lines.len() > 1 && lines.iter().all(|line| line.width() <= 40));
         assert!(lines.iter().skip(1).all(|line| line.text().starts_with("  │ ")));
     }
 
     fn shown(value: &Value, columns: usize, much: Much) -> (String, bool) {
         let map = value.as_object().cloned().unwrap_or_default();
-        let (lines, cut) = arguments(&map, columns, much);
+        let (lines, cut) = arguments(&map, &Look::plain(columns), much);
         assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
         (lines.iter().map(|line| line.text() + "\n").collect(), cut)
     }

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::render::json::{Gist, JsonRenderer};
 use crate::render::jsonl::{JsonlRenderer, Record};
-use crate::render::progress::Progress;
 use crate::render::{End, Renderer};
+use crate::view::ModelView;
 use converse_host::failure::Failure;
 
 pub use columns::terminal;
@@ -22,7 +22,7 @@ pub struct Compared {
     pub json: JsonRenderer,
     /// Records as things happen, if those are wanted.
     pub jsonl: Option<JsonlRenderer>,
-    pub progress: Progress,
+    pub progress: ModelView,
 }
 
 converse_host::opaque_debug!(Compared);

@@ -6,18 +6,18 @@ use converse_canister::Canister;
 use converse_engine::{Event, Sink, SinkError};
 use converse_provider::Delta;
 
-use crate::render::output::{is_line_open, printable, set_line_open, write_stdout};
-use crate::render::progress::Progress;
+use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held};
+use crate::view::TerminalView;
 use converse_text::safe;
 
 pub struct TextRenderer {
-    progress: Arc<Progress>,
-    /// A terminal can be told that what it shows is void; a pipe cannot.
+    view: Arc<TerminalView>,
+    /// Stdout is a terminal, where what was shown can be called void.
     terminal: bool,
-    /// Stderr is a terminal as well: what it says ends a line that is open.
+    /// Stderr is a terminal as well; the view there ends a line that is open.
     shared: bool,
-    /// The answer is a value that is checked first: only that is written.
+    /// The answer is checked against a schema first, and only then written.
     checked: bool,
     state: Mutex<State>,
 }
@@ -26,23 +26,23 @@ converse_host::opaque_debug!(TextRenderer);
 
 #[derive(Default)]
 struct State {
-    /// The current reply has shown words.
+    /// Some of the current reply is shown.
     shown: bool,
-    /// What was written last did not end its line.
+    /// The last text did not end its line.
     open_line: bool,
-    /// Something was written before this reply: words of two replies must not run together.
+    /// An earlier reply was shown: two replies stand apart.
     earlier: bool,
-    /// Newlines that came and wait for a word after them: an answer does not end in blank lines.
+    /// Newlines that wait for text after them: an answer does not end in blank lines.
     held: String,
 }
 
 impl TextRenderer {
-    /// `stdout` and `stderr`: are they terminals?
-    pub fn new(progress: Arc<Progress>, stdout: bool, stderr: bool, checked: bool) -> Self {
-        Self { progress, terminal: stdout, shared: stdout && stderr, checked, state: Mutex::default() }
+    /// `stdout` and `stderr` say whether these are terminals.
+    pub fn new(view: Arc<TerminalView>, stdout: bool, stderr: bool, checked: bool) -> Self {
+        Self { view, terminal: stdout, shared: stdout && stderr, checked, state: Mutex::default() }
     }
 
-    /// Nothing is written before it is final.
+    /// Returns whether nothing is written before it is final.
     pub fn is_checked(&self) -> bool {
         self.checked
     }
@@ -54,17 +54,17 @@ impl TextRenderer {
 
     fn opened(&self, open: bool) {
         if self.shared {
-            set_line_open(open);
+            self.view.set_line_open(open);
         }
     }
 
-    /// Somebody else may have ended it meanwhile.
+    /// The view may have ended the line meanwhile.
     fn is_open(&self, state: &State) -> bool {
-        state.open_line && (!self.shared || is_line_open())
+        state.open_line && (!self.shared || self.view.is_line_open())
     }
 
     fn words(&self, text: &str) -> Result<(), SinkError> {
-        self.progress.hush();
+        self.view.hush();
         let terminal = self.terminal;
         self.with_state(|state| {
             let mut text = std::mem::take(&mut state.held) + text;
@@ -113,7 +113,7 @@ impl Sink for TextRenderer {
             Event::Delta(Delta::Text(_)) if self.checked => Ok(()),
             Event::Delta(Delta::Text(text)) => self.words(text),
             Event::Answered(value) => {
-                self.progress.hush();
+                self.view.hush();
                 write_stdout(&(printable(&value.to_string()) + "\n"))
             }
             Event::Restarted(restart) if restart.discard => self.take_back(),
@@ -125,7 +125,7 @@ impl Sink for TextRenderer {
 
 impl Renderer for TextRenderer {
     fn finish(&self, _: End<'_>) -> Result<(), SinkError> {
-        self.progress.hush();
+        self.view.hush();
         self.with_state(|state| {
             let open = self.is_open(state);
             state.open_line = false;

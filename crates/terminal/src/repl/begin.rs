@@ -1,7 +1,7 @@
 //! How a session begins and ends: settings, the question of trust, connections, the session that goes on, a word of
 //! welcome; then the loop; then the last words.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::editor::{Editor, Setup};
 use converse_config::SettingsPlan;
@@ -15,12 +15,11 @@ use super::conversation::ReplConversation;
 use super::knowing::Asked;
 use super::session::ReplSession;
 use super::tally::Tally;
-use super::view::{TerminalView, restore_terminal};
 use super::{editor_command, internal, require_key, scratch};
 use crate::console::Console;
 use crate::project_trust::asked_in_passing;
-use crate::render::progress::TerminalHost;
 use crate::signals::{self, Attention};
+use crate::view::TerminalView;
 use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -151,10 +150,10 @@ impl<'a> Beginning<'a> {
             console,
             world,
         };
-        let view = TerminalView::new(console, world, settings::shows_reasoning(&options, &files));
-        // Whatever is told from here on is told by the view, which alone knows what the terminal shows.
-        console.progress.draw_on(Arc::clone(&view) as Arc<dyn TerminalHost>);
-        attention.draws(Arc::downgrade(&view) as Weak<dyn TerminalHost>);
+        let view = Arc::clone(&console.progress);
+        view.draw_on_stdout(console.style, world);
+        view.show_reasoning(settings::shows_reasoning(&options, &files));
+        attention.draws(Arc::downgrade(&view));
         let connected = view.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
         let editor = match self.editor(attention, &view, &known, files.vi.unwrap_or(false), is_kept) {
@@ -229,9 +228,9 @@ impl<'a> Beginning<'a> {
         };
         let editor = Editor::start(setup).map_err(internal)?;
         signals.reads(editor.aside());
-        let modes = editor.modes();
+        let (modes, of_view) = (editor.modes(), view.modes());
         signals.at_leaving(move || {
-            restore_terminal();
+            of_view.restore();
             modes.restore();
         });
         if let Some(note) = editor.note() {

@@ -11,9 +11,8 @@ use futures_util::FutureExt as _;
 
 use super::ends_all;
 use super::session::ReplSession;
-use super::view::TerminalView;
 use crate::approver::{Memory, TerminalApprover};
-use crate::render::progress::TerminalHost as _;
+use crate::view::TerminalView;
 use converse_host::attach::{self, UserInput};
 use converse_host::audit::AuditSink;
 use converse_host::failure::{Failure, Kind};

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::editor::Aside;
-use crate::render::progress::TerminalHost;
+use crate::view::TerminalView;
 
 use super::{Hooks, Signals, TIDYING, hear, stopping};
 use converse_host::failure::Failure;
@@ -68,7 +68,7 @@ pub(crate) fn attend() -> Result<Attention, Failure> {
 
 impl Attention {
     /// What draws, and steps aside while the program is stopped.
-    pub(crate) fn draws(&self, draws: Weak<dyn TerminalHost>) {
+    pub(crate) fn draws(&self, draws: Weak<TerminalView>) {
         *self.hooks.draws.lock() = Some(draws);
     }
 

@@ -105,7 +105,7 @@ impl<'a> AskRun<'a> {
             });
             let asked = self.answering(&catalogue, common(candidates)?, &turn_context, session);
             let ended = tokio::select! {
-                ended = join_all(turns) => ended,
+                ended = self.run.console.progress.during(join_all(turns)) => ended,
                 never = asked => match never {},
             };
             let concluded = outputs.iter().try_for_each(|output| output.conclude(&connected.roster));

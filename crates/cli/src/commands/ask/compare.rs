@@ -17,6 +17,7 @@ use converse_terminal::render::compare::{Compared, Report, sections, terminal};
 use converse_terminal::render::json::{JsonRenderer, write_line};
 use converse_terminal::render::jsonl::{JsonlRenderer, Record};
 use converse_terminal::render::output::write_stdout;
+use converse_terminal::view::ModelView;
 
 /// One of the models, and how it ended.
 struct Told<'a> {
@@ -79,7 +80,7 @@ impl Run<'_> {
             Output::Compared(Box::new(Compared {
                 json: JsonRenderer::compared(console.context.redactor.clone(), runs.clone(), caller),
                 jsonl: (self.args.output == Format::Jsonl).then(|| records.routed(id)),
-                progress: console.progress.of_model(id),
+                progress: ModelView::new(&console.progress, id),
             }))
         };
         candidates.iter().enumerate().map(output).collect()

@@ -1,6 +1,6 @@
 //! What stdout carries.
 
-use converse_engine::SinkError;
+use converse_engine::{Sink, SinkError};
 use converse_ensemble::Roster;
 
 use crate::args::{Ask, Format};
@@ -11,7 +11,6 @@ use converse_terminal::render::Renderer;
 use converse_terminal::render::compare::Compared;
 use converse_terminal::render::json::JsonRenderer;
 use converse_terminal::render::jsonl::{EnsembleRecord, JsonlRenderer, Record};
-use converse_terminal::render::progress::Progress;
 use converse_terminal::render::text::TextRenderer;
 
 pub(super) enum Output {
@@ -49,10 +48,10 @@ impl Output {
     }
 
     /// What stderr shows meanwhile.
-    pub(super) fn progress<'a>(&'a self, console: &'a Console) -> &'a Progress {
+    pub(super) fn progress<'a>(&'a self, console: &'a Console) -> &'a dyn Sink {
         match self {
             Self::Compared(compared) => &compared.progress,
-            Self::Text(_) | Self::Json(_) | Self::Jsonl(_) => &console.progress,
+            Self::Text(_) | Self::Json(_) | Self::Jsonl(_) => console.progress.as_ref(),
         }
     }
 

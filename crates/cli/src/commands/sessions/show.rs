@@ -6,7 +6,7 @@ use converse_host::failure::Failure;
 use converse_host::redacted_session::redacted;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::transcript::{Look, text};
-use converse_terminal::repl::view::answers;
+use converse_terminal::view::answers;
 
 impl Shelf<'_> {
     pub(super) fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use super::chart::{Chart, Column, Row};
 use super::number::{dollars, fee, percent, price, short};
 use super::{Period, Table};
 use crate::console::Console;
-use crate::repl::view::speaks_unicode;
+use crate::view::speaks_unicode;
 use converse_host::world::World;
 use converse_text::safe_line;
 

@@ -3,22 +3,8 @@
 use converse_testkit::hang_guard::ends;
 
 use super::*;
-use crate::render::progress::{self, Progress};
-use converse_host::context::while_waiting;
-
-fn hosted(play: Play) -> (Arc<TerminalView>, Progress, Arc<Mutex<Shown>>) {
-    let style = progress::Style {
-        live: false,
-        lines: true,
-        quiet: false,
-        reasoning: false,
-        width: None,
-        colour: false,
-    };
-    let (view, progress) = (Arc::new(play.view), Progress::new(style, Redactor::default()));
-    progress.draw_on(view.clone());
-    (view, progress, play.shown)
-}
+use crate::view::ModelView;
+use converse_host::context::{Notices, while_waiting};
 
 fn types(shown: &Mutex<Shown>, text: &str) {
     shown.lock().unwrap().parser.process(text.as_bytes());
@@ -36,17 +22,16 @@ async fn nothing_moves_while_somebody_is_asked() {
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
     play.hears(&Event::Started(std::slice::from_ref(&one)));
-    let (view, progress, shown) = hosted(play);
-    progress
-        .suspended(async || {
-            assert_eq!(screen(&shown), "", "the region is away");
-            assert!(!shown.lock().unwrap().parser.screen().hide_cursor());
-            types(&shown, "allow it? y\r\n");
-            view.note("a word of somebody else");
-            view.tick();
-            assert_eq!(screen(&shown), "allow it? y", "and nothing comes into the question");
-        })
-        .await;
+    let Play { view, shown } = play;
+    view.suspended(async || {
+        assert_eq!(screen(&shown), "", "the region is away");
+        assert!(!shown.lock().unwrap().parser.screen().hide_cursor());
+        types(&shown, "allow it? y\r\n");
+        view.note("a word of somebody else");
+        view.tick();
+        assert_eq!(screen(&shown), "allow it? y", "and nothing comes into the question");
+    })
+    .await;
     assert_eq!(screen(&shown), "allow it? y\na word of somebody else\n⠋ weather.forecast 0 s");
 }
 
@@ -60,19 +45,19 @@ async fn a_question_has_one_empty_line_above_it() {
             play.view.note("a note");
         }
         play.asks();
-        let (view, progress, shown) = hosted(play);
-        progress.suspended(async || types(&shown, "\r\nallow it? y\r\n")).await;
+        let Play { view, shown } = play;
+        view.suspended(async || types(&shown, "\r\nallow it? y\r\n")).await;
         assert_eq!(screen(&shown).trim_end_matches("\n⠋ asking mock/one 0 s"), above);
         view.end_turn(None);
-        progress.suspended(async || types(&shown, "which? 1\r\n")).await;
+        view.suspended(async || types(&shown, "which? 1\r\n")).await;
         assert!(screen(&shown).starts_with(above) && screen(&shown).contains("which? 1"));
     }
 }
 
 #[tokio::test]
 async fn a_question_that_is_broken_off_stays_whole() {
-    let (view, progress, shown) = hosted(Play::new(60, RICH));
-    let never = progress.suspended(async || {
+    let Play { view, shown } = Play::new(60, RICH);
+    let never = view.suspended(async || {
         types(&shown, "allow it? ");
         std::future::pending::<()>().await;
     });
@@ -82,21 +67,19 @@ async fn a_question_that_is_broken_off_stays_whole() {
 }
 
 #[tokio::test]
-async fn progress_is_told_on_the_stage_and_drawn_nowhere_else() {
-    let play = Play::new(60, RICH);
-    let (view, progress, shown) = hosted(play);
-    let warning = Event::Warned("said once");
-    progress.emit(&warning).unwrap();
-    view.emit(&warning).unwrap();
+async fn notices_and_waits_are_shown_on_the_view() {
+    let Play { view, shown } = Play::new(60, RICH);
+    view.emit(&Event::Warned("said once")).unwrap();
+    view.hush();
     assert_eq!(screen(&shown), "warning: said once");
-    assert!(progress.told_to_host("warning: quarantined"));
+    Notices::show(&*view, "warning: quarantined");
     assert_eq!(screen(&shown), "warning: said once\nwarning: quarantined");
     let slow = async {
         while screen(&shown) != "warning: said once\nwarning: quarantined\n⠋ starting weather … 0 s" {
             tokio::task::yield_now().await;
         }
     };
-    while_waiting(&progress, "starting weather", ends("showing who starts", slow)).await;
+    while_waiting(&*view, "starting weather", ends("showing who starts", slow)).await;
     assert_eq!(screen(&shown), "warning: said once\nwarning: quarantined");
 }
 
@@ -119,7 +102,7 @@ async fn pictures_move_while_it_takes_time() {
 #[test]
 fn where_only_answers_are_asked_for_there_is_nothing_else() {
     for style in [RICH, PLAIN] {
-        let play = Play::new(60, Style { quiet: true, ..style });
+        let play = Play::new(60, Style { detail: Detail::Nothing, ..style });
         let one = call(0, "weather__forecast", "{}");
         play.asks();
         play.thinks("hm");
@@ -147,4 +130,51 @@ fn a_stage_that_goes_leaves_the_terminal_free() {
     drop(view);
     assert!(!shown.lock().unwrap().parser.screen().hide_cursor());
     assert_eq!(screen(&shown), "");
+}
+
+#[test]
+fn beside_an_answer_lines_stand_above_what_moves() {
+    let play = Play::new(60, BESIDE);
+    let one = call(0, "weather__forecast", r#"{"city":"Oslo"}"#);
+    play.asks();
+    play.after(2000);
+    assert!(play.rows()[0].ends_with("asking mock/one 2 s"), "{:?}", play.rows());
+    play.view.hush();
+    play.shows(&[]);
+    types(&play.shown, "The answer");
+    play.text("The answer");
+    play.view.set_line_open(true);
+    play.after(40);
+    play.replied("The answer");
+    play.asked_for(std::slice::from_ref(&one));
+    play.hears(&Event::Started(std::slice::from_ref(&one)));
+    assert!(!play.view.is_line_open(), "the view has ended the line");
+    assert!(!play.shown.lock().unwrap().parser.screen().hide_cursor());
+    types(&play.shown, "\r");
+    play.finished(&one, Outcome::Refused, "refused by the user", 5);
+    let rows = play.rows();
+    let last = "✗ [1] weather.forecast city=\"Oslo\" 5 ms refused by the user";
+    assert_eq!((rows[0].as_str(), rows.last().unwrap().as_str()), ("The answer", last));
+}
+
+#[test]
+fn the_lines_of_several_models_say_whose_they_are() {
+    let play = Play::new(60, Style { live: false, ..BESIDE });
+    let models = ["a/one", "b/two"].map(|id| ModelView::new(&play.view, id));
+    play.view.show_reasoning(true);
+    let one = call(0, "weather__forecast", "{}");
+    for model in &models {
+        model.emit(&Event::Delta(&Delta::Reasoning("It is\nclear.".to_owned()))).unwrap();
+        model.emit(&Event::Delta(&Delta::Text("Yes.".to_owned()))).unwrap();
+        model.emit(&Event::Appended(&Canister::Invocation(one.clone()))).unwrap();
+        model.emit(&Event::Warned("careful")).unwrap();
+    }
+    let result = InvocationResult::new(one.id.clone(), Outcome::Success, "sunny");
+    models[0].emit(&Event::Appended(&Canister::Result(result))).unwrap();
+    models[1].ended(false, Duration::from_millis(1200));
+    assert_eq!(
+        play.written(),
+        "a/one thinks:\n│ It is\n│ clear.\nwarning: a/one: careful\nb/two thinks:\n│ It is\n│ clear.\n\
+         warning: b/two: careful\na/one: ✓ [1] weather.forecast → sunny\nb/two: ✗ has no answer (1.2 s)\n"
+    );
 }

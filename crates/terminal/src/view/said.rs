@@ -1,31 +1,32 @@
-//! What others have made, laid out for the view: words of the user, tables.
+//! Text of the user and tables, laid out for the view.
 
 use crate::screen::{Line, Tone, wrapped};
 
 use super::TerminalView;
+use super::style::Detail;
 use super::view_state::Kind;
 use crate::render::table;
 use converse_host::wording::counted;
 
-/// Rows of the user's words that are shown again.
+/// Rows of the user's text that are echoed.
 const MOST: usize = 20;
 const SIGN: &str = "❯ ";
 const INDENT: &str = "  ";
 
 impl TerminalView {
-    /// Words that the user did not type just now and that are asked, below a prompt like the one they could stand at.
+    /// Shows text that is asked and was not typed just now, behind a prompt.
     pub fn echo(&self, words: &str) {
-        if self.style.quiet {
+        if self.style().detail == Detail::Nothing {
             return;
         }
         let mut state = self.lock();
         let frame = self.frame();
-        let text = self.style.spelt(&frame.clean(words.trim_matches('\n')));
+        let text = self.style().spelt(&frame.clean(words.trim_matches('\n')));
         let room = frame.look.width.saturating_sub(INDENT.len()).max(1);
         let rows: Vec<Line> =
             text.split('\n').flat_map(|line| wrapped(&Line::toned(Tone::Dim, line), room)).collect();
         let more = rows.len().saturating_sub(MOST);
-        let sign = self.style.spelt(SIGN);
+        let sign = self.style().spelt(SIGN);
         let lead = std::iter::once(sign.as_str()).chain(std::iter::repeat(INDENT));
         let mut lines: Vec<Line> = lead
             .zip(rows.into_iter().take(MOST))
@@ -39,13 +40,13 @@ impl TerminalView {
             let more = format!("{INDENT}{} {}", frame.signs().more, counted(more, "more line"));
             lines.push(Line::toned(Tone::Dim, &more));
         }
-        state.view_state.commit(Kind::Note, lines, &frame);
+        state.main.commit(Kind::Note, lines, &frame);
         let _ = self.show(&mut state);
     }
 
-    /// No wider than what stands here may be.
+    /// Lays out a table within the width of the view.
     pub fn table(&self, rows: &[Vec<String>]) -> String {
-        let spelt = |cell: &String| self.style.spelt(cell);
+        let spelt = |cell: &String| self.style().spelt(cell);
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(spelt).collect()).collect();
         table::within(&rows, self.look().width)
     }

@@ -11,33 +11,32 @@ use serde_json::Value;
 use super::frame::Frame;
 use super::words::{so_far, took};
 use crate::render::{ended_for, result_text};
-use converse_host::wording::bytes;
-use converse_host::wording::counted;
+use converse_host::wording::{bytes, counted};
 
 const ARGUMENTS_SHOWN: usize = 200;
 const WORD_SHOWN: usize = 120;
 const REASON_SHOWN: usize = 300;
-/// A result of one line that is no longer is shown itself.
+/// A result of one line is shown if it is no longer.
 const RESULT_SHOWN: usize = 60;
-/// Of its reason, where the line is narrow.
+/// Rows of a reason, where the line is narrow.
 const REASON_ROWS: usize = 4;
-/// Before the rows that a line goes on in.
+/// Indent of continuation rows.
 const INDENT: &str = "  ";
-/// Arguments that cannot have so many columns go before the rest of their line does.
+/// Arguments with less room than this are left out first.
 const FEWEST: usize = 8;
 
-/// An invocation, and what came of it by now.
+/// An invocation and its state.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// From 1, in the order they were asked for in this turn.
+    /// From 1, in the order of the requests of this turn.
     pub number: usize,
-    /// With the arguments that run, once it runs.
+    /// Has the arguments that run, once it runs.
     pub invocation: Invocation,
     pub result: Option<InvocationResult>,
     pub elapsed: Option<Duration>,
-    /// As people write it: `weather.forecast`; cleaned.
+    /// As people write it (`weather.forecast`), redacted.
     pub tool: String,
-    /// Short, for a line.
+    /// The arguments, short enough for a line.
     arguments: String,
     started: Option<Instant>,
     percent: Option<u32>,
@@ -86,7 +85,7 @@ impl Call {
         self.started.is_some() && self.result.is_none()
     }
 
-    /// Its line while it runs.
+    /// The line while it runs.
     pub(super) fn running(&self, frame: &Frame<'_>) -> Line {
         let began = self.started.unwrap_or(frame.now);
         let (columns, signs) = (frame.look.width, frame.signs());
@@ -109,12 +108,12 @@ impl Call {
         line
     }
 
-    /// Where nothing moves: its line when it starts.
+    /// The line when it starts, where nothing is redrawn.
     pub(super) fn begun(&self, frame: &Frame<'_>) -> Line {
         self.head(frame.signs().more, Tone::Accent, frame).with(Tone::Plain, &self.spaced())
     }
 
-    /// Its line, or two where it is narrow, when it has ended.
+    /// The line when it has ended; more lines where the terminal is narrow.
     pub(super) fn ended(&self, frame: &Frame<'_>) -> Vec<Line> {
         let success = self.result.as_ref().is_some_and(|result| result.outcome.is_success());
         let (mark, tone) = match success {
@@ -125,7 +124,7 @@ impl Call {
         let arguments = self.spaced();
         let room = columns.checked_sub(head.width() + 1 + tail.width());
         let left = room.unwrap_or_default();
-        let fits = !frame.style.rich || room.is_some_and(|room| width(&arguments) <= room);
+        let fits = !frame.style.live || room.is_some_and(|room| width(&arguments) <= room);
         if fits || left > FEWEST {
             let arguments = if fits { arguments } else { frame.cut(&arguments, left) };
             let mut line = head.with(Tone::Plain, &format!("{arguments} "));
@@ -142,7 +141,7 @@ impl Call {
         std::iter::once(first).chain(rest).collect()
     }
 
-    /// Everything about it.
+    /// Arguments and result in full.
     pub(super) fn in_full(&self, frame: &Frame<'_>) -> Vec<Line> {
         let outcome = self.result.as_ref().map_or("not answered", |result| result.outcome.label());
         let time = self.elapsed.map(|time| format!(", {}", took(time))).unwrap_or_default();
@@ -162,7 +161,7 @@ impl Call {
     }
 
     fn head(&self, mark: &str, tone: Tone, frame: &Frame<'_>) -> Line {
-        let tool = if frame.style.rich { frame.cut(&self.tool, frame.look.width) } else { self.tool.clone() };
+        let tool = if frame.style.live { frame.cut(&self.tool, frame.look.width) } else { self.tool.clone() };
         Line::toned(tone, mark).with(Tone::Dim, &format!(" [{}] ", self.number)).with(Tone::Strong, &tool)
     }
 

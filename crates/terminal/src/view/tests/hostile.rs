@@ -7,7 +7,7 @@ use converse_text::is_unsafe;
 use super::*;
 use converse_host::failure::{Failure, Kind};
 
-#[path = "../../../../../terminal/tests/corpus/sequences.rs"]
+#[path = "../../../tests/corpus/sequences.rs"]
 mod sequences;
 
 /// What acts on terminals, in all its spellings; and each control character, and what is too long.
@@ -109,7 +109,7 @@ fn nothing_but_our_own_sequences_is_written() {
             let written = played(words, style, columns).written();
             let acts = without_ours(&written).chars().find(|c| is_unsafe(*c) && *c != '\r');
             assert_eq!(acts, None, "{words:?}");
-            if !style.rich {
+            if !style.live {
                 assert!(!written.contains(['\x1b', '\r']), "{words:?}");
             }
         }

@@ -1,32 +1,58 @@
-//! What the terminal can do, and which signs are drawn on it.
+//! What the terminal can do, what is shown on it, and which signs are drawn.
 
+use crate::console::{Console, OutputStyle};
 use crate::screen::Look;
-
-use crate::console::Console;
 use converse_host::world::World;
+
+/// Where answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// On the view, as Markdown in blocks.
+    Markdown,
+    /// On the view, as the model wrote them.
+    Text,
+    /// By a renderer, to stdout.
+    Elsewhere,
+}
+
+/// What is shown besides answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Failures.
+    Nothing,
+    /// Warnings and notes too.
+    Notices,
+    /// A line for each invocation and each thing that happens too.
+    Activity,
+}
 
 /// How a view looks; decided once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Style {
-    /// Things change in place. Otherwise lines come one below the other, and an answer as it was written.
-    pub(crate) rich: bool,
+pub struct Style {
+    pub answers: Answers,
+    pub detail: Detail,
+    /// What is not final is drawn in a region below the rest and changes in place.
+    pub live: bool,
+    /// Thoughts are wrapped beside a bar.
+    pub gutter: bool,
     pub colour: bool,
     pub links: bool,
-    pub(crate) unicode: bool,
-    /// Answers and failures, nothing else.
-    pub quiet: bool,
+    pub unicode: bool,
 }
 
 impl Style {
-    pub(crate) fn of(console: &Console, world: &World) -> Self {
+    /// The style of a view on stdout.
+    pub(crate) fn of(style: OutputStyle, world: &World) -> Self {
         let term = world.var("TERM").unwrap_or("dumb");
-        let rich = world.stdout_tty && term != "dumb" && !console.style.plain;
+        let live = world.stdout_tty && term != "dumb" && !style.plain;
         Self {
-            rich,
-            colour: console.style.colour,
-            links: rich && follows_links(term, world),
+            answers: if live { Answers::Markdown } else { Answers::Text },
+            detail: if style.quiet { Detail::Nothing } else { Detail::Activity },
+            live,
+            gutter: true,
+            colour: style.colour,
+            links: live && follows_links(term, world),
             unicode: term != "linux" && speaks_unicode(world),
-            quiet: console.style.quiet,
         }
     }
 
@@ -34,7 +60,7 @@ impl Style {
         Look { width: columns, colour: self.colour, links: self.links, unicode: self.unicode }
     }
 
-    /// Our words, with the signs that the terminal has.
+    /// Spells text of ours with the signs that the terminal has.
     pub(super) fn spelt(self, text: &str) -> String {
         if self.unicode {
             return text.to_owned();
@@ -48,14 +74,14 @@ impl Style {
     }
 }
 
-/// How answers are laid out on a terminal that is so wide; `None` where they stand as they were written.
+/// The look of answers on a terminal of this width; `None` where they are shown as they were written.
 pub fn answers(console: &Console, world: &World, columns: Option<usize>) -> Option<Look> {
-    let style = Style::of(console, world);
+    let style = Style::of(console.style, world);
     // As on a view, a column stays free.
-    style.rich.then(|| style.look(columns.unwrap_or(80).saturating_sub(1).max(1)))
+    style.live.then(|| style.look(columns.unwrap_or(80).saturating_sub(1).max(1)))
 }
 
-/// POSIX: the first of these that is set decides. Where none is, a terminal of today is taken for granted.
+/// Returns whether the locale has Unicode. The first variable that is set decides (POSIX); without one it has.
 pub fn speaks_unicode(world: &World) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| world.var(name));
     locale.is_none_or(|locale| {
@@ -64,7 +90,7 @@ pub fn speaks_unicode(world: &World) -> bool {
     })
 }
 
-/// Terminals that are known for hyperlinks; some others write the address into the middle of the text.
+/// Returns whether the terminal is known for hyperlinks; some others write the address into the middle of the text.
 fn follows_links(term: &str, world: &World) -> bool {
     let known = ["xterm-kitty", "alacritty", "foot", "foot-extra", "xterm-ghostty", "wezterm", "contour"];
     let variables =
@@ -80,7 +106,7 @@ fn follows_links(term: &str, world: &World) -> bool {
             || vte.is_some_and(|version| version >= 5000))
 }
 
-/// What is drawn, each one column wide but for ASCII's.
+/// Signs; those of Unicode are one column wide.
 #[derive(Debug)]
 pub(super) struct Signs {
     pub(super) spinner: [&'static str; 4],

@@ -1,35 +1,35 @@
-//! What a model thinks: one line that says for how long, or all of it, beside a gutter.
+//! Thoughts of a model: one line that says for how long, or all of them beside a bar.
 
 use std::time::Instant;
 
 use crate::screen::{Line, Tone};
 
 use super::frame::Frame;
+use super::thoughts::Thoughts;
 use super::words::{so_far, took};
-use crate::render::thoughts::Thoughts;
 use converse_host::wording::grouped;
 
-/// Of English; others have fewer. It is called an estimate.
+/// Characters of a token of English text. The count is shown as an estimate.
 const CHARACTERS_A_TOKEN: usize = 4;
 
-/// Of one reply.
+/// The thoughts of one reply.
 #[derive(Debug, Default)]
 pub(super) struct Thinking {
     began: Option<Instant>,
-    /// Not folded.
+    /// They are shown, not folded.
     told: bool,
     characters: usize,
     laid_out: Thoughts,
-    /// A line that is not full.
+    /// The line that is not full yet.
     open: String,
 }
 
 impl Thinking {
-    /// Lines that are full.
+    /// Takes text; returns the lines that are full.
     pub(super) fn push(&mut self, text: &str, frame: &Frame<'_>) -> Vec<Line> {
         if self.began.is_none() {
             self.began = Some(frame.now);
-            self.laid_out = Thoughts::new(Some(frame.look.width));
+            self.laid_out = Thoughts::new(frame.style.gutter.then_some(frame.look.width));
         }
         self.characters += text.chars().count();
         if !frame.reasoning {
@@ -41,7 +41,7 @@ impl Thinking {
         self.full_lines(frame)
     }
 
-    /// The rest, or that it has thought; nothing if it has not.
+    /// Returns the rest, or the line that says how long it took.
     pub(super) fn end(&mut self, frame: &Frame<'_>) -> Vec<Line> {
         let Some(began) = self.began else { return Vec::new() };
         if self.told {
@@ -58,7 +58,7 @@ impl Thinking {
         vec![Line::toned(Tone::Dim, &format!("{sign} thought for {time} (~{tokens} tokens)"))]
     }
 
-    /// What it is at.
+    /// The line that is not final.
     pub(super) fn open(&self, frame: &Frame<'_>) -> Option<Line> {
         let began = self.began?;
         if self.told {

@@ -1,20 +1,22 @@
-//! What a model thinks, laid out beside everything else on stderr.
+//! The layout of thoughts of a model.
 //!
-//! On a terminal every line has a gutter and is wrapped between words, so that thoughts are never taken for the answer;
-//! elsewhere they are lines as they are. They come in pieces of any size, and a word is written when it is whole: only
-//! then can a secret in it be known.
+//! On a terminal every line has a gutter and is wrapped between words, so that thoughts are never taken for the answer.
+//! Elsewhere the lines stay as they are. Text comes in pieces of any size, and a word is written when it is whole: only
+//! then can a secret be found in it.
+
+use converse_text::width;
 
 const GUTTER: &str = "│ ";
 /// Longer lines are hard to read, however wide the terminal is.
 const WIDEST: usize = 100;
 const NARROWEST: usize = 20;
-/// A word is written by now, whole or not.
+/// A longer word is written in parts.
 const LONGEST_WORD: usize = 4096;
 
-/// How far the thoughts have come.
+/// The state of the layout.
 #[derive(Debug, Default)]
-pub struct Thoughts {
-    /// Of the terminal; `None` elsewhere.
+pub(super) struct Thoughts {
+    /// Width of the terminal; `None` elsewhere.
     width: Option<usize>,
     column: usize,
     word: String,
@@ -24,13 +26,13 @@ pub struct Thoughts {
 }
 
 impl Thoughts {
-    /// `width`: of the terminal, if it is one.
-    pub fn new(width: Option<usize>) -> Self {
+    /// `width` is that of the terminal, if there is one.
+    pub(super) fn new(width: Option<usize>) -> Self {
         Self { width: width.map(|width| width.clamp(NARROWEST, WIDEST)), ..Self::default() }
     }
 
-    /// What can be written of them by now; `clean` takes the secrets out of a word.
-    pub fn push(&mut self, text: &str, clean: impl Fn(&str) -> String) -> String {
+    /// Takes text and returns what can be written by now; `clean` redacts a word.
+    pub(super) fn push(&mut self, text: &str, clean: impl Fn(&str) -> String) -> String {
         let mut out = String::new();
         for c in text.chars() {
             match c {
@@ -56,8 +58,8 @@ impl Thoughts {
         out
     }
 
-    /// The rest, and the end of its line: something else is about to be written.
-    pub fn end(&mut self, clean: impl Fn(&str) -> String) -> String {
+    /// Returns the rest and ends its line.
+    pub(super) fn end(&mut self, clean: impl Fn(&str) -> String) -> String {
         let mut out = String::new();
         self.end_word(&clean, &mut out);
         if self.mid_line {
@@ -80,13 +82,13 @@ impl Thoughts {
             return;
         }
         let word = clean(&std::mem::take(&mut self.word));
-        let Some(width) = self.width else {
+        let Some(most) = self.width else {
             out.push_str(&word);
             self.mid_line = true;
             return;
         };
-        let inner = width - GUTTER.chars().count();
-        let columns = word.chars().map(width_of).sum::<usize>();
+        let inner = most - GUTTER.chars().count();
+        let columns = width(&word);
         if self.column > 0 && self.column + self.spaces + columns > inner {
             out.push('\n');
             (self.mid_line, self.column, self.spaces) = (false, 0, 0);
@@ -114,12 +116,8 @@ impl Thoughts {
     }
 }
 
-/// Wide ones by their blocks (Unicode's East Asian Width, roughly).
 fn width_of(c: char) -> usize {
-    let wide = matches!(c,
-        '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..='\u{1faff}' | '\u{20000}'..='\u{3fffd}');
-    if wide { 2 } else { 1 }
+    width(c.encode_utf8(&mut [0; 4]))
 }
 
 #[cfg(test)]

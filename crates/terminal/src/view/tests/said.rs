@@ -18,7 +18,7 @@ fn words_that_are_asked_again_are_all_there_up_to_a_bound() {
     let play = Play::new(60, ASCII);
     play.view.echo("short");
     play.shows(&["> short"]);
-    let quiet = Play::new(60, Style { quiet: true, ..RICH });
+    let quiet = Play::new(60, Style { detail: Detail::Nothing, ..RICH });
     quiet.view.echo("short");
     quiet.shows(&[]);
 }

@@ -1,4 +1,4 @@
-//! What a turn takes, told in one line at its end.
+//! What a turn takes: tokens, money and time, in one line at its end.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub(super) struct Spending {
     began: Option<Instant>,
     usage: Usage,
     cost: Cost,
-    /// Some of it nobody knows.
+    /// A reply broke off, so the sums are lower bounds.
     at_least: bool,
     unknown_cost: bool,
     model: String,
@@ -33,7 +33,7 @@ impl Spending {
         model.clone_into(&mut self.model);
     }
 
-    /// Of a tool.
+    /// Adds the cost of a tool.
     pub(super) fn add_cost(&mut self, cost: Cost) {
         self.cost = self.cost.plus(cost);
     }
@@ -46,7 +46,7 @@ impl Spending {
         let mut parts = vec![frame.brief(&self.model, 60)];
         let least = if !self.at_least {
             ""
-        } else if frame.style.unicode {
+        } else if frame.look.unicode {
             "≥ "
         } else {
             ">= "
@@ -60,7 +60,7 @@ impl Spending {
             parts.push(format!("{least}{} out", grouped(output)));
         }
         if self.cost > Cost(0) {
-            let least = if self.unknown_cost && frame.style.unicode { "≥ " } else { least };
+            let least = if self.unknown_cost && frame.look.unicode { "≥ " } else { least };
             parts.push(format!("{least}{}", money(self.cost)));
         }
         let time = self.began.map_or(Duration::ZERO, |began| frame.since(began));

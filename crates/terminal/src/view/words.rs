@@ -1,4 +1,4 @@
-//! Small words: times, amounts, and text that comes in pieces.
+//! Times, amounts, and text that comes in pieces.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use converse_text::width;
 
 use converse_host::wording::grouped;
 
-/// A word is passed on by now, whole or not.
+/// A longer word is passed on in parts.
 const LONGEST_WORD: usize = 4096;
 
-/// Passes text on word by word: only a whole word shows whether a secret is in it.
+/// Passes text on word by word, because a secret is found only in a whole word.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     begun: String,
@@ -34,12 +34,12 @@ impl Words {
     }
 }
 
-/// Scripts without blanks are written in wide characters, and no key is.
+/// Wide characters end a word too: scripts without blanks use them, and no key has any.
 fn ends_word(c: char) -> bool {
     c.is_whitespace() || (!c.is_ascii() && width(c.encode_utf8(&mut [0; 4])) == 2)
 }
 
-/// How long something took.
+/// Formats how long something took.
 pub(super) fn took(time: Duration) -> String {
     match time.as_millis() {
         ms if ms < 1000 => format!("{ms} ms"),
@@ -48,7 +48,7 @@ pub(super) fn took(time: Duration) -> String {
     }
 }
 
-/// How long it has taken so far.
+/// Formats how long something has taken so far.
 pub(super) fn so_far(time: Duration) -> String {
     match time.as_secs() {
         s if s < 60 => format!("{s} s"),
@@ -56,7 +56,7 @@ pub(super) fn so_far(time: Duration) -> String {
     }
 }
 
-/// `$1.25`, `$0.0042`; small amounts to the micro-dollar.
+/// Formats an amount: `$1.25`, `$0.0042`; small ones to the micro-dollar.
 pub(super) fn money(Cost(micros): Cost) -> String {
     let (dollars, rest) = (micros / 1_000_000, micros % 1_000_000);
     let digits = format!("{rest:06}");

@@ -19,12 +19,22 @@ use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
 use vt100::Parser;
 
-use super::style::Style;
+use super::style::{Answers, Detail, Style};
 use super::{Surface, TerminalView};
 use converse_host::secrets::{Redactor, Secret};
 
-const RICH: Style = Style { rich: true, colour: true, links: false, unicode: true, quiet: false };
-const PLAIN: Style = Style { rich: false, colour: false, links: false, unicode: true, quiet: false };
+const RICH: Style = Style {
+    answers: Answers::Markdown,
+    detail: Detail::Activity,
+    live: true,
+    gutter: true,
+    colour: true,
+    links: false,
+    unicode: true,
+};
+const PLAIN: Style = Style { answers: Answers::Text, live: false, colour: false, ..RICH };
+/// Of `ask` on a terminal.
+const BESIDE: Style = Style { answers: Answers::Elsewhere, colour: false, ..RICH };
 
 /// What was written, and a clock that is put forward by hand.
 struct Shown {
@@ -57,7 +67,7 @@ impl Surface for Screen {
 }
 
 struct Play {
-    view: TerminalView,
+    view: Arc<TerminalView>,
     shown: Arc<Mutex<Shown>>,
 }
 
@@ -70,7 +80,7 @@ impl Play {
         let shown = Arc::new(Mutex::new(Shown { parser, written, writes, size, now }));
         let redactor = Redactor::default();
         redactor.learn([Secret::new("sk-secret-0123456789")]);
-        let view = TerminalView::on(Box::new(Screen(Arc::clone(&shown))), style, redactor);
+        let view = Arc::new(TerminalView::on(Box::new(Screen(Arc::clone(&shown))), style, redactor));
         view.begin_turn();
         Self { view, shown }
     }

@@ -1,4 +1,4 @@
-//! The invocations of a turn: several run side by side, each with its line.
+//! The invocations of a turn. Several run side by side, each with a line.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,18 @@ use converse_ensemble::ToolProgress;
 use super::TerminalView;
 use super::call::{Call, tool_name};
 use super::frame::Frame;
+use super::style::Answers;
 use super::words::so_far;
 use converse_host::wording::bytes;
 
-/// More than a turn may have by default; the first ones are forgotten.
+/// More than a turn may have by default; after that the oldest are dropped.
 const MOST: usize = 200;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     all: Vec<Call>,
     asked: usize,
-    /// Of which the model is writing the arguments.
+    /// The call whose arguments the model is writing.
     draft: Option<Draft>,
 }
 
@@ -35,7 +36,7 @@ impl Calls {
         &self.all
     }
 
-    /// Those of a turn that is over, as the transcript has them.
+    /// The invocations of a past turn, from the transcript.
     pub(super) fn of(turn: &[Canister], frame: &Frame<'_>) -> Self {
         let mut calls = Self::default();
         for canister in turn {
@@ -70,7 +71,7 @@ impl Calls {
         self.all.push(Call::asked(self.asked, invocation, frame));
     }
 
-    /// Lines for where nothing moves.
+    /// Returns lines for where nothing is redrawn.
     pub(super) fn start(&mut self, invocations: &[Invocation], frame: &Frame<'_>) -> Vec<Line> {
         let mut lines = Vec::new();
         for invocation in invocations {
@@ -82,7 +83,7 @@ impl Calls {
                 lines.push(call.begun(frame));
             }
         }
-        if frame.style.rich { Vec::new() } else { lines }
+        if frame.style.answers == Answers::Text { lines } else { Vec::new() }
     }
 
     pub(super) fn hear(&mut self, id: &InvocationId, word: &ToolProgress, frame: &Frame<'_>) {
@@ -91,7 +92,7 @@ impl Calls {
         }
     }
 
-    /// Its last line; nothing if it has had it.
+    /// Returns the last line of a call, once.
     pub(super) fn end(
         &mut self,
         result: &InvocationResult,
@@ -104,7 +105,7 @@ impl Calls {
         call.ended(frame)
     }
 
-    /// What the turn leaves without a result.
+    /// Ends the calls without a result.
     pub(super) fn end_all(&mut self, frame: &Frame<'_>) -> Vec<Line> {
         self.draft = None;
         let open = self.all.iter_mut().filter(|call| call.result.is_none());
@@ -116,7 +117,7 @@ impl Calls {
         open.flat_map(end).collect()
     }
 
-    /// A line for each that runs, in the order they were asked for.
+    /// A line for each running call, in the order of the requests.
     pub(super) fn running(&self, rows: usize, frame: &Frame<'_>) -> Vec<Line> {
         let running: Vec<&Call> = self.all.iter().filter(|call| call.is_running()).collect();
         let room = (rows / 2).max(2);
@@ -130,34 +131,34 @@ impl Calls {
         lines
     }
 
-    /// The last one of this id that has no result yet: ids are a turn's own.
+    /// The last call with this id and no result: ids are unique within a turn only.
     fn open(&mut self, id: &InvocationId) -> Option<&mut Call> {
         self.all.iter_mut().rev().find(|call| call.result.is_none() && call.invocation.id == *id)
     }
 }
 
 impl TerminalView {
-    /// The invocations of the last turn, in the order they were asked for.
+    /// The invocations of the last turn, in the order of the requests.
     pub fn calls(&self) -> Vec<Call> {
-        self.lock().view_state.calls.all().to_vec()
+        self.lock().main.calls.all().to_vec()
     }
 
-    /// From here on the last turn is this one, of a conversation that was taken up or taken back.
+    /// Makes this the last turn, after a conversation was resumed or rewound.
     pub(crate) fn recall(&self, turn: &[Canister]) {
         let mut state = self.lock();
-        state.view_state.calls = Calls::of(turn, &self.frame());
+        state.main.calls = Calls::of(turn, &self.frame());
     }
 
-    /// One line for each of them.
+    /// One line for each invocation of the last turn.
     pub(crate) fn calls_in_short(&self) -> Vec<Line> {
         let (state, frame) = (self.lock(), self.frame());
-        state.view_state.calls.all().iter().flat_map(|call| call.ended(&frame)).collect()
+        state.main.calls.all().iter().flat_map(|call| call.ended(&frame)).collect()
     }
 
-    /// One of them in full, arguments and result.
+    /// One invocation in full: arguments and result.
     pub(crate) fn call_in_full(&self, number: usize) -> Option<Vec<Line>> {
         let (state, frame) = (self.lock(), self.frame());
-        let call = state.view_state.calls.all().iter().find(|call| call.number == number);
+        let call = state.main.calls.all().iter().find(|call| call.number == number);
         call.map(|call| call.in_full(&frame))
     }
 }

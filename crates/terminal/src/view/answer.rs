@@ -1,25 +1,25 @@
-//! The words of a reply: Markdown where things move, the text as it was written elsewhere.
+//! The text of a reply: Markdown in blocks, or the text as it was written.
 
 use crate::screen::{Line, Look, Stream};
 
 use super::frame::Frame;
 use super::words::Words;
 
-/// Of one reply.
+/// The text of one reply.
 #[derive(Default)]
 pub(super) struct Answer {
     words: Words,
     stream: Stream,
-    /// Some of it is in the scrollback.
+    /// Some of the text is in the scrollback.
     pub(super) shown: bool,
-    /// What is not final, as it was laid out last, and for which look.
+    /// The unfinished block as it was laid out last, and for which look.
     open: Option<(Look, Vec<Line>)>,
-    /// Line ends that wait for a word after them: an answer does not end in blank lines.
+    /// Line ends that wait for text after them: an answer does not end in blank lines.
     held: String,
 }
 
 impl Answer {
-    /// Blocks that are final.
+    /// Takes text; returns the lines that are final.
     pub(super) fn push(&mut self, text: &str, frame: &Frame<'_>) -> Vec<Line> {
         let text = self.words.push(text, |words| frame.redactor.clean(words));
         if text.is_empty() {
@@ -46,7 +46,7 @@ impl Answer {
         self.open.as_ref().map(|(_, lines)| lines.as_slice()).unwrap_or_default()
     }
 
-    /// What can be written as it is by now.
+    /// Takes text; returns what can be written as it is by now.
     pub(super) fn push_plain(&mut self, text: &str, frame: &Frame<'_>) -> String {
         let text = self.words.push(text, |words| frame.clean(words));
         self.written(text)

@@ -1,0 +1,376 @@
+//! What people see of a run while it goes on: answers, thoughts, a line for each invocation, warnings.
+//!
+//! [`ViewState`] turns the events of a turn into lines, some final and some not. The view writes final lines at once and
+//! redraws the others below them. `converse ask` has a view on stderr, whose answers a renderer writes to stdout; the REPL
+//! moves its view to stdout and has the answers there too. Painting happens as events come, and in [`TerminalView::during`]
+//! as time passes. Questions use the same terminal while the view is [suspended](TerminalView::suspended).
+
+mod answer;
+mod call;
+mod calls;
+mod frame;
+mod models;
+mod modes;
+mod notices;
+mod said;
+mod spending;
+mod style;
+mod thinking;
+mod thoughts;
+mod view_state;
+mod words;
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use converse_engine::{Event, Sink, SinkError};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::console::OutputStyle;
+use crate::render::quoted::columns;
+use crate::screen::{Line, Live, Look, Tone};
+use converse_host::failure::{Failure, Kind as FailureKind};
+use converse_host::secrets::Redactor;
+use converse_host::world::{Input, World};
+
+use frame::{Frame, Stderr, Stdout, Surface};
+pub use models::ModelView;
+use modes::{BRACKET_PASTES, PASTES_AS_KEYS, TerminalModes};
+pub use style::{Answers, Detail, Style, answers, speaks_unicode};
+use view_state::{Kind, ViewState, Wait};
+
+/// Time between two frames.
+const PICTURE: Duration = Duration::from_millis(33);
+/// The least time between two paints, shorter than [`PICTURE`] because clocks may be early.
+const BETWEEN: Duration = Duration::from_millis(28);
+
+/// The one writer of everything but answers to a terminal.
+pub struct TerminalView {
+    /// Stderr, unless a test gives something else.
+    first: Output,
+    /// Stdout, once the REPL draws there.
+    stdout: OnceLock<Output>,
+    redactor: Redactor,
+    modes: Arc<TerminalModes>,
+    reasoning: AtomicBool,
+    /// Held for a question together with its answer.
+    floor: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+converse_host::opaque_debug!(TerminalView);
+
+/// Where a view writes, and how.
+struct Output {
+    surface: Box<dyn Surface>,
+    style: Style,
+    /// Keys can be pressed, and would be echoed.
+    keyboard: bool,
+}
+
+#[derive(Default)]
+struct State {
+    main: ViewState,
+    /// One of each model that is compared.
+    models: Vec<ViewState>,
+    live: Live,
+    /// What else the run waits for, by number.
+    waits: Vec<(u64, Wait)>,
+    next_wait: u64,
+    painted: Option<Instant>,
+    /// Number of components writing to the terminal directly; painting pauses while it is not zero.
+    away: usize,
+    in_turn: bool,
+    /// The answer on stdout, on the same terminal as stderr, ends in the middle of a line.
+    line_open: bool,
+}
+
+impl State {
+    fn of(&mut self, model: Option<usize>) -> &mut ViewState {
+        let Self { main, models, .. } = self;
+        model.and_then(|index| models.get_mut(index)).unwrap_or(main)
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut ViewState> {
+        std::iter::once(&mut self.main).chain(&mut self.models)
+    }
+}
+
+impl TerminalView {
+    /// A view on stderr.
+    pub fn new(style: Style, redactor: Redactor) -> Self {
+        Self::on(Box::new(Stderr), style, redactor)
+    }
+
+    fn on(surface: Box<dyn Surface>, style: Style, redactor: Redactor) -> Self {
+        Self {
+            first: Output { surface, style, keyboard: false },
+            stdout: OnceLock::new(),
+            redactor,
+            modes: Arc::default(),
+            reasoning: AtomicBool::new(false),
+            floor: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Draws on stdout from now on, answers included.
+    pub(crate) fn draw_on_stdout(&self, style: OutputStyle, world: &World) {
+        let (style, keyboard) = (Style::of(style, world), world.stdin == Input::Terminal);
+        let _ = self.stdout.set(Output { surface: Box::new(Stdout), style, keyboard });
+    }
+
+    fn output(&self) -> &Output {
+        self.stdout.get().unwrap_or(&self.first)
+    }
+
+    fn style(&self) -> Style {
+        self.output().style
+    }
+
+    /// How questions look: they are always asked on stderr.
+    pub(crate) fn question_look(&self) -> Look {
+        self.first.style.look(columns())
+    }
+
+    /// Restores the terminal; may be called from any thread.
+    pub(crate) fn modes(&self) -> Arc<TerminalModes> {
+        Arc::clone(&self.modes)
+    }
+
+    /// Before the engine is called: forgets the calls of the last turn and stops the echo of keys.
+    pub(crate) fn begin_turn(&self) {
+        let mut state = self.lock();
+        state.main.begin(&self.frame());
+        state.in_turn = true;
+        self.hold_echo(&state);
+    }
+
+    /// After the engine was called: shows the failure, if any, and what the turn took, and frees the terminal.
+    pub(crate) fn end_turn(&self, failure: Option<&Failure>) {
+        let mut state = self.lock();
+        let frame = self.frame();
+        state.main.end(&frame);
+        if let Some(failure) = failure {
+            state.main.commit(Kind::Note, self.failed(failure), &frame);
+        }
+        if let Some(line) = state.main.spending.line(&frame) {
+            state.main.tell(vec![line], &frame);
+        }
+        // A closed terminal is reported by the next event.
+        let _ = self.show(&mut state);
+        state.in_turn = false;
+        self.free_echo();
+    }
+
+    /// Does the work, and repaints meanwhile. For everything that takes time, inside a turn or not.
+    pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        if self.is_plain() {
+            return work.await;
+        }
+        let mut work = pin!(work);
+        let mut pictures = interval(PICTURE);
+        pictures.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                _ = pictures.tick() => self.tick(),
+            }
+        }
+    }
+
+    /// Shows what has come since the last paint, and the next frame of what moves.
+    pub(crate) fn tick(&self) {
+        let mut state = self.lock();
+        if !self.is_just_painted(&state) {
+            // The next event reports what cannot be written.
+            let _ = self.show(&mut state);
+        }
+    }
+
+    /// Shows lines of our own, escaped and redacted.
+    pub fn say(&self, text: &str) {
+        self.say_as(Tone::Plain, text);
+    }
+
+    /// Shows dim lines, unless the output is quiet.
+    pub fn note(&self, text: &str) {
+        if self.style().detail != Detail::Nothing {
+            self.say_as(Tone::Dim, text);
+        }
+    }
+
+    fn say_as(&self, tone: Tone, text: &str) {
+        let text = self.style().spelt(&self.frame().clean(text.trim_end_matches('\n')));
+        self.print(text.split('\n').map(|line| Line::toned(tone, line)).collect());
+    }
+
+    /// Shows lines that are redacted already.
+    pub fn print(&self, lines: Vec<Line>) {
+        let mut state = self.lock();
+        state.main.commit(Kind::Note, lines, &self.frame());
+        let _ = self.show(&mut state);
+    }
+
+    /// Shows an empty line, between a question and its answer.
+    pub(crate) fn breathe(&self) {
+        if !self.is_plain() {
+            self.print(vec![Line::new()]);
+        }
+    }
+
+    pub fn markdown(&self, text: &str) {
+        let text = self.redactor.clean(text);
+        match self.style().answers {
+            Answers::Markdown => self.print(crate::screen::markdown(&text, &self.look())),
+            Answers::Text | Answers::Elsewhere => self.say(&text),
+        }
+    }
+
+    pub fn show_reasoning(&self, shown: bool) {
+        self.reasoning.store(shown, Ordering::Relaxed);
+    }
+
+    pub fn shows_reasoning(&self) -> bool {
+        self.reasoning.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether nothing is redrawn.
+    pub fn is_plain(&self) -> bool {
+        !self.style().live
+    }
+
+    /// Returns the look at the current width of the terminal.
+    pub fn look(&self) -> Look {
+        self.frame().look
+    }
+
+    /// Called by the renderer that writes the answer to the same terminal.
+    pub(crate) fn set_line_open(&self, open: bool) {
+        self.lock().line_open = open;
+    }
+
+    pub(crate) fn is_line_open(&self) -> bool {
+        self.lock().line_open
+    }
+
+    fn failed(&self, failure: &Failure) -> Vec<Line> {
+        match failure.kind {
+            FailureKind::Closed => Vec::new(),
+            FailureKind::Signal(2) => vec![Line::toned(Tone::Dim, "interrupted")],
+            _ => {
+                let text = self.redactor.clean(&failure.lines());
+                let tone = |index| if index == 0 { Tone::Error } else { Tone::Plain };
+                text.lines().enumerate().map(|(index, line)| Line::toned(tone(index), line)).collect()
+            }
+        }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        let Output { surface, style, .. } = self.output();
+        // Some terminals wrap what is written into the last column.
+        let columns = surface.size().columns.saturating_sub(1).max(1);
+        Frame {
+            style: *style,
+            look: style.look(columns),
+            now: surface.now(),
+            redactor: &self.redactor,
+            reasoning: self.shows_reasoning(),
+        }
+    }
+
+    /// Writes what has become final and draws the region of what has not.
+    fn show(&self, state: &mut State) -> Result<(), SinkError> {
+        if state.away > 0 {
+            return Ok(());
+        }
+        let plain: String = state.all().map(ViewState::take_plain).collect();
+        if self.is_plain() {
+            return self.write(state, &plain);
+        }
+        let (frame, size) = (self.frame(), self.output().surface.size());
+        let above = state.main.take_above();
+        let mut region = state.main.region(&state.waits, size.rows, &frame);
+        region.extend(state.models.iter_mut().flat_map(|model| model.region(&[], size.rows, &frame)));
+        let mut bytes = if plain.is_empty() { String::new() } else { state.live.leave() + &plain };
+        bytes += &state.live.paint(&above, &region, &frame.look, size);
+        self.modes.set_cursor_hidden(!region.is_empty() && self.hides_cursor());
+        state.painted = Some(frame.now);
+        self.write(state, &bytes)
+    }
+
+    fn write(&self, state: &mut State, bytes: &str) -> Result<(), SinkError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let surface = &self.output().surface;
+        if std::mem::take(&mut state.line_open) {
+            surface.write("\n")?;
+        }
+        if self.hides_cursor() {
+            surface.write(bytes)
+        } else {
+            surface.write(&bytes.replace("\x1b[?25l", ""))
+        }
+    }
+
+    /// Only where something shows the cursor again, however the program ends.
+    fn hides_cursor(&self) -> bool {
+        self.style().answers != Answers::Elsewhere
+    }
+
+    fn is_just_painted(&self, state: &State) -> bool {
+        let now = self.output().surface.now();
+        state.painted.is_some_and(|painted| now.saturating_duration_since(painted) < BETWEEN)
+    }
+
+    fn hold_echo(&self, state: &State) {
+        let Output { surface, style, keyboard } = self.output();
+        if *keyboard && style.live && state.in_turn && self.modes.hold_echo() {
+            let _ = surface.write(BRACKET_PASTES);
+        }
+    }
+
+    fn free_echo(&self) {
+        if self.modes.free_echo() {
+            let _ = self.output().surface.write(PASTES_AS_KEYS);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    fn hear(&self, model: Option<usize>, event: &Event<'_>) -> Result<(), SinkError> {
+        let mut state = self.lock();
+        let frame = self.frame();
+        state.of(model).hear(event, &frame);
+        // These come in bursts.
+        let many = matches!(event, Event::Delta(_) | Event::ToolProgress { .. });
+        if many && self.is_just_painted(&state) { Ok(()) } else { self.show(&mut state) }
+    }
+}
+
+impl Sink for TerminalView {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        self.hear(None, event)
+    }
+}
+
+impl Drop for TerminalView {
+    fn drop(&mut self) {
+        let mut state = self.lock();
+        let bytes = state.live.leave();
+        let _ = self.write(&mut state, &bytes);
+        self.modes.set_cursor_hidden(false);
+        drop(state);
+        self.free_echo();
+    }
+}
+
+#[cfg(test)]
+mod tests;
