@@ -4,20 +4,56 @@
 //! description must not look like a line of ours. What headers and variables are set to is shown as it is written; of the
 //! user's own variables only the names.
 
-mod line;
 mod outward;
-mod trials;
 
 use converse_canister::{Cost, InvokerName};
-use converse_config::{Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Permission, Policy};
+use converse_config::{
+    Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Permission, Policy, TestPlan,
+};
 use converse_ensemble::own_permission;
 use serde_json::{Value, json};
 
 use crate::render::in_words;
 use converse_text::{safe, safe_line};
 
-pub use line::Line;
 pub use outward::Outward;
+
+/// What it says is of the ensemble, or of one of its invokers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    invoker: Option<String>,
+    text: String,
+    /// It would start, contact, replace or allow something: it is said once more, before the question.
+    pub acts: bool,
+}
+
+impl Line {
+    fn telling(text: String) -> Self {
+        Self { invoker: None, text, acts: false }
+    }
+
+    fn acting(text: String) -> Self {
+        Self { invoker: None, text, acts: true }
+    }
+
+    fn of(self, invoker: &str) -> Self {
+        Self { invoker: Some(invoker.to_owned()), ..self }
+    }
+
+    /// Among the lines of its ensemble, where its invoker is the one above.
+    pub fn text(&self) -> String {
+        let indent = if self.invoker.is_some() { "    " } else { "  " };
+        format!("{indent}{}", self.text)
+    }
+
+    /// Alone.
+    pub fn alone(&self) -> String {
+        match &self.invoker {
+            Some(invoker) => format!("  {invoker}: {}", self.text),
+            None => format!("  {}", self.text),
+        }
+    }
+}
 
 /// The word for a permission in output.
 pub fn permission(permission: Permission) -> &'static str {
@@ -36,13 +72,13 @@ pub fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
         row[kind] = what;
         row["description"] = json!(invoker.description);
         row["arguments"] = json!(invoker.arguments);
-        row["tests"] = trials::json(&invoker.tests);
+        row["tests"] = tests_json(&invoker.tests);
         row
     };
     let tool = |(name, policy): (&InvokerName, &Policy)| {
         let mut row = policy_json(plan, policy, false);
         row["name"] = json!(name);
-        row["tests"] = trials::json(plan.tests.get(name).map_or(&[], Vec::as_slice));
+        row["tests"] = tests_json(plan.tests.get(name).map_or(&[], Vec::as_slice));
         row
     };
     json!({
@@ -150,7 +186,7 @@ fn of_invoker(plan: &EnsemblePlan, invoker: &InvokerPlan, outward: &Outward<'_>)
     lines.push(Line::telling(format!("description: {}", quoted(&invoker.description))));
     let arguments = invoker.arguments.as_ref().map(Value::to_string).unwrap_or_default();
     lines.push(Line::telling(format!("arguments: {}", safe(&arguments))));
-    lines.extend(trials::lines(&invoker.tests));
+    lines.extend(test_lines(&invoker.tests));
     let heading = Line::telling(format!("{} = {what}  {policy}", invoker.name));
     let lines = lines.into_iter().map(|line| line.of(invoker.name.as_str()));
     [heading].into_iter().chain(lines).collect()
@@ -170,7 +206,7 @@ fn of_discovered(plan: &EnsemblePlan) -> Vec<Line> {
         lines.push(Line::telling(format!("{name}  {}", policy(plan, of_tool, false))));
         lines.extend(allowed(of_tool).map(|line| line.of(name.as_str())));
         let tests = plan.tests.get(name).map_or(&[][..], Vec::as_slice);
-        lines.extend(trials::lines(tests).map(|line| line.of(name.as_str())));
+        lines.extend(test_lines(tests).map(|line| line.of(name.as_str())));
     }
     lines
 }
@@ -204,4 +240,17 @@ fn quoted(text: &str) -> String {
 /// Names of files and tools, which need no quotes to be read, on one line.
 fn plain(text: &str) -> String {
     safe_line(text, usize::MAX)
+}
+
+/// What the tests of a tool call it with. They run only when somebody asks for that.
+fn tests_json(tests: &[TestPlan]) -> Value {
+    tests.iter().map(|test| json!({ "name": test.name, "arguments": test.arguments })).collect()
+}
+
+fn test_lines(tests: &[TestPlan]) -> impl Iterator<Item = Line> {
+    tests.iter().map(|test| {
+        let name = test.name.as_ref().map(|name| quoted(name) + " ").unwrap_or_default();
+        let arguments = Value::Object(test.arguments.clone()).to_string();
+        Line::telling(format!("test {name}with {}", safe(&arguments)))
+    })
 }

@@ -7,7 +7,6 @@
 mod aside;
 mod complete;
 mod entry;
-mod error;
 mod highlight;
 mod hints;
 mod history;
@@ -23,7 +22,6 @@ mod terminal;
 
 pub use aside::{Aside, Held};
 pub use complete::{Complete, Mark, Nature, Suggestion};
-pub use error::EditorError;
 pub use line_editor::Editor;
 pub use outer::edited;
 pub use prompt::Prompt;
@@ -43,4 +41,16 @@ pub enum Read {
     },
     /// Ctrl-D on an empty line, or the end of what is read.
     End,
+}
+
+/// Why nothing could be read. The terminal's modes are restored by then.
+#[derive(Debug, thiserror::Error)]
+pub enum EditorError {
+    #[error("the terminal cannot be read: {0}")]
+    Terminal(#[from] std::io::Error),
+    #[error("no thread for the line editor could be started: {0}")]
+    Thread(std::io::Error),
+    /// Its thread is gone: nothing more can be read.
+    #[error("the line editor has stopped")]
+    Gone,
 }

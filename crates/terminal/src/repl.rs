@@ -5,7 +5,6 @@ mod commands;
 mod completing;
 mod connecting;
 mod conversation;
-mod copied;
 mod knowing;
 mod mentions;
 mod ran;

@@ -1,7 +1,6 @@
 //! What would be started or contacted, in full: command lines with the program that they would run, addresses, and what
 //! they would be handed.
 
-mod granted;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -16,10 +15,9 @@ use serde_json::{Value, json};
 use super::{Line, plain, quoted};
 use converse_host::trust::Scripts;
 use converse_host::world::World;
-use granted::{grants_json, grants_lines, oauth_json, oauth_line};
 use written::{
-    Values, argv_json, argv_text, header_lines, named_json, request_json, request_lines, variable_lines,
-    written,
+    Values, argv_json, argv_text, grants_json, grants_lines, header_lines, named_json, oauth_json,
+    oauth_line, request_json, request_lines, variable_lines, written,
 };
 
 /// Programs are looked for in the world as it is now.

@@ -12,16 +12,15 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::editor::Read;
 use crate::editor::aside::Aside;
 use crate::editor::entry::Typing;
-use crate::editor::error::EditorError;
 use crate::editor::history::Kept;
 use crate::editor::plain::Plain;
 use crate::editor::prompt::Prompt;
 use crate::editor::rich::{Outcome, Rich};
 use crate::editor::setup::Setup;
 use crate::editor::terminal::{Modes, hung_up, says};
+use crate::editor::{EditorError, Read};
 
 /// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
 /// does not keep the program.

@@ -33,71 +33,38 @@ pub(crate) fn menu(ascii: bool, colour: bool) -> ReedlineMenu {
 /// Says nothing where there is nothing to offer; the menu's own words for that are not ours.
 struct Quiet(ColumnarMenu);
 
+/// Passes methods on to the inner menu.
+macro_rules! delegate {
+    ($(fn $name:ident(&self $(, $argument:ident: $kind:ty)*) $(-> $output:ty)?;)*) => {
+        $(fn $name(&self $(, $argument: $kind)*) $(-> $output)? { self.0.$name($($argument),*) })*
+    };
+    ($(fn $name:ident(&mut self $(, $argument:ident: $kind:ty)*) $(-> $output:ty)?;)*) => {
+        $(fn $name(&mut self $(, $argument: $kind)*) $(-> $output)? { self.0.$name($($argument),*) })*
+    };
+}
+
 impl Menu for Quiet {
-    fn settings(&self) -> &MenuSettings {
-        self.0.settings()
+    delegate! {
+        fn settings(&self) -> &MenuSettings;
+        fn is_active(&self) -> bool;
+        fn can_quick_complete(&self) -> bool;
+        fn replace_in_buffer(&self, editor: &mut Editor);
+        fn menu_required_lines(&self, terminal_columns: u16) -> u16;
+        fn min_rows(&self) -> u16;
+        fn get_values(&self) -> &[Suggestion];
+        fn results_are_provisional(&self) -> bool;
+        fn is_awaiting_first_answer(&self) -> bool;
     }
-
-    fn is_active(&self) -> bool {
-        self.0.is_active()
-    }
-
-    fn set_active(&mut self, active: bool) {
-        self.0.set_active(active);
-    }
-
-    fn clear_input(&mut self) {
-        self.0.clear_input();
-    }
-
-    fn on_activate(&mut self) {
-        self.0.on_activate();
-    }
-
-    fn on_deactivate(&mut self) {
-        self.0.on_deactivate();
-    }
-
-    fn menu_event(&mut self, event: MenuEvent) {
-        self.0.menu_event(event);
-    }
-
-    fn can_quick_complete(&self) -> bool {
-        self.0.can_quick_complete()
-    }
-
-    fn can_partially_complete(
-        &mut self,
-        values_updated: bool,
-        editor: &mut Editor,
-        completer: &mut dyn Completer,
-    ) -> bool {
-        self.0.can_partially_complete(values_updated, editor, completer)
-    }
-
-    fn update_values(&mut self, editor: &mut Editor, completer: &mut dyn Completer) {
-        self.0.update_values(editor, completer);
-    }
-
-    fn reset_position(&mut self) {
-        self.0.reset_position();
-    }
-
-    fn update_working_details(
-        &mut self,
-        editor: &mut Editor,
-        completer: &mut dyn Completer,
-        painter: &Painter,
-    ) {
-        self.0.update_working_details(editor, completer, painter);
-    }
-
-    fn replace_in_buffer(&self, editor: &mut Editor) {
-        self.0.replace_in_buffer(editor);
-    }
-
-    fn menu_required_lines(&self, terminal_columns: u16) -> u16 {
-        self.0.menu_required_lines(terminal_columns)
+    delegate! {
+        fn set_active(&mut self, active: bool);
+        fn clear_input(&mut self);
+        fn on_activate(&mut self);
+        fn on_deactivate(&mut self);
+        fn menu_event(&mut self, event: MenuEvent);
+        fn can_partially_complete(&mut self, updated: bool, editor: &mut Editor, completer: &mut dyn Completer) -> bool;
+        fn update_values(&mut self, editor: &mut Editor, completer: &mut dyn Completer);
+        fn reset_position(&mut self);
+        fn update_working_details(&mut self, editor: &mut Editor, completer: &mut dyn Completer, painter: &Painter);
     }
 
     fn menu_string(&self, available_lines: u16, use_ansi_coloring: bool) -> String {
@@ -105,22 +72,6 @@ impl Menu for Quiet {
             true => String::new(),
             false => self.0.menu_string(available_lines, use_ansi_coloring),
         }
-    }
-
-    fn min_rows(&self) -> u16 {
-        self.0.min_rows()
-    }
-
-    fn get_values(&self) -> &[Suggestion] {
-        self.0.get_values()
-    }
-
-    fn results_are_provisional(&self) -> bool {
-        self.0.results_are_provisional()
-    }
-
-    fn is_awaiting_first_answer(&self) -> bool {
-        self.0.is_awaiting_first_answer()
     }
 }
 

@@ -3,7 +3,6 @@
 mod again;
 mod ensembles;
 mod handed;
-mod help;
 mod kept;
 mod model;
 mod tools;
@@ -13,10 +12,16 @@ use converse_canister::{Canister, Content};
 use converse_config::Permission;
 
 use super::session::{ReplSession, Then};
-use super::slash::{Slash, parse};
+use super::slash::{ROWS, Row, Slash, parse};
 use super::turn::Words;
 use converse_host::attach::{Asked, UserInput};
 use converse_host::failure::Failure;
+
+const KEYS: &str = "\
+Enter says it; Alt-Enter, Ctrl-J or a \\ at the end begins a new line; \"\"\" opens and closes a block.
+Tab completes; Up and Ctrl-R recall; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
+Ctrl-C breaks a turn off, and clears the line; twice on an empty line, or Ctrl-D, leaves.
+/ENSEMBLE.PROMPT key=value … asks by a prompt of an MCP server; //… says a line that begins with a slash.";
 
 impl ReplSession<'_> {
     /// Does what a line says.
@@ -51,6 +56,17 @@ impl ReplSession<'_> {
             Slash::Quit => return Ok(Then::Leaves),
         }
         Ok(Then::GoesOn)
+    }
+
+    /// `/help`: what can be typed.
+    fn help(&self, row: Option<&Row>) {
+        if let Some(row) = row {
+            self.view.say(&format!("/{}\n  {}", row.usage(), row.help));
+            return;
+        }
+        let rows: Vec<Vec<String>> =
+            ROWS.iter().map(|row| vec![format!("/{}", row.usage()), row.help.to_owned()]).collect();
+        self.view.say(&format!("{}\n{KEYS}", self.view.table(&rows)));
     }
 
     /// A prompt of a server, with what is attached.

@@ -1,14 +1,14 @@
 //! The conversation so far, and where it is kept, if it is. On disk it begins with the first message.
 
-use converse_canister::{Canister, Condensed, Content, Transcript};
+use converse_canister::{Blobs as _, Canister, Condensed, Content, Transcript};
 use converse_engine::{ContextState, Conversation, Event, Limits, Sink as _};
-use converse_session::{Body, Session, Uuid};
+use converse_session::{Body, Contents, Session, Uuid, digests};
 
 use super::ran::Ran;
 use crate::console::Console;
 use converse_host::audit::AuditSink;
 use converse_host::contents::Kept;
-use converse_host::failure::Failure;
+use converse_host::failure::{Failure, Kind};
 use converse_host::journal::JournalSink;
 use converse_host::settings::Settings;
 use converse_host::turn::{sayings, sessions};
@@ -208,7 +208,7 @@ impl<'a> ReplConversation<'a> {
         let Some(session) = sessions::create(World::now(), &self.console.context, self.world) else {
             return Err(Failure::usage("not-kept", "there is no place to keep a session"));
         };
-        super::copied::blobs(&self.transcript, contents, &session.contents)?;
+        copy_blobs(&self.transcript, contents, &session.contents)?;
         let said = std::mem::take(&mut self.transcript);
         self.keep_in(session);
         let Some(journal) = &self.journal else { return Ok(()) };
@@ -231,4 +231,15 @@ impl<'a> ReplConversation<'a> {
     pub(super) fn name(&self) -> Option<String> {
         self.journal.as_ref()?.with(|session| session.metadata.name.clone()).ok()?
     }
+}
+
+/// Copies the content that a conversation refers to into a session.
+fn copy_blobs(transcript: &Transcript, from: &Kept, to: &Contents) -> Result<(), Failure> {
+    for digest in transcript.as_slice().iter().flat_map(digests) {
+        let Some(bytes) = from.bytes(&digest) else { continue };
+        to.put(&bytes).map_err(|error| {
+            Failure::new(Kind::Output, "not-kept", format!("an attachment could not be kept: {error}"))
+        })?;
+    }
+    Ok(())
 }

@@ -4,13 +4,11 @@
 //! path. `/ensemble.prompt key=value …` is a prompt of an MCP server.
 
 mod rows;
-mod words;
 
 use converse_text::suggest::nearest;
 
 pub(crate) use rows::ROWS;
 pub(crate) use rows::{Row, Takes};
-pub(crate) use words::words;
 
 /// A line, understood. What stands behind a command is trimmed; `None` where nothing does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +145,28 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
     }
 }
 
+/// Splits a text into words as a shell does: quotes hold a word together, a backslash takes the next character as it is. A
+/// quote that is never closed holds to the end.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', None | Some('"')) => word.get_or_insert_default().push(chars.next().unwrap_or('\\')),
+            (c, Some(_)) => word.get_or_insert_default().push(c),
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +239,22 @@ mod tests {
             let is_quit = matches!(alone, Slash::Quit);
             assert_eq!(is_quit, matches!(row.name, "quit" | "exit"), "{} is not told apart", row.name);
             assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn words_are_told_apart_as_a_shell_does() {
+        for (text, expected) in [
+            ("", &[][..]),
+            ("  a  b\n", &["a", "b"]),
+            ("key=\"two words\" c", &["key=two words", "c"]),
+            ("it\\'s 'a \"b\" \\' x", &["it's", "a \"b\" \\", "x"]),
+            ("\"a \\\" b\"", &["a \" b"]),
+            ("'' x", &["", "x"]),
+            ("\"open to the end", &["open to the end"]),
+            ("back\\", &["back\\"]),
+        ] {
+            assert_eq!(words(text), expected, "{text:?}");
         }
     }
 }

@@ -6,12 +6,9 @@
 //! out does not depend on how the text was cut.
 
 mod blocks;
-mod code;
 mod containers;
-mod cursor;
 mod flow;
 mod leaf;
-mod references;
 mod starts;
 
 use crate::screen::{Line, Look};

@@ -1,10 +1,9 @@
 //! Answers side by side, for a terminal; one below the other where it is too narrow for two.
 
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
 use super::Report;
 use super::words::{body, path, took};
-use converse_text::safe;
+use crate::screen::{Line, wrapped};
+use converse_text::{safe, width};
 
 /// Columns that an answer needs at least.
 const LEAST: usize = 38;
@@ -31,12 +30,12 @@ pub fn terminal(reports: &[Report], width: usize) -> String {
 
 /// Heading, answer, facts.
 fn column(report: &Report, room: usize) -> Vec<String> {
-    let mut lines = wrapped(&report.model, room);
+    let mut lines = laid_out(&report.model, room);
     lines.push("─".repeat(room));
-    lines.extend(wrapped(&body(report), room));
+    lines.extend(laid_out(&body(report), room));
     lines.push(String::new());
-    lines.extend(wrapped(&took(report), room));
-    lines.extend(wrapped(&path(report), room));
+    lines.extend(laid_out(&took(report), room));
+    lines.extend(laid_out(&path(report), room));
     lines
 }
 
@@ -50,46 +49,16 @@ fn beside_each_other(columns: &[Vec<String>], room: usize) -> String {
 }
 
 fn padded(cell: &str, room: usize) -> String {
-    cell.to_owned() + &" ".repeat(room.saturating_sub(cell.width()))
+    cell.to_owned() + &" ".repeat(room.saturating_sub(width(cell)))
 }
 
 /// Lines of at most this many columns, broken between words where that is possible. How a line is indented stays.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+fn laid_out(text: &str, room: usize) -> Vec<String> {
     safe(text).replace('\t', TAB).lines().flat_map(|line| broken(line.trim_end(), room)).collect()
 }
 
 fn broken(line: &str, room: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut rest = line;
-    while rest.width() > room {
-        let (head, tail) = rest.split_at(cut(rest, room));
-        lines.push(head.trim_end().to_owned());
-        rest = tail.trim_start();
-    }
-    if !rest.is_empty() || lines.is_empty() {
-        lines.push(rest.to_owned());
-    }
-    lines
-}
-
-/// Where to break: after the last space that fits, else after the last character that does; never at the beginning.
-fn cut(line: &str, room: usize) -> usize {
-    let mut taken = 0;
-    let (mut hard, mut soft) = (0, None);
-    let mut words = false;
-    for (place, c) in line.char_indices() {
-        taken += c.width().unwrap_or(0);
-        if c == ' ' && words {
-            soft = Some(place);
-        }
-        if taken > room {
-            break;
-        }
-        words |= c != ' ';
-        hard = place + c.len_utf8();
-    }
-    let first = line.chars().next().map_or(0, char::len_utf8);
-    soft.filter(|place| *place > 0).unwrap_or(hard).max(first)
+    wrapped(&Line::plain(line), room).iter().map(|line| line.text().trim_end().to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
-//! Which block a line belongs to: CommonMark's own procedure
-//! (<https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy>, checked 2026-11), giving out what is final.
+//! Which block a line belongs to: the procedure of CommonMark
+//! (<https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy>, checked 2026-11). Final lines are given out at once.
 
 use converse_text::safe;
 
 use super::Out;
-use super::code::Code;
-use super::containers::{Container, Item, Margin, takes_quote};
-use super::cursor::Cursor;
-use super::flow::{self, Block};
-use super::leaf::{Leaf, Paragraph};
-use super::references::References;
+use super::containers::{Container, Item, Margin, expanded, indent, skip_blanks, takes_quote};
+use super::flow::{self, Block, References};
+use super::leaf::{Code, Leaf, Paragraph};
 use super::starts::{self, Marker, Until};
 use crate::screen::{Line, Look, Tone};
 
-/// Deeper ones are text.
+/// Deeper containers are text.
 const DEEPEST: usize = 32;
 
 #[derive(Debug, Clone, Default)]
@@ -21,14 +18,14 @@ pub(super) struct Blocks {
     containers: Vec<Container>,
     leaf: Leaf,
     references: References,
-    /// Something was written; and how many containers are still those of then.
+    /// Something was written, with so many of the containers that are open.
     begun: bool,
     common: usize,
-    /// A blank line came since.
+    /// A blank line came since then.
     blank: bool,
 }
 
-/// Is there a block that takes the rest of the line?
+/// Whether a block takes the rest of the line.
 enum Next {
     /// Containers may follow.
     Opened,
@@ -37,31 +34,31 @@ enum Next {
 }
 
 impl Blocks {
-    /// One line without its end.
+    /// Takes one line without its end.
     pub(super) fn line(&mut self, line: &str, out: &mut Out<'_>) {
-        let line = safe(line.strip_suffix('\r').unwrap_or(line));
-        let mut cursor = Cursor::new(&line);
-        let depth = self.containers.iter().take_while(|container| container.takes(&mut cursor)).count();
+        let line = expanded(&safe(line.strip_suffix('\r').unwrap_or(line)));
+        let mut rest = line.as_str();
+        let depth = self.containers.iter().take_while(|container| container.takes(&mut rest)).count();
         let whole = depth == self.containers.len();
-        if whole && self.goes_on(cursor, out) {
+        if whole && self.goes_on(rest, out) {
             return;
         }
         let mut place = Place { depth, whole, opened: false };
         loop {
-            match self.opens(&mut cursor, &mut place, out) {
+            match self.opens(&mut rest, &mut place, out) {
                 Next::Opened => {}
                 Next::Done => return,
-                Next::Text => return self.text(cursor, place, out),
+                Next::Text => return self.text(rest, place, out),
             }
         }
     }
 
-    /// Ends all that is open.
+    /// Ends every open block.
     pub(super) fn end(&mut self, out: &mut Out<'_>) {
         self.close(0, out);
     }
 
-    /// Could this beginning of a line still be anything?
+    /// Returns whether this beginning of a line may still become any block.
     pub(super) fn is_undecided(&self, partial: &str) -> bool {
         let text = partial.trim_matches([' ', '\t', '\r']);
         match self.leaf {
@@ -79,94 +76,98 @@ impl Blocks {
         }
     }
 
-    /// A line within a block of code or HTML.
-    fn goes_on(&mut self, mut cursor: Cursor<'_>, out: &mut Out<'_>) -> bool {
+    /// Takes a line within a block of code or HTML; `false` if there is none.
+    fn goes_on(&mut self, mut rest: &str, out: &mut Out<'_>) -> bool {
+        let (inset, words) = (indent(rest), rest.trim_start());
         match &mut self.leaf {
             Leaf::Fence { mark, length, indent, .. } => {
-                if cursor.indent() < 4 && starts::closes_fence(cursor.words(), *mark, *length) {
+                if inset < 4 && starts::closes_fence(words, *mark, *length) {
                     self.close_leaf(out);
                 } else {
-                    cursor.skip_blanks(*indent);
-                    self.code(&cursor.left(), out);
+                    skip_blanks(&mut rest, *indent);
+                    self.code(rest, out);
                 }
                 true
             }
-            Leaf::Indented { blanks, .. } if cursor.is_blank() => {
-                cursor.skip_blanks(4);
-                blanks.push(cursor.left());
+            Leaf::Indented { blanks, .. } if words.is_empty() => {
+                skip_blanks(&mut rest, 4);
+                blanks.push(rest.to_owned());
                 true
             }
-            Leaf::Indented { blanks, .. } if cursor.indent() >= 4 => {
-                cursor.skip_blanks(4);
-                let lines = std::mem::take(blanks).into_iter().chain([cursor.left()]);
+            Leaf::Indented { blanks, .. } if inset >= 4 => {
+                skip_blanks(&mut rest, 4);
+                let lines = std::mem::take(blanks).into_iter().chain([rest.to_owned()]);
                 lines.for_each(|line| self.code(&line, out));
                 true
             }
-            Leaf::Html { until, .. } if *until != Until::Blank || !cursor.is_blank() => {
+            Leaf::Html { until, .. } if *until != Until::Blank || !words.is_empty() => {
                 let until = *until;
-                self.html(&cursor.left(), until, out);
+                self.html(rest, until, out);
                 true
             }
             _ => false,
         }
     }
 
-    fn opens(&mut self, cursor: &mut Cursor<'_>, place: &mut Place, out: &mut Out<'_>) -> Next {
+    fn opens(&mut self, rest: &mut &str, place: &mut Place, out: &mut Out<'_>) -> Next {
+        let (inset, words) = (indent(rest), rest.trim_start());
         let within = match &self.leaf {
             Leaf::Paragraph(paragraph) if paragraph.head.is_some() => Within::Table,
             Leaf::Paragraph(_) => Within::Paragraph,
             _ => Within::Nothing,
         };
-        if cursor.is_blank() || (cursor.indent() >= 4 && within != Within::Nothing) {
+        if words.is_empty() || (inset >= 4 && within != Within::Nothing) {
             return Next::Text;
         }
-        if cursor.indent() >= 4 {
+        if inset >= 4 {
             self.begin(place, out);
-            cursor.skip_blanks(4);
+            skip_blanks(rest, 4);
             self.leaf = Leaf::Indented { blanks: Vec::new(), code: Code::new("") };
-            self.code(&cursor.left(), out);
+            self.code(rest, out);
             return Next::Done;
         }
-        let words = cursor.words();
         if words.starts_with('>') && place.depth < DEEPEST {
             self.begin(place, out);
-            takes_quote(cursor);
+            takes_quote(rest);
             self.hold(Container::Quote, place);
             return Next::Opened;
         }
-        if self.opens_leaf(cursor, place, within, out) {
+        if self.opens_leaf(rest, place, within, out) {
             return Next::Done;
         }
         let interrupts = |marker: &Marker| {
             within != Within::Paragraph || !place.whole || starts::interrupts(marker, words)
         };
         match starts::marker(words).filter(|marker| place.depth < DEEPEST && interrupts(marker)) {
-            Some(marker) => self.item(&marker, cursor, place, out),
+            Some(marker) => {
+                let before = match self.containers.get(place.depth) {
+                    Some(Container::Item(item)) => Some(item.clone()),
+                    _ => None,
+                };
+                self.begin(place, out);
+                let item = Item::begun(&marker, rest, before.as_ref());
+                self.hold(Container::Item(item), place);
+                Next::Opened
+            }
             None => Next::Text,
         }
     }
 
-    /// A block that holds no others, other than a paragraph.
-    fn opens_leaf(
-        &mut self,
-        cursor: &Cursor<'_>,
-        place: &mut Place,
-        within: Within,
-        out: &mut Out<'_>,
-    ) -> bool {
-        let words = cursor.words();
+    /// Opens a block that holds no others, other than a paragraph.
+    fn opens_leaf(&mut self, rest: &str, place: &mut Place, within: Within, out: &mut Out<'_>) -> bool {
+        let words = rest.trim_start();
         if starts::is_heading(words) {
             self.begin(place, out);
             self.read(words, out);
         } else if let Some(fence) = starts::fence(words) {
             self.begin(place, out);
-            let (mark, length, indent) = (fence.mark, fence.length, cursor.indent());
+            let (mark, length, indent) = (fence.mark, fence.length, indent(rest));
             self.fill();
             self.leaf = Leaf::Fence { mark, length, indent, code: Code::new(fence.info) };
         } else if let Some(until) = starts::html(words, within != Within::Nothing) {
             self.begin(place, out);
             self.leaf = Leaf::Html { until, code: Code::html() };
-            self.html(&cursor.left(), until, out);
+            self.html(rest, until, out);
         } else if within == Within::Paragraph && place.whole && starts::is_underline(words) {
             self.append(words);
             self.close_leaf(out);
@@ -179,26 +180,9 @@ impl Blocks {
         true
     }
 
-    fn item(
-        &mut self,
-        marker: &Marker,
-        cursor: &mut Cursor<'_>,
-        place: &mut Place,
-        out: &mut Out<'_>,
-    ) -> Next {
-        let before = match self.containers.get(place.depth) {
-            Some(Container::Item(item)) => Some(item.clone()),
-            _ => None,
-        };
-        self.begin(place, out);
-        let item = Item::begun(marker, cursor, before.as_ref());
-        self.hold(Container::Item(item), place);
-        Next::Opened
-    }
-
-    /// What no block begins with: more of a paragraph, a new one, or nothing.
-    fn text(&mut self, cursor: Cursor<'_>, mut place: Place, out: &mut Out<'_>) {
-        if cursor.is_blank() {
+    /// Takes a line that no block begins with: more of a paragraph, a new one, or nothing.
+    fn text(&mut self, rest: &str, mut place: Place, out: &mut Out<'_>) {
+        if rest.trim_start().is_empty() {
             self.begin(&mut place, out);
             if !place.opened {
                 self.blank_line();
@@ -208,12 +192,12 @@ impl Blocks {
         if matches!(self.leaf, Leaf::Paragraph(_)) {
             // In a paragraph that goes on without the marks of what holds it, nothing is an underline.
             let lazy = if place.whole { "" } else { "    " };
-            self.append(&format!("{lazy}{}", cursor.left()));
+            self.append(&format!("{lazy}{rest}"));
         } else {
             self.begin(&mut place, out);
             self.leaf = Leaf::Paragraph(Paragraph::default());
-            let text = self.task(cursor.left());
-            self.append(&text);
+            let text = self.task(rest);
+            self.append(text);
         }
         if let Leaf::Paragraph(paragraph) = &self.leaf
             && paragraph.is_full()
@@ -224,7 +208,7 @@ impl Blocks {
         }
     }
 
-    /// An item that has begun with one ends with the next.
+    /// A second blank line ends an item that began with one.
     fn blank_line(&mut self) {
         self.blank = true;
         for container in &mut self.containers {
@@ -234,8 +218,8 @@ impl Blocks {
         }
     }
 
-    /// `[ ] text` at the beginning of an item is a task.
-    fn task(&mut self, text: String) -> String {
+    /// Takes the mark of a task, `[ ] text`, at the beginning of an item.
+    fn task<'t>(&mut self, text: &'t str) -> &'t str {
         let Some(Container::Item(item)) = self.containers.last_mut().filter(|item| item.is_unshown()) else {
             return text;
         };
@@ -243,7 +227,7 @@ impl Blocks {
         for (mark, done) in [("[ ] ", false), ("[x] ", true), ("[X] ", true)] {
             if let Some(rest) = trimmed.strip_prefix(mark).filter(|rest| !rest.trim().is_empty()) {
                 item.task = Some(done);
-                return rest.to_owned();
+                return rest;
             }
         }
         text
@@ -256,7 +240,7 @@ impl Blocks {
         self.fill();
     }
 
-    /// Something new begins: what does not take the line is at its end.
+    /// Ends what does not take the line, because something new begins.
     fn begin(&mut self, place: &mut Place, out: &mut Out<'_>) {
         self.close(place.depth, out);
         place.whole = true;
@@ -303,7 +287,7 @@ impl Blocks {
         }
     }
 
-    /// Text that is whole.
+    /// Writes text that is whole.
     fn read(&mut self, source: &str, out: &mut Out<'_>) {
         self.fill();
         let (blocks, found) = flow::blocks(source, &self.references, out.look);
@@ -323,7 +307,7 @@ impl Blocks {
         }
     }
 
-    /// A line of code, at once.
+    /// Writes a line of code at once.
     fn code(&mut self, line: &str, out: &mut Out<'_>) {
         let mut leaf = std::mem::take(&mut self.leaf);
         if let Leaf::Fence { code, .. } | Leaf::Indented { code, .. } | Leaf::Html { code, .. } = &mut leaf {
@@ -339,7 +323,7 @@ impl Blocks {
         self.write(out, true, lay);
     }
 
-    /// Lines with their margin; `new` ones with a blank line above, where one belongs.
+    /// Writes lines with their margin, and a blank line above a `new` block where one belongs.
     fn write(&mut self, out: &mut Out<'_>, new: bool, lay: impl FnOnce(&Look) -> Vec<Line>) {
         if new && self.begun && self.is_apart() {
             let margin = Margin::of(self.containers.get(..self.common).unwrap_or_default(), out.look);
@@ -363,7 +347,7 @@ impl Blocks {
         (self.begun, self.blank, self.common) = (true, false, self.containers.len());
     }
 
-    /// Blocks stand apart; in lists, as they are written.
+    /// Returns whether a blank line belongs above: in lists, where one was written.
     fn is_apart(&self) -> bool {
         let common = self.containers.get(..self.common).unwrap_or_default();
         let listed = common.iter().any(|container| matches!(container, Container::Item(_)));
@@ -380,13 +364,13 @@ enum Within {
     Table,
 }
 
-/// How far a line has come.
+/// The state of a line.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Containers that take it.
+    /// Number of containers that take it.
     depth: usize,
-    /// All that were open, or new ones.
+    /// It is taken by all that were open, or by new ones.
     whole: bool,
-    /// Some of them are new.
+    /// It opened some of them.
     opened: bool,
 }

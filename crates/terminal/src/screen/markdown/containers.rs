@@ -1,9 +1,10 @@
 //! Quotes and items, which hold other blocks, and the margin that they draw beside them.
 
-use super::cursor::Cursor;
 use super::starts::Marker;
 use crate::screen::wrap::wrapped;
 use crate::screen::{Line, Look, Tone};
+
+const TAB: usize = 4;
 
 #[derive(Debug, Clone)]
 pub(super) enum Container {
@@ -27,15 +28,15 @@ pub(super) struct Item {
 }
 
 impl Container {
-    /// Does the line go on with this one? Its mark is taken, if so.
-    pub(super) fn takes(&self, cursor: &mut Cursor<'_>) -> bool {
+    /// Takes the mark of this container from the line; `false` if the line is not in it.
+    pub(super) fn takes(&self, line: &mut &str) -> bool {
         match self {
-            Self::Quote => takes_quote(cursor),
-            Self::Item(_) if cursor.is_blank() => true,
+            Self::Quote => takes_quote(line),
+            Self::Item(_) if line.trim_start().is_empty() => true,
             Self::Item(item) => {
-                let goes_on = cursor.indent() >= item.indent && !item.ended;
+                let goes_on = indent(line) >= item.indent && !item.ended;
                 if goes_on {
-                    cursor.skip_blanks(item.indent);
+                    skip_blanks(line, item.indent);
                 }
                 goes_on
             }
@@ -53,26 +54,56 @@ impl Container {
 }
 
 /// `> `, with at most one blank behind it.
-pub(super) fn takes_quote(cursor: &mut Cursor<'_>) -> bool {
-    let goes_on = cursor.indent() < 4 && cursor.words().starts_with('>');
+pub(super) fn takes_quote(line: &mut &str) -> bool {
+    let goes_on = indent(line) < 4 && line.trim_start().starts_with('>');
     if goes_on {
-        cursor.skip_mark(1);
-        cursor.skip_blanks(1);
+        skip_mark(line, 1);
+        skip_blanks(line, 1);
     }
     goes_on
 }
 
+/// Replaces tabs by blanks up to the next multiple of four columns.
+pub(super) fn expanded(line: &str) -> String {
+    let (mut out, mut column) = (String::with_capacity(line.len()), 0);
+    for c in line.chars() {
+        let columns = if c == '\t' { TAB - column % TAB } else { 1 };
+        if c == '\t' {
+            out.push_str(&" ".repeat(columns))
+        } else {
+            out.push(c)
+        }
+        column += columns;
+    }
+    out
+}
+
+/// The number of blanks that the line begins with.
+pub(super) fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Takes at most so many blanks.
+pub(super) fn skip_blanks(line: &mut &str, most: usize) {
+    *line = line.get(indent(line).min(most)..).unwrap_or_default();
+}
+
+/// Takes the blanks and so many bytes of ASCII behind them.
+fn skip_mark(line: &mut &str, bytes: usize) {
+    *line = line.trim_start_matches(' ').get(bytes..).unwrap_or_default();
+}
+
 impl Item {
     /// The mark is taken. `before`: an item of the same list.
-    pub(super) fn begun(marker: &Marker, cursor: &mut Cursor<'_>, before: Option<&Item>) -> Self {
-        let outer = cursor.indent();
-        cursor.skip_mark(marker.length);
-        let inner = match cursor.indent() {
-            _ if cursor.is_blank() => 1,
+    pub(super) fn begun(marker: &Marker, line: &mut &str, before: Option<&Item>) -> Self {
+        let outer = indent(line);
+        skip_mark(line, marker.length);
+        let inner = match indent(line) {
+            _ if line.trim_start().is_empty() => 1,
             inner @ 1..=4 => inner,
             _ => 1,
         };
-        cursor.skip_blanks(inner);
+        skip_blanks(line, inner);
         let before = before.filter(|before| before.kind == marker.kind);
         let number = before.and_then(|before| before.number).map(|number| number + 1).or(marker.number);
         let indent = outer + marker.length + inner;
@@ -135,5 +166,27 @@ impl Margin {
             rest.append(before_rest);
         }
         Self { above, first, rest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabs_are_columns() {
+        for (line, blanks) in
+            [("\ta", "    a"), (" -\t\tb", " -      b"), ("ä\tb", "ä   b"), ("    \tc", "        c")]
+        {
+            assert_eq!(expanded(line), blanks, "{line:?}");
+        }
+        let line = expanded(" -\t\tb");
+        let mut rest = line.as_str();
+        skip_mark(&mut rest, 1);
+        assert_eq!(indent(rest), 6);
+        skip_blanks(&mut rest, 4);
+        assert_eq!(rest, "  b");
+        skip_blanks(&mut rest, 99);
+        assert_eq!(rest, "b");
     }
 }

@@ -1,8 +1,10 @@
 //! Paragraphs, headings and tables, as pulldown-cmark reads them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use pulldown_cmark::{Alignment, BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
 
-use super::references::{References, defined};
 use crate::screen::link::{address, says_where};
 use crate::screen::table::{Align, Cell, Table};
 use crate::screen::{Line, Look, Style, Tone};
@@ -25,7 +27,8 @@ pub(super) fn blocks(source: &str, known: &References, look: &Look) -> (Vec<Bloc
         Some((CowStr::from(address), CowStr::Borrowed("")))
     };
     let parser = Parser::new_with_broken_link_callback(source, options, Some(resolve));
-    let found = defined(&parser);
+    let found = parser.reference_definitions().iter();
+    let found = found.map(|(name, link)| (name.to_owned(), link.dest.to_string())).collect();
     let mut flow = Flow::new(look);
     parser.for_each(|event| flow.event(event));
     flow.end_block();
@@ -35,6 +38,35 @@ pub(super) fn blocks(source: &str, known: &References, look: &Look) -> (Vec<Bloc
 /// Each line no wider than the look.
 pub(super) fn wrapped(lines: &[Line], look: &Look) -> Vec<Line> {
     lines.iter().flat_map(|line| crate::screen::wrap::wrapped(line, look.width)).collect()
+}
+
+/// Link definitions that are kept, and bytes of each.
+const MOST: usize = 256;
+const LONGEST: usize = 2048;
+
+/// Link definitions (`[name]: address`) by name, for the links that come after them. Links before them are shown as they
+/// are written: they were given out already. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct References(Arc<BTreeMap<String, String>>);
+
+impl References {
+    pub(super) fn address(&self, name: &str) -> Option<String> {
+        self.0.get(&folded(name)).cloned()
+    }
+
+    /// The first of a name stays.
+    pub(super) fn learn(&mut self, found: &[(String, String)]) {
+        for (name, address) in found {
+            if self.0.len() < MOST && name.len() + address.len() <= LONGEST {
+                let known = Arc::make_mut(&mut self.0);
+                known.entry(folded(name)).or_insert_with(|| address.clone());
+            }
+        }
+    }
+}
+
+fn folded(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 struct Flow {

@@ -40,7 +40,7 @@ fn where_there_is_no_room_they_stand_one_below_the_other() {
         let text = terminal(&reports, width);
         let heads = text.lines().next().unwrap();
         assert_eq!(heads.matches('│').count() + 1, beside, "{width}: {text}");
-        assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+        assert!(text.lines().all(|line| converse_text::width(line) <= width), "{width}: {text}");
         assert!(text.contains("c/three") && text.contains("Perhaps."), "{text}");
     }
 }
