@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod exit_code;
 mod log;
+mod stdin;
 mod style;
 
 use std::ffi::OsString;

@@ -28,5 +28,4 @@ pub mod render;
 pub mod repl;
 pub mod screen;
 pub mod signals;
-pub mod stdin;
 pub mod view;

@@ -17,6 +17,7 @@ use converse_session::Session;
 
 use crate::args::{Ask, Format};
 use crate::exit_code::exit_code;
+use crate::stdin::{self, Bounds};
 use converse_host::attach::{self, Asked, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
@@ -32,7 +33,6 @@ use converse_terminal::render::json::JsonRenderer;
 use converse_terminal::render::jsonl::JsonlRenderer;
 use converse_terminal::render::{End, Renderer as _};
 use converse_terminal::signals;
-use converse_terminal::stdin::{self, Bounds};
 
 use ask_run::AskRun;
 use conversation::Sessions;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// Asks the reader of lines to step aside, from any thread.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ impl Aside {
         let (left, has_left) = channel();
         let (held, until) = channel();
         {
-            let mut place = self.place();
+            let mut place = self.place.lock();
             if !place.reads {
                 return None;
             }
@@ -55,13 +55,13 @@ impl Aside {
 
     /// From here on there is somebody to be asked.
     pub(crate) fn begins(&self) {
-        self.place().reads = true;
+        self.place.lock().reads = true;
     }
 
     /// Nothing is read any more. If it was asked to step aside, this waits until it may come back.
     pub(crate) fn leaves(&self) {
         let asked = {
-            let mut place = self.place();
+            let mut place = self.place.lock();
             place.reads = false;
             place.asked.take()
         };
@@ -69,10 +69,6 @@ impl Aside {
         let _ = left.send(());
         // Only ever ends by an error: the other end is gone.
         let _: Result<(), _> = until.recv();
-    }
-
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock()
     }
 }
 

@@ -4,7 +4,7 @@
 //! closes. Both are typed to tell the editor something and are no part of the entry. A pasted block keeps its
 //! backslashes: it is likely a script that means them.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 const FENCE: &str = "\"\"\"";
 
@@ -28,34 +28,30 @@ struct State {
 }
 
 impl Typing {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
-    }
-
     pub(crate) fn begins(&self) {
-        *self.state() = State::default();
+        *self.0.lock() = State::default();
     }
 
     /// The line as it is now.
     pub(crate) fn is_seen(&self, line: &str) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         (state.has_text, state.searches) = (!line.is_empty(), false);
         state.was_used |= state.has_text;
     }
 
     /// A Ctrl-C: what is put into the line from now on belongs to the next one.
     pub(crate) fn breaks_off(&self) {
-        self.state().behind = Some(String::new());
+        self.0.lock().behind = Some(String::new());
     }
 
     /// What the next line begins with.
     pub(crate) fn behind(&self) -> String {
-        self.state().behind.take().unwrap_or_default()
+        self.0.lock().behind.take().unwrap_or_default()
     }
 
     /// Something is put into the line, before it is seen.
     pub(crate) fn gains(&self, text: &str, is_pasted: bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if let Some(behind) = &mut state.behind {
             return behind.push_str(text);
         }
@@ -65,31 +61,31 @@ impl Typing {
     }
 
     pub(crate) fn searches(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         (state.searches, state.was_used) = (true, true);
     }
 
     /// Is there anything that Ctrl-C would clear?
     pub(crate) fn has_something(&self) -> bool {
-        let state = self.state();
+        let state = self.0.lock();
         state.has_text || state.searches
     }
 
     /// Was there anything in it since it began, whether it is still there or not?
     pub(crate) fn was_used(&self) -> bool {
-        self.state().was_used
+        self.0.lock().was_used
     }
 
     /// Does the entry go on after this line?
     pub(crate) fn goes_on(&self, text: &str) -> bool {
         let continued = is_continued(text);
-        self.state().is_continued |= continued;
+        self.0.lock().is_continued |= continued;
         continued || is_open(text)
     }
 
     /// The text without the backslashes that continued it.
     pub(crate) fn joined(&self, text: &str) -> String {
-        let state = self.state();
+        let state = self.0.lock();
         if state.is_continued && !state.is_pasted { joined(text) } else { text.to_owned() }
     }
 

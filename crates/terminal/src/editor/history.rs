@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reedline::{
     FileBackedHistory, History, HistoryItem, HistoryItemId, HistorySessionId, ReedlineError,
     ReedlineErrorVariants, Result, SearchQuery,
@@ -51,10 +51,6 @@ impl Kept {
             None => (empty(), None),
         };
         (Self { inner: Arc::new(Mutex::new(history)), typing, safe, clean }, note)
-    }
-
-    fn inner(&self) -> MutexGuard<'_, FileBackedHistory> {
-        self.inner.lock()
     }
 
     fn shown(&self, item: HistoryItem) -> HistoryItem {
@@ -125,40 +121,40 @@ impl History for Kept {
         if command_line.len() > LONGEST {
             return Err(unkept("the entry is too long"));
         }
-        self.inner().save(HistoryItem { command_line, ..item })
+        self.inner.lock().save(HistoryItem { command_line, ..item })
     }
 
     fn load(&self, id: HistoryItemId) -> Result<HistoryItem> {
-        self.inner().load(id).map(|item| self.shown(item))
+        self.inner.lock().load(id).map(|item| self.shown(item))
     }
 
     fn count(&self, query: SearchQuery) -> Result<i64> {
-        self.inner().count(query)
+        self.inner.lock().count(query)
     }
 
     fn search(&self, query: SearchQuery) -> Result<Vec<HistoryItem>> {
-        let found = self.inner().search(query)?;
+        let found = self.inner.lock().search(query)?;
         Ok(found.into_iter().map(|item| self.shown(item)).collect())
     }
 
     fn update(&mut self, id: HistoryItemId, updater: &dyn Fn(HistoryItem) -> HistoryItem) -> Result<()> {
-        self.inner().update(id, updater)
+        self.inner.lock().update(id, updater)
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.inner().clear()
+        self.inner.lock().clear()
     }
 
     fn delete(&mut self, id: HistoryItemId) -> Result<()> {
-        self.inner().delete(id)
+        self.inner.lock().delete(id)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.inner().sync()
+        self.inner.lock().sync()
     }
 
     fn session(&self) -> Option<HistorySessionId> {
-        self.inner().session()
+        self.inner.lock().session()
     }
 }
 

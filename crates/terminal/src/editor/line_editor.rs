@@ -1,6 +1,5 @@
 //! The editor as the rest of the program sees it: a thread of its own that reads when asked to.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,14 +124,7 @@ impl Editor {
     }
 }
 
-impl fmt::Debug for Editor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Editor")
-            .field("is_plain", &self.is_plain)
-            .field("note", &self.note)
-            .finish_non_exhaustive()
-    }
-}
+converse_host::opaque_debug!(Editor);
 
 impl Drop for Editor {
     fn drop(&mut self) {

@@ -1,7 +1,6 @@
 //! How an editor is to be.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,14 +41,4 @@ pub struct Setup {
     pub clean: Clean,
 }
 
-impl fmt::Debug for Setup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setup")
-            .field("history", &self.history)
-            .field("vi", &self.vi)
-            .field("colour", &self.colour)
-            .field("plain", &self.plain)
-            .field("editor", &self.editor)
-            .finish_non_exhaustive()
-    }
-}
+converse_host::opaque_debug!(Setup);

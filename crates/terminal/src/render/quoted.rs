@@ -1,53 +1,36 @@
-//! Long text of others between lines of ours. A terminal breaks a line where it ends, and what comes then looks like one
-//! of ours: so lines are broken here, and each says that it is quoted.
+//! Long foreign text between lines of ours. Where a terminal wraps a line, the rest would look like a line of ours. So lines
+//! are broken here, and each has the mark of a quotation.
 
-use unicode_width::UnicodeWidthChar as _;
-
+use crate::screen::{self, Line, Tone};
 use converse_text::safe;
 
-/// Stands before each line.
+/// The mark before each line.
 const MARK: &str = "  | ";
-/// Blanks in a row that stay; more of them push away what comes after.
+/// Blanks in a row that are kept. More of them would push away what follows.
 const BLANKS: usize = 8;
-/// Columns where nobody says how many there are, and those that are needed.
+/// The width where the terminal reports none, and the least width.
 const USUAL: usize = 80;
 const LEAST: usize = 20;
 
-/// As many columns as the terminal has on which questions are asked.
+/// Returns the width of the terminal on which questions are asked.
 pub fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
     columns.unwrap_or(USUAL).max(LEAST)
 }
 
-/// Each line of a text, marked.
+/// Marks each line of a text.
 pub fn quoted(text: &str, columns: usize) -> String {
     text.lines().map(|line| broken(MARK, &safe(line), columns)).collect()
 }
 
-/// One line after a lead of ours; the mark stands before what is left of it.
+/// Breaks one line behind a lead of ours, with the mark before each continuation.
 pub fn broken(lead: &str, line: &str, columns: usize) -> String {
-    let mut out = lead.to_owned();
-    let mut column = lead.chars().map(wide).sum::<usize>();
-    for c in squeezed(&line.replace('\n', " ")).chars() {
-        // A tab may be as wide as eight.
-        if column + wide(c) > columns && column > MARK.len() {
-            out.push('\n');
-            out.push_str(MARK);
-            column = MARK.len();
-        }
-        out.push(c);
-        column += wide(c);
-    }
-    out.push('\n');
-    out
+    let line = Line::plain(lead).with(Tone::Plain, &squeezed(&line.replace('\n', " ")));
+    screen::broken(&line, columns, &Line::plain(MARK)).iter().map(|line| line.text() + "\n").collect()
 }
 
-fn wide(c: char) -> usize {
-    if c == '\t' { 8 } else { c.width().unwrap_or(0) }
-}
-
-/// Long runs of blanks are told by their number.
+/// Replaces long runs of blanks by their number.
 fn squeezed(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut run = String::new();

@@ -1,6 +1,6 @@
 //! What can be typed next: commands and what they take, prompts of servers, `@` files.
 
-mod paths;
+pub(super) mod paths;
 
 use std::path::PathBuf;
 use std::sync::Arc;

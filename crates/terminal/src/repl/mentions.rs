@@ -1,7 +1,9 @@
 //! `@path` in what is said: the file goes with it. Only what exists is a file; the rest are words (`@ensemble.tool` of
 //! the understudy among them).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use super::completing::paths::{Place, mentions};
 
 /// Of one message.
 const MOST: usize = 20;
@@ -19,13 +21,14 @@ pub(super) struct Mention {
 
 pub(super) fn found(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
     let mut found = Mention::default();
-    for named in mentioned(text) {
+    let place = Place { cwd: cwd.to_owned(), home: home.map(Path::to_owned) };
+    for named in mentions(text).filter(|mention| mention.is_whole).map(|mention| mention.name) {
         // The words of a sentence may end behind it.
         let bare = named.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
-        let is_there = |name: &&str| !name.is_empty() && place(name, cwd, home).exists();
+        let is_there = |name: &&str| !name.is_empty() && place.of(name).exists();
         let (list, name) = match [named, bare].into_iter().find(is_there) {
-            Some(name) if place(name, cwd, home).is_file() => {
-                (&mut found.files, place(name, cwd, home).to_string_lossy().into_owned())
+            Some(name) if place.of(name).is_file() => {
+                (&mut found.files, place.of(name).to_string_lossy().into_owned())
             }
             None if looks_like_path(bare) => (&mut found.missing, bare.to_owned()),
             _ => continue,
@@ -45,27 +48,6 @@ fn looks_like_path(name: &str) -> bool {
             && end.chars().all(|c| c.is_ascii_alphanumeric())
     };
     name.contains('/') || name.rsplit_once('.').is_some_and(ends)
-}
-
-fn place(name: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
-    match (name.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => cwd.join(name),
-    }
-}
-
-/// What stands behind an `@` that begins a word; in quotes it may hold spaces.
-fn mentioned(text: &str) -> Vec<&str> {
-    let begins =
-        |at: usize| text.get(..at).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric()));
-    let signs = text.match_indices('@').filter(|(at, _)| begins(*at));
-    let after = signs.filter_map(|(at, _)| text.get(at + 1..));
-    after
-        .filter_map(|rest| match rest.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"').map(|(name, _)| name),
-            None => rest.split(char::is_whitespace).next(),
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use converse_canister::{Canister, InvocationId, Outcome};
 use converse_engine::{Event, Sink, SinkError};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 #[derive(Debug, Default)]
 pub(super) struct Ran(Mutex<HashSet<InvocationId>>);
@@ -20,28 +20,24 @@ impl Ran {
             outcome,
             Some(Outcome::Success | Outcome::Failed | Outcome::Timeout | Outcome::Interrupted)
         );
-        ran || self.started().contains(id)
+        ran || self.0.lock().contains(id)
     }
 
     /// They are no part of the conversation any more, and their numbers may be given again.
     pub(super) fn forget(&self, turn: &[Canister]) {
-        let mut started = self.started();
+        let mut started = self.0.lock();
         for canister in turn {
             if let Canister::Invocation(invocation) = canister {
                 started.remove(&invocation.id);
             }
         }
     }
-
-    fn started(&self) -> MutexGuard<'_, HashSet<InvocationId>> {
-        self.0.lock()
-    }
 }
 
 impl Sink for Ran {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         if let Event::Started(invocations) = event {
-            self.started().extend(invocations.iter().map(|invocation| invocation.id.clone()));
+            self.0.lock().extend(invocations.iter().map(|invocation| invocation.id.clone()));
         }
         Ok(())
     }

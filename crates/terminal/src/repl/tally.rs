@@ -3,7 +3,7 @@
 use converse_canister::{Cost, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use converse_host::wording::dollars;
 use converse_host::wording::{counted, grouped};
@@ -37,13 +37,13 @@ impl Tally {
     }
 
     fn begin(&self, of: Sums) {
-        let mut sums = self.sums();
+        let mut sums = self.0.lock();
         *sums = Sums { replies: sums.replies, invocations: sums.invocations, ..of };
     }
 
     /// Tokens, for people.
     pub(super) fn tokens(&self) -> String {
-        let Sums { usage, replies, invocations, .. } = *self.sums();
+        let Sums { usage, replies, invocations, .. } = *self.0.lock();
         let count = |tokens: Option<u64>| tokens.map_or_else(|| "–".to_owned(), grouped);
         let several = |count: u64, noun: &str| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
         let of = |what: Option<u64>, name: &str| what.map(|tokens| format!("{} {name}", grouped(tokens)));
@@ -65,7 +65,7 @@ impl Tally {
 
     /// Money, for people.
     pub(super) fn cost(&self) -> String {
-        let Sums { cost, paid, unknown, .. } = *self.sums();
+        let Sums { cost, paid, unknown, .. } = *self.0.lock();
         let tools = match paid {
             Cost(0) => String::new(),
             paid => format!(", {:.6} of them for tools", dollars(paid)),
@@ -77,15 +77,11 @@ impl Tally {
         };
         format!("{:.6} USD{tools}{rest}", dollars(cost.plus(paid)))
     }
-
-    fn sums(&self) -> MutexGuard<'_, Sums> {
-        self.0.lock()
-    }
 }
 
 impl Sink for Tally {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        let mut sums = self.sums();
+        let mut sums = self.0.lock();
         match event {
             Event::Used { usage, cost, .. } => {
                 sums.usage += *usage;

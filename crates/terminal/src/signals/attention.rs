@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
@@ -90,7 +90,7 @@ impl Attention {
         if let Some(number) = self.end.number() {
             interrupt.tell(number);
         }
-        *self.current() = Some(current);
+        *self.current.lock() = Some(current);
         Attended { interrupt, attention: self.clone(), over }
     }
 
@@ -133,7 +133,7 @@ impl Attention {
 
     /// What SIGINT is for, told of it: when that is over. `None`: the program itself is meant.
     fn broken_off(&self, number: u8) -> Option<CancellationToken> {
-        let current = self.current().clone().filter(|_| number == SIGINT)?;
+        let current = self.current.lock().clone().filter(|_| number == SIGINT)?;
         current.interrupt.tell(number);
         Some(current.over)
     }
@@ -142,25 +142,21 @@ impl Attention {
     /// more.
     fn came_late(&self) -> bool {
         let can_be_a_key = || is_a_key() || self.unseen.load(Ordering::SeqCst);
-        self.current().is_none() && can_be_a_key() && self.between.swap(false, Ordering::SeqCst)
+        self.current.lock().is_none() && can_be_a_key() && self.between.swap(false, Ordering::SeqCst)
     }
 
     fn ends(&self, number: u8) {
-        if let Some(current) = &*self.current() {
+        if let Some(current) = &*self.current.lock() {
             current.interrupt.tell(number);
         }
         self.end.tell(number);
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Current>> {
-        self.current.lock()
     }
 }
 
 impl Drop for Attended {
     fn drop(&mut self) {
         self.attention.passes_on();
-        *self.attention.current() = None;
+        *self.attention.current.lock() = None;
         self.over.cancel();
     }
 }

@@ -14,16 +14,18 @@ const LONGEST: Duration = Duration::from_millis(50);
 
 /// An `@path` in a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mention<'l> {
+pub(in crate::repl) struct Mention<'l> {
     /// Of the `@`, and behind the path.
     pub(super) from: usize,
     pub(super) to: usize,
-    pub(super) name: &'l str,
-    /// Does it go to the end of the line, so that it can go on?
+    pub(in crate::repl) name: &'l str,
+    /// It goes to the end of the line, so that it can go on.
     pub(super) is_open: bool,
+    /// It is not in a quote that is never closed.
+    pub(in crate::repl) is_whole: bool,
 }
 
-pub(super) fn mentions(line: &str) -> impl Iterator<Item = Mention<'_>> {
+pub(in crate::repl) fn mentions(line: &str) -> impl Iterator<Item = Mention<'_>> {
     let begins =
         |at: usize| line.get(..at).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric()));
     line.match_indices('@').filter(move |(at, _)| begins(*at)).filter_map(|(from, _)| {
@@ -36,18 +38,19 @@ pub(super) fn mentions(line: &str) -> impl Iterator<Item = Mention<'_>> {
             None => (1, rest.split(char::is_whitespace).next()?, 0),
         };
         let to = from + lead + name.len() + tail;
-        Some(Mention { from, to, name, is_open: tail == 0 && to == line.len() })
+        let (is_open, is_whole) = (tail == 0 && to == line.len(), lead == 1 || tail == 1);
+        Some(Mention { from, to, name, is_open, is_whole })
     })
 }
 
 /// Where paths are read.
-pub(super) struct Place {
-    pub(super) cwd: PathBuf,
-    pub(super) home: Option<PathBuf>,
+pub(in crate::repl) struct Place {
+    pub(in crate::repl) cwd: PathBuf,
+    pub(in crate::repl) home: Option<PathBuf>,
 }
 
 impl Place {
-    pub(super) fn of(&self, name: &str) -> PathBuf {
+    pub(in crate::repl) fn of(&self, name: &str) -> PathBuf {
         match (name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')), &self.home) {
             (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
             _ => self.cwd.join(name),

@@ -8,10 +8,10 @@ use std::io::Read as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::poll_io::Patient;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::world::Input;
+use converse_terminal::poll_io::Patient;
 
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 const FIRST_BYTE: Duration = Duration::from_secs(1);
@@ -20,20 +20,20 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The whole prompt, what must be said about it, and a remark for `-v`.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Prompt {
-    pub text: String,
-    pub warning: Option<&'static str>,
-    pub remark: Option<&'static str>,
+pub(crate) struct Prompt {
+    pub(crate) text: String,
+    pub(crate) warning: Option<&'static str>,
+    pub(crate) remark: Option<&'static str>,
 }
 
 /// What bounds the reading.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a> {
-    pub deadline: Option<Instant>,
-    pub interrupt: &'a Interrupt,
+pub(crate) struct Bounds<'a> {
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
-pub fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Result<Prompt, Failure> {
+pub(crate) fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Result<Prompt, Failure> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { String::new() } else { words.join(" ") };
     // Without words stdin is all there is, so it is awaited; a file does not keep anybody waiting.
@@ -47,7 +47,7 @@ pub fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Result<Prom
 }
 
 /// Beside a prompt of a server, which may be all that is said: the words that go with it, and what stdin adds.
-pub fn beside<'w>(
+pub(crate) fn beside<'w>(
     words: &'w [String],
     input: Input,
     bounds: Bounds<'_>,
@@ -65,7 +65,7 @@ pub fn beside<'w>(
 }
 
 /// All of it, awaited to its end.
-pub fn whole(bounds: Bounds<'_>) -> Result<Vec<u8>, Failure> {
+pub(crate) fn whole(bounds: Bounds<'_>) -> Result<Vec<u8>, Failure> {
     read(None, bounds).map(|read| read.bytes)
 }
 
