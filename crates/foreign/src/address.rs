@@ -1,12 +1,12 @@
-//! The address of a server: what opens doors is taken out of it, piece by piece, so that the rest stays readable.
+//! Replaces the secrets in the address of a server, so that the rest stays readable.
 
 use converse_text::secrets::{decoded, is_secret, shows_itself};
 
 use crate::text::{Piece, Text};
 
-/// Takes out the password before the host, telling parts of the path and telling fields of the query. `lift` gets what
-/// it is called and the value, and gives the variable's name.
-pub(crate) fn lifted(text: &Text, mut lift: impl FnMut(&str, &str) -> String) -> Text {
+/// Replaces the password before the host, and secret parts of the path and the query. `lift` gets a name and the value, and
+/// returns the name of the variable.
+pub(crate) fn without_secrets(text: &Text, mut lift: impl FnMut(&str, &str) -> String) -> Text {
     let mut pieces = Text::new();
     let mut in_query = false;
     for (at, piece) in text.iter().enumerate() {
@@ -47,7 +47,7 @@ fn of_plain(
     }
     let mut rest = path;
     while !rest.is_empty() {
-        // Behind the `?` a `/` is a part of a value.
+        // After the `?`, a `/` is part of a value.
         let marks: &[char] = if *in_query { &['&', '#', ';'] } else { &['/', '?', '&', '#', ';'] };
         let (inside, behind) = rest.split_at(rest.find(marks).unwrap_or(rest.len()));
         pieces.extend(of_part(inside, lift));
@@ -64,14 +64,14 @@ fn of_plain(
 fn of_part(inside: &str, lift: &mut impl FnMut(&str, &str) -> String) -> Text {
     let (name, value) = inside.split_once('=').unwrap_or(("", inside));
     let plain_name = decoded(name).unwrap_or_else(|| name.to_owned());
-    let telling = is_secret(&plain_name, value) || shows_itself(value);
-    if !telling || value.is_empty() {
+    let secret = is_secret(&plain_name, value) || shows_itself(value);
+    if !secret || value.is_empty() {
         return vec![Piece::Plain(inside.to_owned())];
     }
     let equals = if name.is_empty() { String::new() } else { format!("{name}=") };
-    // A name that is none may hold a secret itself; it would become a part of the variable's.
-    let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let is_name = !plain_name.is_empty() && plain_name.chars().all(sound);
+    // An invalid name may contain a secret, which would become part of the name of the variable.
+    let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_name = !plain_name.is_empty() && plain_name.chars().all(valid);
     vec![Piece::Plain(equals), variable(lift(if is_name { &plain_name } else { "url key" }, value))]
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::text::{Dialect, Inputs, write};
 
     #[test]
-    fn only_what_opens_doors_is_taken_out() {
+    fn only_secrets_are_replaced() {
         for (url, expected) in [
             ("https://a.example/mcp?x=1", "https://a.example/mcp?x=1"),
             ("https://me:hunter2@a.example/mcp", "https://me:${password}@a.example/mcp"),
@@ -105,8 +105,8 @@ mod tests {
             ("https://a.example/?%61pi_key=abc", "https://a.example/?%61pi_key=${api_key}"),
         ] {
             let text = Dialect::Braces.parse(url, &Inputs::new());
-            let lifted = lifted(&text, |name, _| name.to_owned());
-            assert_eq!(write(&lifted).as_deref(), Some(expected));
+            let replaced = without_secrets(&text, |name, _| name.to_owned());
+            assert_eq!(write(&replaced).as_deref(), Some(expected));
         }
     }
 }

@@ -1,20 +1,19 @@
-//! The words of a command line: which of them are secret, seen by the flag before them, by their name or by themselves.
+//! Replaces the secrets in a command line: known by the flag before them, by their name or by themselves.
 
 use converse_text::secrets::{is_harmless, is_secret_name, looks_like_flag, scheme, telling_flag};
 
 use crate::address;
-use crate::secret::{is_secret, shows};
-use crate::text::{Piece, Text, literal, refers};
+use crate::text::{Piece, Text, is_secret, literal, looks_secret, refers};
 
 /// Flags whose value is a header, or a variable with its value.
 const OF_HEADERS: [&str; 3] = ["--header", "--headers", "-H"];
 const OF_VARIABLES: [&str; 3] = ["-e", "--env", "--environment"];
 
-/// Each word with what is secret taken out; `lift` gets what it is called and the value, and gives the variable's name.
-pub(crate) fn lifted(words: Vec<Text>, mut lift: impl FnMut(&str, &str) -> String) -> Vec<Text> {
+/// Replaces the secrets in each word. `lift` gets a name and the value, and returns the name of the variable.
+pub(crate) fn without_secrets(words: Vec<Text>, mut lift: impl FnMut(&str, &str) -> String) -> Vec<Text> {
     let mut before = String::new();
     let mut done = Vec::new();
-    // The first is the program: no flag, but it may be an address or a script with a secret in it.
+    // The first word is the program, which may be an address or a script with a secret.
     for (at, word) in words.into_iter().enumerate() {
         let plain = literal(&word);
         let value_of = (at > 1).then_some(before.as_str()).and_then(flag);
@@ -44,13 +43,13 @@ fn one(word: Text, flag: Option<&str>, lift: &mut impl FnMut(&str, &str) -> Stri
         return parted;
     }
     if text.contains("://") && !text.contains(char::is_whitespace) && !text.starts_with(['{', '[']) {
-        let word = address::lifted(&word, &mut *lift);
-        return if shows(&word) { whole("argument", &word, lift) } else { word };
+        let word = address::without_secrets(&word, &mut *lift);
+        return if looks_secret(&word) { whole("argument", &word, lift) } else { word };
     }
-    if shows(&word) { whole("argument", &word, lift) } else { word }
+    if looks_secret(&word) { whole("argument", &word, lift) } else { word }
 }
 
-/// `--key=value`, `NAME=value` and `Name: value`: what stands before is kept.
+/// Splits `--key=value`, `NAME=value` and `Name: value`, and keeps the name.
 fn parted(word: &Text, flag: Option<&str>, lift: &mut impl FnMut(&str, &str) -> String) -> Option<Text> {
     let (Piece::Plain(first), rest) = word.split_first()? else { return None };
     let at = first.find(['=', ':'])?;
@@ -85,7 +84,7 @@ fn parted(word: &Text, flag: Option<&str>, lift: &mut impl FnMut(&str, &str) -> 
     }
     value.extend(rest.iter().cloned());
     if !header && name == bare && is_secret_name(bare) && behind.trim().contains(char::is_whitespace) {
-        // A line for a shell: what follows the value is no part of it.
+        // A line for a shell, with more than the value.
         return Some(whole("argument", word, lift));
     }
     let telling = schemed || (is_secret_name(bare) && is_secret(bare, &value));
@@ -93,7 +92,7 @@ fn parted(word: &Text, flag: Option<&str>, lift: &mut impl FnMut(&str, &str) -> 
         return Some(after(&kept, whole(bare, &value, lift)));
     }
     // The value of a flag may be an address, or look like a key itself.
-    if mark == "=" && shows(word) && !value.is_empty() {
+    if mark == "=" && looks_secret(word) && !value.is_empty() {
         return Some(after(&kept, one(value, None, lift)));
     }
     None
@@ -107,9 +106,9 @@ fn after(kept: &str, mut text: Text) -> Text {
     text
 }
 
-/// A variable instead of all of it.
+/// Replaces the whole text by a variable.
 fn whole(name: &str, text: &Text, lift: &mut impl FnMut(&str, &str) -> String) -> Text {
-    // With references in it, it is the same as another only if these are the same.
+    // Texts with references are equal only if their references are.
     let value = if refers(text) { format!("{text:?}") } else { literal(text) };
     vec![Piece::Variable { name: lift(name, &value), default: None }]
 }
@@ -120,7 +119,7 @@ mod tests {
     use crate::text::{Dialect, Inputs, write};
 
     #[test]
-    fn what_is_secret_is_taken_out_of_command_lines() {
+    fn secrets_in_command_lines_are_replaced() {
         for (line, expected) in [
             (&["npx", "-y", "pkg@1.2.3", "/home/me"][..], &["npx", "-y", "pkg@1.2.3", "/home/me"][..]),
             (&["x", "--api-key=abc"], &["x", "--api-key=${api-key}"]),
@@ -163,8 +162,10 @@ mod tests {
             (&["x", "--password", "-"], &["x", "--password", "env:password"]),
         ] {
             let words = line.iter().map(|word| Dialect::Braces.parse(word, &Inputs::new())).collect();
-            let done: Vec<String> =
-                lifted(words, |name, _| name.to_owned()).iter().map(|text| write(text).unwrap()).collect();
+            let done: Vec<String> = without_secrets(words, |name, _| name.to_owned())
+                .iter()
+                .map(|text| write(text).unwrap())
+                .collect();
             assert_eq!(done, expected, "{line:?}");
         }
     }

@@ -1,38 +1,38 @@
-//! A server as the other program means it, before names, references and secrets are looked at.
+//! A server as read from a file, before names, references and secrets are converted.
 //!
-//! It may hold secrets, so nothing here can be printed.
+//! It may contain secrets, so nothing here implements `Debug`.
 
 use std::time::Duration;
 
 use crate::text::{Dialect, Text};
 
-/// A text of the file, or one that is converse's already.
+/// A text of the file, or one that is parsed already.
 #[derive(Clone)]
-pub(crate) enum Written {
-    Theirs(String),
-    Ours(Text),
+pub(crate) enum RawText {
+    Foreign(String),
+    Parsed(Text),
 }
 
 /// Values by the names of their keys.
-pub(crate) type Named = Vec<(String, Written)>;
+pub(crate) type Named = Vec<(String, RawText)>;
 
 pub(crate) enum DraftReach {
-    Stdio { command: Vec<Written>, environment: Named, cwd: Option<String> },
-    Http { url: Written, headers: Named },
+    Stdio { command: Vec<RawText>, environment: Named, cwd: Option<String> },
+    Http { url: RawText, headers: Named },
 }
 
-/// How tokens are had; everything may be missing.
+/// The OAuth client; everything is optional.
 #[derive(Default)]
 pub(crate) struct DraftOauth {
-    pub(crate) client_id: Option<Written>,
-    pub(crate) client_secret: Option<Written>,
+    pub(crate) client_id: Option<RawText>,
+    pub(crate) client_secret: Option<RawText>,
     pub(crate) scopes: Vec<String>,
     pub(crate) client_metadata_url: Option<String>,
     pub(crate) redirect_port: Option<u16>,
 }
 
 pub(crate) struct Draft {
-    /// As the file has it.
+    /// The name in the file.
     pub(crate) name: String,
     pub(crate) dialect: Dialect,
     pub(crate) description: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Draft {
     pub(crate) oauth: Option<DraftOauth>,
     pub(crate) connect_timeout: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
-    /// Names of tools, no patterns. All if nothing is said, none if the list is empty.
+    /// Names of tools, not patterns. `None`: all tools; an empty list: no tool.
     pub(crate) include: Option<Vec<String>>,
     pub(crate) exclude: Vec<String>,
 }
@@ -65,15 +65,15 @@ impl Draft {
         }
     }
 
-    /// Of one over stdio.
-    pub(crate) fn words(&self) -> &[Written] {
+    /// The command line of a server over stdio.
+    pub(crate) fn words(&self) -> &[RawText] {
         match &self.reach {
             DraftReach::Stdio { command, .. } => command,
             DraftReach::Http { .. } => &[],
         }
     }
 
-    /// Does it give its program a variable of this name?
+    /// Whether the server is given a variable of this name.
     pub(crate) fn defines(&self, variable: &str) -> bool {
         match &self.reach {
             DraftReach::Stdio { environment, .. } => environment.iter().any(|(name, _)| name == variable),
@@ -81,9 +81,9 @@ impl Draft {
         }
     }
 
-    /// Everything but its words that may refer to variables.
-    pub(crate) fn texts(&self) -> Vec<&Written> {
-        let mut texts: Vec<&Written> = match &self.reach {
+    /// All texts with references, except the command line.
+    pub(crate) fn texts(&self) -> Vec<&RawText> {
+        let mut texts: Vec<&RawText> = match &self.reach {
             DraftReach::Stdio { environment, .. } => environment.iter().map(|(_, value)| value).collect(),
             DraftReach::Http { url, headers } => {
                 std::iter::once(url).chain(headers.iter().map(|(_, value)| value)).collect()

@@ -1,20 +1,20 @@
-//! Reads one server's object key by key, and notes what has the wrong type and what nobody asked for.
+//! Reads the object of one server key by key, and notes wrong types and unknown keys.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::draft::{Named, Written};
+use crate::draft::{Named, RawText};
 use crate::note::{Notes, quoted};
 
-/// Bytes of one text: none that means anything is longer, and each is looked through for secrets.
+/// The longest text, in bytes. Each text is searched for secrets.
 const MAX_TEXT: usize = 16 * 1024;
 
-/// Entries of a list or table: none that means anything has more, and each that is secret gets a name.
+/// The largest number of entries in a list or table.
 const MAX_ENTRIES: usize = 1024;
 
-/// Keys of one server that nobody knows and that are named.
+/// The number of unknown keys of a server that are named.
 const MAX_UNKNOWN: usize = 20;
 
 pub(crate) struct Entry<'a> {
@@ -28,7 +28,7 @@ pub(crate) struct Entry<'a> {
 pub(crate) enum Unit {
     Seconds,
     Milliseconds,
-    /// Programs of one family differ: from 1000 on it is milliseconds.
+    /// Seconds below 1000, else milliseconds: programs of one family differ.
     Guessed,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A list of all that is allowed. What cannot be read allows nothing.
+    /// A list of what is allowed. An unreadable list allows nothing.
     pub(crate) fn allowed(&mut self, key: &'a str) -> Option<Vec<String>> {
         self.has(key).then(|| self.texts(key)).or_else(|| {
             self.silent(&[key]);
@@ -101,7 +101,7 @@ impl<'a> Entry<'a> {
                 let mut named = Named::new();
                 for (name, value) in entries {
                     match scalar(value) {
-                        Some(text) => named.push((name.clone(), Written::Theirs(text))),
+                        Some(text) => named.push((name.clone(), RawText::Foreign(text))),
                         None => {
                             self.note(format!(
                                 "{} in {} is not a text of at most 16 KiB and is left out",
@@ -172,13 +172,13 @@ impl<'a> Entry<'a> {
             Unit::Guessed => number,
         };
         if matches!(unit, Unit::Guessed) {
-            self.note(format!("{} is taken as {seconds} s", quoted(key)));
+            self.note(format!("{} is read as {seconds} s", quoted(key)));
         }
-        // More than any limit of converse's is cut later.
+        // Too long limits are cut later.
         Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     }
 
-    /// Keys that are known and mean nothing here; `why` is told if they say anything.
+    /// Known keys without a counterpart here. If one is set, `why` is noted.
     pub(crate) fn ignored(&mut self, keys: &[&'a str], why: &str) {
         let is_set = |value: &Value| !matches!(value, Value::Null | Value::Bool(false));
         let empty = |value: &Value| {
@@ -186,12 +186,12 @@ impl<'a> Entry<'a> {
         };
         for key in keys {
             if self.value(key).is_some_and(|value| is_set(value) && !empty(value)) {
-                self.note(format!("{} is not taken over: {why}", quoted(key)));
+                self.note(format!("{} is not imported: {why}", quoted(key)));
             }
         }
     }
 
-    /// Keys whose presence nobody need hear of.
+    /// Known keys that need no note.
     pub(crate) fn silent(&mut self, keys: &[&'a str]) {
         self.known.extend(keys);
     }
@@ -200,7 +200,7 @@ impl<'a> Entry<'a> {
         let map = self.map;
         let unknown: Vec<&String> = map.keys().filter(|key| !self.known.contains(key.as_str())).collect();
         for key in unknown.iter().take(MAX_UNKNOWN) {
-            self.note(format!("{} is not known and not taken over", quoted(key)));
+            self.note(format!("{} is not known and not imported", quoted(key)));
         }
         if unknown.len() > MAX_UNKNOWN {
             self.note(format!("nor are {} more keys", unknown.len() - MAX_UNKNOWN));

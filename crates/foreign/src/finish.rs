@@ -1,14 +1,15 @@
-//! From a draft to a server: references written our way, secrets lifted to variables, names made good.
+//! Converts a draft to a server: rewrites references, replaces secrets by variables.
 
 use std::time::Duration;
 
 use converse_text::secrets::{holds_secret, is_search_path, scheme};
 
-use crate::draft::{Draft, DraftOauth, DraftReach, Named, Written};
+use crate::draft::{Draft, DraftOauth, DraftReach, Named, RawText};
 use crate::note::{Notes, quoted};
-use crate::secret::{is_secret, is_told, shows};
 use crate::server::{Oauth, Reach, Server};
-use crate::text::{Inputs, Piece, Text, filled, literal, refers, write};
+use crate::text::{
+    Inputs, Piece, Text, expanded, is_secret, literal, looks_secret, refers, text_holds_secret, write,
+};
 use crate::variables::Variables;
 use crate::{address, arguments};
 
@@ -44,7 +45,7 @@ impl<'a> Finisher<'a> {
         self.notes.server(&self.draft.name, message);
     }
 
-    /// `None` if it cannot be written at all, which is noted.
+    /// The server. `None` if it cannot be expressed, which is noted.
     pub(crate) fn server(&mut self) -> Option<Server> {
         let draft = self.draft;
         let reach = match &draft.reach {
@@ -66,7 +67,7 @@ impl<'a> Finisher<'a> {
         }
         Some(Server {
             name: self.name.to_owned(),
-            theirs: crate::note::shown(&draft.name),
+            original: crate::note::shown(&draft.name),
             description: self.description(),
             enabled: draft.enabled,
             required: draft.required,
@@ -76,21 +77,21 @@ impl<'a> Finisher<'a> {
             timeout: draft.timeout.map(|limit| self.limit(limit)),
             include: patterns(draft.include.as_deref().unwrap_or_default()),
             exclude: self.excluded(),
-            lifted: std::mem::take(&mut self.lifted),
+            variables: std::mem::take(&mut self.lifted),
         })
     }
 
-    fn parse(&mut self, written: &Written) -> Text {
+    fn parse(&mut self, written: &RawText) -> Text {
         match written {
-            Written::Ours(text) => text.clone(),
-            Written::Theirs(text) => {
+            RawText::Parsed(text) => text.clone(),
+            RawText::Foreign(text) => {
                 self.uses_folder |= text.contains("${workspace");
                 self.draft.dialect.parse(text, self.inputs)
             }
         }
     }
 
-    /// The variable that is to hold a value.
+    /// The variable that replaces a value.
     fn lift(&mut self, wished: &str, value: &str) -> String {
         let name = self.variables.lift(self.name, wished, value);
         if !self.lifted.contains(&name) {
@@ -99,17 +100,17 @@ impl<'a> Finisher<'a> {
         name
     }
 
-    /// As a descriptor writes it; what it has no way to write becomes a variable.
+    /// The text in a descriptor. A text that a descriptor cannot express becomes a variable.
     fn written(&mut self, wished: &str, text: &Text) -> String {
         if let Some(written) = write(text) {
             return written;
         }
-        let strange = text.contains(&Piece::Strange);
-        // What the other program would fill in is not known, so this value is like no other.
+        let unknown = text.contains(&Piece::Unknown);
+        // The value is unknown, so it equals no other value.
         let value = format!("\0{}\0{wished}\0{}", self.name, literal(text));
         let name = self.lift(wished, &value);
-        let why = if strange {
-            "what the other program fills in there is not known here"
+        let why = if unknown {
+            "the value that the other program inserts is unknown here"
         } else {
             "it cannot be written in a descriptor"
         };
@@ -117,17 +118,18 @@ impl<'a> Finisher<'a> {
         format!("env:{name}")
     }
 
-    /// Some programs fill what they are given into their own words (`mcp-remote --header Authorization:${AUTH}`), and
-    /// converse would look for it in its own environment.
-    fn command(&mut self, words: &[Written], given: &[(String, Text)]) -> Vec<String> {
+    /// Expands the variables that the server itself is given: some programs insert them into their own command line
+    /// (`mcp-remote --header Authorization:${AUTH}`), while converse would read its own environment.
+    fn command(&mut self, words: &[RawText], given: &[(String, Text)]) -> Vec<String> {
         let mut room = MAX_FILLED;
-        let words = words.iter().map(|word| filled(self.parse(word), given, &mut room)).collect();
+        let words = words.iter().map(|word| expanded(self.parse(word), given, &mut room)).collect();
         let server = self.name.to_owned();
-        let words = arguments::lifted(words, |name, value| self.lift(&format!("{server} {name}"), value));
+        let words =
+            arguments::without_secrets(words, |name, value| self.lift(&format!("{server} {name}"), value));
         words.iter().map(|word| self.written(&format!("{server} argument"), word)).collect()
     }
 
-    /// What its program is given, without secrets.
+    /// The environment of the server, without secrets.
     fn given(&mut self, entries: &Named) -> Vec<(String, Text)> {
         let mut given = Vec::new();
         for (name, written) in entries {
@@ -179,7 +181,7 @@ impl<'a> Finisher<'a> {
         headers
     }
 
-    /// `Bearer` and the like stay readable.
+    /// Keeps a scheme such as `Bearer` readable.
     fn behind_scheme(&mut self, name: &str, text: &Text) -> Text {
         let wished = format!("{} {name}", self.name);
         match text.as_slice() {
@@ -194,15 +196,15 @@ impl<'a> Finisher<'a> {
         }
     }
 
-    /// A variable instead of all of it. A default that was the secret is dropped with it.
+    /// Replaces the whole text by a variable. A default that may be the secret is dropped.
     fn whole(&mut self, wished: &str, text: &Text) -> Text {
         let name = match text.as_slice() {
             [Piece::Variable { name, default: Some(_) }] => {
-                self.note(format!("the default of `{name}` may be a secret and is not taken over"));
+                self.note(format!("the default of `{name}` may be a secret and is not imported"));
                 name.clone()
             }
             _ => {
-                // With references in it, it is the same as another only if these are the same.
+                // Texts with references are equal only if their references are.
                 let value = if refers(text) { format!("{text:?}") } else { literal(text) };
                 self.lift(wished, &value)
             }
@@ -210,27 +212,28 @@ impl<'a> Finisher<'a> {
         vec![Piece::Variable { name, default: None }]
     }
 
-    fn url(&mut self, written: &Written) -> String {
+    fn url(&mut self, written: &RawText) -> String {
         let text = self.parse(written);
         let server = self.name.to_owned();
-        let text = address::lifted(&text, |name, value| self.lift(&format!("{server} {name}"), value));
-        // What is left over, such as a default with a secret in it.
-        let text = if shows(&text) { self.whole(&format!("{server} url"), &text) } else { text };
+        let text =
+            address::without_secrets(&text, |name, value| self.lift(&format!("{server} {name}"), value));
+        // A secret may remain, for example in a default.
+        let text = if looks_secret(&text) { self.whole(&format!("{server} url"), &text) } else { text };
         self.written(&format!("{server} url"), &text)
     }
 
-    /// `None` beside a header that says who we are: a descriptor has one or the other.
+    /// `None` beside an `Authorization` header: a descriptor has one or the other.
     fn oauth(&mut self, oauth: &DraftOauth, reach: &Reach) -> Option<Oauth> {
         let named = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
         if matches!(reach, Reach::Http { headers, .. } if headers.iter().any(named)) {
-            self.note("its OAuth is left out: its header `Authorization` says who we are");
+            self.note("its OAuth is left out: it has an `Authorization` header");
             return None;
         }
         let client_id = oauth.client_id.as_ref().map(|id| {
             let wished = format!("{} client id", self.name);
             let text = self.parse(id);
-            // It is no secret, but for what stands there by mistake.
-            let text = if shows(&text) { self.whole(&wished, &text) } else { text };
+            // A client id is not a secret, but a secret may be there by mistake.
+            let text = if looks_secret(&text) { self.whole(&wished, &text) } else { text };
             self.written(&wished, &text)
         });
         let client_secret = oauth.client_secret.as_ref().map(|secret| {
@@ -239,14 +242,13 @@ impl<'a> Finisher<'a> {
             let text = if literal(&text).is_empty() { text } else { self.whole(&wished, &text) };
             self.written(&wished, &text)
         });
-        let told = |text: &String| is_told(text);
-        let scopes = if oauth.scopes.iter().any(told) {
-            self.note("its scopes look as if they held a secret and are left out");
+        let scopes = if oauth.scopes.iter().any(|scope| text_holds_secret(scope)) {
+            self.note("its scopes may contain a secret and are left out");
             Vec::new()
         } else {
             oauth.scopes.clone()
         };
-        let client_metadata_url = oauth.client_metadata_url.clone().filter(|url| !is_told(url));
+        let client_metadata_url = oauth.client_metadata_url.clone().filter(|url| !text_holds_secret(url));
         Some(Oauth {
             client_id,
             client_secret,
@@ -256,7 +258,7 @@ impl<'a> Finisher<'a> {
         })
     }
 
-    /// A plain path: nothing is filled in into it.
+    /// A path without references.
     fn cwd(&mut self, cwd: &str) -> Option<String> {
         let folder = ["${workspaceFolder}", "${workspaceRoot}", "${cwd}"]
             .iter()
@@ -274,17 +276,17 @@ impl<'a> Finisher<'a> {
             && !path.starts_with("env:");
         if !plain || holds_secret(path) {
             self.note(
-                "its directory (`cwd`) is left out: nothing is filled in into it here; write a plain path",
+                "its directory (`cwd`) is left out: references are not expanded in it; write a plain path",
             );
             return None;
         }
         Some(path.to_owned())
     }
 
-    /// An empty list in a descriptor says nothing, so that none is allowed is said in another way.
+    /// An empty `include` in a descriptor allows every tool, so an empty list becomes `exclude = ["*"]`.
     fn excluded(&mut self) -> Vec<String> {
         if self.draft.include.as_ref().is_some_and(Vec::is_empty) {
-            self.note("its list of allowed tools has none in it: all are left out (`exclude = [\"*\"]`)");
+            self.note("its list of allowed tools is empty: all tools are left out (`exclude = [\"*\"]`)");
             return vec!["*".to_owned()];
         }
         patterns(&self.draft.exclude)
@@ -292,8 +294,8 @@ impl<'a> Finisher<'a> {
 
     fn description(&mut self) -> Option<String> {
         let text = self.draft.description.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
-        if is_told(text) {
-            self.note("its description looks as if it held a secret and is left out");
+        if text_holds_secret(text) {
+            self.note("its description may contain a secret and is left out");
             return None;
         }
         Some(text.get(..text.floor_char_boundary(MAX_DESCRIPTION)).unwrap_or_default().to_owned())
@@ -301,19 +303,19 @@ impl<'a> Finisher<'a> {
 
     fn limit(&mut self, limit: Duration) -> Duration {
         if limit > MAX_LIMIT {
-            self.note(format!("a limit of more than {0} s is taken over as {0} s", MAX_LIMIT.as_secs()));
+            self.note(format!("a limit of more than {0} s is imported as {0} s", MAX_LIMIT.as_secs()));
         }
         limit.min(MAX_LIMIT)
     }
 }
 
-/// Names are matched as patterns, so what would mean something there is put in brackets.
+/// Names as patterns: special characters are put in brackets.
 fn patterns(names: &[String]) -> Vec<String> {
     let escaped = |c: char| if "*?[]{}!\\".contains(c) { format!("[{c}]") } else { c.to_string() };
     names.iter().map(|name| name.chars().map(escaped).collect()).collect()
 }
 
-/// Of a header that a descriptor may not have.
+/// Why a descriptor cannot have this header.
 fn fault_of_header(name: &str) -> Option<&'static str> {
     const OF_MCP: [&str; 5] = ["accept", "last-event-id", "mcp-method", "mcp-name", "mcp-session-id"];
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);

@@ -1,11 +1,11 @@
-//! Which program a file is of. Seen by its shape, since files are renamed and piped.
+//! Detects the program that a file belongs to, by its shape: files are renamed and piped.
 
 use serde_json::{Map, Value};
 
-use crate::error::ForeignError;
 use crate::formats::{codex, listed, mcp_servers, opencode, vscode, zed};
 use crate::note::Notes;
 use crate::server::Drafts;
+use crate::server::ForeignError;
 use crate::tree;
 
 /// A shape of configuration file.
@@ -31,7 +31,7 @@ impl Format {
     pub const ALL: [Self; 7] =
         [Self::McpServers, Self::Gemini, Self::VsCode, Self::Codex, Self::OpenCode, Self::Zed, Self::List];
 
-    /// As people name it.
+    /// The name in messages and flags.
     pub fn name(self) -> &'static str {
         match self {
             Self::McpServers => "mcp-servers",
@@ -45,7 +45,7 @@ impl Format {
     }
 }
 
-/// The servers of a file; `hint` is somebody's word on what it is.
+/// The servers of a file. `hint` is the format that the user named.
 pub(crate) fn drafts(text: &str, hint: Option<Format>, notes: &mut Notes) -> Result<Drafts, ForeignError> {
     if text.trim().is_empty() {
         return Err(ForeignError::Empty);
@@ -59,7 +59,7 @@ pub(crate) fn drafts(text: &str, hint: Option<Format>, notes: &mut Notes) -> Res
     let format = match hint {
         Some(format) => format,
         None if !as_json => Format::Codex,
-        None => seen(&root).ok_or(ForeignError::Unknown)?,
+        None => detected(&root).ok_or(ForeignError::Unknown)?,
     };
     let drafts = match format {
         Format::McpServers => mcp_servers::drafts(&root, false, notes),
@@ -73,7 +73,7 @@ pub(crate) fn drafts(text: &str, hint: Option<Format>, notes: &mut Notes) -> Res
     drafts.map(|drafts| Drafts { format, ..drafts })
 }
 
-/// Nobody said that it is TOML: it only does not begin as JSON does.
+/// The error for a text that is TOML only because it does not begin like JSON.
 fn neither(error: ForeignError) -> ForeignError {
     match error {
         ForeignError::Syntax { line, column, reason, .. } => ForeignError::Neither { line, column, reason },
@@ -81,7 +81,7 @@ fn neither(error: ForeignError) -> ForeignError {
     }
 }
 
-fn seen(root: &Map<String, Value>) -> Option<Format> {
+fn detected(root: &Map<String, Value>) -> Option<Format> {
     let object = |key: &str| root.get(key).and_then(Value::as_object);
     if let Some(servers) = object("mcpServers") {
         return Some(if is_gemini(root, servers) { Format::Gemini } else { Format::McpServers });
@@ -96,8 +96,8 @@ fn seen(root: &Map<String, Value>) -> Option<Format> {
     }
     if let Some(mcp) = object("mcp") {
         let inner = mcp.get("servers").and_then(Value::as_object);
-        let theirs = inner.unwrap_or(mcp).values().any(is_opencode) || (inner.is_none() && !mcp.is_empty());
-        return Some(if theirs { Format::OpenCode } else { Format::VsCode });
+        let opencode = inner.unwrap_or(mcp).values().any(is_opencode) || (inner.is_none() && !mcp.is_empty());
+        return Some(if opencode { Format::OpenCode } else { Format::VsCode });
     }
     // `mcpServers` without the word around it.
     let bare = |value: &Value| value.get("command").or_else(|| value.get("url")).is_some();
@@ -109,8 +109,8 @@ fn is_gemini(root: &Map<String, Value>, servers: &Map<String, Value>) -> bool {
     const OF_SERVERS: [&str; 5] = ["httpUrl", "includeTools", "excludeTools", "trust", "authProviderType"];
     const OF_SETTINGS: [&str; 6] =
         ["selectedAuthType", "general", "security", "ui", "tools", "contextFileName"];
-    let told = |server: &Value| OF_SERVERS.iter().any(|key| server.get(key).is_some());
-    OF_SETTINGS.iter().any(|key| root.contains_key(*key)) || servers.values().any(told)
+    let has_one = |server: &Value| OF_SERVERS.iter().any(|key| server.get(key).is_some());
+    OF_SETTINGS.iter().any(|key| root.contains_key(*key)) || servers.values().any(has_one)
 }
 
 fn is_opencode(server: &Value) -> bool {

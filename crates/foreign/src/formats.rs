@@ -1,4 +1,4 @@
-//! One file for each shape of configuration; what they have in common stands here.
+//! One module for each format, and what the formats share.
 
 pub(crate) mod codex;
 pub(crate) mod listed;
@@ -10,18 +10,19 @@ pub(crate) mod zed;
 
 use serde_json::{Map, Value};
 
-use crate::draft::{Draft, DraftReach, Written};
+use crate::draft::{Draft, DraftReach, RawText};
 use crate::entry::Entry;
-use crate::error::ForeignError;
 use crate::note::Notes;
+use crate::server::ForeignError;
 use crate::server::MAX_SERVERS;
 
-/// Said of `trust`, `autoApprove` and their like.
+/// The note on `trust`, `autoApprove` and similar keys.
 pub(crate) const NOT_ALLOWED: &str =
-    "what another program may call unasked is not allowed here; `permission` in the descriptor says it";
-pub(crate) const NO_SSE: &str = "it speaks the old HTTP+SSE transport, which converse does not: it is taken over as \
+    "approvals of another program are not imported; set `permission` in the descriptor";
+pub(crate) const NO_SSE: &str = "it uses the old HTTP+SSE transport, which converse does not support: it is imported as \
     `http` and not enabled; most such servers have a newer address, often with `/mcp` at its end";
-pub(crate) const NO_ENV_FILE: &str = "files of variables are not read; set them before converse is started";
+pub(crate) const NO_ENV_FILE: &str =
+    "files with variables are not read; set the variables before converse starts";
 
 /// Reads every entry of a map of servers.
 pub(crate) fn each(
@@ -52,13 +53,13 @@ pub(crate) fn servers<'r>(
 }
 
 /// A program and its arguments, as most have them.
-pub(crate) fn command(entry: &mut Entry<'_>) -> Option<Vec<Written>> {
+pub(crate) fn command(entry: &mut Entry<'_>) -> Option<Vec<RawText>> {
     let arguments = entry.texts("args");
     let program = entry.text("command").filter(|program| !program.trim().is_empty())?;
-    Some(std::iter::once(program).chain(arguments).map(Written::Theirs).collect())
+    Some(std::iter::once(program).chain(arguments).map(RawText::Foreign).collect())
 }
 
-/// Neither a program nor an address.
+/// Notes a server without a program and an address.
 pub(crate) fn unreachable(mut entry: Entry<'_>) -> Option<Draft> {
     entry.note("it has neither a program nor an address and is left out");
     None
@@ -72,5 +73,5 @@ pub(crate) fn stdio(entry: &mut Entry<'_>) -> Option<DraftReach> {
 
 /// An address with `headers`.
 pub(crate) fn http(entry: &mut Entry<'_>, url: String) -> DraftReach {
-    DraftReach::Http { url: Written::Theirs(url), headers: entry.table("headers") }
+    DraftReach::Http { url: RawText::Foreign(url), headers: entry.table("headers") }
 }

@@ -1,4 +1,4 @@
-//! Names of other programs as names of ensembles: cleaned, and no two the same.
+//! Names of ensembles for the names in a file: cleaned and unique.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use converse_canister::EnsembleName;
 /// Bytes of an ensemble's name.
 const MAX_NAME: usize = 64;
 
-/// Gives each server a name of its own. Names that are good already are kept, whatever comes before them.
+/// Gives each server a unique name. Valid names are kept, in whatever order they come.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// In lower case: two files whose names differ in capitals only are one file on some disks.
@@ -15,13 +15,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Knows the names that are kept, so that no cleaned one takes them.
+    /// Reserves the valid names.
     pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let good = names.filter(|name| EnsembleName::new(*name).is_ok());
         Self { taken: good.map(str::to_ascii_lowercase).collect() }
     }
 
-    /// `first` says that nobody has been given this very name yet.
+    /// `first`: this name is given for the first time.
     pub(crate) fn give(&mut self, wished: &str, first: bool) -> String {
         if first && EnsembleName::new(wished).is_ok() {
             return wished.to_owned();
@@ -61,7 +61,7 @@ pub(crate) fn cleaned(name: &str) -> String {
     if clean.is_empty() { "server".to_owned() } else { clean.to_owned() }
 }
 
-/// The name of an environment variable, of the words given.
+/// The name of an environment variable, made of these words.
 pub(crate) fn variable(words: &[&str]) -> String {
     let mut name = String::new();
     for word in words.iter().filter(|word| !word.is_empty()) {
@@ -80,7 +80,7 @@ pub(crate) fn variable(words: &[&str]) -> String {
     }
 }
 
-/// May a variable of the environment be called so?
+/// Whether this is a valid name of an environment variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.len() <= 256 && name.starts_with(|c| word(c) && !c.is_ascii_digit()) && name.chars().all(word)

@@ -1,18 +1,18 @@
-//! What was not taken over, or not as it stood.
+//! Notes about what was not imported, or was changed.
 
 use std::fmt;
 
 use converse_config::escape;
 
-/// Notes of one file; with more it says how many.
+/// The largest number of notes; the rest is counted.
 const MAX_NOTES: usize = 500;
-/// Bytes of a name or key that are shown.
+/// The length of a name or key in a note, in bytes.
 const MAX_SHOWN: usize = 80;
 
-/// One thing that somebody should know of. Holds names, never values of the file.
+/// A note for the user. It contains names, never values of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The server it is about, as the file names it and fit to be shown; `None` for the file as a whole.
+    /// The name of the server in the file, escaped; `None` for the file as a whole.
     pub server: Option<String>,
     pub message: String,
 }
@@ -58,12 +58,12 @@ impl Notes {
     }
 }
 
-/// A name of the file, fit for a message.
+/// A name of the file, shortened and escaped.
 pub(crate) fn shown(name: &str) -> String {
     escape(&converse_text::shorten::bytes(name, MAX_SHOWN))
 }
 
-/// The same in backticks.
+/// The same, in backticks.
 pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", shown(name))
 }

@@ -1,41 +1,90 @@
-//! A server as converse would have it, and the way from a file to all of its servers.
+//! Imported servers, and the import of a file.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use converse_config::shipped;
 
-use crate::accepted;
-use crate::draft::{Draft, Written};
-use crate::error::ForeignError;
+use crate::draft::{Draft, RawText};
 use crate::finish::Finisher;
 use crate::format::{self, Format};
 use crate::name::Names;
 use crate::note::{Note, Notes};
 use crate::text::{Inputs, Piece};
+use crate::validate;
 use crate::variables::Variables;
 
-/// Bytes of a file.
+/// The largest file, in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
-/// Servers of a file.
+/// The largest number of servers in a file.
 pub const MAX_SERVERS: usize = 256;
 
-/// What a file holds.
+/// Why a file cannot be imported. Holds no text of the file but names of keys.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForeignError {
+    #[error("the file is larger than {most} bytes")]
+    TooLarge { most: usize },
+    #[error("line {line}, column {column}: this is not {what}: {reason}")]
+    Syntax { what: &'static str, line: usize, column: usize, reason: String },
+    #[error(
+        "this is neither JSON (as mcp-servers, gemini, vscode, opencode, zed and list are; it does not begin with `{{`) \
+         nor TOML (as codex is; line {line}, column {column}: {reason})"
+    )]
+    Neither { line: usize, column: usize, reason: String },
+    #[error("the file is empty")]
+    Empty,
+    #[error("no MCP servers were recognised in this file; name its format if it has some")]
+    Unknown,
+    #[error("the file has no `{key}` with servers in it, as the format `{format}` has")]
+    Missing { format: &'static str, key: &'static str },
+    #[error("the file has more than {most} servers")]
+    TooMany { most: usize },
+}
+
+/// The servers of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct Imported {
     pub format: Format,
     /// In the order of the file; no two of one name.
     pub servers: Vec<Server>,
     pub notes: Vec<Note>,
 }
 
+impl Imported {
+    /// Keeps only the named servers, by their names in the file or here, and the notes about them. Keeps all without names.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first name that is not in the file.
+    pub fn select(&mut self, names: &[String]) -> Result<(), String> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let is_called = |server: &Server, name: &String| server.original == *name || server.name == *name;
+        for name in names {
+            let is_left_out = self.notes.iter().any(|note| note.server.as_ref() == Some(name));
+            if !is_left_out && !self.servers.iter().any(|server| is_called(server, name)) {
+                return Err(name.clone());
+            }
+        }
+        self.servers.retain(|server| names.iter().any(|name| is_called(server, name)));
+        let servers = &self.servers;
+        self.notes.retain(|note| match &note.server {
+            Some(about) => names.contains(about) || servers.iter().any(|server| server.original == *about),
+            None => true,
+        });
+        Ok(())
+    }
+}
+
 /// One server; its texts are written as descriptors write them (`env:NAME`, `${NAME}`), and hold no secret.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// As an ensemble.
+    /// The name of the ensemble.
     pub name: String,
-    /// As the file has it.
-    pub theirs: String,
+    /// The name in the file.
+    pub original: String,
     pub description: Option<String>,
     pub enabled: bool,
     pub required: bool,
@@ -47,8 +96,8 @@ pub struct Server {
     /// Patterns over the names of tools.
     pub include: Vec<String>,
     pub exclude: Vec<String>,
-    /// The variables that are to hold what stood in the file and is not taken over.
-    pub lifted: Vec<String>,
+    /// The environment variables that replace the secrets of the file.
+    pub variables: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +106,7 @@ pub enum Reach {
     Http { url: String, headers: Vec<(String, String)> },
 }
 
-/// How tokens are had.
+/// The OAuth client of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Oauth {
     pub client_id: Option<String>,
@@ -67,7 +116,7 @@ pub struct Oauth {
     pub redirect_port: Option<u16>,
 }
 
-/// What a format's reader gives.
+/// The result of the reader of a format.
 pub(crate) struct Drafts {
     pub(crate) format: Format,
     pub(crate) list: Vec<Draft>,
@@ -84,7 +133,7 @@ impl Drafts {
 /// Reads the configuration file of another program; `hint` says of which, if it is known.
 ///
 /// A server that converse could not use is left out with a note; each one that is given is a descriptor without errors.
-pub fn read(text: &str, hint: Option<Format>) -> Result<Found, ForeignError> {
+pub fn read(text: &str, hint: Option<Format>) -> Result<Imported, ForeignError> {
     if text.len() > MAX_BYTES {
         return Err(ForeignError::TooLarge { most: MAX_BYTES });
     }
@@ -92,7 +141,7 @@ pub fn read(text: &str, hint: Option<Format>) -> Result<Found, ForeignError> {
     let mut notes = Notes::default();
     let drafts = format::drafts(text, hint, &mut notes)?;
     let servers = finished(&drafts, &mut notes);
-    Ok(Found { format: drafts.format, servers, notes: notes.into_list() })
+    Ok(Imported { format: drafts.format, servers, notes: notes.into_list() })
 }
 
 fn finished(drafts: &Drafts, notes: &mut Notes) -> Vec<Server> {
@@ -107,42 +156,38 @@ fn finished(drafts: &Drafts, notes: &mut Notes) -> Vec<Server> {
         }
         let mut finisher = Finisher::new(&name, draft, &drafts.inputs, &mut variables, notes);
         let Some(server) = finisher.server() else { continue };
-        if let Err(why) = accepted::server(&server) {
+        if let Err(why) = validate::server(&server) {
             notes.server(&draft.name, format!("it is left out: {why}"));
             continue;
         }
-        told(&server, notes);
+        note_next_steps(&server, notes);
         servers.push(server);
     }
     servers
 }
 
-fn told(server: &Server, notes: &mut Notes) {
-    if !server.lifted.is_empty() {
-        let names: Vec<String> = server.lifted.iter().map(|name| format!("`{name}`")).collect();
+fn note_next_steps(server: &Server, notes: &mut Notes) {
+    if !server.variables.is_empty() {
+        let names: Vec<String> = server.variables.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(", ");
-        let message = format!("values that are or may be secret are not taken over; set {names} to them");
-        notes.server(&server.theirs, message);
+        let message = format!("possible secrets are not imported; set them in {names}");
+        notes.server(&server.original, message);
     }
     if server.oauth.is_some() {
-        let message =
-            format!("it is spoken to over OAuth: `converse ensembles login {}` logs in", server.name);
-        notes.server(&server.theirs, message);
+        let message = format!("it uses OAuth: run `converse ensembles login {}`", server.name);
+        notes.server(&server.original, message);
     }
     if shipped().iter().any(|(path, _)| path.strip_suffix(".toml") == Some(&server.name)) {
-        notes.server(
-            &server.theirs,
-            format!("it replaces the ensemble `{}` that converse has itself", server.name),
-        );
+        notes.server(&server.original, format!("it replaces the built-in ensemble `{}`", server.name));
     }
 }
 
 /// The variables that the file refers to and does not define.
 fn referred(drafts: &Drafts) -> BTreeSet<String> {
-    let names = |draft: &Draft, written: &Written| -> Vec<String> {
+    let names = |draft: &Draft, written: &RawText| -> Vec<String> {
         let text = match written {
-            Written::Theirs(text) => draft.dialect.parse(text, &drafts.inputs),
-            Written::Ours(text) => text.clone(),
+            RawText::Foreign(text) => draft.dialect.parse(text, &drafts.inputs),
+            RawText::Parsed(text) => text.clone(),
         };
         let name = |piece| if let Piece::Variable { name, .. } = piece { Some(name) } else { None };
         text.into_iter().filter_map(name).collect()

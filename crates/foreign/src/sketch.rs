@@ -1,21 +1,19 @@
-//! A new descriptor from nothing but a command line or an address: short, with comments that say what may be changed,
-//! and sound as it is.
+//! New descriptors from a command line or an address: short, valid, with comments that say what may be changed.
 
-mod text;
-mod tool;
+mod templates;
 
 use converse_canister::{EnsembleName, InvokerName};
 
-use crate::accepted;
-use crate::draft::{Draft, DraftReach, Written};
+use crate::draft::{Draft, DraftReach, RawText};
 use crate::finish::Finisher;
 use crate::name::cleaned;
 use crate::note::{Note, Notes};
 use crate::server::{Reach, Server};
 use crate::text::{Dialect, Inputs};
+use crate::validate;
 use crate::variables::Variables;
 
-/// What the new ensemble is.
+/// The kind of a new ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// An MCP server that is started: program and arguments.
@@ -28,7 +26,7 @@ pub enum Kind {
     Http(String, String, Vec<(String, String)>),
 }
 
-/// An ensemble to be written.
+/// A new ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sketch {
     pub name: String,
@@ -36,7 +34,7 @@ pub struct Sketch {
     pub kind: Kind,
 }
 
-/// A file of it.
+/// A file of a new ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SketchFile {
     /// Below the directory of ensembles, with `/` between its parts.
@@ -44,7 +42,7 @@ pub struct SketchFile {
     pub text: String,
 }
 
-/// Why there is nothing to write.
+/// Why a sketch cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadSketch {
@@ -52,45 +50,45 @@ pub enum BadSketch {
     Name(String),
     #[error("there is no program to run")]
     NoProgram,
-    /// As `ensembles check` would say it.
+    /// The messages of `ensembles check`.
     #[error("the descriptor would not be valid: {}", .0.join("; "))]
     Unsound(Vec<String>),
 }
 
 impl Sketch {
-    /// Its files, the descriptor first, and what is to be known of them. `ensembles check` finds no error in them.
+    /// The files of the ensemble, the descriptor first, and notes. `ensembles check` finds no error in the files.
     ///
-    /// What looks like a secret is not written: a variable stands for it, and a note names it.
+    /// What looks like a secret is replaced by a variable, which a note names.
     pub fn files(&self) -> Result<(Vec<SketchFile>, Vec<Note>), BadSketch> {
         EnsembleName::new(self.name.as_str()).map_err(|bad| BadSketch::Name(bad.to_string()))?;
         let mut notes = Notes::default();
         let server = self.server(&mut notes)?;
         let files = match &self.kind {
-            Kind::Server(_) | Kind::Url(..) => vec![self.descriptor(&text::server(&server))],
+            Kind::Server(_) | Kind::Url(..) => vec![self.descriptor(&templates::server(&server))],
             Kind::Command(_) | Kind::Http(..) => self.tool(&server),
         };
-        let problems = accepted::errors(&files);
+        let problems = validate::errors(&files);
         if !problems.is_empty() {
             return Err(BadSketch::Unsound(problems));
         }
         Ok((files, notes.into_list()))
     }
 
-    /// What is reached, with references and secrets seen to. A tool is drawn from the same words.
+    /// The server with its secrets replaced. A tool uses the same texts.
     fn server(&self, notes: &mut Notes) -> Result<Server, BadSketch> {
-        let theirs = |texts: &[(String, String)]| -> Vec<(String, Written)> {
-            texts.iter().map(|(name, value)| (name.clone(), Written::Theirs(value.clone()))).collect()
+        let theirs = |texts: &[(String, String)]| -> Vec<(String, RawText)> {
+            texts.iter().map(|(name, value)| (name.clone(), RawText::Foreign(value.clone()))).collect()
         };
         let reach = match &self.kind {
             Kind::Server(command) | Kind::Command(command) => {
                 if command.first().is_none_or(|program| program.trim().is_empty()) {
                     return Err(BadSketch::NoProgram);
                 }
-                let command = command.iter().cloned().map(Written::Theirs).collect();
+                let command = command.iter().cloned().map(RawText::Foreign).collect();
                 DraftReach::Stdio { command, environment: Vec::new(), cwd: None }
             }
             Kind::Url(url, headers) | Kind::Http(_, url, headers) => {
-                DraftReach::Http { url: Written::Theirs(url.clone()), headers: theirs(headers) }
+                DraftReach::Http { url: RawText::Foreign(url.clone()), headers: theirs(headers) }
             }
         };
         let mut draft = Draft::new(&self.name, Dialect::Braces, reach);
@@ -98,12 +96,9 @@ impl Sketch {
         let (inputs, mut variables) = (Inputs::new(), Variables::default());
         let server = Finisher::new(&self.name, &draft, &inputs, &mut variables, notes).server();
         let server = server.ok_or(BadSketch::NoProgram)?;
-        if !server.lifted.is_empty() {
-            let lifted = server.lifted.join("`, `");
-            notes.server(
-                &self.name,
-                format!("what may be a secret is not written down; set `{lifted}` to it"),
-            );
+        if !server.variables.is_empty() {
+            let lifted = server.variables.join("`, `");
+            notes.server(&self.name, format!("a possible secret is not written; set it in `{lifted}`"));
         }
         Ok(server)
     }
@@ -112,7 +107,7 @@ impl Sketch {
         SketchFile { path: format!("{}.toml", self.name), text: text.to_owned() }
     }
 
-    /// The descriptor, and the file of its one tool.
+    /// The descriptor, and the file of its tool.
     fn tool(&self, server: &Server) -> Vec<SketchFile> {
         let name = self.tool_name();
         let path = format!("{}/invokers/{name}.toml", self.name);
@@ -120,15 +115,18 @@ impl Sketch {
             server.description.clone().unwrap_or_else(|| format!("What {} does, in a sentence", self.name));
         let tool = match (&self.kind, &server.reach) {
             (Kind::Http(method, ..), Reach::Http { url, headers }) => {
-                tool::request(&name, &described, method, url, headers)
+                templates::request(&name, &described, method, url, headers)
             }
-            (_, Reach::Stdio { command, .. }) => tool::command(&name, &described, command),
-            (_, Reach::Http { url, headers }) => tool::request(&name, &described, "GET", url, headers),
+            (_, Reach::Stdio { command, .. }) => templates::command(&name, &described, command),
+            (_, Reach::Http { url, headers }) => templates::request(&name, &described, "GET", url, headers),
         };
-        vec![self.descriptor(&text::declared(&self.name, &described, &path)), SketchFile { path, text: tool }]
+        vec![
+            self.descriptor(&templates::declared(&self.name, &described, &path)),
+            SketchFile { path, text: tool },
+        ]
     }
 
-    /// After the program, or the method.
+    /// The name of the tool: the program, or the method.
     fn tool_name(&self) -> String {
         let wished = match &self.kind {
             Kind::Command(argv) => {

@@ -6,18 +6,18 @@ mod round_trip;
 mod secrets;
 mod sketches;
 
-use crate::{Format, Found, Server, read};
+use crate::{Format, Imported, Server, read};
 
-fn found(text: &str, format: Format) -> Found {
+fn found(text: &str, format: Format) -> Imported {
     let found = read(text, None).unwrap();
     assert_eq!(found.format, format);
     found
 }
 
-fn server<'f>(found: &'f Found, name: &str) -> &'f Server {
+fn server<'f>(found: &'f Imported, name: &str) -> &'f Server {
     found.servers.iter().find(|server| server.name == name).unwrap_or_else(|| panic!("{name} {found:#?}"))
 }
 
-fn noted(found: &Found, server: Option<&str>, part: &str) -> bool {
+fn noted(found: &Imported, server: Option<&str>, part: &str) -> bool {
     found.notes.iter().any(|note| note.server.as_deref() == server && note.message.contains(part))
 }

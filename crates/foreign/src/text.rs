@@ -1,4 +1,4 @@
-//! Text with references in it, in the ways that other programs write them, and in converse's.
+//! Text with references, as other programs and converse write them, and the secrets in it.
 //!
 //! | dialect | reference |
 //! | --- | --- |
@@ -8,6 +8,8 @@
 //! | none | text is text |
 
 use std::collections::BTreeMap;
+
+use converse_text::secrets::{self, MIN_SECRET, has_option, holds_secret, is_scheme, scheme, shows_itself};
 
 use crate::name::is_variable;
 
@@ -33,8 +35,8 @@ pub(crate) enum Piece {
         name: String,
         default: Option<String>,
     },
-    /// Something the other program fills in, and converse cannot.
-    Strange,
+    /// Something that the other program expands and converse cannot.
+    Unknown,
 }
 
 pub(crate) type Text = Vec<Piece>;
@@ -58,7 +60,7 @@ impl Dialect {
         pieces
     }
 
-    /// What stands before a reference, the reference, and what follows.
+    /// The text before the next reference, the reference, and the rest.
     fn next(self, text: &str) -> Option<(&str, &str, &str)> {
         match self {
             Self::None => None,
@@ -92,19 +94,19 @@ impl Dialect {
     fn meaning(self, inside: &str, inputs: &Inputs) -> Piece {
         let variable = |name: &str| match is_variable(name) {
             true => Piece::Variable { name: name.to_owned(), default: None },
-            false => Piece::Strange,
+            false => Piece::Unknown,
         };
         if let Some(name) = inside.strip_prefix("env:") {
             return variable(name);
         }
         if let Some(id) = inside.strip_prefix("input:") {
-            return inputs.get(id).cloned().unwrap_or(Piece::Strange);
+            return inputs.get(id).cloned().unwrap_or(Piece::Unknown);
         }
         match inside {
             "userHome" => return variable("HOME"),
             "workspaceFolder" | "workspaceRoot" | "cwd" => return variable("PWD"),
             "pathSeparator" | "/" => return Piece::Plain("/".to_owned()),
-            "workspaceFolderBasename" => return Piece::Strange,
+            "workspaceFolderBasename" => return Piece::Unknown,
             _ => {}
         }
         match inside.split_once(":-") {
@@ -112,7 +114,7 @@ impl Dialect {
             Some((name, default)) if is_variable(name) && !default.contains(['{', '}']) => {
                 Piece::Variable { name: name.to_owned(), default: Some(default.to_owned()) }
             }
-            Some(_) => Piece::Strange,
+            Some(_) => Piece::Unknown,
             None => variable(inside),
         }
     }
@@ -124,7 +126,7 @@ fn braced(text: &str) -> Option<(&str, &str, &str)> {
     closed(rest).map(|(inside, after)| (before, inside, after))
 }
 
-/// What stands before the brace that closes, with the braces inside counted, and what follows it.
+/// The text before the matching closing brace, and the text after it.
 fn closed(text: &str) -> Option<(&str, &str)> {
     let mut depth = 1_usize;
     for (at, byte) in text.bytes().enumerate().take(MAX_REFERENCE) {
@@ -148,7 +150,7 @@ fn plain(pieces: &mut Text, text: &str) {
     }
 }
 
-/// As a descriptor writes it; `None` if it cannot, since descriptors have no way to write `${` as such.
+/// The form in a descriptor. `None`: descriptors cannot express a literal `${`.
 pub(crate) fn write(text: &Text) -> Option<String> {
     if let [Piece::Variable { name, default: None }] = text.as_slice() {
         return Some(format!("env:{name}"));
@@ -161,27 +163,26 @@ pub(crate) fn write(text: &Text) -> Option<String> {
             Piece::Variable { name, default: Some(default) } => {
                 written.push_str(&format!("${{{name}:-{default}}}"));
             }
-            Piece::Strange => return None,
+            Piece::Unknown => return None,
         }
     }
-    // A `$` before a reference makes another `${`, so it is counted what is there rather than what was meant.
+    // A `$` before a reference makes another `${`, so the result is counted.
     let references = text.iter().filter(|piece| matches!(piece, Piece::Variable { .. })).count();
     let sound = written.matches("${").count() == references && !written.starts_with("env:");
     sound.then_some(written)
 }
 
-/// With what `given` says of a variable instead of a reference to it, as long as there is `room` in bytes: what is filled in
-/// over and over is soon larger than any file.
-pub(crate) fn filled(text: Text, given: &[(String, Text)], room: &mut usize) -> Text {
+/// Replaces references to variables in `given` by their values, up to `room` bytes in total.
+pub(crate) fn expanded(text: Text, given: &[(String, Text)], room: &mut usize) -> Text {
     let mut whole = Text::new();
     for piece in text {
         let found = match &piece {
             Piece::Variable { name, .. } => given.iter().find(|(known, _)| known == name),
-            Piece::Plain(_) | Piece::Strange => None,
+            Piece::Plain(_) | Piece::Unknown => None,
         };
-        // What cannot be written becomes a variable of that very name.
-        let found = found.map(|(_, value)| value).filter(|value| !value.contains(&Piece::Strange));
-        // `X = "${X}"` hands on the very variable that is referred to.
+        // A value that cannot be written becomes a variable of the same name.
+        let found = found.map(|(_, value)| value).filter(|value| !value.contains(&Piece::Unknown));
+        // `X = "${X}"` passes on the variable itself.
         let found = found.filter(|value| !is_same(value, &piece));
         let left = found.and_then(|value| room.checked_sub(literal(value).len()));
         let pieces = match (found, left) {
@@ -204,34 +205,57 @@ pub(crate) fn filled(text: Text, given: &[(String, Text)], room: &mut usize) -> 
 fn is_same(value: &Text, reference: &Piece) -> bool {
     let name = |piece: &Piece| match piece {
         Piece::Variable { name, .. } => Some(name.clone()),
-        Piece::Plain(_) | Piece::Strange => None,
+        Piece::Plain(_) | Piece::Unknown => None,
     };
     matches!(value.as_slice(), [one] if name(one).is_some() && name(one) == name(reference))
 }
 
-/// What is written down in it, references left out.
+/// The literal text, without references.
 pub(crate) fn literal(text: &Text) -> String {
     let plain = |piece: &Piece| match piece {
         Piece::Plain(plain) => plain.clone(),
         Piece::Variable { default, .. } => default.clone().unwrap_or_default(),
-        Piece::Strange => String::new(),
+        Piece::Unknown => String::new(),
     };
     text.iter().map(plain).collect()
 }
 
-/// The same, with a mark where something is filled in that is not written down.
-pub(crate) fn looked(text: &Text) -> String {
+/// The text with a placeholder for each unknown value.
+pub(crate) fn with_placeholders(text: &Text) -> String {
     let shown = |piece: &Piece| match piece {
         Piece::Plain(plain) => plain.clone(),
         Piece::Variable { default: Some(default), .. } => default.clone(),
-        Piece::Variable { default: None, .. } | Piece::Strange => "${X}".to_owned(),
+        Piece::Variable { default: None, .. } | Piece::Unknown => "${X}".to_owned(),
     };
     text.iter().map(shown).collect()
 }
 
-/// Is there anything to fill in?
+/// Whether the text has references.
 pub(crate) fn refers(text: &Text) -> bool {
     text.iter().any(|piece| !matches!(piece, Piece::Plain(_)))
+}
+
+/// Returns whether the text is a secret, by its name or by itself.
+pub(crate) fn is_secret(name: &str, text: &Text) -> bool {
+    let literal = literal(text);
+    // The rest of a text with a reference is a word like `Bearer`, or a separator.
+    (secrets::is_secret(name, &literal) && !(refers(text) && is_short(&literal))) || looks_secret(text)
+}
+
+/// Returns whether the text contains a secret, whatever its name.
+pub(crate) fn looks_secret(text: &Text) -> bool {
+    shows_itself(&literal(text)) || has_option(&with_placeholders(text))
+}
+
+/// Returns whether a text for people, such as a description, holds a secret.
+pub(crate) fn text_holds_secret(text: &str) -> bool {
+    holds_secret(text) || has_option(text)
+}
+
+fn is_short(literal: &str) -> bool {
+    let (scheme, rest) = literal.split_at(scheme(literal).len());
+    let word = if scheme.is_empty() { rest.trim() } else { rest };
+    is_scheme(word) || word.chars().filter(char::is_ascii_alphanumeric).count() < MIN_SECRET
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! The text of a file as a JSON value, whether it is JSON with comments or TOML.
+//! Parses JSON with comments, or TOML, to a JSON value.
 //!
-//! Errors name a place and what was expected there; the text that stands there is not shown, since it may be a secret.
+//! Errors name a place and what was expected. The text itself is not shown, since it may be a secret.
 
 use jsonc_parser::ast::{Object, Value as Node};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
-use crate::error::ForeignError;
 use crate::note::{Notes, quoted};
+use crate::server::ForeignError;
 
-/// Comments and trailing commas are in the wild, the other liberties of JSON5 are mistakes.
+/// Comments and trailing commas are common; other features of JSON5 are mistakes.
 const LENIENT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -23,7 +23,7 @@ const LENIENT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Does it begin as JSON does, comments apart? TOML has neither `{` nor `//` there.
+/// Whether the text begins like JSON or a comment. TOML does not begin with `{` or `/`.
 pub(crate) fn looks_like_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '/'])
 }
@@ -41,7 +41,7 @@ pub(crate) fn json(text: &str, notes: &mut Notes) -> Result<Map<String, Value>, 
     }
 }
 
-/// Of a key that stands twice the last value counts, as in the programs that these files are of.
+/// The last value of a duplicate key counts, as in the other programs.
 fn object(node: &Object<'_>, notes: &mut Notes) -> Map<String, Value> {
     let mut map = Map::new();
     for property in &node.properties {
@@ -56,7 +56,7 @@ fn object(node: &Object<'_>, notes: &mut Notes) -> Map<String, Value> {
 fn value(node: &Node<'_>, notes: &mut Notes) -> Value {
     match node {
         Node::StringLit(text) => Value::String(text.value.to_string()),
-        // A number that JSON cannot hold stays what it looks like.
+        // A number that JSON cannot represent becomes a text.
         Node::NumberLit(number) => match number.value.parse::<Number>() {
             Ok(parsed) => Value::Number(parsed),
             Err(_) => Value::String(number.value.to_owned()),

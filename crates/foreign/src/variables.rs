@@ -1,11 +1,11 @@
-//! The variables that are to hold what is not taken over: a name for each value, and never one name for two.
+//! The variables that replace secrets: one name for each value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::name::variable;
 
-/// Variables that mean something already.
-const SPOKEN_FOR: [&str; 13] = [
+/// Variables that have a meaning already.
+const RESERVED: [&str; 13] = [
     "HOME",
     "LANG",
     "LOGNAME",
@@ -21,16 +21,16 @@ const SPOKEN_FOR: [&str; 13] = [
     "LD_PRELOAD",
 ];
 
-/// Holds secrets while a file is read, so it is shown by nobody.
+/// Holds secrets while a file is read, so it does not implement `Debug`.
 #[derive(Default)]
 pub(crate) struct Variables {
     /// Name to value.
     given: BTreeMap<String, String>,
-    /// The name of each value of a server, by what was wished and the value.
+    /// The name of each value of a server, by preferred name and value.
     known: BTreeMap<(String, String), String>,
-    /// Numbers that are taken behind a name.
+    /// The last number that was used after a name.
     numbers: BTreeMap<String, usize>,
-    /// The file refers to them itself, so what they hold is not known.
+    /// Names that the file refers to; their values are unknown.
     referred: BTreeSet<String>,
 }
 
@@ -39,8 +39,8 @@ impl Variables {
         Self { referred, ..Self::default() }
     }
 
-    /// The variable for a value of a server: as wished if that is free or holds the same, else with the server's name
-    /// before it, else with a number behind that.
+    /// The variable for a value of a server: the preferred name if it is free or has the same value, else with the name of
+    /// the server before it, else with a number after that.
     pub(crate) fn lift(&mut self, server: &str, wished: &str, value: &str) -> String {
         let plain = variable(&[wished]);
         let own = variable(&[server, wished]);
@@ -64,7 +64,7 @@ impl Variables {
 
     fn is_free(&self, name: &str, value: &str) -> bool {
         let held = self.given.get(name).is_none_or(|held| held == value);
-        held && !self.referred.contains(name) && !SPOKEN_FOR.contains(&name)
+        held && !self.referred.contains(name) && !RESERVED.contains(&name)
     }
 }
 

@@ -86,10 +86,8 @@ fn a_name_that_takes_the_place_of_one_in_the_binary_is_told() {
     let init = |name: &str| {
         env.run(&["ensembles", "init", name, "--into", "e", "--command", "--", "wc"]).exits(0).stderr
     };
-    assert!(
-        init("web").contains("note: converse brings an ensemble named `web`; this one stands in its place")
-    );
-    assert!(!init("mine").contains("stands in its place"));
+    assert!(init("web").contains("note: this ensemble replaces the built-in ensemble `web`"));
+    assert!(!init("mine").contains("replaces the built-in"));
 }
 
 /// Whoever made the project says where its links lead.
@@ -141,12 +139,12 @@ fn what_cannot_be_taken_over_is_an_error_with_a_place() {
     env.write("work/large.json", &" ".repeat(1024 * 1024 + 1));
     for (args, code, part) in [
         (&["bad.json"][..], 3, "line 2"),
-        (&["other.json"], 3, "`--format` says"),
-        (&["none.json"], 3, "no server in it"),
+        (&["other.json"], 3, "`--format`"),
+        (&["none.json"], 3, "no server in it can be imported"),
         (&["latin.json"], 3, "not UTF-8"),
         (&["large.json"], 3, "larger than 1048576 bytes"),
         (&["absent.json"], 3, "cannot be read"),
-        (&["."], 3, "no regular file"),
+        (&["."], 3, "not a regular file"),
         (&["none.json", "b"], 2, "no server `b`"),
         (&["none.json", "--format", "nonsense"], 2, "possible values"),
     ] {
@@ -179,7 +177,7 @@ fn nasty_files_leave_clean_descriptors() {
     assert_eq!(told["servers"][1]["variables"], json!(["API_KEY"]));
     let out = written(&env, "work/out");
     assert!(out.contains("[\"new\", \"--header\"") && !out.contains("old"), "{out}");
-    assert!(!out.contains("permission"), "trust is not taken over: {out}");
+    assert!(!out.contains("permission"), "trust is not imported: {out}");
     for text in [&ran.stdout, &ran.stderr, &out] {
         assert!(!text.contains(SECRET) && !text.contains('\u{1b}'), "{text}");
     }
@@ -239,7 +237,7 @@ fn secrets_that_hide_are_written_nowhere() {
         url = \"https://a.example/mcp\"\n[connection.headers]\nX-Any = \"Bearer SECRET\"\nX-Auth-Header = \"SECRET\"\n";
     env.write("work/own/own.toml", &own.replace("SECRET", SECRET));
     let export = env.run(&["ensembles", "export", "--ensembles", "own"]).exits(0);
-    assert!(export.stderr.contains("not handed out"), "{}", export.stderr);
+    assert!(export.stderr.contains("not exported"), "{}", export.stderr);
     for text in [ran, init, http, export].map(|ran| format!("{}{}", ran.stdout, ran.stderr)) {
         assert!(!text.contains(SECRET), "{text}");
     }
@@ -289,8 +287,8 @@ fn flags_that_say_too_little_are_told_what_is_missing() {
     for (args, part) in [
         (&[][..], "--server"),
         (&["mine"], "--http URL"),
-        (&["--server", "--", "x"], "a name is missing"),
-        (&["mine", "--server"], "behind `--`"),
+        (&["--server", "--", "x"], "the name of the ensemble is missing"),
+        (&["mine", "--server"], "after `--`"),
         (&["mine", "--", "x"], "`--server` and `--command`"),
         (&["mine", "--server", "--command", "--", "x"], "cannot be used with"),
         (&["mine", "--url", "a.example"], "http://"),

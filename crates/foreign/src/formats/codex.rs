@@ -6,12 +6,12 @@
 use serde_json::{Map, Value};
 
 use super::{NOT_ALLOWED, each, oauth, servers, stdio, unreachable};
-use crate::draft::{Draft, DraftReach, Named, Written};
+use crate::draft::{Draft, DraftReach, Named, RawText};
 use crate::entry::{Entry, Unit};
-use crate::error::ForeignError;
 use crate::name::is_variable;
 use crate::note::{Notes, quoted};
 use crate::server::Drafts;
+use crate::server::ForeignError;
 use crate::text::{Dialect, Piece};
 
 pub(crate) fn drafts(root: &Map<String, Value>, notes: &mut Notes) -> Result<Drafts, ForeignError> {
@@ -21,7 +21,7 @@ pub(crate) fn drafts(root: &Map<String, Value>, notes: &mut Notes) -> Result<Dra
 
 fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     let reach = match entry.text("url") {
-        Some(url) => Some(DraftReach::Http { url: Written::Theirs(url), headers: headers(&mut entry) }),
+        Some(url) => Some(DraftReach::Http { url: RawText::Foreign(url), headers: headers(&mut entry) }),
         None => stdio(&mut entry),
     };
     let Some(mut reach) = reach else { return unreachable(entry) };
@@ -43,7 +43,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     if !scopes.is_empty() {
         match &mut draft.oauth {
             Some(oauth) => oauth.scopes = scopes,
-            None => entry.note("`scopes` is not taken over: it says nothing of `oauth`"),
+            None => entry.note("`scopes` is not imported: it says nothing of `oauth`"),
         }
     }
     entry.ignored(&["oauth_resource"], "what a token is for, the server says itself");
@@ -56,22 +56,22 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
 fn headers(entry: &mut Entry<'_>) -> Named {
     let mut headers = entry.table("http_headers");
     for (header, name) in entry.table("env_http_headers") {
-        let Written::Theirs(name) = name else { continue };
+        let RawText::Foreign(name) = name else { continue };
         match variable(&name) {
-            Some(variable) => headers.push((header, Written::Ours(vec![variable]))),
+            Some(variable) => headers.push((header, RawText::Parsed(vec![variable]))),
             None => entry
                 .note(format!("the variable of the header {} has no name; it is left out", quoted(&header))),
         }
     }
     let authorization = "Authorization".to_owned();
-    let bearer = |rest| Written::Ours(vec![Piece::Plain("Bearer ".to_owned()), rest]);
+    let bearer = |rest| RawText::Parsed(vec![Piece::Plain("Bearer ".to_owned()), rest]);
     match entry.text("bearer_token_env_var").map(|name| variable(&name)) {
         Some(Some(variable)) => headers.push((authorization, bearer(variable))),
         Some(None) => entry.note("`bearer_token_env_var` does not name a variable and is left out"),
         // codex itself refuses a token that is written down; it is lifted like any other.
         None => {
             let token = entry.text("bearer_token");
-            headers.extend(token.map(|token| (authorization, Written::Theirs(format!("Bearer {token}")))));
+            headers.extend(token.map(|token| (authorization, RawText::Foreign(format!("Bearer {token}")))));
         }
     }
     headers
@@ -83,7 +83,7 @@ fn handed_on(entry: &mut Entry<'_>, environment: &mut Named) {
         let name = value.as_str().or_else(|| value.get("name").and_then(Value::as_str)).unwrap_or_default();
         match variable(name) {
             Some(_) if environment.iter().any(|(known, _)| known == name) => {}
-            Some(variable) => environment.push((name.to_owned(), Written::Ours(vec![variable]))),
+            Some(variable) => environment.push((name.to_owned(), RawText::Parsed(vec![variable]))),
             None => entry.note("an entry of `env_vars` does not name a variable and is left out"),
         }
     }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{NO_SSE, http, stdio, unreachable};
 use crate::draft::Draft;
 use crate::entry::{Entry, Unit};
-use crate::error::ForeignError;
 use crate::note::Notes;
+use crate::server::ForeignError;
 use crate::server::{Drafts, MAX_SERVERS};
 use crate::text::Dialect;
 

@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use super::{NO_ENV_FILE, NO_SSE, NOT_ALLOWED, each, http, oauth, stdio, unreachable};
 use crate::draft::{Draft, DraftReach};
 use crate::entry::{Entry, Unit};
-use crate::error::ForeignError;
 use crate::note::{Notes, quoted};
 use crate::server::Drafts;
+use crate::server::ForeignError;
 use crate::text::Dialect;
 
 pub(crate) fn drafts(
@@ -99,7 +99,7 @@ fn reach(entry: &mut Entry<'_>, kind: Option<&str>, gemini: bool) -> (Option<Dra
         _ => {}
     }
     if let Some(kind) = kind.as_deref().filter(|kind| matches!(*kind, "ws" | "websocket")) {
-        entry.note(format!("the transport {} is not supported; it is taken over as `http`", quoted(kind)));
+        entry.note(format!("the transport {} is not supported; it is imported as `http`", quoted(kind)));
     }
     if let Some(url) = streamable {
         return (Some(http(entry, url)), false);
@@ -117,7 +117,7 @@ fn of_the_file(root: &Map<String, Value>, notes: &mut Notes) {
     let count = projects.map_or(0, |projects| projects.values().filter(|project| elsewhere(project)).count());
     if count > 0 {
         notes.file(format!(
-            "the servers of {count} project(s) in this file are not taken over, only those for all"
+            "the servers of {count} project(s) in this file are not imported, only those for all"
         ));
     }
     for key in ["servers", "context_servers"].into_iter().filter(|key| root.contains_key(*key)) {

@@ -13,7 +13,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::draft::{DraftOauth, DraftReach, Written};
+use crate::draft::{DraftOauth, DraftReach, RawText};
 use crate::entry::Entry;
 use crate::note::quoted;
 
@@ -42,7 +42,7 @@ pub(crate) fn read<'a>(entry: &mut Entry<'a>, keys: &[&'a str], reach: &DraftRea
             Some(Value::String(word)) if is_oauth(word) => {
                 read = read.or_else(|| Some(DraftOauth::default()))
             }
-            Some(_) => entry.note(format!("{} is not taken over: {NO_OTHER}", quoted(key))),
+            Some(_) => entry.note(format!("{} is not imported: {NO_OTHER}", quoted(key))),
         }
     }
     read
@@ -58,7 +58,7 @@ fn client(entry: &mut Entry<'_>, key: &str, map: &Map<String, Value>) -> Option<
     for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
         let plain = name.replace(['_', '-'], "").to_ascii_lowercase();
         let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_TEXT);
-        let written = || text.map(|text| Written::Theirs(text.to_owned()));
+        let written = || text.map(|text| RawText::Foreign(text.to_owned()));
         let taken = match plain.as_str() {
             "enabled" if *value == Value::Bool(false) => return None,
             "enabled" => true,
@@ -76,11 +76,7 @@ fn client(entry: &mut Entry<'_>, key: &str, map: &Map<String, Value>) -> Option<
             _ => false,
         };
         if !taken {
-            entry.note(format!(
-                "{} in {} has no counterpart and is not taken over",
-                quoted(name),
-                quoted(key)
-            ));
+            entry.note(format!("{} in {} has no counterpart and is not imported", quoted(name), quoted(key)));
         }
     }
     if oauth.client_secret.is_some() && oauth.client_id.is_none() {

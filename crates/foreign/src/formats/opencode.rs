@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 
 use super::{each, http, oauth, servers, unreachable};
-use crate::draft::{Draft, DraftReach, Written};
+use crate::draft::{Draft, DraftReach, RawText};
 use crate::entry::{Entry, Unit};
-use crate::error::ForeignError;
 use crate::note::Notes;
 use crate::server::Drafts;
+use crate::server::ForeignError;
 use crate::text::Dialect;
 
 pub(crate) fn drafts(root: &Map<String, Value>, notes: &mut Notes) -> Result<Drafts, ForeignError> {
@@ -57,7 +57,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
 
 fn program(entry: &mut Entry<'_>) -> Option<DraftReach> {
     let command = if entry.is_list("command") {
-        entry.texts("command").into_iter().map(Written::Theirs).collect()
+        entry.texts("command").into_iter().map(RawText::Foreign).collect()
     } else {
         super::command(entry)?
     };

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{NO_ENV_FILE, NO_SSE, each, http, oauth, servers, stdio, unreachable};
-use crate::draft::{Draft, Written};
+use crate::draft::{Draft, RawText};
 use crate::entry::Entry;
-use crate::error::ForeignError;
 use crate::name::variable;
 use crate::note::{Notes, quoted};
 use crate::server::Drafts;
+use crate::server::ForeignError;
 use crate::text::{Dialect, Inputs, Piece};
 
 pub(crate) fn drafts(root: &Map<String, Value>, notes: &mut Notes) -> Result<Drafts, ForeignError> {
@@ -53,8 +53,8 @@ fn inputs(root: &Map<String, Value>, drafts: &[Draft], notes: &mut Notes) -> Inp
         .iter()
         .flat_map(|draft| draft.texts())
         .filter_map(|written| match written {
-            Written::Theirs(text) => Some(Dialect::Braces.parse(text, &none)),
-            Written::Ours(_) => None,
+            RawText::Foreign(text) => Some(Dialect::Braces.parse(text, &none)),
+            RawText::Parsed(_) => None,
         })
         .flatten()
         .filter_map(|piece| if let Piece::Variable { name, .. } = piece { Some(name) } else { None })

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::{each, http, oauth, servers, stdio, unreachable};
-use crate::draft::{Draft, DraftReach, Written};
+use crate::draft::{Draft, DraftReach, RawText};
 use crate::entry::{Entry, Unit};
-use crate::error::ForeignError;
 use crate::note::Notes;
 use crate::server::Drafts;
+use crate::server::ForeignError;
 use crate::text::Dialect;
 
 pub(crate) fn drafts(root: &Map<String, Value>, notes: &mut Notes) -> Result<Drafts, ForeignError> {
@@ -41,7 +41,7 @@ fn older(entry: &mut Entry<'_>) -> Option<DraftReach> {
     let inner = entry.object("command")?;
     let mut inner = Entry::new(server, inner, &mut *entry.notes);
     let program = inner.text("path")?;
-    let command = std::iter::once(program).chain(inner.texts("args")).map(Written::Theirs).collect();
+    let command = std::iter::once(program).chain(inner.texts("args")).map(RawText::Foreign).collect();
     let reach = DraftReach::Stdio { command, environment: inner.table("env"), cwd: None };
     inner.finish();
     Some(reach)

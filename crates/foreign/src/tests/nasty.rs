@@ -16,7 +16,10 @@ fn names_that_are_no_names_become_some() {
     );
     let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["evil", "a-b-2", "a-b", "A-B-3", "server", "2J", "server-2", "io"]);
-    assert!(noted(&found, Some("a b"), "`a-b-2`") && noted(&found, Some("io"), "replaces the ensemble `io`"));
+    assert!(
+        noted(&found, Some("a b"), "`a-b-2`")
+            && noted(&found, Some("io"), "replaces the built-in ensemble `io`")
+    );
     assert!(!found.notes.iter().any(|note| note.to_string().contains('\u{1b}')));
 }
 
@@ -97,8 +100,8 @@ fn two_values_never_share_a_variable() {
             "path": { "command": "x", "env": { "PATH": "/opt/Ab3dE6gH9jK2mN5pQ8sT1/bin:/usr/bin" } } } }"#,
         Format::McpServers,
     );
-    let lifted: Vec<String> = found.servers.iter().map(|server| server.lifted.join(" ")).collect();
-    assert_eq!(lifted, ["TOKEN", "HOME_TOKEN", "TOKEN", "", "LIFTS_API_TOKEN", ""]);
+    let variables: Vec<String> = found.servers.iter().map(|server| server.variables.join(" ")).collect();
+    assert_eq!(variables, ["TOKEN", "HOME_TOKEN", "TOKEN", "", "LIFTS_API_TOKEN", ""]);
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn many_secrets_are_named_in_no_time() {
     let servers: serde_json::Map<_, _> = (0..30).map(server).collect();
     let file = json!({ "mcpServers": servers }).to_string();
     let found = hang_guard::run("naming many secrets", move || found(&file, Format::McpServers));
-    assert!(found.servers.iter().all(|server| server.lifted.len() == 1024));
+    assert!(found.servers.iter().all(|server| server.variables.len() == 1024));
     let args = vec!["a"; 1025];
     let found = super::found(
         &json!({ "mcpServers": { "a": { "command": "x", "args": args } } }).to_string(),

@@ -1,4 +1,4 @@
-//! What the documentation of each program shows, in our own words where words are free.
+//! What the documentation of each program looks_secret, in our own words where words are free.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn mcp_servers_of_claude_cursor_and_windsurf() {
     let surf = server(&found, "surf");
     assert!(!surf.enabled);
     assert_eq!(surf.exclude, ["rm[[]x[]]"]);
-    assert!(found.servers.iter().all(|server| server.lifted.is_empty()), "{found:#?}");
+    assert!(found.servers.iter().all(|server| server.variables.is_empty()), "{found:#?}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn oauth_of_each_program() {
         assert_eq!(oauth.client_secret.as_deref(), secret, "{format:?}");
         assert_eq!(oauth.scopes, ["x:read", "x:write"], "{format:?}");
         assert_eq!(oauth.redirect_port, Some(8080), "{format:?}");
-        assert!(noted(&found, Some("a"), "not taken over"), "each has a key without counterpart: {found:#?}");
+        assert!(noted(&found, Some("a"), "not imported"), "each has a key without counterpart: {found:#?}");
         assert!(noted(&found, Some("a"), "`converse ensembles login a`"), "{found:#?}");
         let toml = server(&found, "a").toml();
         assert!(toml.contains("auth = \"oauth\"\n") && toml.contains("\n[connection.oauth]\n"), "{toml}");
@@ -218,7 +218,7 @@ fn oauth_without_a_client_and_without_a_server() {
         assert_eq!(toml.contains("auth = \"oauth\""), is_oauth, "{keys}: {toml}");
         assert!(!toml.contains("[connection.oauth]"), "{keys}: {toml}");
     }
-    assert!(noted(&entry(r#""auth": "saml""#), Some("a"), "`auth` is not taken over"));
+    assert!(noted(&entry(r#""auth": "saml""#), Some("a"), "`auth` is not imported"));
     let both = entry(r#""oauth": {}, "headers": { "Authorization": "Bearer ${T}" }"#);
     assert!(noted(&both, Some("a"), "`Authorization`"), "{both:#?}");
     let program = found(
@@ -304,13 +304,13 @@ fn what_a_server_is_given_stands_in_its_words_too() {
         ("SAME", "env:SAME"),
     ];
     assert_eq!(environment, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    assert_eq!(server(&found, "remote").lifted, ["REMOTE_AUTH_HEADER"]);
+    assert_eq!(server(&found, "remote").variables, ["REMOTE_AUTH_HEADER"]);
     assert_eq!(of("plain").0, ["x", "env:PORT"]);
 
     let alone = r#"{ "mcpServers": { "remote": { "command": "x", "args": ["--header", "Authorization:${AUTH_HEADER}"],
                                                  "env": { "AUTH_HEADER": "Bearer abc0123456789" } } } }"#;
     let found = read(alone, None).unwrap();
-    assert_eq!(found.servers[0].lifted, ["AUTH_HEADER"]);
+    assert_eq!(found.servers[0].variables, ["AUTH_HEADER"]);
     let Reach::Stdio { command, environment, .. } = &found.servers[0].reach else { panic!("{found:#?}") };
     assert_eq!(command[2], "Authorization:${AUTH_HEADER}");
     assert_eq!(environment[0].1, "env:AUTH_HEADER");

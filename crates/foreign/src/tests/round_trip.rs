@@ -1,4 +1,4 @@
-//! What is handed out and taken over again means the same.
+//! What is exported and taken over again means the same.
 
 use std::path::PathBuf;
 
@@ -134,14 +134,17 @@ fn a_client_of_oauth_comes_back() {
         exported.value["mcpServers"]["a"]["oauth"],
         serde_json::json!({ "clientId": "me", "callbackPort": 8080, "scopes": "x:read x:write" })
     );
-    assert!(exported.notes.iter().any(|note| note.message.contains("only the id is handed out")));
+    assert!(exported.notes.iter().any(|note| note.message.contains("only the id is exported")));
     let found = read(&exported.value.to_string(), None).unwrap();
     let back = resolved(&found.servers[0].toml()).connection.unwrap().auth.unwrap();
     assert_eq!(back, OauthPlan { client_secret: None, ..own(Some(SecretRef::Literal("me".into()))) });
     // Nothing is filled in there.
     let exported = with(own(Some(SecretRef::Environment("ID".into()))));
     assert!(exported.value["mcpServers"]["a"]["oauth"].get("clientId").is_none(), "{exported:?}");
-    assert!(exported.notes.iter().any(|note| note.message.contains("named by a variable")), "{exported:?}");
+    assert!(
+        exported.notes.iter().any(|note| note.message.contains("client id is a variable")),
+        "{exported:?}"
+    );
     assert!(with(OauthPlan::default()).value["mcpServers"]["a"].get("oauth").is_none());
 }
 

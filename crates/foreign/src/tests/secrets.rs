@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{Found, read};
+use crate::{Imported, read};
 
 /// Everything that anybody will ever see of it.
-fn shown(found: &Found) -> String {
+fn shown(found: &Imported) -> String {
     let texts: Vec<String> = found.servers.iter().map(|server| server.toml()).collect();
     let notes: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
     format!("{}\n{}\n{found:?}", texts.join("\n"), notes.join("\n"))
@@ -141,7 +141,7 @@ fn name() -> impl Strategy<Value = String> {
     )
 }
 
-fn survives(found: &Found, secret: &str) -> bool {
+fn survives(found: &Imported, secret: &str) -> bool {
     shown(found).contains(secret)
 }
 
@@ -187,7 +187,7 @@ fn other_shapes_are_covered_too() {
         let found = read(file, None).unwrap();
         assert_eq!(found.format.name(), format);
         assert!(found.servers.len() == 1 && !survives(&found, "Zq7xW9"), "{}", shown(&found));
-        assert!(!found.servers[0].lifted.is_empty());
+        assert!(!found.servers[0].variables.is_empty());
     }
 }
 

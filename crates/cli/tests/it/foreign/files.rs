@@ -30,7 +30,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 }"#,
         names: &["brave-search", "db", "filesystem"],
         enabled: &[true, true, true],
-        notes: &["brave-search: values that are or may be secret", "`BRAVE_API_KEY`", "`DB_PASSWORD`"],
+        notes: &["brave-search: possible secrets", "`BRAVE_API_KEY`", "`DB_PASSWORD`"],
     },
     // https://code.claude.com/docs/en/mcp, https://cursor.com/docs/mcp
     Program {
@@ -52,7 +52,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         names: &["api-server", "cursor-style", "events"],
         enabled: &[true, true, false],
         notes: &[
-            "events: it speaks the old HTTP+SSE transport",
+            "events: it uses the old HTTP+SSE transport",
             "`EVENTS_X_API_KEY`",
             "cursor-style: `envFile`",
         ],
@@ -116,7 +116,7 @@ approval_mode = "approve"
 "#,
         names: &["chrome_devtools", "context7", "figma"],
         enabled: &[false, true, true],
-        notes: &["`default_tools_approval_mode`", "`tools` is not taken over", "`CONTEXT7_API_KEY`"],
+        notes: &["`default_tools_approval_mode`", "`tools` is not imported", "`CONTEXT7_API_KEY`"],
     },
     // https://geminicli.com/docs/tools/mcp-server
     Program {
@@ -141,9 +141,9 @@ approval_mode = "approve"
         names: &["httpServer", "nodeServer", "pythonTools", "sseServer"],
         enabled: &[true, false, true, false],
         notes: &[
-            "nodeServer: `trust` is not taken over",
+            "nodeServer: `trust` is not imported",
             "`HTTPSERVER_AUTHORIZATION`",
-            "sseServer: it speaks the old",
+            "sseServer: it uses the old",
         ],
     },
     // https://opencode.ai/v1/docs/mcp-servers/

@@ -1,4 +1,4 @@
-//! The last look: would `ensembles check` take it? Whatever no reader thought of ends here.
+//! Checks new descriptors like `ensembles check`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use converse_config::{
 use crate::server::Server;
 use crate::sketch::SketchFile;
 
-/// What is wrong, by codes: messages may quote the file.
+/// Fails with the codes of errors only: messages may quote the file.
 pub(crate) fn server(server: &Server) -> Result<(), String> {
     let diagnostics = diagnostics(&server.toml(), &[]);
     let codes: BTreeSet<&str> =

@@ -1,8 +1,53 @@
-//! The file of one declared tool, with a test that `ensembles test` runs.
+//! The texts of new descriptors, with comments that explain them.
 
 use std::fmt::Write as _;
 
-use crate::written::{bare_or_quoted, list, quoted};
+use crate::server::Server;
+use crate::toml_text::{bare_or_quoted, list, quoted};
+
+/// The descriptor of a server.
+pub(super) fn server(server: &Server) -> String {
+    let mut text =
+        String::from("# One MCP server is one ensemble; its tools are those that the server has.\n");
+    text.push_str(&server.toml());
+    text.push_str(
+        r#"
+# Secrets stand in variables: `env:NAME` is the value of one, `${NAME}` stands inside a text.
+# `[connection.environment]` (of a program) and `[connection.headers]` (of an address) take them.
+#
+# Every tool asks before it runs. What may run unasked is said here, for one tool or in `[defaults]` for all:
+#
+# [tools]
+# include = ["get_*"]
+#
+# [tools.get_something]
+# permission = "allow"
+# effects = "read"
+"#,
+    );
+    text
+}
+
+/// The descriptor of an ensemble with one declared tool.
+pub(super) fn declared(name: &str, description: &str, source: &str) -> String {
+    format!(
+        r#"# An ensemble is a group of tools. Each `[[invokers]]` is one, in a file of its own.
+[ensemble]
+name = {name}
+description = {description}
+
+# For all of its tools; what stands with a tool wins.
+[defaults]
+timeout = "30s"
+
+[[invokers]]
+source = {source}
+"#,
+        name = quoted(name),
+        description = quoted(description),
+        source = quoted(source),
+    )
+}
 
 pub(super) fn command(name: &str, description: &str, argv: &[String]) -> String {
     let placeholders = placeholders(argv.iter().map(String::as_str));
@@ -37,6 +82,7 @@ pub(super) fn request(
     file(name, description, &body, &placeholders)
 }
 
+/// The file of a tool, with a test that `ensembles test` runs.
 fn file(name: &str, description: &str, body: &str, placeholders: &[String]) -> String {
     let mut text = format!(
         "# One tool. A model chooses it by its description and reads the descriptions of its arguments.\n\
@@ -56,7 +102,7 @@ fn file(name: &str, description: &str, body: &str, placeholders: &[String]) -> S
     text
 }
 
-/// All of them texts, and required: whoever knows better says so.
+/// The schema of the arguments: required strings.
 fn arguments(placeholders: &[String]) -> String {
     let mut text = format!(
         "# A JSON Schema, written as TOML. Calls that do not fit it are refused before anything runs.\n[arguments]\n\
@@ -74,7 +120,7 @@ fn arguments(placeholders: &[String]) -> String {
     text
 }
 
-/// `{name}`, each once; `{{` is a brace and `${NAME}` a variable.
+/// The names in `{name}`, each once. `{{` is a brace and `${NAME}` a variable.
 fn placeholders<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in texts {

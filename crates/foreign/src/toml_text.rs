@@ -1,11 +1,11 @@
-//! The text of descriptors: TOML as somebody would write it by hand.
+//! The TOML text of descriptors.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::server::{Oauth, Reach, Server};
 
-/// Bytes of a list that stands in one line.
+/// The longest list on one line, in bytes.
 const MAX_LINE: usize = 100;
 
 impl Server {
@@ -57,7 +57,7 @@ impl Server {
     }
 }
 
-/// Nothing, if nothing is said but that it is OAuth.
+/// The table of the OAuth client; nothing for the default.
 fn client(text: &mut String, oauth: &Oauth) {
     if *oauth == Oauth::default() {
         return;
@@ -91,7 +91,7 @@ fn table(text: &mut String, name: &str, entries: &[(String, String)]) {
     }
 }
 
-/// A list in one line, or in one line for each of its entries.
+/// A list on one line, or with one line for each entry.
 pub(crate) fn list(values: &[String]) -> String {
     let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
     let short = format!("[{}]", values.join(", "));
@@ -102,7 +102,7 @@ pub(crate) fn list(values: &[String]) -> String {
     format!("[\n{lines}]")
 }
 
-/// A basic string in one line, everything that is not plain to see escaped.
+/// A basic string on one line, with invisible characters escaped.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
