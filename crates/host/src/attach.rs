@@ -123,7 +123,7 @@ impl UserInput {
     /// The same with the bytes of each, where they are known.
     pub fn sizes(&self) -> String {
         let sizes = self.names().zip(&self.handed).map(|(name, handed)| match handed {
-            Handed::Here(attachment) => format!("{name} ({})", bytes(attachment.bytes.len())),
+            Handed::Here(attachment) => format!("{name} ({})", bytes(attachment.bytes.len() as u64)),
             Handed::Awaited(_) => name.to_owned(),
         });
         sizes.collect::<Vec<_>>().join(", ")

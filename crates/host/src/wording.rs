@@ -36,12 +36,15 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// `640 B`, `1.2 KiB`.
-pub fn bytes(count: usize) -> String {
-    match count {
-        0..1024 => format!("{count} B"),
-        1024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),
-        _ => format!("{:.1} MiB", count as f64 / 1_048_576.0),
+pub fn bytes(count: u64) -> String {
+    let (mut amount, mut unit) = (count as f64, "B");
+    for next in ["KiB", "MiB", "GiB"] {
+        if amount < 1024.0 {
+            break;
+        }
+        (amount, unit) = (amount / 1024.0, next);
     }
+    if unit == "B" { format!("{count} B") } else { format!("{amount:.1} {unit}") }
 }
 
 /// A cost in US dollars.
@@ -82,6 +85,6 @@ mod tests {
 
     #[test]
     fn the_unit_fits_the_size() {
-        assert_eq!([640, 2048, 3 << 20].map(bytes), ["640 B", "2.0 KiB", "3.0 MiB"]);
+        assert_eq!([640, 2048, 3 << 20, 1 << 42].map(bytes), ["640 B", "2.0 KiB", "3.0 MiB", "4096.0 GiB"]);
     }
 }

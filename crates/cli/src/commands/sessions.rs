@@ -1,109 +1,166 @@
-//! `converse sessions`: everything one does with conversations that are kept.
+//! `converse sessions`: commands for kept conversations.
 
 mod check;
-mod delete;
 mod export;
-mod fitted;
-mod fork;
 mod gc;
 mod import;
-mod label;
+mod labels;
 mod list;
-mod resume;
 mod search;
-mod show;
 
-use converse_session::{SessionError, Store, Uuid};
+use std::collections::BTreeSet;
 
-use crate::args::Sessions;
+use converse_session::{Fork, Metadata, Store, Uuid, new_id};
+
+use crate::args::{ForkArgs, Sessions, SessionsShowArgs};
 use converse_host::failure::Failure;
 use converse_host::model;
+use converse_host::options::TurnOptions;
+use converse_host::redacted_session::redacted;
 use converse_host::settings::Files;
 use converse_host::turn::sessions;
-use converse_host::world::World;
+use converse_host::world::{Input, World};
 use converse_terminal::approver::says_yes;
 use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
+use converse_terminal::render::transcript::{Look, text};
+use converse_terminal::repl;
+use converse_text::safe_line;
 
-/// What writes sessions.
+/// The program that writes sessions.
 const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) fn run(command: &Sessions, console: &Console, world: &World) -> Result<(), Failure> {
-    let dir = world.data_dir().ok_or_else(|| {
-        Failure::usage("no-such-session", "without a home there are no sessions")
-            .hint("set `HOME` or `XDG_DATA_HOME`")
-    })?;
-    let shelf = Shelf {
-        store: sessions::cleaned(Store::new(dir.join("sessions")), &console.context),
-        console,
-        world,
-    };
+    let store = sessions::required(world).map_err(|failure| failure.hint("set `HOME` or `XDG_DATA_HOME`"))?;
+    let sessions = SessionCommands { store: sessions::cleaned(store, &console.context), console, world };
     match command {
-        Sessions::List(args) => shelf.list(args),
-        Sessions::Show(args) => shelf.show(args),
-        Sessions::Search(args) => shelf.search(args),
-        Sessions::Resume { session } => shelf.resume(session),
-        Sessions::Fork(args) => shelf.fork(args),
-        Sessions::Rename { session, name } => shelf.rename(session, name),
-        Sessions::Tag(args) => shelf.tag(args),
-        Sessions::Export(args) => shelf.export(args),
-        Sessions::Import(args) => shelf.import(args),
-        Sessions::Delete { session, yes } => shelf.delete(session, *yes),
-        Sessions::Check(args) => shelf.check(args),
-        Sessions::Gc(args) => shelf.gc(args),
+        Sessions::List(args) => sessions.list(args),
+        Sessions::Show(args) => sessions.show(args),
+        Sessions::Search(args) => sessions.search(args),
+        Sessions::Resume { session } => sessions.resume(session),
+        Sessions::Fork(args) => sessions.fork(args),
+        Sessions::Rename { session, name } => sessions.rename(session, name),
+        Sessions::Tag(args) => sessions.tag(args),
+        Sessions::Export(args) => sessions.export(args),
+        Sessions::Import(args) => sessions.import(args),
+        Sessions::Delete { session, yes } => sessions.delete(session, *yes),
+        Sessions::Check(args) => sessions.check(args),
+        Sessions::Gc(args) => sessions.gc(args),
     }
 }
 
-/// The sessions of the user, and who asks for them.
-struct Shelf<'a> {
+/// The commands over the sessions of the user.
+struct SessionCommands<'a> {
     store: Store,
     console: &'a Console,
     world: &'a World,
 }
 
-impl Shelf<'_> {
-    /// The one session that is meant.
-    fn named(&self, text: &str) -> Result<Uuid, Failure> {
-        self.store.resolve(text).map_err(failed)
+impl SessionCommands<'_> {
+    fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {
+        let id = self.named(&args.session)?;
+        self.learn_keys_if_possible();
+        let document = redacted(
+            self.store.document(id, PROGRAM).map_err(Failure::of_session)?,
+            &self.console.context.redactor,
+        )?;
+        if args.json {
+            return Ok(write_json(&document.without_contents())?);
+        }
+        let look = Look {
+            terminal: self.world.stdout_tty,
+            colour: self.console.style.colour,
+            full: args.full,
+            answers: converse_terminal::view::answers(self.console, self.world, self.columns()),
+        };
+        Ok(write_stdout(&text(&document, look))?)
     }
 
-    /// Asks who sits there; elsewhere nothing but `--yes` is a yes.
-    fn agreed(&self, yes: bool, question: &str) -> Result<bool, Failure> {
+    /// Continues a session in the REPL.
+    fn resume(&self, session: &str) -> Result<(), Failure> {
+        let id = self.named(session)?.to_string();
+        if self.world.stdin != Input::Terminal || !self.world.stdout_tty {
+            return Err(Failure::usage("no-terminal", "a conversation can be resumed only at a terminal")
+                .hint(format!("in a script: `converse ask --session {id} …`")));
+        }
+        let options = TurnOptions { session: Some(id), ..TurnOptions::default() };
+        repl::run(options, self.console, self.world)
+    }
+
+    fn fork(&self, args: &ForkArgs) -> Result<(), Failure> {
+        let source = self.named(&args.session)?;
+        let now = World::now();
+        let of = self.store.metadata(source).map_err(Failure::of_session)?;
+        let name = match &args.name {
+            Some(given) => sessions::name(given)?,
+            None => of.name.map(|name| format!("{name} (fork)")),
+        };
+        // A fork belongs to no comparison.
+        let tags = of.tags.into_iter().filter(|tag| !sessions::is_reserved_tag(tag)).collect();
+        let metadata = Metadata { name, model: of.model, tags, ..Metadata::default() };
+        let id = new_id(now, &World::random_bytes());
+        let fork = Fork { id, program: PROGRAM.to_owned(), upto: args.at, metadata };
+        self.store.fork(source, fork, now).map_err(Failure::of_session)?;
+        Ok(write_stdout(&format!("{id}\n"))?)
+    }
+
+    fn delete(&self, sessions: &[String], yes: bool) -> Result<(), Failure> {
+        // All sessions are found before the first one is deleted.
+        let ids = sessions.iter().map(|text| self.named(text)).collect::<Result<BTreeSet<_>, _>>()?;
+        if !yes && self.console.context.can_ask {
+            for id in &ids {
+                let name = self.store.metadata(*id).map_err(Failure::of_session)?.name.unwrap_or_default();
+                let line = format!("{id}  {}", safe_line(&self.console.context.redactor.clean(&name), 120));
+                write_stderr(&format!("{}\n", line.trim_end()));
+            }
+        }
+        if !self.confirmed(yes, "delete for good?")? {
+            self.console.note("nothing was deleted");
+            return Ok(());
+        }
+        for id in ids {
+            self.store.delete(id).map_err(Failure::of_session)?;
+            write_stdout(&format!("deleted: {id}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// The session that is named.
+    fn named(&self, text: &str) -> Result<Uuid, Failure> {
+        self.store.resolve(text).map_err(Failure::of_session)
+    }
+
+    /// Asks at a terminal; elsewhere only `--yes` confirms.
+    fn confirmed(&self, yes: bool, question: &str) -> Result<bool, Failure> {
         if yes {
             return Ok(true);
         }
         if !self.console.context.can_ask {
             let message = "nobody can be asked here, so nothing was removed";
-            return Err(Failure::usage("not-asked", message).hint("`--yes` goes without a question"));
+            return Err(Failure::usage("not-asked", message).hint("`--yes` skips the question"));
         }
-        converse_host::runtime::block_on(says_yes(
-            &self.console.progress,
-            format!("{question}  y = yes, n = no: "),
-        ))
+        let question = format!("{question}  y = yes, n = no: ");
+        converse_host::runtime::block_on(says_yes(&self.console.progress, question))
     }
 
-    /// The keys that are used, whatever their variables are called: they are taken out of what is shown.
+    /// Teaches the redactor the keys of providers, whatever their variables are called.
     fn learn_keys(&self) -> Result<(), Failure> {
         let (files, _) = Files::read(self.world).checked()?;
         self.console.context.redactor.learn(model::keys(&files, self.world)?);
         Ok(())
     }
 
-    /// Of the terminal that is written to; `None` through a pipe.
-    fn columns(&self) -> Option<usize> {
-        let size = || rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-        let size = self.world.stdout_tty.then(size).flatten();
-        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
-    }
-
-    /// Settings that are wrong are no reason not to look: the variables that are called like keys are known.
+    /// The same, but invalid settings do not stop the command: most keys are known by their variables.
     fn learn_keys_if_possible(&self) {
         if let Err(failure) = self.learn_keys() {
             tracing::warn!(message = failure.message, "the keys of providers are not known");
         }
     }
-}
 
-/// As a run would say it, but for the way on: there is no run.
-fn failed(error: SessionError) -> Failure {
-    Failure::of_session(error)
+    /// The width of the terminal on stdout; `None` if stdout is not a terminal.
+    fn columns(&self) -> Option<usize> {
+        let size = || rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+        let size = self.world.stdout_tty.then(size).flatten();
+        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
 }

@@ -209,7 +209,7 @@ fn what_is_exported_can_be_read_and_taken_in() {
     );
     said(&env, &["tag", ran.stdout.trim(), "+x"], 0, ": work x");
     said(&env, &["import", "nowhere.json"], 2, "error[unreadable]");
-    said(&env, &["import", "."], 2, "no regular file");
+    said(&env, &["import", "."], 2, "not a regular file");
 }
 
 #[test]
@@ -330,25 +330,25 @@ fn one_that_is_in_use_is_left_alone_and_read_all_the_same() {
 #[test]
 fn a_check_says_what_is_wrong_and_mends_it() {
     let (env, id) = one();
-    said(&env, &["check"], 0, "1 session, 0 with something wrong");
+    said(&env, &["check"], 0, "checked 1 session: 0 problems");
     let journal = dir(&env, &id).join("journal.jsonl");
     fs::set_permissions(&journal, fs::Permissions::from_mode(0o644)).unwrap();
     said(&env, &["check", &id], 9, "has mode 0644");
     let json = sessions(&env, &["check", "--json"]).exits(9).json();
     assert_eq!(json[0]["problems"][0]["kind"], "mode");
-    said(&env, &["check", "--repair"], 0, "mended: ");
+    said(&env, &["check", "--repair"], 0, "repaired: ");
     let whole = fs::read_to_string(&journal).unwrap();
     let damaged = whole.replacen("It is **42**", "It is **43**", 1);
     assert_ne!(whole, damaged);
     fs::write(&journal, &damaged).unwrap();
     said(&env, &["show", &id], 9, &format!("`converse sessions check --repair {id}` makes"));
     said(&env, &["list"], 0, "damaged at line");
-    said(&env, &["search", "42"], 0, "was not looked at");
+    said(&env, &["search", "42"], 0, "was not searched");
     let hint = format!("`converse sessions check --repair {id}` makes");
     let refused = env.run(&["ask", "-c", "x", "-m", "openai/m"]).exits(9);
     assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
     said(&env, &["check", "--repair"], 0, "on are lost; those before it are now session");
-    said(&env, &["check"], 0, "what could be read of it is session");
+    said(&env, &["check"], 0, "its readable part is now session");
     assert_eq!(fs::read_to_string(&journal).unwrap(), damaged, "the original stays");
     assert_eq!(sessions(&env, &["list", "--json"]).exits(0).json().as_array().unwrap().len(), 2);
     // Its beginning was saved: everything before the damage.
@@ -363,14 +363,14 @@ fn a_check_says_what_is_wrong_and_mends_it() {
 #[test]
 fn gc_removes_what_it_says_and_asks_before_a_conversation_goes() {
     let (env, id) = one();
-    said(&env, &["gc"], 0, "freed 0 bytes");
+    said(&env, &["gc"], 0, "freed 0 B");
     let stray = dir(&env, &id).parent().unwrap().join(".deleted-x");
     fs::create_dir(&stray).unwrap();
     said(&env, &["gc", "--dry-run"], 0, "would remove leftover");
     assert!(stray.exists());
     said(&env, &["gc"], 0, "removed leftover");
     assert!(!stray.exists() && dir(&env, &id).exists());
-    said(&env, &["gc", "--older-than", "1d"], 0, "freed 0 bytes");
+    said(&env, &["gc", "--older-than", "1d"], 0, "freed 0 B");
     said(&env, &["gc", "--older-than", "0h"], 2, "error[not-asked]");
     assert!(dir(&env, &id).exists());
     let json = sessions(&env, &["gc", "--keep", "0", "--yes", "--json"]).exits(0).json();

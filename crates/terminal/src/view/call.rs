@@ -190,13 +190,13 @@ fn summary(result: &InvocationResult, frame: &Frame<'_>) -> String {
     let told = match text.lines().count() {
         0 => "nothing".to_owned(),
         1 if text.len() <= RESULT_SHOWN => frame.brief(text, RESULT_SHOWN),
-        1 => bytes(text.len()),
-        lines => format!("{}, {}", counted(lines, "line"), bytes(text.len())),
+        1 => bytes(text.len() as u64),
+        lines => format!("{}, {}", counted(lines, "line"), bytes(text.len() as u64)),
     };
     match &result.truncated {
         None => told,
         Some(whole) => {
-            format!("{told}, cut from {}", bytes(usize::try_from(whole.bytes).unwrap_or(usize::MAX)))
+            format!("{told}, cut from {}", bytes(whole.bytes))
         }
     }
 }

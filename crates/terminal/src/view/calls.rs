@@ -169,6 +169,6 @@ impl Draft {
         Line::toned(Tone::Accent, frame.spinner(self.began))
             .with(Tone::Dim, " writes the arguments of ")
             .with(Tone::Plain, &self.tool)
-            .with(Tone::Dim, &format!(" {} {} {time}", bytes(self.written), frame.signs().dot))
+            .with(Tone::Dim, &format!(" {} {} {time}", bytes(self.written as u64), frame.signs().dot))
     }
 }

@@ -3,19 +3,19 @@
 use converse_session::{Checked, Uuid};
 use serde_json::{Value, json};
 
-use super::{Shelf, failed};
+use super::SessionCommands;
 use crate::args::SessionsCheckArgs;
 use converse_host::failure::{Failure, Kind};
 use converse_host::wording::counted;
 use converse_host::world::World;
-use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::output::write_stdout;
 use converse_text::safe_line;
 
-impl Shelf<'_> {
+impl SessionCommands<'_> {
     pub(super) fn check(&self, args: &SessionsCheckArgs) -> Result<(), Failure> {
         let ids = match &args.session {
             Some(text) => vec![self.named(text)?],
-            None => self.store.all().map_err(failed)?,
+            None => self.store.all().map_err(Failure::of_session)?,
         };
         let mut checked = Vec::with_capacity(ids.len());
         for id in ids {
@@ -24,34 +24,34 @@ impl Shelf<'_> {
         let litter = if args.session.is_none() { self.litter(args.repair)? } else { Vec::new() };
         let wrong = checked.iter().filter(|one| !one.faults.is_empty()).count() + litter.len();
         if args.json {
-            let mut rows: Value = checked.iter().map(row).chain(litter.iter().map(lying)).collect();
-            self.console.context.redactor.clean_json(&mut rows);
-            write_json(&rows)?;
+            self.console
+                .print_json(checked.iter().map(row).chain(litter.iter().map(litter_row)).collect())?;
         } else {
             let lines: String =
                 checked.iter().map(lines).chain(litter.iter().map(|path| line(path))).collect();
-            write_stdout(&self.console.context.redactor.clean(&lines))?;
-            write_stdout(&format!("{}, {wrong} with something wrong\n", counted(checked.len(), "session")))?;
+            self.console.print(&lines)?;
+            let problems = counted(wrong, "problem");
+            write_stdout(&format!("checked {}: {problems}\n", counted(checked.len(), "session")))?;
         }
         if wrong == 0 {
             return Ok(());
         }
-        let failure = Failure::new(Kind::Output, "unsound", "something is not as it should be");
+        let failure = Failure::new(Kind::Output, "unsound", "some sessions are damaged");
         Err(if args.repair {
-            failure.hint("what is left cannot be mended; nothing of it was changed")
+            failure.hint("the remaining problems cannot be repaired; those sessions were not changed")
         } else {
-            failure.hint("`--repair` mends what can be mended")
+            failure.hint("`--repair` repairs what can be repaired")
         })
     }
 
     fn one(&self, id: Uuid, repair: bool) -> Result<Checked, Failure> {
         let checked = if repair { self.store.mend(id, World::now()) } else { self.store.check(id) };
-        checked.map_err(failed)
+        checked.map_err(Failure::of_session)
     }
 
     fn litter(&self, repair: bool) -> Result<Vec<String>, Failure> {
         if repair {
-            self.store.sweep().map_err(failed)?;
+            self.store.sweep().map_err(Failure::of_session)?;
         }
         Ok(self.store.litter().iter().map(|path| path.display().to_string()).collect())
     }
@@ -70,7 +70,7 @@ fn row(checked: &Checked) -> Value {
     })
 }
 
-fn lying(path: &String) -> Value {
+fn litter_row(path: &String) -> Value {
     json!({ "session": null, "problems": [{ "kind": "litter", "message": path }] })
 }
 
@@ -78,15 +78,15 @@ fn line(path: &str) -> String {
     format!("{}\n  left by a process that was killed\n", safe_line(path, usize::MAX))
 }
 
-/// Nothing for one that is sound.
+/// The lines about a session; empty if there is nothing to report.
 fn lines(checked: &Checked) -> String {
-    let mended = checked.mended.iter().map(|what| format!("mended: {what}"));
-    let known = checked.notes.iter().map(|note| format!("note: {note}"));
+    let repaired = checked.mended.iter().map(|what| format!("repaired: {what}"));
+    let notes = checked.notes.iter().map(|note| format!("note: {note}"));
     let saved = checked.saved_as.iter().map(|id| {
-        format!("what could be read of it is session {id}; delete this one when you no longer need it")
+        format!("its readable part is now session {id}; delete this one when you no longer need it")
     });
     let faults = checked.faults.iter().map(|fault| fault.to_string());
-    let all: Vec<String> = mended.chain(known).chain(saved).chain(faults).collect();
+    let all: Vec<String> = repaired.chain(notes).chain(saved).chain(faults).collect();
     if all.is_empty() {
         return String::new();
     }

@@ -4,34 +4,34 @@ use converse_session::{Clearing, Removed};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{Shelf, failed};
+use super::SessionCommands;
 use crate::args::GcArgs;
 use converse_host::failure::{Failure, Kind};
-use converse_host::wording::{counted, they_are};
+use converse_host::wording::{self, counted, they_are};
 use converse_host::world::World;
 use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 use converse_text::safe_line;
 
-impl Shelf<'_> {
+impl SessionCommands<'_> {
     pub(super) fn gc(&self, args: &GcArgs) -> Result<(), Failure> {
         let clearing = clearing(args)?;
-        let found = self.store.clearable(&clearing).map_err(failed)?;
+        let found = self.store.clearable(&clearing).map_err(Failure::of_session)?;
         let sessions = found.iter().filter(|one| matches!(one, Removed::Session { .. })).count();
         if args.dry_run {
-            return self.told(args, &found, "would remove", "would free");
+            return self.report(args, &found, "would remove", "would free");
         }
-        // What nothing refers to is nobody's loss; a conversation is somebody's.
+        // Only conversations need a confirmation; the rest is not referred to.
         if sessions > 0 && !args.yes {
             if self.console.context.can_ask {
                 write_stderr(&found.iter().map(|one| line("would remove", one)).collect::<String>());
             }
-            if !self.agreed(false, &format!("remove {} for good?", counted(sessions, "session")))? {
+            if !self.confirmed(false, &format!("remove {} for good?", counted(sessions, "session")))? {
                 self.console.note("nothing was removed");
                 return Ok(());
             }
         }
         let cleared = self.store.clear(&clearing, found);
-        self.told(args, &cleared.removed, "removed", "freed")?;
+        self.report(args, &cleared.removed, "removed", "freed")?;
         if !cleared.stayed.is_empty() {
             self.console
                 .note(&format!("{} left: used, or used meanwhile", they_are(cleared.stayed.len(), "thing")));
@@ -45,14 +45,14 @@ impl Shelf<'_> {
         }
     }
 
-    fn told(&self, args: &GcArgs, removed: &[Removed], did: &str, freed: &str) -> Result<(), Failure> {
+    fn report(&self, args: &GcArgs, removed: &[Removed], did: &str, freed: &str) -> Result<(), Failure> {
         let bytes: u64 = removed.iter().map(Removed::bytes).sum();
         if args.json {
             let rows: Vec<_> = removed.iter().map(row).collect();
             return Ok(write_json(&json!({ "dry_run": args.dry_run, "removed": rows, "bytes": bytes }))?);
         }
         let lines: String = removed.iter().map(|one| line(did, one)).collect();
-        Ok(write_stdout(&format!("{lines}{freed} {}\n", size(bytes)))?)
+        Ok(write_stdout(&format!("{lines}{freed} {}\n", wording::bytes(bytes)))?)
     }
 }
 
@@ -81,36 +81,5 @@ fn line(did: &str, removed: &Removed) -> String {
         Removed::Content { path, .. } => format!("unused content {}", path.display()),
         Removed::Litter { path, .. } => format!("leftover {}", path.display()),
     };
-    format!("{did} {}, {}\n", safe_line(&what, usize::MAX), size(removed.bytes()))
-}
-
-/// Bytes as people say them.
-fn size(bytes: u64) -> String {
-    let units = ["KiB", "MiB", "GiB"];
-    let (mut amount, mut unit) = (bytes as f64, "bytes");
-    for next in units {
-        if amount < 1024.0 {
-            break;
-        }
-        (amount, unit) = (amount / 1024.0, next);
-    }
-    if unit == "bytes" { format!("{bytes} bytes") } else { format!("{amount:.1} {unit}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_short() {
-        for (bytes, text) in [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (1536, "1.5 KiB"),
-            (5 << 20, "5.0 MiB"),
-            (1 << 42, "4096.0 GiB"),
-        ] {
-            assert_eq!(size(bytes), text);
-        }
-    }
+    format!("{did} {}, {}\n", safe_line(&what, usize::MAX), wording::bytes(removed.bytes()))
 }

@@ -5,34 +5,39 @@ use std::collections::HashMap;
 use converse_session::Summary;
 use serde_json::{Value, json};
 
-use super::fitted::narrow;
-use super::{Shelf, failed};
+use super::SessionCommands;
 use crate::args::SessionsListArgs;
 use converse_host::failure::Failure;
-use converse_terminal::render::output::{write_json, write_stdout};
+use converse_host::turn::sessions::is_reserved_tag;
+use converse_terminal::render::output::write_stdout;
+use converse_terminal::render::table::table;
 use converse_terminal::render::transcript::minute;
-use converse_text::safe_line;
+use converse_text::shorten::within_columns;
+use converse_text::{safe_line, width};
 
-/// Characters of an id: those of the time it was made at. More where that is not enough.
+/// The shortest form of an id, in characters: the time of creation.
 pub(super) const SHORT: usize = 13;
-/// Of a cell.
+/// The length of a cell, in characters.
 const LONGEST: usize = 400;
-/// The columns that a narrow terminal does without: tags, model, messages, when.
+/// The columns that are dropped on a narrow terminal, in order: tags, model, messages, time.
 const DROPPED: [usize; 4] = [4, 3, 2, 1];
 
-impl Shelf<'_> {
+/// The space between two columns of a table.
+const GAP: usize = 2;
+/// A narrower last column drops another column.
+const LEAST: usize = 16;
+
+impl SessionCommands<'_> {
     pub(super) fn list(&self, args: &SessionsListArgs) -> Result<(), Failure> {
         self.learn_keys_if_possible();
-        let all = self.store.list().map_err(failed)?;
+        let all = self.store.list().map_err(Failure::of_session)?;
         let short = short_ids(&all);
         let wanted = |summary: &&Summary| args.tag.iter().all(|tag| summary.metadata.tags.contains(tag));
-        // Those that were only just made are told by `check`, and cleared by `gc`.
+        // Sessions without a message are left to `check` and `gc`.
         let shown = all.iter().filter(|summary| !summary.hollow).filter(wanted);
         let shown: Vec<_> = shown.take(args.limit.unwrap_or(usize::MAX)).collect();
         if args.json {
-            let mut rows: Value = shown.into_iter().map(row).collect();
-            self.console.context.redactor.clean_json(&mut rows);
-            return Ok(write_json(&rows)?);
+            return Ok(self.console.print_json(shown.into_iter().map(row).collect())?);
         }
         if shown.is_empty() {
             self.console.note("no sessions");
@@ -40,7 +45,7 @@ impl Shelf<'_> {
         }
         let heading = ["session", "last used (UTC)", "messages", "model", "tags", "name"];
         let heading = heading.map(str::to_owned).to_vec();
-        // Cleaned before anything is cut: half a secret is not known as one.
+        // Redacted before it is shortened: half a secret is not recognised.
         let clean = |cell: String| safe_line(&self.console.context.redactor.clean(&cell), LONGEST);
         let rows = shown.iter().map(|summary| cells(summary, &short).into_iter().map(clean).collect());
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
@@ -50,7 +55,7 @@ impl Shelf<'_> {
     }
 }
 
-/// Each row, and below it what is wrong with it.
+/// The table, with a line below each session that has a problem.
 fn listed(
     rows: &[Vec<String>],
     problems: impl Iterator<Item = Option<String>>,
@@ -65,7 +70,32 @@ fn listed(
     lines.collect()
 }
 
-/// As short as tells all of them apart.
+/// A table whose rows fit the terminal: the last column is shortened, and `dropped` columns are left out in that order.
+/// Without a width the table is complete.
+pub(super) fn narrow(rows: &[Vec<String>], dropped: &[usize], columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return table(rows) };
+    let last = rows.iter().map(Vec::len).max().unwrap_or(1).saturating_sub(1);
+    let widest = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
+    };
+    let mut kept: Vec<usize> = (0..last).collect();
+    let taken = |kept: &[usize]| kept.iter().map(|column| widest(*column) + GAP).sum::<usize>();
+    for column in dropped {
+        if taken(&kept) + LEAST.min(widest(last)) > columns {
+            kept.retain(|one| one != column);
+        }
+    }
+    let room = columns.saturating_sub(taken(&kept)).max(1);
+    let row = |row: &Vec<String>| {
+        let cells = kept.iter().filter_map(|column| row.get(*column).cloned());
+        cells
+            .chain(row.get(last).map(|cell| within_columns(cell, room, "…").into_owned()))
+            .collect::<Vec<_>>()
+    };
+    table(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// How many sessions share each short id.
 fn short_ids(all: &[Summary]) -> HashMap<String, usize> {
     let mut count = HashMap::new();
     for summary in all {
@@ -84,7 +114,7 @@ fn row(summary: &Summary) -> Value {
         "messages": summary.canisters,
         "created": summary.created,
         "updated": summary.updated,
-        // Null: it can be read.
+        // Null: the session can be read.
         "problem": summary.problem,
     })
 }
@@ -97,8 +127,8 @@ fn cells(summary: &Summary, count: &HashMap<String, usize>) -> Vec<String> {
     let name = metadata.name.as_ref().filter(|name| !name.is_empty()).unwrap_or(&summary.words);
     let messages = if summary.problem.is_some() { "!".to_owned() } else { summary.canisters.to_string() };
     let model = metadata.model.clone().unwrap_or_default();
-    // What the program itself puts there is no tag to a person.
-    let tags: Vec<_> = metadata.tags.iter().filter(|tag| !super::label::is_ours(tag)).cloned().collect();
+    // Reserved tags are not shown.
+    let tags: Vec<_> = metadata.tags.iter().filter(|tag| !is_reserved_tag(tag)).cloned().collect();
     vec![id, minute(summary.updated), messages, model, tags.join(" "), name.clone()]
 }
 
@@ -107,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_session_has_a_line_of_its_own() {
+    fn a_problem_of_a_session_has_a_line_of_its_own() {
         let row = |cells: [&str; 6]| cells.map(str::to_owned).to_vec();
         let rows = [
             row(["session", "last used (UTC)", "messages", "model", "tags", "name"]),
@@ -128,5 +158,21 @@ mod tests {
         assert!(lines[1].ends_with("taxes") && lines[3].ends_with('…') && lines.len() == 4, "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{text}");
         assert!(listed(&rows, [None, None].into_iter(), None).ends_with("longer than that\n"));
+    }
+
+    #[test]
+    fn columns_are_dropped_before_names() {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let rows = [
+            row(["0123456789012", "12", "ollama/some-model", "a long name of a session, 日本語日本語"]),
+            row(["0123456789012", "3", "m", "x"]),
+        ];
+        for columns in [24, 31, 36, 40, 60, 80] {
+            let text = narrow(&rows, &[2, 1], Some(columns));
+            assert!(text.lines().all(|line| width(line) <= columns), "{columns}: {text}");
+            assert!(text.contains("0123456789012") && text.contains("a long"), "{columns}: {text}");
+            assert_eq!(text.contains("some-model"), columns >= 54, "{columns}: {text}");
+        }
+        assert_eq!(narrow(&rows, &[2, 1], None), table(&rows));
     }
 }

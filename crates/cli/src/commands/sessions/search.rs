@@ -4,28 +4,26 @@ use converse_session::{Found, Hit, Query, Uuid, Who, Within};
 use converse_text::shorten::within_columns;
 use serde_json::{Value, json};
 
+use super::SessionCommands;
 use super::list::SHORT;
-use super::{Shelf, failed};
 use crate::args::{SearchArgs, SearchIn};
 use converse_host::failure::Failure;
-use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::output::write_stdout;
 use converse_terminal::render::transcript::minute;
 use converse_text::safe_line;
 
-impl Shelf<'_> {
+impl SessionCommands<'_> {
     pub(super) fn search(&self, args: &SearchArgs) -> Result<(), Failure> {
         let words: Vec<_> = args.words.iter().map(|word| word.trim()).collect();
         let query = Query::new(words, within(args.within))
-            .ok_or_else(|| Failure::usage("no-words", "there is no word to look for"))?;
+            .ok_or_else(|| Failure::usage("no-words", "there is no word to search for"))?;
         self.learn_keys_if_possible();
-        let found = self.store.search(&query, args.limit).map_err(failed)?;
+        let found = self.store.search(&query, args.limit).map_err(Failure::of_session)?;
         for (id, error) in &found.unread {
-            self.console.warn(&format!("warning: session {id} was not looked at: {error}"));
+            self.console.warn(&format!("warning: session {id} was not searched: {error}"));
         }
         if args.json {
-            let mut json = self.json(&found)?;
-            self.console.context.redactor.clean_json(&mut json);
-            return Ok(write_json(&json)?);
+            return Ok(self.console.print_json(self.json(&found)?)?);
         }
         for hit in &found.hits {
             write_stdout(&self.shown(hit)?)?;
@@ -41,7 +39,7 @@ impl Shelf<'_> {
     }
 
     fn name(&self, id: Uuid) -> Result<Option<String>, Failure> {
-        Ok(self.store.metadata(id).map_err(failed)?.name)
+        Ok(self.store.metadata(id).map_err(Failure::of_session)?.name)
     }
 
     fn json(&self, found: &Found) -> Result<Value, Failure> {
@@ -62,7 +60,7 @@ impl Shelf<'_> {
         }))
     }
 
-    /// A line that says where, and one with the words.
+    /// One line with the place, one with the text.
     fn shown(&self, hit: &Hit) -> Result<String, Failure> {
         let id: String = hit.session.to_string().chars().take(SHORT).collect();
         let name = self.name(hit.session)?.unwrap_or_default();
