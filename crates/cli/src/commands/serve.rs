@@ -1,10 +1,9 @@
 //! `converse serve`: the ensembles as an MCP server, for other agents.
 //!
-//! Every call takes the way of every invocation: schema, rules, limits, audit. Nobody can be asked, so what needs an
-//! approval is refused, in words that say what would allow it. Nothing of a call is kept but the audit.
+//! Every call takes the steps of every invocation: schema, rules, limits, audit. Nobody can be asked, so a call that needs an
+//! approval is refused with a message that says what would allow it. Only the audit log is kept.
 
 mod front;
-mod issuer_keys;
 mod pipes;
 mod tokens;
 
@@ -13,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_engine::{Sink, SinkError};
-use converse_mcp::Responders;
 use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
 
 use crate::args::ServeArgs;
@@ -22,8 +20,7 @@ use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
-use converse_host::model;
-use converse_host::settings::{Files, rules};
+use converse_host::settings::Files;
 use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::{Input, World};
 use converse_terminal::console::Console;
@@ -31,9 +28,9 @@ use converse_terminal::render::output::write_stderr;
 use converse_terminal::signals;
 use converse_text::safe;
 
-/// How often the user is told what has come up.
+/// How often new warnings are shown.
 const NEWS: Duration = Duration::from_secs(1);
-/// What the last lines of the audit may take at the end.
+/// The time for the last lines of the audit log at the end.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<(), Failure> {
@@ -45,7 +42,7 @@ pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<
 
 pub(super) struct Serving<'a> {
     args: &'a ServeArgs,
-    /// How long calls that run may go on at the end.
+    /// How long running calls may continue at the end.
     drain: Duration,
     console: &'a Console,
     world: &'a World,
@@ -55,7 +52,7 @@ pub(super) struct Serving<'a> {
 impl Serving<'_> {
     async fn run(&self) -> Result<(), Failure> {
         let (console, world, interrupt) = (self.console, self.world, self.interrupt);
-        let guarded = |address| front::Guarded::read(&self.args.front, address, world);
+        let guarded = |address| front::ServerAccess::read(&self.args.front, address, world);
         let http = match self.args.http {
             Some(address) => Some((address, guarded(address)?)),
             None => None,
@@ -64,23 +61,11 @@ impl Serving<'_> {
         let named = Some(self.args.ensemble.as_slice()).filter(|named| !named.is_empty());
         let chosen = catalogue.select(named)?;
         console.warn_all(catalogue.notes());
-        let (files, warnings) = Files::read(world).checked()?;
-        console.warn_all(warnings);
-        console.context.redactor.learn(model::keys(&files, world)?);
-        let rules = rules(&self.args.rules.options(), &files)?;
+        let (files, rules) = Files::for_tools(&self.args.rules.options(), &console.context, world)?;
         let contents = Kept::rolling();
         let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
-        let asked = Responders::default();
-        let wiring = Wiring {
-            world,
-            context: &console.context,
-            interrupt,
-            deadline: None,
-            contents: &contents,
-            protected,
-            lockfiles,
-            asked,
-        };
+        let looking = Wiring::looking(world, &console.context, interrupt, &contents);
+        let wiring = Wiring { protected, lockfiles, ..looking };
         let audit = Arc::new(self.audit(files.audit.unwrap_or(true))?);
         let (way, written) = match http {
             Some((address, guarded)) => (Way::Http(address, guarded), None),
@@ -92,7 +77,7 @@ impl Serving<'_> {
         let connected = wiring.connect(&chosen, rules).await?;
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         let served = self.served(&connected, Arc::clone(&audit), contents, way).await;
-        // Beside each other: what nobody reads, and what cannot be written, keep no server from its orderly end.
+        // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.
         let carried = async {
             match written {
                 Some(written) => written.wait().await,
@@ -107,7 +92,7 @@ impl Serving<'_> {
     async fn served(
         &self,
         connected: &Connected,
-        audit: Arc<Books>,
+        audit: Arc<GatewayAudit>,
         contents: Kept,
         way: Way,
     ) -> Result<(), Failure> {
@@ -124,7 +109,7 @@ impl Serving<'_> {
             loop {
                 tokio::time::sleep(NEWS).await;
                 connected.tell_news(&self.console.context);
-                // They have been told; nobody else wants them.
+                // The warnings have been shown.
                 drop(self.console.context.take_warnings());
             }
         };
@@ -140,46 +125,46 @@ impl Serving<'_> {
         }
     }
 
-    /// One client. A signal is a word to end like any other: what it asked for is answered, and that is success.
+    /// Serves one client. After a signal, its open calls are answered, and the run succeeds.
     async fn stdio(&self, gateway: &Gateway, pipes: Pipes) -> Result<(), Failure> {
         if self.world.stdin == Input::Terminal {
-            self.console
-                .note("serving MCP on standard input and output, as other programs want it; Ctrl-D ends it");
+            self.console.note("serving MCP on standard input and output for another program; Ctrl-D ends it");
         }
         let stop = self.interrupt.token.clone();
         let served = serve_stdio(gateway, pipes, stop, self.drain).await;
         served.map_err(|error| Failure::new(Kind::Internal, "serve", error.to_string()))
     }
 
-    /// Opened before anybody is served, and before a server is started.
-    fn audit(&self, enabled: bool) -> Result<Books, SinkError> {
+    /// Opens the log before a server is started and a client is served.
+    fn audit(&self, enabled: bool) -> Result<GatewayAudit, SinkError> {
         let redactor = self.console.context.redactor.clone();
         let warn = {
             let redactor = redactor.clone();
             move |text: &str| write_stderr(&format!("{}\n", safe(&redactor.clean(text))))
         };
-        // Unique among all that write this log: ids of calls are unique here only.
+        // Ids of calls are unique only within a run, so the session is unique in the log.
         let session = format!("serve-{}-{}", World::now(), std::process::id());
-        AuditSink::gathering(enabled, session, redactor, warn, self.world).map(Books)
+        AuditSink::gathering(enabled, session, redactor, warn, self.world).map(GatewayAudit)
     }
 }
 
-/// Where clients come from.
+/// The transport of clients.
 enum Way {
-    Http(SocketAddr, front::Guarded),
+    Http(SocketAddr, front::ServerAccess),
     Stdio(Pipes),
 }
 
-struct Books(AuditSink<'static>);
+/// The audit log of the gateway, shared by its clients.
+struct GatewayAudit(AuditSink<'static>);
 
-impl Books {
+impl GatewayAudit {
     async fn flush(&self) -> Result<(), SinkError> {
         let late = |_| SinkError::Audit("its last lines could not be written in time".to_owned());
         tokio::time::timeout(LAST_LINES, self.0.flush()).await.map_err(late)?
     }
 }
 
-impl Audit for Books {
+impl Audit for GatewayAudit {
     fn of(&self, caller: &Caller) -> Arc<dyn Sink> {
         Arc::new(self.0.for_client(caller.line()))
     }

@@ -1,34 +1,45 @@
-//! `converse serve --http`: the options, and what they make of the front.
+//! `converse serve --http`: access, limits and listening.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_server::{Access, Bound, Front, FrontError, Gateway, Hosts, Issuer, Limits, PATH, listen};
+use bytes::Bytes;
+use converse_server::{Access, Bound, Front, FrontError, Gateway, Hosts, Issuer, Keys, Limits, PATH, listen};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::Request;
+use http::header::ACCEPT;
 use rustix::process::{Resource, getrlimit};
 
 use super::Serving;
 use super::tokens::TokenList;
 use crate::args::FrontArgs;
-use crate::commands::serve::issuer_keys::IssuerKeys;
+use converse_host::client::{ClientPlan, Clients, Redirects};
 use converse_host::failure::Failure;
+use converse_host::fetch::exchange;
 use converse_host::world::World;
 
-/// What calls that were cut off may take to be written down.
+/// The time for the log lines of calls that were cut off.
 const LAST_LINES: Duration = Duration::from_secs(3);
 
-/// Open files that are not connections: the audit, servers upstream, commands that run.
+/// Open files that are not connections: the audit log, servers, running commands.
 const RESERVE: u64 = 256;
-/// And so many at least are connections.
+/// The minimum number of connections.
 const FEWEST: u64 = 16;
 
-/// Who is let in: read before any server is started.
-pub(super) struct Guarded {
+/// The time for a request of issuer keys.
+const KEYS_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest answer with issuer keys, in bytes.
+const MAX_KEYS: usize = 256 * 1024;
+
+/// Which clients have access. Read before any server is started.
+pub(super) struct ServerAccess {
     access: Access,
     list: Option<TokenList>,
 }
 
-impl Guarded {
+impl ServerAccess {
     pub(super) fn read(args: &FrontArgs, address: SocketAddr, world: &World) -> Result<Self, Failure> {
         let list = TokenList::read(args.token_file.as_deref(), world)?;
         let access = match &list {
@@ -61,10 +72,10 @@ fn issuer(args: &FrontArgs) -> Result<Option<Issuer>, Failure> {
     made.map(Some).map_err(|error| Failure::usage("bad-issuer", error.to_string()))
 }
 
-/// Until a signal, and then until what runs has ended: success.
+/// Serves until a signal, and then until running calls have ended.
 pub(super) async fn serve(
     serving: &Serving<'_>,
-    guarded: Guarded,
+    guarded: ServerAccess,
     gateway: &Gateway,
     address: SocketAddr,
 ) -> Result<(), Failure> {
@@ -73,7 +84,7 @@ pub(super) async fn serve(
     let metrics = args.front.metrics.map(Bound::bind).transpose().map_err(failed)?;
     let at = bound.address();
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
-    let Guarded { access, list } = guarded;
+    let ServerAccess { access, list } = guarded;
     console.note(&format!("serving MCP at http://{at}{PATH}"));
     if let Some(metrics) = &metrics {
         console.note(&format!("numbers at http://{}/metrics", metrics.address()));
@@ -81,7 +92,7 @@ pub(super) async fn serve(
     let front = Front { access, hosts, metrics, drain: *drain, limits: limits() };
     let made = {
         let gateway = gateway.clone();
-        // What one client wants to hear is not what all want to hear.
+        // Each client has its own subscriptions.
         move || gateway.for_client()
     };
     let counters = Arc::clone(gateway.counters());
@@ -99,7 +110,7 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// No more connections than there may be open files: calls need some of their own, and could not be written down.
+/// Fewer connections than open files: calls and the audit log need files too.
 fn limits() -> Limits {
     let limits = Limits::default();
     let connections = match getrlimit(Resource::Nofile).current {
@@ -120,6 +131,40 @@ fn failed(error: FrontError) -> Failure {
             .hint("is another program there already? A port of 0 is any free one"),
         FrontError::Host(_) => Failure::usage("bad-host", error.to_string()),
         FrontError::Origin(_) => Failure::usage("bad-origin", error.to_string()),
+    }
+}
+
+/// Fetches the keys of an authorization server over HTTP.
+#[derive(Debug)]
+struct IssuerKeys(Clients);
+
+impl IssuerKeys {
+    fn new() -> Self {
+        Self(Clients::new(ClientPlan {
+            connect_timeout: KEYS_TIMEOUT,
+            redirects: Redirects::Never,
+            reuse: false,
+        }))
+    }
+
+    async fn get(&self, url: &str) -> Result<Vec<u8>, String> {
+        let request = Request::get(url).header(ACCEPT, "application/json").body(Bytes::new());
+        let request = request.map_err(|error| error.to_string())?;
+        let client = self.0.to(request.uri()).map_err(|cause| cause.message)?;
+        let exchanged = tokio::time::timeout(KEYS_TIMEOUT, exchange(client, request, MAX_KEYS));
+        let fetched = exchanged.await.map_err(|_| format!("{url} did not answer in time"))?;
+        let fetched = fetched.map_err(|error| error.to_string())?;
+        match fetched.status {
+            200 if fetched.truncated => Err(format!("{url} answered with more than {MAX_KEYS} bytes")),
+            200 => Ok(fetched.body.into()),
+            status => Err(format!("{url} answered {status}")),
+        }
+    }
+}
+
+impl Keys for IssuerKeys {
+    fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>> {
+        self.get(url).boxed()
     }
 }
 
