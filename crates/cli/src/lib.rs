@@ -106,10 +106,9 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
         Command::Models(Models::List(args)) => commands::models::list(args, console, world),
         Command::Models(Models::Show(args)) => commands::models::show(args, console, world),
         Command::Audit(Audit::Verify { file, head, json }) => {
-            let (file, head) = (file.as_deref(), head.as_ref());
-            commands::audit::Verify { file, head, as_json: *json }.run(console, world)
+            commands::audit::run(file.as_deref(), head.as_ref(), *json, console, world)
         }
-        Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Completions { shell } => commands::man::completions(*shell),
         Command::Man { directory } => commands::man::run(directory.as_deref()),
     }
 }

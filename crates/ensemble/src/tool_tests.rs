@@ -6,8 +6,10 @@
 //! same arguments for ever.
 
 mod excerpt;
+mod outcome;
 mod synth;
 mod verdict;
 
+pub use outcome::{TestKind, TestOutcome, TestStatus};
 pub use synth::{Sample, Synthesis, synthesise};
 pub use verdict::{Miss, result_text, verdict};

@@ -8,18 +8,23 @@
 //! `serve` opens it before it serves anybody, and has its lines written beside the calls: see `scribe`.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use converse_canister::{Canister, Invocation, InvocationId, InvocationResult};
+use converse_canister::{Canister, Digest, Invocation, InvocationId, InvocationResult};
 use converse_engine::{Event, Sink, SinkError};
-use converse_session::{AuditError, AuditLog, Happened, Record};
+use converse_session::{
+    AuditError, AuditLog, Broken, Happened, Record, Verified, VerifyError, verify as verify_log,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::context::RunContext;
+use crate::failure::Failure;
 use crate::secrets::Redactor;
 use crate::world::World;
 
@@ -35,6 +40,35 @@ pub fn place(world: &World) -> Option<PathBuf> {
     let is_none =
         |home: &PathBuf| dir.starts_with(home) && fs::metadata(home).is_ok_and(|home| !home.is_dir());
     if world.home().as_ref().is_some_and(is_none) { None } else { Some(dir.join("audit.jsonl")) }
+}
+
+/// Verifies `file`, or the log of this user. A log that does not exist yet is empty; a named file must exist.
+///
+/// Returns the path with the result. `head` is the digest of an earlier head, whose line must still be there.
+pub fn verify(
+    file: Option<&Path>,
+    head: Option<&Digest>,
+    world: &World,
+) -> Result<(PathBuf, Result<Verified, Broken>), Failure> {
+    let path = file
+        .map(|file| world.cwd.join(file))
+        .or_else(|| place(world))
+        .ok_or_else(|| Failure::usage("no-audit-log", "without a home there is no audit log; name a file"))?;
+    let unreadable = |why: &dyn Display| {
+        Failure::usage("no-audit-log", format!("`{}` cannot be read: {why}", path.display()))
+    };
+    let reader: Box<dyn Read> = match fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && file.is_none() => Box::new(std::io::empty()),
+        Err(error) => return Err(unreadable(&error)),
+        Ok(found) if !found.is_file() => return Err(unreadable(&"not a regular file")),
+        Ok(_) => Box::new(fs::File::open(&path).map_err(|error| unreadable(&error))?),
+    };
+    let verified = match verify_log(BufReader::new(reader), head) {
+        Ok(verified) => Ok(verified),
+        Err(VerifyError::Broken(broken)) => Err(broken),
+        Err(VerifyError::Io(error)) => return Err(unreadable(&error)),
+    };
+    Ok((path, verified))
 }
 
 /// One log, for whoever hears it; see [`AuditSink::for_client`].

@@ -57,11 +57,7 @@ impl EraStore for EraFile {
         if known.len() >= MOST {
             known.clear();
         }
-        let word = match era {
-            Era::Modern => "modern",
-            Era::Legacy => "legacy",
-        };
-        known.insert(key.to_owned(), word.to_owned());
+        known.insert(key.to_owned(), era.label().to_owned());
         self.cache.write(NAME, &serde_json::to_vec(&*known).unwrap_or_default());
     }
 }

@@ -3,8 +3,11 @@
 //! An ensemble belongs to the lockfile of the directory that its descriptor was found in; those in the binary belong to
 //! none. A project's is read whether the project is trusted or not: a lockfile only holds back. What cannot be read in full holds back all tools that it speaks of.
 
+mod discovered;
 mod file;
+mod findings;
 mod place;
+mod proposal;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,11 @@ use converse_config::lock::{Lockfile, Pinned};
 use converse_config::{EnsemblePlan, Root, Scope};
 use converse_ensemble::{Pins, lock_flag};
 
+pub use discovered::DiscoveredTools;
+pub(crate) use findings::findings;
 pub(crate) use place::lock_path;
+pub(crate) use proposal::lockable;
+pub use proposal::{Proposal, plans_to_lock};
 
 /// Of all directories that were looked in, nearest first.
 #[derive(Debug, Default)]

@@ -3,6 +3,8 @@
 //! The first line says whose list it is and when it was asked for, each other one is a model. So a run that wants one
 //! model reads one line of JSON and not four hundred.
 
+mod offered;
+
 use std::time::Duration;
 
 use converse_canister::ProviderName;
@@ -19,6 +21,8 @@ use crate::cache::Cache;
 use crate::credentials::Credentials;
 use crate::http::HttpWire;
 use crate::world::World;
+
+pub use offered::{Freshness, OfferedModel, offered_models, provider_list, understudy};
 
 /// Of a kept list, and of one page of an answer.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;

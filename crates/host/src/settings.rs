@@ -17,6 +17,7 @@ use converse_provider::Controls;
 use crate::answer::Wanted;
 use crate::approvals;
 use crate::cassette::mode::CassetteMode;
+use crate::context::RunContext;
 use crate::failure::{Failure, Kind};
 use crate::model::fallback::{Fallbacks, fallbacks, require_price};
 use crate::model::{self, Model};
@@ -140,6 +141,19 @@ impl Files {
     pub fn findings(&self) -> Vec<(Finding, String)> {
         let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
         self.diagnostics.iter().map(told).collect()
+    }
+
+    /// The settings of a run that calls tools, and its rules. Warns, and teaches the redactor the keys of providers.
+    pub fn for_tools(
+        options: &RuleOptions,
+        context: &RunContext,
+        world: &World,
+    ) -> Result<(SettingsPlan, Vec<Rule>), Failure> {
+        let (files, warnings) = Self::read(world).checked()?;
+        context.warn_all(warnings);
+        context.redactor.learn(model::keys(&files, world)?);
+        let rules = rules(options, &files)?;
+        Ok((files, rules))
     }
 
     /// A settings file with an error in it stops the run: half of somebody's rules is not what they wrote.

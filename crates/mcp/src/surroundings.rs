@@ -57,6 +57,16 @@ pub enum Era {
     Legacy,
 }
 
+impl Era {
+    /// The word for it in output and files.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Modern => "modern",
+            Self::Legacy => "legacy",
+        }
+    }
+}
+
 /// The tool lists of earlier runs: what ensembles that are `lazy` offer before their first call, and what can be shown of
 /// any without starting it. Keys as in [`EraStore`].
 pub trait ToolListStore: Send + Sync {

@@ -83,6 +83,7 @@ mod tally;
 mod transfer;
 mod walk;
 mod witness;
+mod zone;
 
 pub use audit::{AuditError, AuditLog, Broken, Happened, Record, Redact, Verified, VerifyError, verify};
 pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
@@ -105,6 +106,7 @@ pub use store::Store;
 pub use summary::Summary;
 pub use transfer::{DOCUMENT_FORMAT, Decided, Document, ImportError, Kept, MAX_IMPORT_BYTES};
 pub use uuid::Uuid;
+pub use zone::Zone;
 
 /// The version of the journal's format.
 pub const FORMAT: u32 = 2;

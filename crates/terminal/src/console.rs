@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use converse_engine::SinkError;
+use serde_json::Value;
+
+use crate::render::output::{write_json, write_stdout};
 use crate::view::TerminalView;
 use converse_host::context::RunContext;
 
@@ -40,5 +44,16 @@ impl Console {
 
     pub fn note(&self, text: &str) {
         self.context.note(text);
+    }
+
+    /// Writes text to stdout, without secrets.
+    pub fn print(&self, text: &str) -> Result<(), SinkError> {
+        write_stdout(&self.context.redactor.clean(text))
+    }
+
+    /// Writes JSON to stdout, without secrets.
+    pub fn print_json(&self, mut value: Value) -> Result<(), SinkError> {
+        self.context.redactor.clean_json(&mut value);
+        write_json(&value)
     }
 }

@@ -38,6 +38,16 @@ pub(crate) struct Destination {
     pub(crate) dry_run: bool,
 }
 
+impl Destination {
+    /// The flag with which other commands find the new descriptors, with a space before it.
+    pub(crate) fn flag(&self, of_project: bool) -> String {
+        match &self.into {
+            Some(dir) if !of_project => format!(" --ensembles {}", dir.display()),
+            _ => String::new(),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Export only these ensembles

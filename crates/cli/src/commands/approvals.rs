@@ -1,4 +1,4 @@
-//! `converse approvals`: the answers "always" that are kept, and forgetting them.
+//! `converse approvals`: lists and revokes the kept "always" answers.
 
 use std::collections::BTreeSet;
 
@@ -11,48 +11,44 @@ use converse_host::approvals::Approvals as Store;
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::{write_json, write_stdout};
-use converse_terminal::render::table::table;
+use converse_terminal::render::output::write_stdout;
+use converse_terminal::render::table::headed;
 
-/// Of a definition, as it is shown: enough to tell two apart.
+/// The length of a digest in the table, in characters.
 const SHOWN: usize = 12;
 
 pub(crate) fn run(command: &Approvals, console: &Console, world: &World) -> Result<(), Failure> {
     let store = Store::of(world)
         .ok_or_else(|| Failure::new(Kind::Output, "approvals", "without `HOME` no answers are kept"))?;
     match command {
-        Approvals::List { json } => list(&store.read().map_err(unsound)?, *json, console),
+        Approvals::List { json } => list(&store.read().map_err(invalid)?, *json, console),
         Approvals::Revoke { numbers } => revoke(&store, &numbers.iter().copied().collect()),
     }
 }
 
-fn unsound(why: String) -> Failure {
+fn invalid(why: String) -> Failure {
     Failure::new(Kind::Configuration, "approvals", why)
-        .hint("no answer in it counts; look at the file, mend it or remove it")
+        .hint("no answer in it is used; correct the file or remove it")
 }
 
 fn list(approvals: &[Approval], as_json: bool, console: &Console) -> Result<(), Failure> {
     let numbered = approvals.iter().zip(1..);
     if as_json {
-        let mut rows: Value = numbered.map(|(one, number)| row(one, number)).collect();
-        console.context.redactor.clean_json(&mut rows);
-        return Ok(write_json(&rows)?);
+        return Ok(console.print_json(numbered.map(|(one, number)| row(one, number)).collect())?);
     }
     if approvals.is_empty() {
         console.note("no answers are kept");
         return Ok(());
     }
-    let heading = ["", "tool", "since", "where", "definition", "arguments"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> =
-        [heading].into_iter().chain(numbered.map(|(one, n)| cells(one, n))).collect();
-    Ok(write_stdout(&console.context.redactor.clean(&table(&rows)))?)
+    let heading = ["", "tool", "since", "where", "definition", "arguments"];
+    Ok(console.print(&headed(&heading, numbered.map(|(one, number)| cells(one, number))))?)
 }
 
 fn row(approval: &Approval, number: usize) -> Value {
     json!({
         "number": number,
         "tool": approval.tool,
-        // Null: whatever they are. Those that vary are not among them.
+        // Null: any arguments. Arguments that may vary are not among them.
         "arguments": approval.arguments,
         "where": approval.varying.iter().map(|(name, vary)| (name.clone(), Value::from(vary.text()))).collect::<Map<_, _>>(),
         "definition": approval.definition.to_string(),
@@ -70,7 +66,7 @@ fn cells(approval: &Approval, number: usize) -> Vec<String> {
     vec![number.to_string(), approval.tool.clone(), at, place, definition, arguments(approval)]
 }
 
-/// Those that vary first: the others may be long.
+/// Arguments that may vary come first, since the others may be long.
 fn arguments(approval: &Approval) -> String {
     let Some(fixed) = &approval.arguments else { return "any".to_owned() };
     let pair = |(name, vary): (&String, &Vary)| format!("{name}={}", vary.text());
@@ -82,10 +78,10 @@ fn arguments(approval: &Approval) -> String {
 }
 
 fn revoke(store: &Store, numbers: &BTreeSet<usize>) -> Result<(), Failure> {
-    let revoked = store.revoke(numbers).map_err(unsound)?;
+    let revoked = store.revoke(numbers).map_err(invalid)?;
     let revoked = revoked.map_err(|number| {
         Failure::usage("no-such-approval", format!("there is no answer {number}; nothing was revoked"))
-            .hint("`converse approvals list` numbers them; they count anew after each that is revoked")
+            .hint("`converse approvals list` shows the numbers; they change after each revocation")
     })?;
     let lines = revoked.iter().map(|one| format!("revoked: {}\n", one.tool));
     Ok(write_stdout(&lines.collect::<String>())?)

@@ -1,36 +1,32 @@
-//! `converse ensembles …`. Only `call`, `test`, `lock` and `check --locked` start or contact anything, the others not
-//! unless they are told to by `--connect`.
+//! `converse ensembles …`. Only `call`, `test`, `lock`, `login` and `check --locked` start or contact anything; `show` and
+//! `check` do so with `--connect`.
 
 mod call;
 mod check;
-mod export;
 mod import;
 mod init;
 mod list;
 mod lock;
 mod login;
-mod logout;
-mod looked;
-mod offers;
-mod placing;
-mod schema;
+mod new_files;
 mod show;
-mod survey;
-mod taken;
 mod test;
 
-use converse_config::{EnsemblePlan, Scope};
+use converse_config::{EnsemblePlan, Scope, ensemble_schema, invoker_schema, schema_text};
+use converse_foreign::export;
 use serde_json::{Value, json};
 
-use crate::args::Ensembles;
+use crate::args::{Destination, Ensembles, ExportArgs, SchemaOf};
+use converse_host::catalogue::Catalogue;
 use converse_host::failure::Failure;
 use converse_host::world::World;
 use converse_terminal::console::Console;
+use converse_terminal::project_trust::Trust;
+use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
 
 use call::Call;
-use check::Check;
-use converse_terminal::project_trust::Trust;
+use new_files::{DescriptorDir, NewFile};
 use show::Show;
 
 pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Result<(), Failure> {
@@ -41,12 +37,18 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
         Ensembles::Show { name, connect, places, rules, json } => {
             Show { name, connect: *connect, places, rules, as_json: *json, console, world }.run()
         }
-        Ensembles::Check(args) => Check { args, console, world }.run(),
+        Ensembles::Check(args) => check::run(args, console, world),
         Ensembles::Lock(args) => lock::run(args, console, world),
         Ensembles::Test(args) => test::run(args, console, world),
-        Ensembles::Schema(args) => schema::run(args),
+        Ensembles::Schema(args) => {
+            let schema = match args.of {
+                SchemaOf::Ensemble => ensemble_schema(),
+                SchemaOf::Invoker => invoker_schema(),
+            };
+            Ok(write_stdout(&schema_text(&schema))?)
+        }
         Ensembles::Import(args) => import::run(args, console, world),
-        Ensembles::Export(args) => export::run(args, console, world),
+        Ensembles::Export(args) => export_servers(args, console, world),
         Ensembles::Init(args) => init::run(args, console, world),
         Ensembles::Trust { hash, revoke, json } => {
             let trust = Trust { hash: hash.as_deref(), as_json: *json, console, world, interrupt: None };
@@ -55,12 +57,43 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
         Ensembles::Login { name, places, no_browser, scope } => {
             login::Login { name, places, no_browser: *no_browser, scopes: scope, console, world }.run()
         }
-        Ensembles::Logout { name, places } => logout::run(name, places, console, world),
+        Ensembles::Logout { name, places } => login::logout(name, places, console, world),
         Ensembles::Call { tool, arguments, places, rules, json } => {
             let interrupt = signals::watch()?;
             let call = Call { tool, arguments, places, rules, as_json: *json, interrupt: &interrupt };
             converse_host::runtime::block_on(call.run(console, world))?
         }
+    }
+}
+
+/// Prints the servers as `mcpServers`. What that format cannot express is told on stderr.
+fn export_servers(args: &ExportArgs, console: &Console, world: &World) -> Result<(), Failure> {
+    let catalogue = Catalogue::find(world, &args.places.ensembles);
+    console.warn_all(catalogue.lines());
+    let plans: Vec<&EnsemblePlan> = if args.names.is_empty() {
+        catalogue.plans.iter().collect()
+    } else {
+        args.names.iter().map(|name| catalogue.named(name)).collect::<Result<_, _>>()?
+    };
+    let exported = export(plans, !args.names.is_empty());
+    console.warn_all(exported.notes.iter().map(|note| format!("note: {note}")));
+    write_json(&exported.value)?;
+    catalogue.stop_for_own_errors()
+}
+
+/// Prints the texts of new descriptors with `--dry-run`, else the paths that were written.
+fn print_new(files: &[NewFile], dir: &DescriptorDir, destination: &Destination) -> Result<(), Failure> {
+    let text = |file: &NewFile| format!("# {}\n{}", dir.shown(&file.path), file.text);
+    let path = |file: &NewFile| format!("{}\n", dir.shown(&file.path));
+    Ok(write_stdout(&match destination.dry_run {
+        true => files.iter().map(text).collect::<Vec<_>>().join("\n"),
+        false => files.iter().map(path).collect(),
+    })?)
+}
+
+fn note_trust(dir: &DescriptorDir, console: &Console) {
+    if dir.of_project {
+        console.note("this is a project: run `converse ensembles trust` before the ensembles are used");
     }
 }
 
@@ -84,7 +117,7 @@ fn ensemble_row(plan: &EnsemblePlan) -> Value {
         "file": plan.origin.file,
         "line": plan.origin.line,
         "connection": plan.connection.is_some(),
-        // Those of a server are known once it is connected.
+        // The tools of a server are known once it is connected.
         "tools": plan.connection.is_none().then_some(plan.invokers.len()),
     })
 }

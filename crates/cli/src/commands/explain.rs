@@ -1,25 +1,16 @@
-//! `converse explain`: which rule decides about a call, from which file and line, and what the others say. Starts and
-//! contacts nothing, so of a server's tool it knows what its descriptor says.
+//! `converse explain`: which rule decides about a call, from which file and line, and what the other rules say.
 
-mod case;
-mod told;
-
-use std::path::Path;
-
-use converse_config::{ArgumentsSchema, Subject, explain};
-use serde_json::Value;
+use converse_config::{Bearing, Heard, Permission};
+use serde_json::{Value, json};
 
 use crate::args::ExplainArgs;
-use crate::commands::typed::arguments;
 use converse_host::catalogue::Catalogue;
+use converse_host::explanation::{ExplainedCall, Fate};
 use converse_host::failure::Failure;
 use converse_host::settings::{Files, rules};
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::{write_json, write_stdout};
-
-use case::Case;
-use told::Told;
+use converse_text::safe_line;
 
 pub(crate) fn run(args: &ExplainArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);
@@ -27,55 +18,96 @@ pub(crate) fn run(args: &ExplainArgs, console: &Console, world: &World) -> Resul
     let (files, warnings) = Files::read(world).checked()?;
     console.warn_all(warnings);
     let rules = rules(&args.rules.options(), &files)?;
-    let case = Case::of(&args.tool, &catalogue)?;
-    let home = world.home();
-    let typed = arguments(&args.arguments, case.schema.as_ref().unwrap_or(&Value::Null))?;
-    let (arguments, faults) = match &typed.malformed {
-        Some(malformed) => (typed.object, vec![malformed.to_string()]),
-        None => checked(case.schema.as_ref(), typed.object),
-    };
-    let subject = Subject {
-        tool: &args.tool,
-        effects: case.effects,
-        arguments: &arguments,
-        interactive: !args.unattended,
-        definition: case.definition,
-        connection: Some(case.reached),
-        local: case.local,
-        own: case.own.0,
-        own_source: &case.own.1,
-        trusted: case.trusted,
-        workspace: world.cwd.to_str(),
-        home: home.as_deref().and_then(Path::to_str),
-    };
-    let explanation = explain(&rules, subject);
-    let told = Told { case: &case, subject, rules: &rules, explanation: &explanation, faults: &faults };
-    if args.json {
-        let mut value = told.json();
-        console.context.redactor.clean_json(&mut value);
-        return Ok(write_json(&value)?);
-    }
-    Ok(write_stdout(&console.context.redactor.clean(&told.text()))?)
+    let call = ExplainedCall::new(&args.tool, &args.arguments, !args.unattended, &rules, &catalogue, world)?;
+    Ok(if args.json { console.print_json(as_json(&call)) } else { console.print(&as_text(&call)) }?)
 }
 
-/// With the defaults filled in; what does not fit.
-fn checked(
-    schema: Option<&Value>,
-    arguments: serde_json::Map<String, Value>,
-) -> (serde_json::Map<String, Value>, Vec<String>) {
-    let Some(schema) = schema else { return (arguments, Vec::new()) };
-    let compiled = match ArgumentsSchema::compile(schema) {
-        Ok(compiled) => compiled,
-        Err(error) => return (arguments, vec![format!("the tool's own schema is unusable: {error}")]),
-    };
-    match compiled.check(&arguments) {
-        Ok(filled) => (filled, Vec::new()),
-        Err(faults) => {
-            let line = |fault: &converse_config::SchemaFault| match fault.pointer.as_str() {
-                "" => fault.message.clone(),
-                pointer => format!("{pointer}: {}", fault.message),
-            };
-            (arguments, faults.iter().map(line).collect())
+fn as_json(call: &ExplainedCall<'_>) -> Value {
+    let judgement = &call.explanation.judgement;
+    json!({
+        "tool": call.tool,
+        "fate": call.fate.as_str(),
+        "decision": judgement.permission.as_str(),
+        "rule": judgement.rule,
+        "reason": judgement.reason,
+        "by_rule": judgement.by_rule,
+        "effects": call.effects.as_str(),
+        "trusted": call.trusted,
+        "interactive": call.interactive,
+        "own": { "permission": call.own.0.as_str(), "source": call.own.1 },
+        "arguments": { "checked": call.checked, "faults": call.faults, "filled": call.arguments },
+        "rules": call.explanation.heard.iter().map(|heard| rule_json(call, heard)).collect::<Vec<_>>(),
+        "notes": call.notes,
+    })
+}
+
+fn rule_json(call: &ExplainedCall<'_>, heard: &Heard) -> Value {
+    let rule = call.rules.get(heard.index);
+    let whys: &[String] = if let Bearing::Misses(whys) = &heard.bearing { whys } else { &[] };
+    json!({
+        "pattern": rule.map(|rule| rule.pattern.as_str()),
+        "source": rule.map(|rule| rule.source.as_str()),
+        "decision": rule.map(|rule| rule.permission.as_str()),
+        "reason": rule.and_then(|rule| rule.reason.as_deref()),
+        "bearing": bearing(&heard.bearing),
+        "why_not": whys,
+    })
+}
+
+fn as_text(call: &ExplainedCall<'_>) -> String {
+    let judgement = &call.explanation.judgement;
+    let line = |text: &str| safe_line(text, 400);
+    let fate = match call.fate {
+        Fate::Unavailable => "not available in a run",
+        Fate::Held => "held back by the lockfile",
+        Fate::Invalid => "answered as invalid before any rule is asked",
+        Fate::Runs => "allow",
+        Fate::Asked => "ask",
+        Fate::Refused if judgement.permission == Permission::Ask => {
+            "refused, since it must be asked and nobody can be"
         }
+        Fate::Refused => "deny",
+    };
+    let mut text = format!("{}: {fate}\n", line(call.tool));
+    text.push_str(&format!("  decided by  {}\n", line(&judgement.rule)));
+    if let Some(reason) = &judgement.reason {
+        text.push_str(&format!("  reason      {}\n", line(reason)));
+    }
+    text.push_str(&format!("  effects     {}\n", call.effects.as_str()));
+    let (own, source) = &call.own;
+    text.push_str(&format!("  by itself   {}, because of {}\n", own.as_str(), line(source)));
+    let fit = match call.faults.as_slice() {
+        [first, ..] => format!("do not fit: {}", line(first)),
+        [] if call.checked => "fit the schema".to_owned(),
+        [] => "are not checked".to_owned(),
+    };
+    text.push_str(&format!("  arguments   {fit}\n"));
+    text.extend(call.faults.iter().skip(1).map(|fault| format!("              {}\n", line(fault))));
+    text.extend(call.notes.iter().map(|note| format!("  note        {}\n", line(note))));
+    if call.explanation.heard.is_empty() {
+        text.push_str("no rule names it\n");
+    } else {
+        text.push_str("rules that name it:\n");
+        text.extend(call.explanation.heard.iter().map(|heard| rule_line(call, heard)));
+    }
+    text
+}
+
+fn rule_line(call: &ExplainedCall<'_>, heard: &Heard) -> String {
+    let Some(rule) = call.rules.get(heard.index) else { return String::new() };
+    let why = match &heard.bearing {
+        Bearing::Misses(whys) => format!("does not count: {}", whys.join("; ")),
+        bearing => self::bearing(bearing).to_owned(),
+    };
+    let decision = rule.permission.as_str();
+    format!("  {decision:<5}  {}  {}\n", safe_line(&rule.shown(), 200), safe_line(&why, 400))
+}
+
+fn bearing(bearing: &Bearing) -> &'static str {
+    match bearing {
+        Bearing::Decides => "decides",
+        Bearing::Agrees => "agrees",
+        Bearing::Outweighed => "outweighed",
+        Bearing::Misses(_) => "misses",
     }
 }

@@ -1,4 +1,4 @@
-//! `converse man [DIR]`.
+//! `converse man [DIR]` and `converse completions SHELL`: texts made from the command line definition.
 
 use std::path::Path;
 
@@ -23,4 +23,11 @@ pub(crate) fn run(directory: Option<&Path>) -> Result<(), Failure> {
     };
     std::fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(command, directory).map_err(failed)
+}
+
+/// Prints the completion script of a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "converse", &mut script);
+    Ok(write_stdout(&String::from_utf8_lossy(&script))?)
 }

@@ -1,97 +1,174 @@
-//! `converse models`: who can be asked, what they offer, and what is known of a model.
+//! `converse models`: providers, the models that they offer, and the facts of a model.
 
 mod facts;
-mod offered;
-mod providers;
-mod show;
 
-use std::time::Duration;
+use converse_config::SettingsPlan;
+use serde_json::{Value, json};
 
 use crate::args::{ModelsListArgs, ModelsShowArgs};
-use converse_host::failure::{Failure, Kind};
-use converse_host::model::{self, Reach};
-use converse_host::model_lists::{self, A_DAY, ModelList, ModelLists, Offered, Unlisted};
+use converse_host::failure::Failure;
+use converse_host::model::{self, Lore, Model, Reach, UNDERSTUDY};
+use converse_host::model_lists::{
+    Freshness, OfferedModel, as_json, offered_models, provider_list, understudy,
+};
 use converse_host::settings::Files;
 use converse_host::world::World;
 use converse_terminal::console::Console;
+use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
+use converse_terminal::render::table::{headed, table};
 
-/// For a whole list, all pages of it.
-const PATIENCE: Duration = Duration::from_secs(30);
+use facts::{UNKNOWN, lines, price};
 
 pub(crate) fn list(args: &ModelsListArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let (files, _) = Files::read(world).checked()?;
-    match &args.provider {
-        None => providers::list(args.json, &files, world),
-        Some(provider) => {
-            console.context.redactor.learn(model::keys(&files, world)?);
-            offered::list(provider, args, &files, world)
-        }
+    let Some(provider) = args.provider.as_deref() else { return providers(args.json, &files, world) };
+    console.context.redactor.learn(model::keys(&files, world)?);
+    let models = offered(provider, args, &files, world)?;
+    if args.json {
+        return Ok(write_json(&models.iter().map(model_row).collect())?);
     }
+    if models.is_empty() {
+        write_stderr(&format!("no model of `{provider}` is known here\n"));
+        return Ok(());
+    }
+    let heading = ["model", "window", "price per million tokens", "known from", ""];
+    Ok(write_stdout(&headed(&heading, models.iter().map(model_cells)))?)
+}
+
+fn offered(
+    provider: &str,
+    args: &ModelsListArgs,
+    files: &SettingsPlan,
+    world: &World,
+) -> Result<Vec<OfferedModel>, Failure> {
+    if provider == UNDERSTUDY {
+        return Ok(vec![understudy()]);
+    }
+    let reach = model::reach(provider, files, world).ok_or_else(|| model::unknown(provider, files))?;
+    let freshness = match (args.refresh, args.offline) {
+        (true, _) => Freshness::New,
+        (_, true) => Freshness::Kept,
+        _ => Freshness::Recent,
+    };
+    let list = provider_list(&reach, freshness, world)?;
+    if list.as_ref().is_some_and(|list| !list.whole) {
+        write_stderr(&format!("note: `{provider}` lists more models; only the first ones are shown\n"));
+    }
+    Ok(offered_models(&reach, list.map(|list| list.models), files))
+}
+
+fn model_cells(offered: &OfferedModel) -> Vec<String> {
+    let facts = offered.lore.facts();
+    let unknown = || UNKNOWN.to_owned();
+    vec![
+        offered.id.clone(),
+        facts.window.map_or_else(unknown, |tokens| tokens.to_string()),
+        facts.price.as_ref().map_or_else(unknown, price),
+        offered.lore.sources().join(", "),
+        offered.lore.ends().map(|day| format!("ends {day}")).unwrap_or_default(),
+    ]
+}
+
+fn model_row(offered: &OfferedModel) -> Value {
+    json!({
+        "id": offered.id,
+        "facts": as_json(&offered.lore.facts()),
+        "known_from": offered.lore.sources(),
+        "ends": offered.lore.ends(),
+    })
+}
+
+/// Every known provider: whether its key is set, its default model, its address.
+fn providers(as_json: bool, files: &SettingsPlan, world: &World) -> Result<(), Failure> {
+    let all = model::all(files, world);
+    if as_json {
+        let mut rows: Vec<Value> = all.iter().map(provider_row).collect();
+        rows.push(
+            json!({ "provider": UNDERSTUDY, "dialect": "openai-chat", "base_url": null, "key_variables": [],
+            "key_set": true, "default_model": UNDERSTUDY }),
+        );
+        return Ok(write_json(&Value::Array(rows))?);
+    }
+    let last = [UNDERSTUDY, "none needed", UNDERSTUDY, "in this program: no network, no language model"];
+    let rows = all.iter().map(provider_cells).chain([last.map(str::to_owned).to_vec()]);
+    Ok(write_stdout(&headed(&["provider", "key", "default model", "base URL"], rows))?)
+}
+
+fn provider_cells(reach: &Reach) -> Vec<String> {
+    let key = match unset(reach) {
+        Some(variable) => format!("{variable} is not set"),
+        None if reach.credentials.are_set() => "set".to_owned(),
+        None => "none needed".to_owned(),
+    };
+    let default = reach.default_model.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+    let base_url = match (&reach.unusable, reach.endpoint.base_url.as_str()) {
+        (Some((from, _)), _) => format!("{from} cannot be used"),
+        (None, "") => UNKNOWN.to_owned(),
+        (None, url) => url.to_owned(),
+    };
+    vec![reach.endpoint.provider.to_string(), key, default, base_url]
+}
+
+fn provider_row(reach: &Reach) -> Value {
+    // Headers may be as secret as the key.
+    let variables = reach.key_variables.iter().map(String::as_str).chain(reach.credentials.variables());
+    json!({
+        "provider": reach.endpoint.provider,
+        "dialect": reach.endpoint.dialect.label(),
+        "base_url": Some(&reach.endpoint.base_url).filter(|url| !url.is_empty()),
+        "key_variables": variables.collect::<Vec<_>>(),
+        "key_set": unset(reach).is_none(),
+        "default_model": reach.default_model,
+    })
+}
+
+/// The first variable that is needed and not set.
+fn unset(reach: &Reach) -> Option<&str> {
+    let key = reach.key_variables.first().filter(|_| reach.credentials.key.is_none());
+    key.map(String::as_str).or_else(|| reach.credentials.unset())
 }
 
 pub(crate) fn show(args: &ModelsShowArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let (files, _) = Files::read(world).checked()?;
     console.context.redactor.learn(model::keys(&files, world)?);
-    show::show(args, &files, world)
-}
-
-/// How much a list of the provider is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    /// Asked for, whatever is kept.
-    New,
-    /// One of today is as good.
-    Fresh,
-    /// Nobody is asked.
-    Kept,
-}
-
-/// The provider's list, asked for or kept; an asked one is kept.
-fn provider_list(reach: &Reach, wanted: Wanted, world: &World) -> Result<Option<ModelList>, Failure> {
-    let (lists, now) = (ModelLists::new(world), World::now());
-    let age = if wanted == Wanted::Kept { Duration::MAX } else { A_DAY };
-    if wanted != Wanted::New
-        && let Some(list) = lists.get(&reach.endpoint, now, age)
-    {
-        return Ok(Some(list));
-    }
-    if wanted == Wanted::Kept {
-        return Ok(None);
-    }
-    reach.require_base_url()?;
-    model::require_key(reach)?;
-    let endpoint = reach.signed();
-    let asked = model_lists::ask(&endpoint, reach.credentials.clone(), model_lists::ALL, PATIENCE);
-    let Offered { models, whole } =
-        converse_host::runtime::block_on(asked)?.map_err(|why| unlisted(reach, why))?;
-    let list = ModelList { models, whole, at: now };
-    lists.put(&reach.endpoint, &list);
-    Ok(Some(list))
-}
-
-fn unlisted(reach: &Reach, why: Unlisted) -> Failure {
-    let name = &reach.endpoint.provider;
-    let failure = match why {
-        Unlisted::Wire(error) => Failure::new(
-            Kind::ProviderUnreachable,
-            "unreachable",
-            format!("`{name}` cannot be reached: {}", error.message),
-        ),
-        Unlisted::Late => {
-            let message = format!("`{name}` did not answer within {} seconds", PATIENCE.as_secs());
-            Failure::new(Kind::ProviderUnreachable, "unreachable", message)
+    let model = model::choose(Some(&args.model), &files, world)?;
+    let lore = match model::reach(model.endpoint.provider.as_str(), &files, world) {
+        Some(reach) => {
+            let freshness = if args.offline { Freshness::Kept } else { Freshness::Recent };
+            // Without the list, the other sources are shown.
+            if let Err(failure) = provider_list(&reach, freshness, world) {
+                write_stderr(&format!("note: {}\n", failure.message));
+            }
+            Lore::of(&reach, &model.name, &files, world)
         }
-        Unlisted::Status(401 | 403) => {
-            Failure::new(Kind::ProviderRefused, "auth", format!("`{name}` does not take the key"))
-        }
-        Unlisted::Status(status) => {
-            let message = format!("`{name}` gives no list of its models (status {status})");
-            Failure::new(Kind::ProviderNonsense, "no-list", message)
-        }
-        Unlisted::Nonsense(why) => {
-            let message = format!("`{name}` gives no list of its models: {why}");
-            Failure::new(Kind::ProviderNonsense, "no-list", message)
-        }
+        None => Lore { free: true, ..Lore::default() },
     };
-    failure.hint("`--offline` shows what is kept and what the program knows")
+    if args.json {
+        return Ok(write_json(&model_json(&model, &lore))?);
+    }
+    let row = |name: &str, value: &str, from: &str| {
+        let from = if from.is_empty() { String::new() } else { format!(" ({from})") };
+        vec![name.to_owned(), format!("{value}{from}")]
+    };
+    let mut rows = vec![
+        row("model", &model.id, ""),
+        row("wire", model.endpoint.dialect.label(), ""),
+        row("base URL", &model.endpoint.base_url, ""),
+    ];
+    rows.extend(lines(&lore).iter().map(|line| row(line.name, &line.value, line.from)));
+    rows.extend(lore.ends().map(|day| row("shut down on", day, "")));
+    rows.extend(lore.table.as_ref().map(|known| row("the table's source", known.source, "")));
+    Ok(write_stdout(&table(&rows))?)
+}
+
+fn model_json(model: &Model, lore: &Lore) -> Value {
+    json!({
+        "id": model.id,
+        "dialect": model.endpoint.dialect.label(),
+        "base_url": model.endpoint.base_url,
+        "facts": as_json(&lore.facts()),
+        "known_from": lore.sources(),
+        "ends": lore.ends(),
+        "source": lore.table.as_ref().map(|known| known.source),
+    })
 }

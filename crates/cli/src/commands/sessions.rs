@@ -25,6 +25,7 @@ use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 use converse_terminal::render::transcript::{Look, text};
 use converse_terminal::repl;
+use converse_terminal::view::answers;
 use converse_text::safe_line;
 
 /// The program that writes sessions.
@@ -71,7 +72,7 @@ impl SessionCommands<'_> {
             terminal: self.world.stdout_tty,
             colour: self.console.style.colour,
             full: args.full,
-            answers: converse_terminal::view::answers(self.console, self.world, self.columns()),
+            answers: answers(self.console, self.world, self.columns()),
         };
         Ok(write_stdout(&text(&document, look))?)
     }

@@ -1,38 +1,28 @@
-//! `converse stats`: what was used, from the sessions that are kept. Reads journals one after the other, and only reads.
-
-mod zone;
-
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+//! `converse stats`: usage, from the kept sessions. Reads one journal after the other.
 
 use converse_session::stats::{Figures, Folding, Pattern, Wanted};
-use converse_session::{SessionError, Store, Uuid};
+use converse_session::{SessionError, Store, Uuid, Zone};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::args::{StatsArgs, StatsBy};
-use converse_host::failure::{Failure, Kind};
+use crate::commands::output_file::write_private;
+use converse_host::failure::Failure;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::output::write_stdout;
 use converse_terminal::render::stats::{Look, Period, html, json, text};
 use converse_text::safe;
 
-use zone::Zone;
-
 pub(crate) fn run(args: &StatsArgs, console: &Console, world: &World) -> Result<(), Failure> {
-    let zone = Zone::of(world);
+    let zone = Zone::local(world.var("TZ"));
     let today = zone.zone.to_datetime(World::now()).date();
     let since = since(args, today)?;
     let figures = figures(args, &zone, since, console, world)?;
     let period = Period { since, until: today, zone: zone.name };
     if args.json {
-        let mut object = json(&figures, &period);
-        console.context.redactor.clean_json(&mut object);
-        return Ok(write_json(&object)?);
+        return Ok(console.print_json(json(&figures, &period))?);
     }
     if args.html {
         let page = html(&figures, &period, |name| console.context.redactor.clean(name));
@@ -50,7 +40,7 @@ pub(crate) fn run(args: &StatsArgs, console: &Console, world: &World) -> Result<
 
 fn since(args: &StatsArgs, today: Date) -> Result<Option<Date>, Failure> {
     let back = args.days.map(|days| today.checked_sub(i64::from(days.saturating_sub(1)).days()));
-    let back = back.transpose().map_err(|_| Failure::usage("bad-days", "there were not so many days"))?;
+    let back = back.transpose().map_err(|_| Failure::usage("bad-days", "the number of days is too large"))?;
     Ok(back.or(args.since))
 }
 
@@ -73,14 +63,14 @@ fn figures(
 ) -> Result<Figures, Failure> {
     let (model, tool) = (args.model.as_deref().map(Pattern::new), args.tool.as_deref().map(tool));
     let mut folding = Folding::new(Wanted { zone: zone.zone.clone(), since, model, tool });
-    // Without a home there are none.
+    // Without a home there are no sessions.
     let Some(store) = sessions::store(world) else { return Ok(folding.figures()) };
     for id in chosen(&store, args)? {
         let mut journal = folding.journal();
         let walked = store.walk(id, |header, entry| journal.line(header, entry));
         journal.end();
         match walked {
-            // It never came to hold anything.
+            // The session never got a message.
             Ok(()) | Err(SessionError::Empty { .. } | SessionError::NotFound(_)) => {}
             Err(error) => {
                 console.warn(&format!(
@@ -93,7 +83,7 @@ fn figures(
     Ok(folding.figures())
 }
 
-/// As in rules: the name of an ensemble is all that is in it.
+/// As in rules, the name of an ensemble means all of its tools.
 fn tool(pattern: &str) -> Pattern {
     if pattern.contains(['.', '*', '?']) {
         Pattern::new(pattern)
@@ -114,23 +104,7 @@ fn page_to(args: &StatsArgs, page: &str, console: &Console, world: &World) -> Re
     let Some(file) = &args.output else {
         return Ok(write_stdout(if world.stdout_tty { safe(page) } else { page.into() }.as_ref())?);
     };
-    write(&world.cwd.join(file), page, args.force)?;
+    write_private(&world.cwd.join(file), page, args.force, "stats-not-written")?;
     console.note(&format!("the figures are written to {}", file.display()));
     Ok(())
-}
-
-/// For the owner's eyes, until it is handed on.
-fn write(path: &Path, page: &str, force: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true).mode(0o600).create_new(!force).create(force).truncate(force);
-    let written = options.open(path).and_then(|mut file| file.write_all(page.as_bytes()));
-    written.map_err(|error| {
-        let failure = Failure::new(Kind::Output, "stats-not-written", format!("{}: {error}", path.display()));
-        match error.kind() {
-            ErrorKind::AlreadyExists => {
-                Failure { kind: Kind::Usage, ..failure }.hint("`--force` replaces it")
-            }
-            _ => failure,
-        }
-    })
 }

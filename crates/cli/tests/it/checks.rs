@@ -207,7 +207,7 @@ fn each_form_of_the_report_has_every_finding_and_nothing_else_is_on_stdout() {
     assert_eq!(text.matches(" = hint: ").count(), count, "{text}");
     assert!(!text.contains("= help"), "{text}");
     // The summary is for people.
-    assert!(text.contains(" sound; ") && sarif.stderr.contains(" sound; "), "{}", sarif.stderr);
+    assert!(text.contains(" errors, ") && sarif.stderr.contains(" errors, "), "{}", sarif.stderr);
     let quiet = env.run(&["ensembles", "check", "d", "--format", "sarif", "--quiet"]).exits(0);
     assert_eq!(quiet.stderr, "");
     env.run(&["ensembles", "check", "d", "--format", "sarif", "--json"]).exits(2);

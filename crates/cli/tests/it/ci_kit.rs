@@ -98,7 +98,7 @@ fn the_action_fails_as_the_check_does_and_says_where() {
     );
     action(&env, &[("directory", "nowhere")]).exits(3);
     let ran = action(&env, &[("directory", "good"), ("provider", "openai"), ("format", "text")]).exits(0);
-    assert!(ran.stdout.contains("sound; 0 findings"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("0 errors, 0 warnings"), "{}", ran.stdout);
     for wrong in [("locked", "maybe"), ("format", "prose"), ("provider", "nobody")] {
         action(&env, &[("directory", "good"), wrong]).exits(2);
     }

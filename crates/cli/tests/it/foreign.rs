@@ -314,7 +314,7 @@ fn on_a_terminal_what_is_missing_is_asked_for() {
     terminal.types("3\n");
     terminal.shows("may pass: ");
     terminal.types("wc -w -- '{the.file}'\n");
-    terminal.shows("may be left empty");
+    terminal.shows("may be empty");
     terminal.types("Counts words\n");
     terminal.shows("e/words/invokers/wc.toml");
     assert_eq!(terminal.ends(), 0);

@@ -96,7 +96,7 @@ fn access_is_granted_once_and_kept_for_the_user_alone() {
         "{}",
         told.stdout
     );
-    assert!(told.stdout.contains("then renewed by itself\nweb: 2 tools\n"), "{}", told.stdout);
+    assert!(told.stdout.contains("then renewed automatically\nweb: 2 tools\n"), "{}", told.stdout);
     let files = tokens(&env);
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((files.len(), mode(&files[0]), mode(files[0].parent().unwrap())), (1, 0o600, 0o700));
@@ -280,7 +280,7 @@ fn only_a_server_that_asks_is_logged_in_to() {
     let open = realm.descriptor("").replace("\"web\"", "\"open\"").replace("auth = \"oauth\"\n", "");
     env.write("servers/open.toml", &open);
     for (name, words) in
-        [("local", "nobody to log in to"), ("open", "has no `auth"), ("essentials", "no server"), ("x", "x")]
+        [("local", "has no login"), ("open", "has no `auth"), ("essentials", "no server"), ("x", "x")]
     {
         for verb in ["login", "logout"] {
             let told = run(&env, &["ensembles", verb, name]);

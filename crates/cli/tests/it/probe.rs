@@ -185,7 +185,7 @@ fn whoever_is_waited_for_is_told_on_a_terminal_and_taken_away() {
     terminal.shows("starting second … ");
     assert!(began.elapsed() >= Duration::from_secs(1), "not before there is something to wait for");
     terminal.shows("starting first … 2 s");
-    let screen = terminal.shows(" sound; ").to_owned();
+    let screen = terminal.shows(" 0 errors, ").to_owned();
     assert_eq!(terminal.ends(), 0, "{screen:?}");
     // What was drawn is erased before the answer: the line is cleared after the last of it.
     let last = screen.rfind("starting ").unwrap();
@@ -199,7 +199,7 @@ fn elsewhere_a_line_or_nothing_is_told() {
         let dir = slow(&env, ["first", "first"], ms);
         let args = [&["ensembles", "check", "--connect", &dir], flags].concat();
         let mut terminal = Terminal::run(&env, &args);
-        let screen = terminal.shows("sound").to_owned();
+        let screen = terminal.shows("0 errors").to_owned();
         assert_eq!(screen.matches("starting first … 4 s").count(), lines, "{flags:?} {screen:?}");
         assert_eq!(screen.matches("starting").count(), lines, "{flags:?} {screen:?}");
         assert_eq!(terminal.ends(), 0);

@@ -251,8 +251,8 @@ fn show_lists_what_a_server_has() {
         "  … and 13 more",
         "\nresource templates:\n  mcp:docs:demo://city/{name}  All about one city\n",
         "\nprompts:\n  docs.guide  Somebody who knows the town\n    city (required)  Which town\n    tone (optional)",
-        "of its resources is left out lost: it has no `uri`",
-        "of its prompts is left out broken: its arguments are no list",
+        "left out of its resources: lost: it has no `uri`",
+        "left out of its prompts: broken: its arguments are no list",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} in {}", ran.stdout);
     }

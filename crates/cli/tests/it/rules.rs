@@ -159,7 +159,7 @@ fn an_explanation_starts_nothing() {
     let told = explained("far.get");
     assert_eq!((&told["fate"], &told["effects"]), (&json!("runs"), &json!("read")));
     assert_eq!(told["arguments"]["checked"], false);
-    assert!(told["notes"][0].as_str().unwrap().contains("not asked"), "{told}");
+    assert!(told["notes"][0].as_str().unwrap().contains("not connected here"), "{told}");
     assert_eq!(explained("far.other")["fate"], "asked");
     assert!(!env.path("work/started").exists());
 }

@@ -292,7 +292,7 @@ fn words_of_others_cannot_act_on_a_terminal() {
 #[test]
 fn sessions_are_deleted_when_that_is_said() {
     let (env, id) = one();
-    said(&env, &["delete", &id], 2, "`--yes` goes without a question");
+    said(&env, &["delete", &id], 2, "`--yes` skips the question");
     assert!(dir(&env, &id).exists());
     let mut terminal = Terminal::run(&env, &["sessions", "delete", &id]);
     terminal.shows("delete for good?");

@@ -10,13 +10,13 @@ use super::Catalogue;
 const MOST_LINES: usize = 30;
 
 impl Catalogue {
-    /// As somebody reads: file by file, from the top.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
+    /// All diagnostics, file by file, from the top.
+    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// The finding, and its picture with the source line.
-    pub fn told(&self, diagnostic: &Diagnostic) -> (Finding, String) {
+    /// The finding, and its text with the source line.
+    pub(crate) fn rendered(&self, diagnostic: &Diagnostic) -> (Finding, String) {
         (diagnostic.finding(&self.sources), diagnostic.render(&self.sources))
     }
 
@@ -48,7 +48,7 @@ impl Catalogue {
     }
 
     /// Where this part of an invoker's arguments stands, or the invoker.
-    pub fn place_in(&self, plan: &EnsemblePlan, invoker: &InvokerName, pointer: &str) -> Option<Span> {
+    pub(crate) fn place_in(&self, plan: &EnsemblePlan, invoker: &InvokerName, pointer: &str) -> Option<Span> {
         let mut invokers = self.written(plan)?.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
         let found =
             invokers.find(|found| found.name.as_ref().is_some_and(|name| name.value == invoker.as_str()))?;
@@ -57,7 +57,7 @@ impl Catalogue {
     }
 
     /// Where it says this of the tools of its server.
-    pub fn place_of_idle(&self, plan: &EnsemblePlan, idle: &UnmatchedSetting) -> Option<Span> {
+    pub(crate) fn place_of_idle(&self, plan: &EnsemblePlan, idle: &UnmatchedSetting) -> Option<Span> {
         let tools = self.written(plan)?.tools.as_ref()?;
         let pattern = |patterns: &[Spanned<String>], text: &str| {
             patterns.iter().find(|pattern| pattern.value == text).map(|pattern| pattern.span)

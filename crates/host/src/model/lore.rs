@@ -51,6 +51,16 @@ impl Lore {
         }
     }
 
+    /// The sources that know anything: `settings`, `provider`, `table`.
+    pub fn sources(&self) -> Vec<&'static str> {
+        let sources = [
+            (self.own.is_some(), "settings"),
+            (self.listed.is_some(), "provider"),
+            (self.table.is_some(), "table"),
+        ];
+        sources.into_iter().filter(|(knows, _)| *knows).map(|(_, name)| name).collect()
+    }
+
     /// The day on which it is shut down.
     pub fn ends(&self) -> Option<&str> {
         let listed = self.listed.as_ref().and_then(|listed| listed.ends.as_deref());

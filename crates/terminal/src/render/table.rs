@@ -15,7 +15,13 @@ const LEAST: usize = 16;
 const BETWEEN: usize = 2;
 const INDENT: &str = "    ";
 
-/// The first row is the heading. Rows may be of different length. As wide as the terminal on stdout, if there is one.
+/// A table with a heading, as wide as the terminal on stdout.
+pub fn headed(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let heading = heading.iter().map(|cell| (*cell).to_owned()).collect();
+    table(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
+}
+
+/// Rows may be of different length. As wide as the terminal on stdout, if there is one.
 pub fn table(rows: &[Vec<String>]) -> String {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
     within(rows, size.map_or(0, |size| usize::from(size.ws_col)))

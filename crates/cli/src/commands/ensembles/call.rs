@@ -1,21 +1,21 @@
-//! `converse ensembles call`: one tool without a model, through the same judging and the same pipeline.
+//! `converse ensembles call`: one tool without a model, with the same permissions and pipeline.
 
 use std::sync::Arc;
 
-use converse_canister::{Invocation, InvocationId, InvocationResult, Outcome, TurnId};
-use converse_engine::{Asking, SingleInvocation};
-use converse_ensemble::{CancelScope, Host, Roster};
+use converse_canister::{InvocationResult, Outcome};
+use converse_engine::Asking;
+use converse_ensemble::Roster;
 use converse_mcp::Responders;
 
 use crate::args::{Places, Rules};
-use crate::commands::typed::arguments;
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
-use converse_host::model;
-use converse_host::settings::{Files, rules};
+use converse_host::settings::Files;
+use converse_host::single_call::Caller;
+use converse_host::typed_arguments;
 use converse_host::wiring::Wiring;
 use converse_host::world::World;
 use converse_terminal::approver::{Memory, TerminalApprover};
@@ -25,7 +25,7 @@ use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::result_text;
 use converse_text::safe;
 
-/// What was asked for.
+/// The call to make.
 pub(super) struct Call<'a> {
     pub(super) tool: &'a str,
     pub(super) arguments: &'a [String],
@@ -43,25 +43,12 @@ impl Call<'_> {
         let catalogue = Catalogue::find(world, &self.places.ensembles);
         let plan = catalogue.named(ensemble)?;
         console.warn_all(catalogue.notes());
-        let (files, warnings) = Files::read(world).checked()?;
-        console.warn_all(warnings);
-        console.context.redactor.learn(model::keys(&files, world)?);
-        let rules = rules(&self.rules.options(), &files)?;
-        let contents = Kept::new(None);
-        let interrupt = self.interrupt;
+        let (files, rules) = Files::for_tools(&self.rules.options(), &console.context, world)?;
         let protected = catalogue.protected();
-        let (contents, lockfiles) = (&contents, &catalogue.lockfiles());
+        let (contents, lockfiles) = (&Kept::new(None), &catalogue.lockfiles());
         let asked = Responders { elicitor: somebody(console), ..Responders::default() };
-        let wiring = Wiring {
-            world,
-            context: &console.context,
-            interrupt,
-            deadline: None,
-            contents,
-            protected,
-            lockfiles,
-            asked,
-        };
+        let looking = Wiring::looking(world, &console.context, self.interrupt, contents);
+        let wiring = Wiring { protected, lockfiles, asked, ..looking };
         let connected = wiring.connect(&[plan], rules).await?;
         if let Some(error) = connected.errors().into_iter().next() {
             connected.disconnect(&console.context).await;
@@ -70,34 +57,26 @@ impl Call<'_> {
         let audit = AuditSink::new(files.audit.unwrap_or(true), None, &console.context, world);
         let memory = Memory::new(connected.roster.rules(), &console.context.redactor, world);
         let approver = TerminalApprover::new(console.context.can_ask, Arc::clone(&console.progress));
-        let result = self.invoke(&connected.roster, &approver.remembering(memory), &audit).await;
+        let caller = Caller::new(&connected.roster, &audit, self.interrupt);
+        let result = self.invoke(&caller, &approver.remembering(memory)).await;
         connected.disconnect(&console.context).await;
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());
         }
-        self.told(&result?, world.stdout_tty)
+        self.print(&result?, world.stdout_tty)
     }
 
     async fn invoke(
         &self,
-        roster: &Roster,
+        caller: &Caller<'_>,
         approver: &TerminalApprover,
-        audit: &AuditSink<'_>,
     ) -> Result<InvocationResult, Failure> {
-        let offer = roster.offer();
+        let offer = caller.roster.offer();
         let tool = offer.tools().find(|tool| tool.qualified == self.tool);
-        let tool = tool.ok_or_else(|| self.no_such_tool(roster))?;
-        let invocation = Invocation {
-            turn: TurnId(1),
-            id: InvocationId::of(TurnId(1), 0),
-            wire_id: None,
-            tool: tool.declaration.name.to_string(),
-            arguments: arguments(self.arguments, &tool.declaration.arguments)?,
-            seal: None,
-        };
-        let (ruling, scope) = (Asking(Some(approver)), CancelScope::below(&self.interrupt.token));
-        let single = SingleInvocation { roster, ruling: &ruling, sink: audit, scope: &scope, within: None };
-        Ok(single.run(invocation, Host::default()).await?.result)
+        let tool = tool.ok_or_else(|| self.no_such_tool(caller.roster))?;
+        let arguments = typed_arguments::parse(self.arguments, &tool.declaration.arguments)?;
+        let name = tool.declaration.name.as_str();
+        Ok(caller.call(name, arguments, &Asking(Some(approver)), None).await?.result)
     }
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {
@@ -107,9 +86,7 @@ impl Call<'_> {
             let named = self.places.ensembles.iter();
             let flags: String =
                 named.map(|directory| format!(" --ensembles {}", directory.display())).collect();
-            let hint = format!(
-                "`converse ensembles lock{flags}` shows what is otherwise; with `--accept` it is accepted"
-            );
+            let hint = format!("`converse ensembles lock{flags}` shows the changes; `--accept` accepts them");
             return Failure::new(Kind::Configuration, "held-back", message).hint(hint);
         }
         let names = offer.tools().map(|tool| tool.qualified.as_str());
@@ -121,7 +98,7 @@ impl Call<'_> {
     }
 
     /// The result on stdout; a failure as an error with the exit code of its outcome.
-    fn told(&self, result: &InvocationResult, terminal: bool) -> Result<(), Failure> {
+    fn print(&self, result: &InvocationResult, terminal: bool) -> Result<(), Failure> {
         let text = result_text(result);
         if self.as_json {
             write_json(&serde_json::to_value(result).unwrap_or_default())?;
@@ -132,7 +109,7 @@ impl Call<'_> {
         }
         let kind = match result.outcome {
             Outcome::Success => return Ok(()),
-            // It was offered: its server has another one now.
+            // The tool was offered, and its server has another one now.
             Outcome::NoSuchTool => return Err(Failure::new(Kind::Configuration, "held-back", text)),
             Outcome::Invalid => Kind::Usage,
             Outcome::Refused => Kind::Unapproved,

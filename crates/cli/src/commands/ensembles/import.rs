@@ -1,67 +1,63 @@
-//! `converse ensembles import`: the servers of another program's configuration as descriptors.
+//! `converse ensembles import`: converts the MCP servers in the configuration of another program to descriptors.
 //!
-//! Starts nothing and contacts nothing. What is written holds no secret; what is not taken over is told on stderr.
+//! Nothing is started or contacted. No secret is written; what is left out is reported on stderr.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use converse_foreign::{Format, Found, MAX_BYTES, Note, Server, read};
+use converse_foreign::{Format, Imported, MAX_BYTES, Server, read};
 use serde_json::{Value, json};
 
-use super::placing::{New, Place};
+use super::new_files::{DescriptorDir, NewFile};
+use super::{note_trust, print_new};
 use crate::args::{ForeignFormat, ImportArgs};
 use crate::stdin::{Bounds, whole};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::output::write_json;
 use converse_terminal::signals;
 
 pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let text = text(&args.file, world)?;
-    let found = read(&text, args.format.map(format)).map_err(|error| {
+    let mut imported = read(&text, args.format.map(format)).map_err(|error| {
         let message = format!("{}: {error}", args.file.display());
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         Failure::new(Kind::Configuration, "foreign-file", message)
-            .hint(format!("`--format` says whose file it is: {}", names.join(", ")))
+            .hint(format!("use `--format` with one of: {}", names.join(", ")))
     })?;
-    let chosen = chosen(&found, &args.names)?;
-    let place = Place::of(&args.destination, world)?;
-    let notes = concerning(&found, &chosen, &args.names);
-    console.warn_all(notes.iter().map(|note| format!("note: {note}")));
-    if chosen.is_empty() {
-        let message = format!("{}: there is no server in it that can be taken over", args.file.display());
+    imported.select(&args.names).map_err(|unknown| {
+        let known = imported.servers.iter().map(|server| server.original.as_str());
+        Failure::usage("no-such-server", format!("there is no server `{unknown}` in the file")).did_you_mean(
+            &unknown,
+            known,
+            "`--dry-run` without names shows all of them",
+        )
+    })?;
+    let dir = DescriptorDir::of(args.destination.into.as_deref(), world)?;
+    console.warn_all(imported.notes.iter().map(|note| format!("note: {note}")));
+    if imported.servers.is_empty() {
+        let message = format!("{}: no server in it can be imported", args.file.display());
         return Err(Failure::new(Kind::Configuration, "nothing-imported", message));
     }
-    let files: Vec<New> = chosen.iter().map(|server| new(server)).collect();
+    let files: Vec<NewFile> = imported.servers.iter().map(file).collect();
     let dry = args.destination.dry_run;
     if !dry {
-        place.write(&files, args.destination.force)?;
+        dir.write(&files, args.destination.force)?;
     }
     if args.json {
-        return Ok(write_json(&told(&found, &chosen, &notes, &place, dry))?);
+        return Ok(write_json(&as_json(&imported, &dir, dry))?);
     }
-    if dry {
-        let shown = |file: &New| format!("# {}\n{}", place.shown(&file.path), file.text);
-        let texts: Vec<String> = files.iter().map(shown).collect();
-        return Ok(write_stdout(&texts.join("\n"))?);
+    print_new(&files, &dir, &args.destination)?;
+    if !dry {
+        let flag = args.destination.flag(dir.of_project);
+        console.note(&format!(
+            "written; check with `converse ensembles check{flag}`, and with `--connect` to try the servers"
+        ));
+        note_trust(&dir, console);
     }
-    let lines: String = files.iter().map(|file| format!("{}\n", place.shown(&file.path))).collect();
-    write_stdout(&lines)?;
-    next(&place, args, console);
     Ok(())
-}
-
-fn next(place: &Place, args: &ImportArgs, console: &Console) {
-    let flag = place.flag(&args.destination);
-    console.note(&format!(
-        "written; `converse ensembles check{flag}` looks at it, and with `--connect` it tries the servers"
-    ));
-    if place.of_project {
-        console.note("this is a project: it is used once you have said `converse ensembles trust`");
-    }
 }
 
 fn format(format: ForeignFormat) -> Format {
@@ -87,7 +83,7 @@ fn text(file: &Path, world: &World) -> Result<String, Failure> {
         let path = world.cwd.join(file);
         let kind = path.metadata().map_err(|error| unreadable(error.to_string()))?;
         if !kind.is_file() {
-            return Err(unreadable("it is no regular file; `-` reads standard input".to_owned()));
+            return Err(unreadable("it is not a regular file; `-` reads standard input".to_owned()));
         }
         let mut bytes = Vec::new();
         let most = MAX_BYTES as u64 + 1;
@@ -101,52 +97,27 @@ fn text(file: &Path, world: &World) -> Result<String, Failure> {
     })
 }
 
-/// Those that were named, by their names there or here; all if none was.
-fn chosen<'f>(found: &'f Found, names: &[String]) -> Result<Vec<&'f Server>, Failure> {
-    let called = |server: &Server, name: &String| server.theirs == *name || server.name == *name;
-    for name in names {
-        let left_out = found.notes.iter().any(|note| note.server.as_ref() == Some(name));
-        if !left_out && !found.servers.iter().any(|server| called(server, name)) {
-            let known = found.servers.iter().map(|server| server.theirs.as_str());
-            let failure =
-                Failure::usage("no-such-server", format!("there is no server `{name}` in the file"));
-            return Err(failure.did_you_mean(name, known, "`--dry-run` without names shows all of them"));
-        }
-    }
-    let wanted = |server: &&Server| names.is_empty() || names.iter().any(|name| called(server, name));
-    Ok(found.servers.iter().filter(wanted).collect())
+fn file(server: &Server) -> NewFile {
+    NewFile { path: format!("{}.toml", server.name), text: server.toml() }
 }
 
-/// Of servers that nobody asked for nothing is told.
-fn concerning<'f>(found: &'f Found, chosen: &[&Server], names: &[String]) -> Vec<&'f Note> {
-    let theirs: BTreeSet<&str> = chosen.iter().map(|server| server.theirs.as_str()).collect();
-    let concerns = |note: &&Note| match &note.server {
-        Some(server) => names.is_empty() || theirs.contains(server.as_str()) || names.contains(server),
-        None => true,
-    };
-    found.notes.iter().filter(concerns).collect()
-}
-
-fn new(server: &Server) -> New {
-    New { path: format!("{}.toml", server.name), text: server.toml() }
-}
-
-fn told(found: &Found, chosen: &[&Server], notes: &[&Note], place: &Place, dry: bool) -> Value {
-    let server = |server: &&Server| {
-        let file = new(server);
+fn as_json(imported: &Imported, dir: &DescriptorDir, dry: bool) -> Value {
+    let server = |server: &Server| {
+        let file = file(server);
         json!({
             "name": server.name,
-            "from": server.theirs,
+            "from": server.original,
             "enabled": server.enabled,
-            "file": place.shown(&file.path),
+            "file": dir.shown(&file.path),
             "written": !dry,
-            "variables": server.lifted,
+            "variables": server.variables,
             "toml": dry.then_some(file.text),
         })
     };
+    let notes = imported.notes.iter();
     json!({
-        "format": found.format.name(),
-        "servers": chosen.iter().map(server).collect::<Value>(),
-        "notes": notes.iter().map(|note| json!({ "server": note.server, "message": note.message })).collect::<Value>(),
+        "format": imported.format.name(),
+        "servers": imported.servers.iter().map(server).collect::<Value>(),
+        "notes": notes.map(|note| json!({ "server": note.server, "message": note.message })).collect::<Value>(),
     })
 }

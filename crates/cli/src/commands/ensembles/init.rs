@@ -1,70 +1,59 @@
-//! `converse ensembles init`: a new descriptor, from flags or from questions on the terminal.
+//! `converse ensembles init`: writes a new descriptor from flags or from answers on the terminal.
 
 mod questions;
 
 use converse_config::shipped;
-use converse_foreign::{BadSketch, Sketch, SketchKind};
+use converse_foreign::{Sketch, SketchKind};
 
-use super::placing::{New, Place};
+use super::new_files::{DescriptorDir, NewFile};
+use super::{note_trust, print_new};
 use crate::args::InitArgs;
 use converse_host::failure::Failure;
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::write_stdout;
 
 use questions::Questions;
 
 pub(crate) fn run(args: &InitArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let sketch = sketch(args, console)?;
-    let (files, notes) = sketch.files().map_err(refused)?;
-    let place = Place::of(&args.destination, world)?;
-    let files: Vec<New> = files.into_iter().map(|file| New { path: file.path, text: file.text }).collect();
+    let (files, notes) = sketch.files().map_err(|bad| Failure::usage("bad-sketch", bad.to_string()))?;
+    let dir = DescriptorDir::of(args.destination.into.as_deref(), world)?;
+    let files: Vec<NewFile> =
+        files.into_iter().map(|file| NewFile { path: file.path, text: file.text }).collect();
     console.warn_all(notes.iter().map(|note| format!("note: {note}")));
     if args.destination.dry_run {
-        let shown = |file: &New| format!("# {}\n{}", place.shown(&file.path), file.text);
-        let texts: Vec<String> = files.iter().map(shown).collect();
-        return Ok(write_stdout(&texts.join("\n"))?);
+        return print_new(&files, &dir, &args.destination);
     }
-    place.write(&files, args.destination.force)?;
-    let lines: String = files.iter().map(|file| format!("{}\n", place.shown(&file.path))).collect();
-    write_stdout(&lines)?;
-    let name = &sketch.name;
-    let flag = place.flag(&args.destination);
+    dir.write(&files, args.destination.force)?;
+    print_new(&files, &dir, &args.destination)?;
+    let (name, flag) = (&sketch.name, args.destination.flag(dir.of_project));
     console.note(&match sketch.kind {
         SketchKind::Server(_) | SketchKind::Url(..) => {
-            format!("written; `converse ensembles check --connect{flag}` tries it")
+            format!("written; try it with `converse ensembles check --connect{flag}`")
         }
         SketchKind::Command(_) | SketchKind::Http(..) => {
             let run = format!("`converse ensembles check{flag}` and `converse ensembles test {name}{flag}`");
-            format!("written; say in it what its arguments are, then {run}")
+            format!("written; describe its arguments in the file, then run {run}")
         }
     });
-    let ships = |name: &str| shipped().iter().any(|(path, _)| path.strip_suffix(".toml") == Some(name));
-    if ships(name) {
-        console
-            .note(&format!("note: converse brings an ensemble named `{name}`; this one stands in its place"));
+    if shipped().iter().any(|(path, _)| path.strip_suffix(".toml") == Some(name)) {
+        console.note(&format!("note: this ensemble replaces the built-in ensemble `{name}`"));
     }
-    if place.of_project {
-        console.note("this is a project: it is used once you have said `converse ensembles trust`");
-    }
+    note_trust(&dir, console);
     Ok(())
 }
 
-fn refused(bad: BadSketch) -> Failure {
-    Failure::usage("bad-sketch", bad.to_string())
-}
-
-/// From the flags, and from somebody at a terminal where they say too little.
+/// The sketch from the flags; what is missing is asked on the terminal.
 fn sketch(args: &InitArgs, console: &Console) -> Result<Sketch, Failure> {
     let kind = kind(args)?;
     if let (Some(name), Some(kind)) = (&args.name, &kind) {
         return Ok(Sketch { name: name.clone(), description: args.description.clone(), kind: kind.clone() });
     }
     if !console.context.can_ask {
-        let missing = if args.name.is_none() { "a name" } else { "what kind it is" };
+        let missing = if args.name.is_none() { "the name" } else { "the kind" };
         return Err(Failure::usage(
             "not-enough",
-            format!("{missing} is missing, and nobody can be asked here"),
+            format!("{missing} of the ensemble is missing, and nobody can be asked here"),
         )
         .hint("converse ensembles init NAME --server -- COMMAND…: an MCP server that is started")
         .hint("converse ensembles init NAME --url URL: an MCP server at an address")
@@ -95,9 +84,9 @@ fn kind(args: &InitArgs) -> Result<Option<SketchKind>, Failure> {
     let words = args.words.clone();
     let for_addresses = || Failure::usage("stray-flags", "`--header` is for `--url` and `--http`");
     let for_programs =
-        || Failure::usage("stray-words", "a command line behind `--` is for `--server` and `--command`");
+        || Failure::usage("stray-words", "a command line after `--` is for `--server` and `--command`");
     let no_words = |flag: &str| {
-        let message = format!("`{flag}` needs a command line behind `--`");
+        let message = format!("`{flag}` needs a command line after `--`");
         Failure::usage("no-command", message)
             .hint(format!("converse ensembles init NAME {flag} -- PROGRAM ARGUMENTS…"))
     };
@@ -117,10 +106,10 @@ fn kind(args: &InitArgs) -> Result<Option<SketchKind>, Failure> {
     }
 }
 
-/// `Name: value`. The value is not shown: it may be a key.
+/// Parses `NAME: VALUE`. The text is not shown in the error: it may hold a key.
 fn header_of(header: &str) -> Result<(String, String), Failure> {
     let (name, value) = header
         .split_once(':')
-        .ok_or_else(|| Failure::usage("bad-header", "a header is `NAME: VALUE`, with a colon"))?;
+        .ok_or_else(|| Failure::usage("bad-header", "expected a header as `NAME: VALUE`"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

@@ -1,5 +1,4 @@
-//! `converse ensembles list`: what there is. Nothing is started for it: the tools of servers are those that an earlier
-//! run has seen.
+//! `converse ensembles list`: all ensembles. Nothing is started: the tools of servers are those of an earlier run.
 
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
-use converse_terminal::render::table::table;
+use converse_terminal::render::table::{headed, table};
 use converse_text::safe_line;
 
-/// Characters of a description in a line.
+/// The length of a description in a line, in characters.
 const DESCRIPTION: usize = 100;
 
 pub(super) struct List<'a> {
@@ -32,11 +31,11 @@ pub(super) struct List<'a> {
     pub(super) world: &'a World,
 }
 
-/// The tools of an ensemble, as far as they are known.
-struct Known {
-    /// Names and descriptions; `None`, if it was never connected.
+/// The known tools of an ensemble.
+struct KnownTools {
+    /// Names and descriptions; `None` if the server was never connected.
     tools: Option<Vec<(String, String)>>,
-    /// How long ago a server was seen.
+    /// The time since the server was connected.
     age: Option<Duration>,
 }
 
@@ -50,12 +49,13 @@ impl List<'_> {
                 let rows = catalogue.plans.iter().map(|plan| self.row(plan)).collect();
                 write_json(&Value::Array(rows))?;
             }
-            (false, true) => write_stdout(&self.all(&catalogue.plans))?,
+            (false, true) => {
+                let texts: Vec<String> = catalogue.plans.iter().map(|plan| self.text(plan)).collect();
+                write_stdout(&texts.join("\n"))?;
+            }
             (false, false) => {
-                let heading =
-                    ["ensemble", "tools", "from", "file", "description"].map(str::to_owned).to_vec();
-                let rows = [heading].into_iter().chain(catalogue.plans.iter().map(cells));
-                write_stdout(&table(&rows.collect::<Vec<_>>()))?;
+                let heading = ["ensemble", "tools", "from", "file", "description"];
+                write_stdout(&headed(&heading, catalogue.plans.iter().map(cells)))?;
             }
         }
         catalogue.stop_for_own_errors()
@@ -70,10 +70,6 @@ impl List<'_> {
             row["seen_s_ago"] = json!(known.age.map(|age| age.as_secs()));
         }
         row
-    }
-
-    fn all(&self, plans: &[EnsemblePlan]) -> String {
-        plans.iter().map(|plan| self.text(plan)).collect::<Vec<_>>().join("\n")
     }
 
     fn text(&self, plan: &EnsemblePlan) -> String {
@@ -93,11 +89,11 @@ impl List<'_> {
         format!("{name}: {}{seen}\n{}", counted(tools.len(), "tool"), table(&rows))
     }
 
-    fn known(&self, plan: &EnsemblePlan) -> Known {
+    fn known(&self, plan: &EnsemblePlan) -> KnownTools {
         let Some(connection) = &plan.connection else {
             let tools = plan.invokers.iter();
             let tools = tools.map(|tool| (tool.name.to_string(), tool.description.clone())).collect();
-            return Known { tools: Some(tools), age: None };
+            return KnownTools { tools: Some(tools), age: None };
         };
         let lists = ListFiles::new(self.world.cache_dir(), self.console.context.redactor.clone());
         let connection = at_home(plan, connection, self.world);
@@ -106,11 +102,11 @@ impl List<'_> {
         let tools = manifest.map(|manifest| {
             manifest.tools.into_iter().map(|tool| (tool.name.to_string(), tool.description)).collect()
         });
-        Known { tools, age }
+        KnownTools { tools, age }
     }
 }
 
-/// What is listed is held back then, all of it.
+/// A warning about a damaged lockfile.
 fn damaged(locked: &Locked) -> Option<String> {
     let State::Damaged(why) = &locked.state else { return None };
     let (file, code) = (&locked.shown, Code::LockDamaged);
@@ -142,8 +138,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_told_in_the_unit_that_fits() {
-        for (seconds, told) in [
+    fn ages_are_shown_in_the_unit_that_fits() {
+        for (seconds, shown) in [
             (0, "0 s ago"),
             (119, "119 s ago"),
             (120, "2 min ago"),
@@ -151,7 +147,7 @@ mod tests {
             (7_200, "2 h ago"),
             (200_000, "2 days ago"),
         ] {
-            assert_eq!(ago(Duration::from_secs(seconds)), told);
+            assert_eq!(ago(Duration::from_secs(seconds)), shown);
         }
     }
 }

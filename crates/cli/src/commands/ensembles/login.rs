@@ -1,16 +1,16 @@
-//! `converse ensembles login`: access to one server granted by a person, kept for all runs that follow, and tried.
+//! `converse ensembles login` and `logout`: the token of one server, granted by a person and kept for later runs.
 
 use std::sync::Arc;
 
 use converse_config::{ConnectionPlan, EnsemblePlan, OauthPlan, Rule, Way};
-use converse_mcp::{Consent, Login as Granted};
+use converse_mcp::{Consent, LoggedOut, Login as Granted};
 use jiff::Timestamp;
 
-use super::looked::eager;
 use crate::args::Places;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
+use converse_host::inspect::eager;
 use converse_host::wiring::Wiring;
 use converse_host::wording::counted;
 use converse_host::world::World;
@@ -38,7 +38,7 @@ impl Login<'_> {
             {
                 return Err(Failure::usage(
                     "bad-scope",
-                    "a scope is visible ASCII without blanks and quotes",
+                    "a scope is visible ASCII without spaces and quotes",
                 ));
             }
         }
@@ -57,7 +57,7 @@ impl Login<'_> {
                 () = interrupt.token.cancelled() => return Err(interrupt.failure()),
             };
             let granted = granted.map_err(|error| failed(error.to_string()))?;
-            write_stdout(&told(plan, &granted))?;
+            write_stdout(&summary(plan, &granted))?;
             let plan = eager(plan);
             let connected = wiring.connect(&[&plan], Vec::<Rule>::new()).await?;
             let (failure, tools) =
@@ -80,29 +80,29 @@ impl Login<'_> {
     }
 }
 
-/// Of an ensemble that one can log in to.
-pub(super) fn oauth(plan: &EnsemblePlan) -> Result<(&ConnectionPlan, &OauthPlan), Failure> {
+/// The connection and OAuth settings of an ensemble, if it has them.
+fn oauth(plan: &EnsemblePlan) -> Result<(&ConnectionPlan, &OauthPlan), Failure> {
     let place = format!("{}:{}", plan.origin.file, plan.origin.line);
     let failure = |message: String| Failure::usage("no-login", message);
     match &plan.connection {
         None => Err(failure(format!("`{}` has no server to log in to", plan.name))),
         Some(connection) => match (&connection.way, &connection.auth) {
             (Way::Stdio { .. }, _) => {
-                Err(failure(format!("`{}` is started here: there is nobody to log in to", plan.name))
-                    .hint(format!("it is given keys by `environment` ({place})")))
+                Err(failure(format!("`{}` is started as a program and has no login", plan.name))
+                    .hint(format!("set its keys in `environment` ({place})")))
             }
             (Way::Http { .. }, None) => Err(failure(format!("`{}` has no `auth = \"oauth\"`", plan.name))
-                .hint(format!("put it into `[connection]` of {place}, or a token into `headers`"))),
+                .hint(format!("add it to `[connection]` of {place}, or add a token to `headers`"))),
             (Way::Http { .. }, Some(oauth)) => Ok((connection, oauth)),
         },
     }
 }
 
-pub(super) fn failed(message: String) -> Failure {
+fn failed(message: String) -> Failure {
     Failure::new(Kind::Ensemble, "login", message)
 }
 
-fn told(plan: &EnsemblePlan, granted: &Granted) -> String {
+fn summary(plan: &EnsemblePlan, granted: &Granted) -> String {
     let by =
         granted.issuer.as_ref().map(|issuer| format!(" by {}", safe_line(issuer, 200))).unwrap_or_default();
     let scopes = match granted.scopes.as_slice() {
@@ -111,6 +111,29 @@ fn told(plan: &EnsemblePlan, granted: &Granted) -> String {
     };
     let until = granted.expires.and_then(|seconds| Timestamp::from_second(i64::try_from(seconds).ok()?).ok());
     let until = until.map(|until| format!(", until {until}")).unwrap_or_default();
-    let then = if granted.renewable { ", then renewed by itself" } else { "" };
+    let then = if granted.renewable { ", then renewed automatically" } else { "" };
     format!("{}: access granted{by}{scopes}{until}{then}\n", plan.name)
+}
+
+/// Forgets the token of a server, and revokes it where the issuer supports that.
+pub(super) fn logout(name: &str, places: &Places, console: &Console, world: &World) -> Result<(), Failure> {
+    let catalogue = Catalogue::find(world, &places.ensembles);
+    let plan = catalogue.named(name)?;
+    console.warn_all(catalogue.notes());
+    let (connection, _) = oauth(plan)?;
+    let (interrupt, contents) = (&signals::watch()?, &Kept::new(None));
+    let wiring = Wiring::looking(world, &console.context, interrupt, contents);
+    // The token is forgotten first; Ctrl-C only prevents the revocation.
+    let server = wiring.stranger(plan, connection, None);
+    let out = converse_host::runtime::block_on(server.log_out(&interrupt.token))?
+        .map_err(|error| failed(error.to_string()))?;
+    let outcome = match out {
+        LoggedOut::Nothing => "there was no token".to_owned(),
+        LoggedOut::Forgotten => "its token is forgotten".to_owned(),
+        LoggedOut::Unrevoked(why) => {
+            format!("its token is forgotten here, but could not be revoked: {}", safe_line(&why, 400))
+        }
+    };
+    write_stdout(&format!("{}: {outcome}\n", plan.name))?;
+    if interrupt.token.is_cancelled() { Err(interrupt.failure()) } else { Ok(()) }
 }

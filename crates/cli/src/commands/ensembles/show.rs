@@ -1,26 +1,31 @@
 //! `converse ensembles show`: one ensemble, its tools, their arguments and permissions.
 
+mod argument;
+mod offers;
+
 use converse_config::{Binding, EnsemblePlan, InvokerKind, InvokerPlan, Policy, Rule, Subject, judge};
 use converse_ensemble::{HoldReason, Tool, own_permission, tool_name};
+use converse_mcp::Survey;
 use serde_json::{Map, Value, json};
 
-use super::offers::Offers;
-use super::taken::taken;
-use super::{ensemble_row, survey};
+use super::ensemble_row;
 use crate::args::{Places, Rules};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
+use converse_host::inspect::survey_line;
 use converse_host::lockfiles::Lockfiles;
 use converse_host::settings::{Files, rules};
 use converse_host::wiring::Wiring;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::declared::Outward;
-use converse_terminal::declared::permission;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
 use converse_text::safe_line;
+
+use argument::describe;
+use offers::ServerOffers;
 
 pub(super) struct Show<'a> {
     pub(super) name: &'a str,
@@ -32,12 +37,12 @@ pub(super) struct Show<'a> {
     pub(super) world: &'a World,
 }
 
-/// What its server has, if it was connected.
+/// The tools, and what else a connected server has.
 #[derive(Default)]
-struct DiscoveredTools {
+struct Contents {
     tools: Vec<Value>,
-    survey: Option<(Value, String)>,
-    offers: Option<Offers>,
+    survey: Option<Survey>,
+    offers: Option<ServerOffers>,
 }
 
 impl Show<'_> {
@@ -48,20 +53,20 @@ impl Show<'_> {
         let (files, warnings) = Files::read(self.world).checked()?;
         self.console.warn_all(warnings);
         let rules = rules(&self.rules.options(), &files)?;
-        let found = match &plan.connection {
-            Some(_) if self.connect => self.found(plan, &rules, &catalogue.lockfiles())?,
-            _ => DiscoveredTools {
+        let contents = match &plan.connection {
+            Some(_) if self.connect => self.connected(plan, &rules, &catalogue.lockfiles())?,
+            _ => Contents {
                 tools: plan.invokers.iter().map(|one| declared(plan, one, &rules)).collect(),
-                ..DiscoveredTools::default()
+                ..Contents::default()
             },
         };
         let outward = Outward::discreet(self.world);
         if self.as_json {
             let mut row = ensemble_row(plan);
             row["connection"] = json!(plan.connection.as_ref().map(|way| outward.connection_json(way)));
-            row["server"] = found.survey.map_or(Value::Null, |(survey, _)| survey);
-            row["tools"] = Value::Array(found.tools);
-            for (key, value) in found.offers.iter().flat_map(Offers::json) {
+            row["server"] = contents.survey.as_ref().map_or(Value::Null, survey_json);
+            row["tools"] = Value::Array(contents.tools);
+            for (key, value) in contents.offers.iter().flat_map(ServerOffers::json) {
                 row[key] = value;
             }
             return Ok(write_json(&row)?);
@@ -71,13 +76,13 @@ impl Show<'_> {
         for line in plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)) {
             text.push_str(&format!("{}\n", line.text()));
         }
-        match &found.survey {
-            Some((_, line)) => text.push_str(&format!("  {line}\n")),
+        match &contents.survey {
+            Some(survey) => text.push_str(&format!("  {}\n", survey_line(survey))),
             None if plan.connection.is_some() => text.push_str(&self.undiscovered(plan)),
             None => {}
         }
-        found.tools.iter().for_each(|row| text.push_str(&tool_text(row)));
-        text.extend(found.offers.map(|offers| offers.text(self.name)));
+        contents.tools.iter().for_each(|row| text.push_str(&tool_text(row)));
+        text.extend(contents.offers.map(|offers| offers.text(self.name)));
         Ok(write_stdout(&text)?)
     }
 
@@ -88,18 +93,18 @@ impl Show<'_> {
         );
         for (name, policy) in &plan.tools {
             let (own, _) = own_permission(policy, false, plan.trusted, &place(plan));
-            text.push_str(&format!("  {}  [{}]\n", safe_line(name.as_str(), 128), permission(own)));
+            text.push_str(&format!("  {}  [{}]\n", safe_line(name.as_str(), 128), own.as_str()));
         }
         text
     }
 
-    /// Connects it and ends it again.
-    fn found(
+    /// Connects the server, reads what it has and disconnects it.
+    fn connected(
         &self,
         plan: &EnsemblePlan,
         rules: &[Rule],
         lockfiles: &Lockfiles,
-    ) -> Result<DiscoveredTools, Failure> {
+    ) -> Result<Contents, Failure> {
         let interrupt = signals::watch()?;
         let contents = Kept::new(None);
         let (world, console) = (self.world, self.console);
@@ -109,20 +114,32 @@ impl Show<'_> {
             let connected = wiring.connect(&[&eager], Vec::new()).await?;
             let offer = connected.roster.offer();
             let tools = offer.tools().chain(offer.held()).map(|tool| discovered(tool, rules)).collect();
-            let survey =
-                connected.surveys().first().map(|(_, found)| (survey::json(found), survey::line(found)));
+            let survey = connected.surveys().into_iter().next().map(|(_, survey)| survey);
             let failure = connected.failures.first().map(ToString::to_string);
             let offers = match connected.server(self.name).filter(|_| failure.is_none()) {
-                Some(server) => Some(wiring.unless_stopped(Offers::of(server)).await),
+                Some(server) => Some(wiring.unless_stopped(ServerOffers::of(server)).await),
                 None => None,
             };
             connected.disconnect(&console.context).await;
             match failure {
                 Some(failure) => Err(Failure::new(Kind::Ensemble, "ensemble", failure)),
-                None => Ok(DiscoveredTools { tools, survey, offers: offers.transpose()? }),
+                None => Ok(Contents { tools, survey, offers: offers.transpose()? }),
             }
         })?
     }
+}
+
+fn survey_json(survey: &Survey) -> Value {
+    json!({
+        "name": survey.server,
+        "version": survey.version,
+        "era": survey.era.label(),
+        "protocol": survey.protocol,
+        "offered": survey.offered,
+        "kept": survey.kept,
+        "skipped": survey.skipped,
+        "took_s": survey.took.as_secs_f64(),
+    })
 }
 
 fn place(plan: &EnsemblePlan) -> String {
@@ -132,34 +149,30 @@ fn place(plan: &EnsemblePlan) -> String {
 fn declared(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value {
     let builtin = matches!(invoker.kind, InvokerKind::Builtin(_));
     let (own, own_source) = own_permission(&invoker.policy, builtin, plan.trusted, &place(plan));
-    let tool = format!("{}.{}", plan.name, invoker.name);
-    let judgement = judge(
-        rules,
-        Subject {
-            tool: &tool,
-            effects: invoker.policy.effects,
-            arguments: &Map::new(),
-            interactive: true,
-            definition: None,
-            connection: None,
-            local: Binding::is_local(plan.origin.scope),
-            own,
-            own_source: &own_source,
-            trusted: plan.trusted,
-            workspace: None,
-            home: None,
-        },
-    );
+    let subject = Subject {
+        tool: &format!("{}.{}", plan.name, invoker.name),
+        effects: invoker.policy.effects,
+        arguments: &Map::new(),
+        interactive: true,
+        definition: None,
+        connection: None,
+        local: Binding::is_local(plan.origin.scope),
+        own,
+        own_source: &own_source,
+        trusted: plan.trusted,
+        workspace: None,
+        home: None,
+    };
     let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
-    row(&Shown {
+    let shown_as = tool_name(&prefix, &invoker.name);
+    let shown = Shown {
         invoker: invoker.name.as_str(),
-        shown_as: tool_name(&prefix, &invoker.name).as_str(),
+        shown_as: shown_as.as_str(),
         description: &invoker.description,
-        permission: permission(judgement.permission),
-        because: &judgement.rule,
         policy: &invoker.policy,
         arguments: invoker.arguments.as_ref(),
-    })
+    };
+    row(&shown, subject, rules)
 }
 
 fn discovered(tool: &Tool, rules: &[Rule]) -> Value {
@@ -178,38 +191,35 @@ fn discovered(tool: &Tool, rules: &[Rule]) -> Value {
         workspace: None,
         home: None,
     };
-    let judgement = judge(rules, subject);
-    let mut row = row(&Shown {
+    let shown = Shown {
         invoker: tool.qualified.split_once('.').map_or("", |(_, invoker)| invoker),
         shown_as: tool.declaration.name.as_str(),
         description: &tool.declaration.description,
-        permission: permission(judgement.permission),
-        because: &judgement.rule,
         policy: &tool.policy,
         arguments: Some(&tool.declaration.arguments),
-    });
+    };
+    let mut row = row(&shown, subject, rules);
     row["held_back"] = json!(tool.held.map(HoldReason::reason));
     row
 }
 
-/// One tool, wherever it is known from.
+/// A tool of a descriptor or of a server.
 struct Shown<'a> {
     invoker: &'a str,
     shown_as: &'a str,
     description: &'a str,
-    permission: &'a str,
-    because: &'a str,
     policy: &'a Policy,
     arguments: Option<&'a Value>,
 }
 
-fn row(shown: &Shown<'_>) -> Value {
+fn row(shown: &Shown<'_>, subject: Subject<'_>, rules: &[Rule]) -> Value {
+    let judgement = judge(rules, subject);
     json!({
         "invoker": shown.invoker,
         "shown_as": shown.shown_as,
         "description": shown.description,
-        "permission": shown.permission,
-        "because": shown.because,
+        "permission": judgement.permission.as_str(),
+        "because": judgement.rule,
         "timeout_s": shown.policy.timeout.as_secs_f64(),
         "arguments": shown.arguments,
     })
@@ -232,7 +242,7 @@ fn tool_text(row: &Value) -> String {
     for (name, schema) in row["arguments"]["properties"].as_object().into_iter().flatten() {
         let need = if required.contains(&name.as_str()) { "required" } else { "optional" };
         let about = safe_line(schema["description"].as_str().unwrap_or_default(), 200);
-        let takes = safe_line(&taken(schema), 200);
+        let takes = safe_line(&describe(schema), 200);
         text.push_str(&format!("    {} ({takes}, {need})  {about}\n", safe_line(name, 64)));
     }
     text

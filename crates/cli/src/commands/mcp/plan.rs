@@ -1,4 +1,4 @@
-//! What was typed, as the plan of an ensemble: somebody who names a server lets it be used.
+//! The plan of an ensemble for the server on the command line. Naming the server allows its tools.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::NAME;
 use crate::args::{Elicit, OauthFlow, ProbeArgs};
 use converse_host::failure::{Failure, Kind};
 
-/// Nothing of a result is cut that a person would look at here.
+/// Large enough for results that a person reads here.
 const RESULT_LIMIT: usize = 1024 * 1024;
 const MODERN: &str = "2026-07-28";
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -21,14 +21,14 @@ pub(super) fn of(args: &ProbeArgs) -> Result<EnsemblePlan, Failure> {
     let name = EnsembleName::new(NAME);
     let name = name.map_err(|error| Failure::new(Kind::Internal, "internal", error.to_string()))?;
     let mut plan = EnsemblePlan::bare(name, origin);
-    let patience = Duration::from_secs_f64(args.timeout);
+    let timeout = Duration::from_secs_f64(args.timeout);
     plan.defaults.permission = Some(Permission::Allow);
-    plan.defaults.timeout = patience;
-    plan.defaults.idle_timeout = patience;
+    plan.defaults.timeout = timeout;
+    plan.defaults.idle_timeout = timeout;
     plan.defaults.result_limit = RESULT_LIMIT;
     let grants = Grants { elicitation: args.elicit != Elicit::Decline, ..Grants::default() };
     plan.connection = Some(ConnectionPlan {
-        connect_timeout: Some(patience),
+        connect_timeout: Some(timeout),
         protocol: protocol(&args.protocol)?,
         auth: oauth(args),
         grants,
@@ -40,7 +40,7 @@ pub(super) fn of(args: &ProbeArgs) -> Result<EnsemblePlan, Failure> {
 fn way(args: &ProbeArgs) -> Result<Way, Failure> {
     let Some(url) = &args.url else { return stdio(args) };
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        let failure = Failure::usage("bad-address", format!("`{url}` is no address of a server"));
+        let failure = Failure::usage("bad-address", format!("`{url}` is not an address of a server"));
         return Err(failure.hint("an address begins with http:// or https://; a command comes after `--`"));
     }
     let headers = args.header.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
@@ -54,7 +54,7 @@ fn stdio(args: &ProbeArgs) -> Result<Way, Failure> {
     }
     let word = |word: &std::ffi::OsString| {
         let text = word.to_str().ok_or_else(|| Failure::usage("bad-command", "the command is not UTF-8"));
-        // A shell has filled in what is to be filled in.
+        // The shell has expanded variables already.
         text.map(|text| SecretRef::Literal(text.to_owned()))
     };
     let command = args.command.iter().map(word).collect::<Result<_, _>>()?;
@@ -63,8 +63,8 @@ fn stdio(args: &ProbeArgs) -> Result<Way, Failure> {
 
 fn header(text: &str) -> Result<(String, SecretRef), Failure> {
     let Some((name, value)) = text.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
-        // The value may be a secret, and it is not said which part is the value.
-        return Err(Failure::usage("bad-header", "a header is written `NAME: VALUE`"));
+        // The text may hold a secret, so it is not shown.
+        return Err(Failure::usage("bad-header", "expected a header as `NAME: VALUE`"));
     };
     Ok((name.trim().to_owned(), read(value.trim())?))
 }
@@ -73,7 +73,7 @@ fn read(text: &str) -> Result<SecretRef, Failure> {
     SecretRef::parse(text).map_err(|error| Failure::usage("bad-reference", error))
 }
 
-/// A revision chooses its era; which one is spoken within it is the server's choice.
+/// A revision chooses its era; the server chooses the revision within the era.
 fn protocol(word: &str) -> Result<Protocol, Failure> {
     match word {
         "auto" => Ok(Protocol::Auto),
@@ -81,8 +81,9 @@ fn protocol(word: &str) -> Result<Protocol, Failure> {
         "legacy" => Ok(Protocol::Legacy),
         date if LEGACY.contains(&date) => Ok(Protocol::Legacy),
         other => {
-            let failure = Failure::usage("bad-protocol", format!("`{other}` is no revision that is known"));
-            Err(failure.hint(format!("auto, modern, legacy, {}, {MODERN}", LEGACY.join(", "))))
+            let failure = Failure::usage("bad-protocol", format!("`{other}` is not a known revision"));
+            Err(failure
+                .hint(format!("expected one of: auto, modern, legacy, {}, {MODERN}", LEGACY.join(", "))))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Facts for people: what is not known is a dash, never a zero.
+//! The facts of a model for people. An unknown fact is a dash, never a zero.
 
 use converse_provider::{Facts, LongPromptPrice, Price, Thinking};
 
@@ -6,7 +6,7 @@ use converse_host::model::Lore;
 
 pub(super) const UNKNOWN: &str = "–";
 
-/// One fact: what it is called, what it is, and who says so.
+/// One fact, and its source.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) name: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Line {
     pub(super) from: &'static str,
 }
 
-/// A fact's name, and how it is read and worded.
+/// The name of a fact, and its text.
 type Reading = (&'static str, fn(&Facts) -> Option<String>);
 
 const READINGS: [Reading; 12] = [
@@ -32,18 +32,18 @@ const READINGS: [Reading; 12] = [
     ("price of long requests", |facts| facts.price.as_ref().and_then(|price| price.above.as_ref()).map(long)),
 ];
 
-/// Every fact of a model, with the layer it is from.
+/// All facts of a model, each with its source.
 pub(super) fn lines(lore: &Lore) -> Vec<Line> {
     let all = lore.facts();
     let line = |(name, read): &Reading| {
-        let says = |facts: Option<&Facts>| facts.and_then(read).is_some();
+        let has = |facts: Option<&Facts>| facts.and_then(read).is_some();
         let listed = lore.listed.as_ref().map(|listed| &listed.facts);
         let table = lore.table.as_ref().map(|known| &known.facts);
-        let from = if says(lore.own.as_ref()) {
+        let from = if has(lore.own.as_ref()) {
             "settings"
-        } else if says(listed) {
+        } else if has(listed) {
             "provider"
-        } else if says(table) {
+        } else if has(table) {
             "table"
         } else {
             "this machine"
@@ -54,16 +54,6 @@ pub(super) fn lines(lore: &Lore) -> Vec<Line> {
         }
     };
     READINGS.iter().map(line).collect()
-}
-
-/// Who says anything at all of it.
-pub(super) fn sources(lore: &Lore) -> Vec<&'static str> {
-    let says = [
-        (lore.own.is_some(), "settings"),
-        (lore.listed.is_some(), "provider"),
-        (lore.table.is_some(), "table"),
-    ];
-    says.into_iter().filter(|(says, _)| *says).map(|(_, name)| name).collect()
 }
 
 fn yes_or_no(yes: bool) -> String {
@@ -78,7 +68,7 @@ fn word(thinking: Thinking) -> &'static str {
     }
 }
 
-/// Input and output, in dollars for a million tokens.
+/// Input and output, in dollars per million tokens.
 pub(super) fn price(price: &Price) -> String {
     format!("${} in, ${} out", dollars(price.input), dollars(price.output))
 }
@@ -99,7 +89,7 @@ fn long(above: &LongPromptPrice) -> String {
     )
 }
 
-/// Millionths as people write them: `0.5`, `12.5`, `3`.
+/// Millionths as a decimal number: `0.5`, `12.5`, `3`.
 pub(super) fn dollars(millionths: u64) -> String {
     let (whole, part) = (millionths / 1_000_000, millionths % 1_000_000);
     let part = format!("{part:06}");
@@ -128,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fact_says_who_says_so() {
+    fn each_fact_has_its_source() {
         let own = Facts { window: Some(5), ..Facts::default() };
         let table = converse_provider::known("anthropic", "claude-haiku-5-5", "2026-11-22");
         let lore = Lore { own: Some(own), table, ..Lore::default() };
@@ -138,7 +128,7 @@ mod tests {
         assert_eq!(line("window"), Some(("5", "settings")));
         assert_eq!(line("price"), Some(("$0.1 in, $0.5 out", "table")));
         assert_eq!(line("price of long requests").map(|line| line.1), Some("table"));
-        assert_eq!(sources(&lore), ["settings", "table"]);
+        assert_eq!(lore.sources(), ["settings", "table"]);
         let free = super::lines(&Lore { free: true, ..Lore::default() });
         let line =
             |name: &str| free.iter().find(|line| line.name == name).map(|l| (l.value.as_str(), l.from));

@@ -58,7 +58,7 @@ fn what_drops_out_of_a_damaged_one_is_named() {
     locked.rewrite("{");
     let refused = locked.lock(&[]).exits(3);
     for name in ["off", "gone"] {
-        let line = format!("- ensemble {name}: it is not looked at, and drops out");
+        let line = format!("- ensemble {name}: it is not connected, and is removed");
         assert!(refused.stdout.contains(&line), "{}", refused.stdout);
     }
     assert_eq!(locked.lock(&["--json"]).exits(3).json()["lockfiles"][0]["dropped"], json!(["gone", "off"]));
@@ -124,7 +124,7 @@ fn a_key_that_a_server_repeats_is_not_written_down() {
     FakeServer::new("srv", &[&format!("--tool-file={}", tools.display())]).write(&env);
     let locked = Locked { env, tools };
     let ran = locked.lock(&[]).exits(10);
-    assert!(ran.stderr.contains("holds what a secret variable is set to"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("contains the value of a secret variable"), "{}", ran.stderr);
     assert!(!locked.env.path(LOCK).exists());
 }
 

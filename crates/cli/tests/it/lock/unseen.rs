@@ -28,12 +28,12 @@ fn a_thousand_harmless_changes_hide_nothing() {
     assert_eq!(report["lockfiles"][0]["drift"][0]["changes"].as_array().unwrap().len(), 1001);
     let servers = locked.env.path("servers").display().to_string();
     let mut terminal = Terminal::run(&locked.env, &["ensembles", "lock", "--ensembles", &servers]);
-    let question = terminal.shows("accept all of this, what is not shown too?").to_owned();
-    assert!(question.contains("1 part is not shown of this"), "{question}");
+    let question = terminal.shows("accept all changes, also those not shown?").to_owned();
+    assert!(question.contains("1 part is not shown"), "{question}");
     terminal.types("n\n");
     assert_eq!(terminal.ends(), 3);
     let accepted = locked.lock(&["--accept"]).exits(0);
-    let said = "warning: accepted unseen: ~ srv.search: not shown of `_meta`: 800 changes";
+    let said = "warning: accepted without being shown: ~ srv.search: not shown of `_meta`: 800 changes";
     assert!(accepted.stderr.contains(said), "{}", accepted.stderr);
 }
 

@@ -102,12 +102,15 @@ fn a_server_that_dies_of_what_fits_its_schema_is_found() {
     let words = ["ensembles", "test", "served.echo", "--synth", "--json", "--ensembles", "../servers"];
     let rows = rows(&env.run(&words).exits(3));
     let lost = rows.iter().find(|row| row["status"] == "failed").unwrap();
-    assert!(lost["misses"][0]["words"].as_str().unwrap().starts_with("it was lost while it ran: "), "{lost}");
+    assert!(
+        lost["misses"][0]["words"].as_str().unwrap().starts_with("the tool was lost while it ran: "),
+        "{lost}"
+    );
     // What a server says of its own tools makes none of them a reading one.
     let unsaid = env
         .run(&["ensembles", "test", "served.pid", "--synth", "--json", "--ensembles", "../servers"])
         .exits(2);
-    assert!(unsaid.stdout.contains("it may change something"), "{}", unsaid.stdout);
+    assert!(unsaid.stdout.contains("the tool may change something"), "{}", unsaid.stdout);
 }
 
 #[test]

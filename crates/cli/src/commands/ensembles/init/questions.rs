@@ -1,4 +1,4 @@
-//! What `init` asks when the flags say too little.
+//! The questions of `init`.
 
 use converse_canister::EnsembleName;
 use converse_foreign::SketchKind;
@@ -7,7 +7,7 @@ use converse_host::failure::Failure;
 use converse_terminal::approver::asks;
 use converse_terminal::console::Console;
 
-/// Answers to one question that make no sense, after which it ends.
+/// The number of invalid answers to one question before it fails.
 const TRIES: usize = 5;
 
 pub(super) struct Questions<'a> {
@@ -16,8 +16,8 @@ pub(super) struct Questions<'a> {
 
 impl Questions<'_> {
     pub(super) async fn name(&self) -> Result<String, Failure> {
-        let sound = |answer: &str| EnsembleName::new(answer).map(String::from).map_err(|bad| bad.to_string());
-        self.until("name of the new ensemble: ", sound).await
+        let valid = |answer: &str| EnsembleName::new(answer).map(String::from).map_err(|bad| bad.to_string());
+        self.until("name of the new ensemble: ", valid).await
     }
 
     pub(super) async fn kind(&self) -> Result<SketchKind, Failure> {
@@ -40,29 +40,29 @@ impl Questions<'_> {
         })
     }
 
-    /// An empty answer is none.
+    /// `None` for an empty answer.
     pub(super) async fn description(&self) -> Result<Option<String>, Failure> {
-        let answer = self.ask("what is it for, in a sentence (may be left empty): ").await?;
+        let answer = self.ask("description in one sentence (may be empty): ").await?;
         Ok(Some(answer).filter(|answer| !answer.is_empty()))
     }
 
     async fn until<T>(
         &self,
         question: &str,
-        sound: impl Fn(&str) -> Result<T, String>,
+        valid: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, Failure> {
         let mut asked = question.to_owned();
         for _ in 0..TRIES {
-            match sound(&self.ask(&asked).await?) {
+            match valid(&self.ask(&asked).await?) {
                 Ok(answer) => return Ok(answer),
                 Err(why) => asked = format!("  {}\n{question}", converse_text::safe_line(&why, 200)),
             }
         }
-        Err(Failure::usage("not-enough", "there was no answer that makes sense; nothing is written"))
+        Err(Failure::usage("not-enough", "there was no valid answer; nothing was written"))
     }
 
     async fn ask(&self, question: &str) -> Result<String, Failure> {
-        let none = || Failure::usage("not-enough", "nobody answers; nothing is written");
+        let none = || Failure::usage("not-enough", "there is no answer; nothing was written");
         asks(&self.console.progress, question.to_owned()).await.ok_or_else(none)
     }
 }
@@ -71,7 +71,7 @@ fn given(answer: &str) -> Result<String, String> {
     if answer.is_empty() { Err("it must not be empty".to_owned()) } else { Ok(answer.to_owned()) }
 }
 
-/// Words with blanks between them; `'…'` and `"…"` hold blanks together. Nothing else means anything.
+/// Splits at white space outside of `'…'` and `"…"`. No other character is special.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

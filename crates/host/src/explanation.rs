@@ -1,0 +1,245 @@
+//! Explains which rule decides about a call. Nothing is started or contacted, so of the tool of a server only its
+//! descriptor is known.
+
+use std::path::Path;
+
+use converse_canister::{Digest, InvokerName};
+use converse_config::{
+    ArgumentsSchema, Binding, Effects, EnsemblePlan, Explanation, InvokerKind, Permission, Rule, SchemaFault,
+    Subject, explain,
+};
+use converse_ensemble::{declared_definition, own_permission, reached};
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::Catalogue;
+use crate::failure::Failure;
+use crate::typed_arguments;
+use crate::world::World;
+
+/// A call, and what would become of it.
+#[derive(Debug)]
+pub struct ExplainedCall<'a> {
+    pub tool: &'a str,
+    pub effects: Effects,
+    pub trusted: bool,
+    /// Whether somebody could be asked.
+    pub interactive: bool,
+    /// The permission of the tool itself, and where it comes from.
+    pub own: (Permission, String),
+    /// With the defaults of the schema.
+    pub arguments: Map<String, Value>,
+    /// Whether the schema is known and was checked.
+    pub checked: bool,
+    /// Why the arguments are invalid. Such a call is answered before any rule applies.
+    pub faults: Vec<String>,
+    pub rules: &'a [Rule],
+    pub explanation: Explanation,
+    /// What else decides whether the tool runs, or is unknown.
+    pub notes: Vec<String>,
+    pub fate: Fate,
+}
+
+/// What becomes of a call in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The tool is left out with its ensemble, or by its descriptor.
+    Unavailable,
+    /// The lockfile holds the tool back.
+    Held,
+    Invalid,
+    Runs,
+    Asked,
+    Refused,
+}
+
+impl Fate {
+    /// The word for it in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Held => "held",
+            Self::Invalid => "invalid",
+            Self::Runs => "runs",
+            Self::Asked => "asked",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl<'a> ExplainedCall<'a> {
+    /// Explains a call of `tool` (`ensemble.invoker`) with arguments as people type them.
+    pub fn new(
+        tool: &'a str,
+        words: &[String],
+        interactive: bool,
+        rules: &'a [Rule],
+        catalogue: &Catalogue,
+        world: &World,
+    ) -> Result<Self, Failure> {
+        let declared = DeclaredTool::of(tool, catalogue)?;
+        let typed = typed_arguments::parse(words, declared.schema.as_ref().unwrap_or(&Value::Null))?;
+        let (arguments, faults) = match &typed.malformed {
+            Some(malformed) => (typed.object, vec![malformed.to_string()]),
+            None => checked(declared.schema.as_ref(), typed.object),
+        };
+        let home = world.home();
+        let subject = Subject {
+            tool,
+            effects: declared.effects,
+            arguments: &arguments,
+            interactive,
+            definition: declared.definition,
+            connection: Some(declared.reached),
+            local: declared.local,
+            own: declared.own.0,
+            own_source: &declared.own.1,
+            trusted: declared.trusted,
+            workspace: world.cwd.to_str(),
+            home: home.as_deref().and_then(Path::to_str),
+        };
+        let explanation = explain(rules, subject);
+        let fate = match (declared.absent, explanation.judgement.permission) {
+            (Some(fate), _) => fate,
+            _ if !faults.is_empty() => Fate::Invalid,
+            (None, Permission::Allow) => Fate::Runs,
+            (None, Permission::Ask) if interactive => Fate::Asked,
+            (None, Permission::Ask | Permission::Deny) => Fate::Refused,
+        };
+        let DeclaredTool { effects, trusted, own, notes, schema, .. } = declared;
+        let checked = schema.is_some();
+        let call = Self {
+            tool,
+            effects,
+            trusted,
+            interactive,
+            own,
+            arguments,
+            checked,
+            faults,
+            rules,
+            explanation,
+            notes,
+            fate,
+        };
+        Ok(call)
+    }
+}
+
+/// The arguments with defaults, and why they are invalid.
+fn checked(schema: Option<&Value>, arguments: Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
+    let Some(schema) = schema else { return (arguments, Vec::new()) };
+    let compiled = match ArgumentsSchema::compile(schema) {
+        Ok(compiled) => compiled,
+        Err(error) => return (arguments, vec![format!("the tool's own schema is unusable: {error}")]),
+    };
+    match compiled.check(&arguments) {
+        Ok(filled) => (filled, Vec::new()),
+        Err(faults) => {
+            let line = |fault: &SchemaFault| match fault.pointer.as_str() {
+                "" => fault.message.clone(),
+                pointer => format!("{pointer}: {}", fault.message),
+            };
+            (arguments, faults.iter().map(line).collect())
+        }
+    }
+}
+
+/// What is known of a tool from its descriptor alone.
+struct DeclaredTool {
+    effects: Effects,
+    /// `None`: known only once its server is connected.
+    schema: Option<Value>,
+    definition: Option<Digest>,
+    local: bool,
+    own: (Permission, String),
+    trusted: bool,
+    /// Digest of how the ensemble is reached.
+    reached: Digest,
+    /// Why no rule applies: [`Fate::Unavailable`] or [`Fate::Held`].
+    absent: Option<Fate>,
+    notes: Vec<String>,
+}
+
+impl DeclaredTool {
+    fn of(tool: &str, catalogue: &Catalogue) -> Result<Self, Failure> {
+        let (ensemble, invoker) = tool.split_once('.').ok_or_else(|| {
+            Failure::usage("bad-tool", format!("`{tool}` is not a tool name: write ensemble.invoker"))
+        })?;
+        // An ensemble that is not trusted can be explained too.
+        let plan = match catalogue.plans.iter().find(|plan| plan.name.as_str() == ensemble) {
+            Some(plan) => plan,
+            None => catalogue.named(ensemble)?,
+        };
+        let mut declared = match &plan.connection {
+            Some(_) => Self::discovered(plan, invoker),
+            None => Self::declared(plan, invoker)?,
+        };
+        let name = InvokerName::new(invoker).ok();
+        let pins = catalogue.lockfiles().pins(plan);
+        if let Some(held) = name.and_then(|name| pins.hold_reason(&name, || declared.definition)) {
+            declared.is_absent(Fate::Held, format!("the lockfile holds it back: {}", held.reason()));
+        }
+        if plan.connection.is_some() && !plan.filter.lets_in(invoker) {
+            let why = format!("`[tools]` of {} leaves it out", place(plan));
+            declared.is_absent(Fate::Unavailable, why);
+        }
+        if plan.reaches_out() && !plan.trusted {
+            let why = "it cannot run: the project is not trusted, so its ensemble is left out";
+            declared.is_absent(Fate::Unavailable, why.to_owned());
+        }
+        if !plan.enabled {
+            declared.notes.push("its ensemble is not enabled: it is used only if it is named".to_owned());
+        }
+        Ok(declared)
+    }
+
+    fn is_absent(&mut self, absent: Fate, why: String) {
+        self.absent = Some(absent);
+        self.notes.push(why);
+    }
+
+    fn declared(plan: &EnsemblePlan, invoker: &str) -> Result<Self, Failure> {
+        let found = plan.invokers.iter().find(|one| one.name.as_str() == invoker);
+        let found = found.ok_or_else(|| {
+            let names = plan.invokers.iter().map(|one| one.name.as_str());
+            let message = format!("the ensemble `{}` has no tool `{invoker}`", plan.name);
+            let otherwise = format!("`converse ensembles show {}` lists its tools", plan.name);
+            Failure::usage("unknown-tool", message).did_you_mean(invoker, names, &otherwise)
+        })?;
+        let builtin = matches!(found.kind, InvokerKind::Builtin(_));
+        let nothing = || json!({ "type": "object", "properties": {} });
+        Ok(Self {
+            effects: found.policy.effects,
+            schema: Some(found.arguments.clone().unwrap_or_else(nothing)),
+            definition: Some(declared_definition(found).digest()),
+            local: Binding::is_local(plan.origin.scope),
+            own: own_permission(&found.policy, builtin, plan.trusted, &place(plan)),
+            trusted: plan.trusted,
+            reached: reached(plan),
+            absent: None,
+            notes: Vec::new(),
+        })
+    }
+
+    fn discovered(plan: &EnsemblePlan, invoker: &str) -> Self {
+        let named = plan.tools.iter().find(|(name, _)| name.as_str() == invoker);
+        let policy = named.map_or(&plan.defaults, |(_, policy)| policy);
+        let note = "its server is not connected here: the tool may not exist, its effects are as declared, and the arguments \
+                    are not checked";
+        Self {
+            effects: policy.effects,
+            schema: None,
+            definition: None,
+            local: Binding::is_local(plan.origin.scope),
+            own: own_permission(policy, false, plan.trusted, &place(plan)),
+            trusted: plan.trusted,
+            reached: reached(plan),
+            absent: None,
+            notes: vec![note.to_owned()],
+        }
+    }
+}
+
+fn place(plan: &EnsemblePlan) -> String {
+    format!("{}:{}", plan.origin.file, plan.origin.line)
+}

@@ -1,0 +1,118 @@
+//! Differences between lockfiles and current definitions, as findings of `check --locked`.
+
+use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Shown, Subject};
+use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
+
+use super::{DiscoveredTools, Locked, Lockfiles, State, lockable};
+use crate::catalogue::Catalogue;
+use crate::secrets::Redactor;
+use crate::wording::counted;
+
+/// Compares the lockfiles with the current definitions.
+pub(crate) fn findings(
+    catalogue: &Catalogue,
+    lockfiles: &Lockfiles,
+    found: &DiscoveredTools,
+    redactor: &Redactor,
+) -> Vec<Finding> {
+    let plans = lockable(catalogue, lockfiles);
+    let any_present = lockfiles.iter().any(|locked| !matches!(locked.state, State::Absent));
+    let mut all = Vec::new();
+    for locked in lockfiles.iter() {
+        let here: Vec<&EnsemblePlan> = plans.iter().filter(|plan| locked.covers(plan)).copied().collect();
+        let found = of_lockfile(locked, &here, found, any_present).into_iter();
+        let found = found.chain(stale(locked, catalogue));
+        all.extend(found.map(|finding| Finding { hint: for_directory(locked, finding.hint), ..finding }));
+    }
+    for finding in &mut all {
+        redactor.clean_text(&mut finding.message);
+    }
+    all
+}
+
+/// The hint with the flag that names this directory.
+fn for_directory(locked: &Locked, hint: Option<String>) -> Option<String> {
+    hint.map(|hint| hint.replace("ensembles lock", &format!("ensembles lock{}", locked.flag())))
+}
+
+fn of_lockfile(
+    locked: &Locked,
+    plans: &[&EnsemblePlan],
+    found: &DiscoveredTools,
+    any_present: bool,
+) -> Vec<Finding> {
+    match &locked.state {
+        // The user's directory need not be locked where a project's directory is.
+        State::Absent if plans.is_empty() || (locked.scope == Scope::User && any_present) => Vec::new(),
+        State::Absent => {
+            let message =
+                format!("there is no {}, and {} to lock", locked.shown, counted(plans.len(), "ensemble"));
+            vec![of_file(locked, Code::LockMissing, message)]
+        }
+        State::Damaged(why) => {
+            let message = format!("{} is damaged: {why}", locked.shown);
+            vec![of_file(locked, Code::LockDamaged, message)]
+        }
+        State::Sound(lockfile) => plans
+            .iter()
+            .flat_map(|plan| of_ensemble(locked, lockfile, plan, found.get(plan.name.as_str())))
+            .collect(),
+    }
+}
+
+fn of_ensemble(
+    locked: &Locked,
+    lockfile: &Lockfile,
+    plan: &EnsemblePlan,
+    found: Option<&Pinned>,
+) -> Vec<Finding> {
+    let (name, file) = (plan.name.as_str(), &locked.shown);
+    let drift = |message| at(plan, Code::LockDrift, message);
+    let Some(pinned) = lockfile.ensembles.get(name) else {
+        return vec![drift(format!("`{name}` is not in {file}"))];
+    };
+    let drifts = found.map(|found| pinned.drifts(name, found)).unwrap_or_default();
+    drifts.iter().flat_map(|one| messages(one, file)).map(drift).collect()
+}
+
+/// One message for each parameter.
+fn messages(drift: &Drift, file: &str) -> Vec<String> {
+    let ensemble = &drift.ensemble;
+    let subject = match &drift.subject {
+        Subject::Tool(tool) => format!("`{ensemble}.{tool}`"),
+        Subject::Server => format!("the server of `{ensemble}`"),
+        Subject::Declared => format!("the descriptor of `{ensemble}`"),
+        Subject::Ensemble => format!("`{ensemble}`"),
+    };
+    match &drift.kind {
+        Kind::Added => vec![format!("{subject} is not in {file}")],
+        Kind::Removed => vec![format!("{subject} is in {file} and no longer exists")],
+        Kind::Changed(changes) => {
+            let Shown { changes, cut } = Shown::of(changes.clone());
+            let changed = changes.iter().map(|change| format!("{subject}: {change}"));
+            changed.chain(cut.iter().map(|cut| format!("{subject}: {cut}"))).collect()
+        }
+    }
+}
+
+/// Findings for locked ensembles that no descriptor declares any more.
+fn stale(locked: &Locked, catalogue: &Catalogue) -> Vec<Finding> {
+    let State::Sound(lockfile) = &locked.state else { return Vec::new() };
+    let gone = lockfile.ensembles.keys().filter(|name| !catalogue.knows(name));
+    let message = |name: &String| format!("`{name}` is in {}, and no descriptor declares it", locked.shown);
+    gone.map(|name| of_file(locked, Code::LockDrift, message(name))).collect()
+}
+
+fn at(plan: &EnsemblePlan, code: Code, message: String) -> Finding {
+    let (line, column) = (Some(plan.origin.line), Some(1));
+    Finding { line, column, ..finding(code, message, &plan.origin.file) }
+}
+
+fn of_file(locked: &Locked, code: Code, message: String) -> Finding {
+    finding(code, message, &locked.shown)
+}
+
+fn finding(code: Code, message: String, file: &str) -> Finding {
+    let (file, hint) = (file.to_owned(), Some(code.hint().to_owned()));
+    Finding { code, severity: Severity::Error, message, file, line: None, column: None, hint }
+}

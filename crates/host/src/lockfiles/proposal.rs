@@ -1,0 +1,238 @@
+//! The next content of a lockfile, and the changes in it that need consent.
+
+use std::collections::BTreeMap;
+
+use converse_config::EnsemblePlan;
+use converse_config::lock::{Change, Drift, Kind, LockError, Lockfile, Pinned, Subject, diff};
+use serde_json::{Value, json};
+
+use super::{DiscoveredTools, Locked, Lockfiles, State};
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Kind as FailureKind};
+use crate::wording::they_are;
+
+/// What one lockfile would become.
+#[derive(Debug)]
+pub struct Proposal<'a> {
+    pub locked: &'a Locked,
+    pub next: Lockfile,
+    /// The present content, if it can be read.
+    before: Option<&'a Lockfile>,
+    /// Why the present content cannot be read.
+    pub damage: Option<&'a str>,
+    /// Ensembles that a damaged lockfile may contain and the next one will not.
+    pub dropped: Vec<String>,
+    /// Ensembles that are new in the lockfile.
+    pub added: Vec<String>,
+    pub drifts: Vec<Drift>,
+}
+
+impl<'a> Proposal<'a> {
+    /// The proposals for all lockfiles that may be written. With `whole`, ensembles without a descriptor are removed.
+    pub fn all(
+        lockfiles: &'a Lockfiles,
+        catalogue: &Catalogue,
+        found: &DiscoveredTools,
+        whole: bool,
+    ) -> Vec<Self> {
+        let is_gone = |name: &str| whole && !catalogue.knows(name);
+        let writable = lockfiles.iter().filter(|locked| locked.trusted);
+        writable.filter_map(|locked| Self::of(locked, &catalogue.plans, found, &is_gone)).collect()
+    }
+
+    /// `None`: there is no lockfile, and nothing to lock.
+    fn of(
+        locked: &'a Locked,
+        plans: &[EnsemblePlan],
+        found: &DiscoveredTools,
+        is_gone: &dyn Fn(&str) -> bool,
+    ) -> Option<Self> {
+        let (before, damage) = match &locked.state {
+            State::Absent => (None, None),
+            State::Sound(lockfile) => (Some(lockfile), None),
+            State::Damaged(why) => (None, Some(why.as_str())),
+        };
+        let next = before.cloned().unwrap_or_default();
+        let (dropped, added, drifts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut proposal = Self { locked, next, before, damage, dropped, added, drifts };
+        let covered = plans.iter().filter(|plan| locked.covers(plan));
+        for plan in covered {
+            let name = plan.name.as_str();
+            match found.get(name) {
+                Some(now) => proposal.take(name, now),
+                None if damage.is_some() => proposal.dropped.push(name.to_owned()),
+                None => {}
+            }
+        }
+        proposal.drop_gone(is_gone);
+        (before.is_some() || damage.is_some() || !proposal.added.is_empty()).then_some(proposal)
+    }
+
+    fn take(&mut self, name: &str, now: &Pinned) {
+        let Some(old) = self.next.ensembles.get_mut(name) else {
+            self.added.push(name.to_owned());
+            // What was accepted before is unknown, so all of it has to be shown and accepted again.
+            if self.damage.is_some() {
+                self.drifts.extend(Pinned::default().drifts(name, now));
+            }
+            self.next.ensembles.insert(name.to_owned(), now.clone());
+            return;
+        };
+        self.drifts.extend(old.drifts(name, now));
+        old.declared.clone_from(&now.declared);
+        old.server.clone_from(&now.server);
+        old.tools.retain(|tool, _| now.tools.contains_key(tool));
+        for (tool, now) in &now.tools {
+            // An unchanged tool keeps its recorded form.
+            let is_same = old.tools.get(tool).is_some_and(|old| old.sha256() == now.sha256());
+            if !is_same {
+                old.tools.insert(tool.clone(), now.clone());
+            }
+        }
+    }
+
+    fn drop_gone(&mut self, is_gone: &dyn Fn(&str) -> bool) {
+        let drifts = &mut self.drifts;
+        self.next.ensembles.retain(|name, pinned| {
+            let goes = is_gone(name);
+            if goes {
+                drifts.push(Drift {
+                    ensemble: name.clone(),
+                    subject: Subject::Ensemble,
+                    kind: Kind::Removed,
+                });
+                drifts.extend(pinned.drifts(name, &Pinned { tools: BTreeMap::new(), ..pinned.clone() }));
+            }
+            !goes
+        });
+    }
+
+    /// Whether something in it must be accepted.
+    pub fn needs_consent(&self) -> bool {
+        self.damage.is_some() || !self.drifts.is_empty()
+    }
+
+    /// Whether there is something to write. A new version of a server is enough.
+    pub fn differs(&self) -> bool {
+        self.before != Some(&self.next)
+    }
+
+    /// The number of tools in the next lockfile.
+    pub fn tools(&self) -> usize {
+        self.next.ensembles.values().map(|pinned| pinned.tools.len()).sum()
+    }
+
+    /// The changes behind a drift: for a new tool, its whole definition.
+    pub fn changes(&self, drift: &Drift) -> Vec<Change> {
+        match (&drift.kind, drift.subject.tool()) {
+            (Kind::Changed(changes), _) => changes.clone(),
+            (Kind::Added, Some(tool)) => {
+                let pinned = self.next.ensembles.get(&drift.ensemble).and_then(|one| one.tools.get(tool));
+                let definition = pinned.map(|pinned| pinned.definition());
+                definition.map(|definition| diff(&empty(tool, definition), definition)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes all proposals that differ. No file is written unless all texts can be made.
+    pub fn write(proposals: &[Self]) -> Result<(), Failure> {
+        let failed = |proposal: &Self, why: &dyn std::fmt::Display| {
+            let message = format!("{} could not be written: {why}", proposal.locked.shown);
+            Failure::new(FailureKind::Output, "lock", message)
+        };
+        let text = |one: &'_ Self| one.next.text().map_err(|error: LockError| failed(one, &error));
+        let changed = proposals.iter().filter(|proposal| proposal.differs());
+        let texts: Vec<_> = changed.map(|one| Ok((one, text(one)?))).collect::<Result<_, Failure>>()?;
+        texts.iter().try_for_each(|(one, text)| one.locked.replace(text).map_err(|error| failed(one, &error)))
+    }
+
+    /// The failure of a run in which the proposals were not accepted.
+    pub fn refusal(proposals: &[Self]) -> Failure {
+        let refused: Vec<&Self> = proposals.iter().filter(|proposal| proposal.needs_consent()).collect();
+        if let Some((proposal, why)) = refused.iter().find_map(|one| Some((one, one.damage?))) {
+            return damaged(&proposal.locked.shown, why).hint(
+                "restore it, for example from version control; `--accept` writes it again from the current tools",
+            );
+        }
+        let count: usize = refused.iter().map(|proposal| proposal.drifts.len()).sum();
+        let names: Vec<&str> = refused.iter().map(|proposal| proposal.locked.shown.as_str()).collect();
+        let (changes, names) = (they_are(count, "change"), names.join(", "));
+        let message = format!("{changes} not accepted (against {names}); nothing was written");
+        Failure::new(FailureKind::Configuration, "lock-drift", message)
+            .hint("review the changes above; `--accept` writes them to the lockfile")
+    }
+}
+
+/// The ensembles to lock: those that are named, or all that can be locked.
+pub fn plans_to_lock<'c>(
+    catalogue: &'c Catalogue,
+    lockfiles: &Lockfiles,
+    names: &[String],
+) -> Result<Vec<&'c EnsemblePlan>, Failure> {
+    catalogue.stop_for_own_errors()?;
+    if names.is_empty() {
+        return Ok(lockable(catalogue, lockfiles));
+    }
+    // A damaged lockfile is written as a whole: with some ensembles only, the others would silently be gone.
+    for locked in lockfiles.iter().filter(|locked| locked.trusted) {
+        if let State::Damaged(why) = &locked.state {
+            return Err(damaged(&locked.shown, why)
+                .hint("restore it, or write all of it again: `converse ensembles lock` without names"));
+        }
+    }
+    let named = |name: &String| {
+        let plan = catalogue.named(name)?;
+        if !plan.trusted {
+            catalogue.stop_for_skipped("locked")?;
+        }
+        if plan.trusted && lockfiles.of(plan).is_some() {
+            return Ok(plan);
+        }
+        let message = format!("`{name}` of {} has no lockfile", plan.origin.file);
+        Err(Failure::usage("not-lockable", message)
+            .hint("only the ensembles of a trusted directory are locked"))
+    };
+    names.iter().map(named).collect()
+}
+
+/// The ensembles that are locked without being named: trusted, from a directory, and enabled or locked already.
+pub(crate) fn lockable<'c>(catalogue: &'c Catalogue, lockfiles: &Lockfiles) -> Vec<&'c EnsemblePlan> {
+    let may = |plan: &&EnsemblePlan| {
+        plan.trusted && lockfiles.of(plan).is_some() && (plan.enabled || lockfiles.speak_of(plan))
+    };
+    catalogue.plans.iter().filter(may).collect()
+}
+
+fn damaged(file: &str, why: &str) -> Failure {
+    let message = format!("{file} is damaged: {why}; nothing was written");
+    Failure::new(FailureKind::Configuration, "lock-damaged", message)
+}
+
+/// A definition with the same containers of parameters and nothing in them, so that each parameter counts as added.
+fn empty(tool: &str, definition: &Value) -> Value {
+    let has = |pointer| definition.pointer(pointer).is_some_and(Value::is_object);
+    match (has("/inputSchema"), has("/inputSchema/properties")) {
+        (_, true) => json!({ "name": tool, "inputSchema": { "properties": {} } }),
+        (true, false) => json!({ "name": tool, "inputSchema": {} }),
+        (false, false) => json!({ "name": tool }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_tool_has_lost_nothing() {
+        for definition in [
+            json!({ "name": "a" }),
+            json!({ "name": "a", "inputSchema": { "type": "object" } }),
+            json!({ "name": "a", "inputSchema": { "type": "object", "properties": {} } }),
+            json!({ "name": "a", "inputSchema": { "properties": { "x": {} } } }),
+        ] {
+            let changes = diff(&empty("a", &definition), &definition);
+            assert!(changes.iter().all(|change| change.line.contains(" added")), "{changes:?}");
+        }
+    }
+}
