@@ -1,11 +1,13 @@
 //! Small files in the user's cache directory. All of them are hints that save time: they may be lost, and nothing here
 //! fails or is synced to the disk.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use converse_session::files::{self, Replace};
 
 /// `None`: without a home nothing is kept.
 #[derive(Debug, Clone)]
@@ -28,7 +30,7 @@ impl Cache {
     /// The file has all of these bytes or is as it was before.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         if let Some(dir) = &self.0
-            && let Err(error) = replace(dir, name, bytes)
+            && let Err(error) = write(dir, name, bytes)
         {
             tracing::debug!(%error, name, "a cached file was not kept");
         }
@@ -52,24 +54,10 @@ impl Cache {
     }
 }
 
-fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    private(dir)?;
-    let temporary = dir.join(format!(".{name}-{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, dir.join(name)))
-        .inspect_err(|_| drop(fs::remove_file(&temporary)))
-}
-
-/// What servers and tools have said is nobody else's business.
-fn private(dir: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+/// Creates the directory if need be. Only the user can read what servers and tools have answered.
+fn write(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    files::replace(&dir.join(name), bytes, Replace::CACHE)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 use crate::world::World;
 use converse_text::safe_line;
 
-pub use private::{PrivateText, private_dir};
+pub use private::PrivateText;
 pub(crate) use regular::open_regular;
 pub use scripts::Scripts;
 pub use store::{Entry, Store, StoreError};

@@ -3,12 +3,13 @@
 //! A file that others can read is refused instead of mended: whoever could read it may have.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use converse_mcp::Vault;
+use converse_session::files::{self, Durability, Replace};
 use rustix::fs::OFlags;
 
 use crate::secrets::{Redactor, Secret};
@@ -67,12 +68,8 @@ impl Vault for FileVault {
     fn put(&self, key: &str, value: &str) -> Result<(), String> {
         let path = self.path(key, "json")?;
         self.create_dir()?;
-        let draft = self.dir.join(format!("{key}.{}.new", std::process::id()));
-        let written = written(&draft, value).and_then(|()| std::fs::rename(&draft, &path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&draft);
-            failed("write", &path, &error)
-        })
+        let how = Replace { durability: Durability::Content, ..Replace::PRIVATE };
+        files::replace(&path, value.as_bytes(), how).map_err(|error| failed("write", &path, &error))
     }
 
     fn remove(&self, key: &str) -> Result<(), String> {
@@ -112,14 +109,6 @@ fn own(path: &Path, metadata: &std::fs::Metadata, others: u32, mode: &str) -> Re
         ));
     }
     Ok(())
-}
-
-fn written(draft: &Path, value: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(flags());
-    let mut file = options.open(draft)?;
-    file.write_all(value.as_bytes())?;
-    file.sync_all()
 }
 
 /// Until it is given back, in whatever way its holder ends.

@@ -6,12 +6,12 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use converse_canister::{Blobs, Digest};
 use sha2::{Digest as _, Sha256};
 
-use crate::{SessionError, files};
+use crate::SessionError;
+use crate::files::{self, Replace};
 
 /// Longer texts belong here rather than into a canister. Bytes.
 pub const LARGE_TEXT: usize = 64 * 1024;
@@ -28,14 +28,12 @@ pub fn digest(bytes: &[u8]) -> Digest {
 #[derive(Debug, Clone)]
 pub struct Contents {
     dir: PathBuf,
-    /// Tells temporary files of writers at the same time apart.
-    mark: Arc<AtomicU64>,
 }
 
 impl Contents {
     /// Its directory is made when there is something to put into it.
     pub(crate) fn new(session: &Path) -> Self {
-        Self { dir: session.join("content"), mark: Arc::default() }
+        Self { dir: session.join("content") }
     }
 
     /// Keeps the bytes, durably.
@@ -47,9 +45,8 @@ impl Contents {
         if self.get(&digest).is_ok_and(|kept| kept.is_some()) {
             return Ok(digest);
         }
-        let mark = self.mark.fetch_add(1, Ordering::Relaxed);
         files::private_dir(&self.dir)
-            .and_then(|()| files::replace(&self.dir, &digest.to_string(), mark, bytes))
+            .and_then(|()| files::replace(&self.path(&digest), bytes, Replace::PRIVATE))
             .map_err(SessionError::io(&self.dir))?;
         Ok(digest)
     }

@@ -18,15 +18,16 @@
 //! ```
 //! Both parts have the same places because a letter whose small one is written in another number of bytes stays as it is.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 use converse_canister::{Canister, Content};
 
-use crate::{Loaded, SessionError, files, journal};
+use crate::files::{self, Replace};
+use crate::{Loaded, SessionError, journal};
 
 pub(crate) const FILE: &str = "index";
 const MAGIC: &[u8; 8] = b"cvindex\x01";
@@ -138,15 +139,7 @@ impl Index {
         bytes.extend_from_slice(&(self.folded.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&parts);
         bytes.extend_from_slice(written);
-        let temporary = dir.join(format!("{}index-{}", files::TEMPORARY, std::process::id()));
-        let kept =
-            files::private_file(&temporary, OpenOptions::new().write(true).create(true).truncate(true))
-                .and_then(|mut file| file.write_all(&bytes))
-                .and_then(|()| fs::rename(&temporary, dir.join(FILE)));
-        if kept.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        kept
+        files::replace(&dir.join(FILE), &bytes, Replace::CACHE)
     }
 
     /// Where the words of a message are, without the zero byte.

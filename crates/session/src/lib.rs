@@ -55,7 +55,7 @@ mod course;
 mod crash_tests;
 mod entry;
 mod error;
-mod files;
+pub mod files;
 mod fork;
 mod gc;
 mod index;

@@ -9,7 +9,8 @@ use converse_canister::Cost;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionError, files, journal};
+use crate::files::{self, Replace};
+use crate::{SessionError, journal};
 
 pub(crate) const FILE: &str = "metadata.toml";
 const MAX_BYTES: u64 = 64 * 1024;
@@ -78,7 +79,7 @@ impl Metadata {
             return Err(SessionError::Io { path, source });
         }
         set_aside(dir)?;
-        files::replace(dir, FILE, 0, text.as_bytes()).map_err(SessionError::io(&path))
+        files::replace(&path, text.as_bytes(), Replace::LOCKED).map_err(SessionError::io(&path))
     }
 }
 

@@ -10,8 +10,9 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use crate::files::{self, Replace};
 use crate::journal::FILE;
-use crate::{Body, Entry, FORMAT, Loaded, SessionError, files, parse, sum};
+use crate::{Body, Entry, FORMAT, Loaded, SessionError, parse, sum};
 
 /// As many backups of one session are kept under names of their own.
 const BACKUPS: u32 = 100;
@@ -29,7 +30,7 @@ pub(crate) fn migrate(dir: &Path, loaded: &Loaded, now: Timestamp) -> Result<(),
     for (seq, body) in (loaded.next_seq..).zip(amendments) {
         new.extend(Entry { seq, at: now, body }.to_line()?);
     }
-    files::replace(dir, FILE, 0, &new).map_err(SessionError::io(&path))
+    files::replace(&path, &new, Replace::LOCKED).map_err(SessionError::io(&path))
 }
 
 /// Keeps the old journal and says under which name. One that was kept when an earlier attempt was cut short is what the
@@ -44,7 +45,7 @@ fn back_up(dir: &Path, format: u32, old: &[u8]) -> io::Result<String> {
             Ok(kept) if kept == old => return Ok(name),
             Ok(kept) if !old.starts_with(&kept) => {}
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => return files::replace(dir, &name, 0, old).map(|()| name),
+            _ => return files::replace(&dir.join(&name), old, Replace::LOCKED).map(|()| name),
         }
     }
     Err(io::Error::other("there are too many backups of it"))

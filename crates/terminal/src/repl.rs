@@ -17,8 +17,8 @@ use std::path::PathBuf;
 
 use converse_host::failure::{Failure, Kind};
 use converse_host::settings::Settings;
-use converse_host::trust::private_dir;
 use converse_host::world::World;
+use converse_session::files::private_dir;
 
 pub use begin::run;
 

@@ -1,17 +1,18 @@
 //! A lockfile on the disk: never through a link, whole or not at all.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use converse_config::lock::{Lockfile, MAX_BYTES};
+use converse_session::files::{self, Durability, Mode, Replace};
 
 use super::State;
 use crate::trust::open_regular;
 
-/// Of a new one. It is there to be shared; the umask narrows it.
-const MODE: u32 = 0o644;
+/// The mode of a new lockfile, which is shared.
+const NEW: Mode = Mode::Umasked(0o644);
 
 pub(super) fn read(path: &Path) -> State {
     if path.is_symlink() {
@@ -47,16 +48,16 @@ pub(super) fn write(path: &Path, text: &str, before: &State) -> io::Result<()> {
         return Err(io::Error::other("somebody else has changed it in the meantime; run it again"));
     }
     let mode = match fs::symlink_metadata(path) {
-        Ok(old) if old.is_file() => Some(old.permissions().mode() & 0o777),
+        Ok(old) if old.is_file() => Mode::Exact(old.permissions().mode() & 0o777),
         Ok(_) => return Err(io::Error::other("it is not a regular file, and is not replaced")),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) if error.kind() == ErrorKind::NotFound => NEW,
         Err(error) => return Err(error),
     };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = fill(&temporary, text, mode).and_then(|()| fs::rename(&temporary, path));
-    written.inspect_err(|_| drop(fs::remove_file(&temporary)))
+    files::replace(
+        path,
+        text.as_bytes(),
+        Replace { mode, durability: Durability::Content, ..Replace::PRIVATE },
+    )
 }
 
 /// Until it is dropped nobody else writes a lockfile in this directory. Where that cannot be had, it is done without.
@@ -69,17 +70,6 @@ fn alone(path: &Path) -> io::Result<Option<File>> {
         }
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(directory)),
     }
-}
-
-fn fill(path: &Path, text: &str, mode: Option<u32>) -> io::Result<()> {
-    // What a run that was killed has left behind.
-    let _ = fs::remove_file(path);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode.unwrap_or(MODE)).open(path)?;
-    if let Some(mode) = mode {
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 #[cfg(test)]

@@ -1,31 +1,14 @@
-//! Files and directories of trust are for the user's eyes only. The umask narrows a mode and what is there already keeps
-//! its own, so it is set afterwards too.
-//!
 //! A [`PrivateText`] is a small file that decides what may run. It is relied upon or not at all: one that is too large,
 //! no file, of somebody else, or that others may write to or put another in place of, is no text.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::PathBuf;
 
+use converse_session::files::{self, Replace};
 use converse_session::{LOCK_PATIENCE, lock_within};
 use rustix::fs::OFlags;
-
-/// Makes it, and those above it that are missing.
-pub fn private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    if fs::metadata(path)?.permissions().mode() & 0o7777 != 0o700 {
-        fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
-pub(super) fn private_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let file = options.mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
-}
 
 #[derive(Debug)]
 pub struct PrivateText {
@@ -66,9 +49,9 @@ impl PrivateText {
 
     /// Two runs that write must not lose each other's word, least of all a revocation.
     pub fn lock(&self) -> io::Result<File> {
-        private_dir(&self.dir)?;
+        files::private_dir(&self.dir)?;
         let path = self.path().with_extension("lock");
-        let lock = private_file(OpenOptions::new().write(true).create(true), &path)?;
+        let lock = files::private_file(&path, OpenOptions::new().write(true).create(true))?;
         if lock_within(&lock, LOCK_PATIENCE)? {
             return Ok(lock);
         }
@@ -80,15 +63,7 @@ impl PrivateText {
         if text.len() as u64 > self.most {
             return Err(io::Error::other(format!("it would have more than {} bytes", self.most)));
         }
-        let temporary = self.dir.join(format!(".tmp-{}", self.name));
-        let written = private_file(OpenOptions::new().write(true).create(true).truncate(true), &temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&temporary, self.path()))
-            .and_then(|()| File::open(&self.dir)?.sync_all());
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written
+        files::replace(&self.path(), text.as_bytes(), Replace::LOCKED)
     }
 }
 
@@ -118,6 +93,9 @@ fn sound_owner(metadata: &Metadata, own: u32, otherwise: &str) -> Result<(), Str
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -125,7 +103,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = PrivateText { dir: dir.path().join("state"), name: "a.toml", most: 10 };
         assert_eq!(text.read(), Ok(None));
-        private_dir(&text.dir).unwrap();
+        files::private_dir(&text.dir).unwrap();
         fs::write(text.path(), "x").unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         for (file, directory, sound) in [

@@ -5,16 +5,16 @@
 //! be found. What no record names any more is removed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use converse_session::digest;
+use converse_session::files::{self, Replace};
 use similar::TextDiff;
 
 use super::FileDigest;
-use super::private::{private_dir, private_file};
 use super::regular::open_regular;
 use crate::world::World;
 
@@ -66,12 +66,8 @@ impl Texts {
     }
 
     fn put(&self, sha256: &str, text: &str) -> io::Result<()> {
-        private_dir(&self.dir)?;
-        let temporary = self.dir.join(format!(".tmp-{}-{sha256}", std::process::id()));
-        let written = private_file(OpenOptions::new().write(true).create(true).truncate(true), &temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| fs::rename(&temporary, self.dir.join(sha256)));
-        written.inspect_err(|_| drop(fs::remove_file(&temporary)))
+        files::private_dir(&self.dir)?;
+        files::replace(&self.dir.join(sha256), text.as_bytes(), Replace::CACHE)
     }
 }
 

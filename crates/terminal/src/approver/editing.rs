@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::reading::read_answer;
 use crate::view::TerminalView;
-use converse_host::trust::private_dir;
 use converse_host::world::World;
+use converse_session::files::private_dir;
 
 /// How arguments are edited here.
 #[derive(Debug, Clone, Default)]

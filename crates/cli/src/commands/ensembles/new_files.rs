@@ -1,12 +1,13 @@
 //! Writes new descriptors without losing existing files.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use converse_host::failure::{Failure, Kind};
 use converse_host::settings::leads_out;
 use converse_host::world::World;
+use converse_session::files::{self, Durability, Mode, Replace};
 
 /// A directory of ensembles to write to.
 pub(super) struct DescriptorDir {
@@ -102,22 +103,13 @@ fn taken(files: &str) -> Failure {
         .hint("`--force` replaces it; `--into DIR` writes to another directory; `--dry-run` shows what would be written")
 }
 
-/// Without `force` a hard link is made, which fails if the file was created in the meantime.
+/// Creates the directory of the file and writes the file. Without `force` nothing is replaced, not even what somebody
+/// wrote a moment ago.
 fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
     let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(dir)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = dir.join(format!(".{name}.{}.tmp", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| if force { fs::rename(&temporary, path) } else { fs::hard_link(&temporary, path) });
-    if written.is_err() || !force {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    let (mode, durability) = (Mode::Umasked(0o666), Durability::Content);
+    files::replace(path, text.as_bytes(), Replace { mode, durability, only_new: !force, ..Replace::PRIVATE })
 }
 
 #[cfg(test)]
