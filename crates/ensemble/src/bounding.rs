@@ -1,4 +1,4 @@
-//! What of an answer reaches the model. Nothing unbounded enters its context; what is cut is kept whole elsewhere, and
+//! Limits the size of answers. A model gets only bounded content. If an answer is cut, the whole is kept as an artefact, and
 //! the model is told.
 
 use std::borrow::Cow;
@@ -7,8 +7,8 @@ use converse_canister::{Artefact, Content};
 
 use crate::roster::Artefacts;
 
-/// Keeps the first `limit` bytes of all text and structure together; the whole goes to the artefacts, and the model is
-/// told. Pictures and sounds are blobs already and count by their reference only.
+/// Keeps the first `limit` bytes of all text and structured content together. The whole goes to the artefacts, and the model
+/// is told. Pictures and sounds are blobs already and count only as a reference.
 pub(crate) fn bound_content(
     content: Vec<Content>,
     limit: usize,

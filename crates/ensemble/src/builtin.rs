@@ -1,9 +1,9 @@
 //! The tools inside the binary: a registry as data, and one folder per tool.
 //!
-//! A built-in is a struct with one method; what surrounds a call (schema, rules, timeout, bound) is the pipeline's work.
-//! Built-ins read neither the environment nor the clock: the directory, the time and the settings of the ensemble are
-//! handed in by [`Settings`]. What must hold even when the user allows everything (the jail of the file tools, the
-//! places nobody may write to) is held here and not by a rule.
+//! A built-in tool is a struct with one method. The pipeline does what surrounds a call (schema, rules, timeout, size limit).
+//! Built-in tools read neither the environment nor the clock: [`Settings`] has the directory, the time and the settings of
+//! the ensemble. Restrictions that hold even if the user allows everything (the root of the file tools, protected places)
+//! are enforced here and not by a rule.
 
 mod arguments;
 mod calculator;
@@ -23,21 +23,20 @@ pub(crate) use files::objection;
 pub use web::is_public;
 
 use crate::Invocable;
-use crate::fetch::Fetch;
-use crate::reach::Reach;
+use crate::fetch::{Fetch, Reach};
 
-/// Where the time comes from.
+/// The source of the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// One tool of the binary, as a descriptor binds it: `builtin = "name"`.
 #[derive(Debug)]
 pub struct Builtin {
     pub name: &'static str,
-    /// What it does to the world; a descriptor may raise this, never lower it.
+    /// The effects of the tool. A descriptor may raise them, never lower them.
     pub effects: Effects,
-    /// The variables it may read. It is given no others.
+    /// The variables of the environment that it gets.
     pub variables: &'static [Variable],
-    /// Reads the settings and touches nothing: what it needs of the disk is opened at its first use.
+    /// Builds the tool from its settings. Files are opened only at the first use.
     pub build: fn(&Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError>,
 }
 
@@ -45,26 +44,26 @@ pub struct Builtin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
     pub name: &'static str,
-    /// What it holds is never shown.
+    /// Whether its value is a secret and never shown.
     pub is_secret: bool,
 }
 
-/// What a built-in is given when it is built.
+/// What a built-in tool is built from.
 pub struct Settings<'a> {
     /// `[configuration]` of its ensemble.
     pub configuration: &'a Map<String, Value>,
     /// The directory converse runs in, canonical.
     pub workspace: &'a Path,
-    /// Files and directories no tool may write to: configuration, trust, sessions.
+    /// Files and directories that no tool may write to: configuration, trust, sessions.
     pub protected: &'a [PathBuf],
     pub clock: Clock,
-    /// False for a project's ensemble that nobody has trusted: what it configures may open nothing.
+    /// False for an ensemble of a project that the user has not trusted: its settings may not open anything.
     pub trusted: bool,
-    /// The variables that the built-in names, and no others.
+    /// Only the variables that the tool names.
     pub environment: Environment,
-    /// To where the user's settings say.
+    /// HTTP to places that the user's settings name.
     pub fetch: Arc<dyn Fetch>,
-    /// To where a model says.
+    /// HTTP to places that a model names.
     pub reach: Arc<dyn Reach>,
 }
 
@@ -78,7 +77,7 @@ impl fmt::Debug for Settings<'_> {
     }
 }
 
-/// Why a built-in cannot be built from its settings.
+/// The error of a built-in tool whose settings are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` in [configuration]: {reason}")]
 pub struct BuildError {
@@ -87,7 +86,7 @@ pub struct BuildError {
 }
 
 impl Settings<'_> {
-    /// A list of texts of `[configuration]`.
+    /// Returns a list of texts of `[configuration]`.
     fn texts(&self, key: &'static str) -> Result<Option<Vec<&str>>, BuildError> {
         let failed = || BuildError { key, reason: "a list of strings is needed".to_owned() };
         match self.configuration.get(key) {
@@ -101,7 +100,7 @@ impl Settings<'_> {
         }
     }
 
-    /// A text of `[configuration]`.
+    /// Returns a text of `[configuration]`.
     fn text(&self, key: &'static str) -> Result<Option<&str>, BuildError> {
         match self.configuration.get(key) {
             None => Ok(None),
@@ -111,7 +110,7 @@ impl Settings<'_> {
     }
 }
 
-/// Every tool of the binary.
+/// Returns all built-in tools.
 pub fn builtins() -> &'static [Builtin] {
     const fn builtin(
         name: &'static str,

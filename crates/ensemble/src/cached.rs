@@ -1,9 +1,8 @@
-//! Answers that are given again: of tools whose descriptor says `cache = "5m"`, to arguments that are the same.
+//! Cached answers of tools whose descriptor says `cache = "5m"`, for equal arguments.
 //!
-//! Only successes are kept, and of these none that refers to bytes of a session. Everything that could make another
-//! answer right is in the key: what the tool is declared as, the arguments with defaults filled in, and the
-//! circumstances (where converse runs, what the variables hold that the ensemble refers to). Permissions are judged at
-//! each call all the same: a kept answer is given to those only who might have asked for a new one.
+//! Only successes are cached, and none that refers to bytes of a session. The key has everything that the answer depends
+//! on: the declaration of the tool, the arguments with defaults filled in, and the circumstances (the working directory,
+//! the values of the variables that the ensemble refers to). Permissions are judged at each call all the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +17,18 @@ use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
 use crate::{Answer, Context, Invocable, InvokeError, ToolProgress};
 
-/// Where answers are kept. Nothing here fails: what is lost is asked for again.
+/// A store of answers. Nothing here fails: a lost answer is requested again.
 pub trait Results: Send + Sync {
-    /// What was kept under the key, if its time has not passed.
+    /// Returns the answer under the key, if its time has not passed.
     fn get(&self, key: &Digest) -> Option<Vec<Content>>;
     fn put(&self, key: &Digest, content: &[Content], lifetime: Duration);
 }
 
-/// A connection whose tools answer from what was kept, where their policy says so.
+/// A connection whose tools answer from the cache if their policy allows it.
 pub struct Cached<C> {
     pub inner: C,
     pub results: Arc<dyn Results>,
-    /// Of everything else that an answer depends on.
+    /// Digest of everything else that an answer depends on.
     pub circumstances: Digest,
 }
 

@@ -1,20 +1,19 @@
 //! A program as a tool.
 //!
-//! [`argv`] says what is started and [`outcome`] what its end means, both pure; [`run`] lives with it in between. Every
-//! invocation is a process group of its own, which is gone when the invocation is answered: whatever it left running is
-//! ended too. With `sandbox` it runs shut in: [`sandboxed`].
+//! [`argv`] makes the command line and [`outcome`] the answer, both pure; [`run`] runs the program. Every invocation has a
+//! process group of its own, which is gone when the invocation is answered: processes that it left running are ended
+//! too. With `sandbox` the program is confined: [`sandboxed`].
 
 mod argv;
-mod numbers;
 mod openings;
 mod outcome;
 mod outputs;
-mod refuge;
+mod progress_lines;
 mod removal;
 mod repository;
 mod run;
 mod sandboxed;
-mod telling;
+mod scratch_dir;
 
 #[cfg(test)]
 mod tests;
@@ -30,9 +29,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use numbers::Numbers;
+use argv::Numbers;
 pub use outcome::KILLED;
-pub use refuge::no_refuge;
+pub use scratch_dir::scratch_dir_problem;
 
 use crate::surroundings::Surroundings;
 use crate::template_input::{TemplateInput, missing_variable};

@@ -1,4 +1,4 @@
-//! What an invocation runs up beside its own price: a model that its server asked.
+//! Costs of an invocation in addition to its declared price, such as a model that its MCP server called.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// The meter of one invocation, paid with its result. Clone = the same one.
+/// The meter of one invocation, whose total goes into the result. A clone is the same meter.
 #[derive(Debug, Clone, Default)]
 pub struct CostMeter(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// An order was served.
+    /// Signals that a pending cost is final.
     served: Notify,
 }
 
@@ -26,7 +26,7 @@ struct State {
     paid: bool,
 }
 
-/// Something that is still to be put on the meter, until it is dropped.
+/// A cost that is still unknown, until this is dropped.
 #[derive(Debug)]
 pub struct PendingCost(CostMeter);
 
@@ -36,29 +36,29 @@ impl CostMeter {
         state.sum = Some(state.sum.unwrap_or_default().plus(cost));
     }
 
-    /// The invocation has a result only when this is served, too.
+    /// Announces a cost. The result of the invocation waits for it.
     pub fn begin(&self) -> PendingCost {
         self.lock().pending += 1;
         PendingCost(self.clone())
     }
 
-    /// `None`: nothing was added.
+    /// Returns the total, or `None` if nothing was added.
     pub fn total(&self) -> Option<Cost> {
         self.lock().sum
     }
 
-    /// What is on it and in no result yet.
+    /// Returns the total if it is not in a result yet.
     pub fn due(&self) -> Option<Cost> {
         let state = self.lock();
         state.sum.filter(|_| !state.paid)
     }
 
-    /// Is it the very same one?
+    /// Returns whether both are the same meter.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The total once all pending are served, or so much later as it is then.
+    /// Returns the total once all pending costs are final, or after `within` the total by then.
     pub(crate) async fn settle(&self, within: Duration) -> Option<Cost> {
         let _ = timeout(within, self.served()).await;
         let mut state = self.lock();

@@ -1,5 +1,5 @@
-//! The connection of ensembles that are declared whole: built-ins, commands and HTTP requests in any mixture. There is
-//! nothing to reach before the first invocation, so connecting is building.
+//! The connection of ensembles that a descriptor declares completely: built-in tools, commands and HTTP requests. Nothing is
+//! reached before the first invocation, so connecting only builds the tools.
 
 mod defined;
 mod whole;
@@ -31,7 +31,7 @@ pub struct DeclaredConnection {
     surroundings: Arc<Surroundings>,
 }
 
-/// What the tool of a declared invoker is bound to, without building it.
+/// Returns the definition of a declared invoker without building it.
 pub fn declared_definition(plan: &InvokerPlan) -> Definition {
     defined::definition(plan, &arguments(plan))
 }
@@ -41,7 +41,7 @@ fn arguments(plan: &InvokerPlan) -> Value {
 }
 
 impl DeclaredConnection {
-    /// `builtins` is what `builtin = "name"` may mean.
+    /// `builtins` are the tools that `builtin = "name"` can name.
     pub fn new(
         plan: &EnsemblePlan,
         builtins: Vec<&'static Builtin>,
@@ -104,7 +104,7 @@ impl DeclaredConnection {
         (found.build)(&settings).map_err(|error| format!("{name}: {error}"))
     }
 
-    /// Of the environment, as much as a built-in names.
+    /// Returns the variables of the environment that a built-in tool names.
     fn named(&self, variables: &[Variable]) -> Environment {
         let value = |name: &str| self.surroundings.environment.get(name).map(str::to_owned);
         let set =

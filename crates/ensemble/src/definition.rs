@@ -1,14 +1,14 @@
-//! What a tool is, as its server or its descriptor declares it: all of it, not only what a model is shown.
+//! The definition of a tool: everything that its server or descriptor declares, not only what a model is shown.
 //!
-//! Approvals and the lockfile are bound to its digest. A server's is kept as the text that came, and is read again only
-//! where somebody asks: most runs never do, and the text is smaller than any value made of it.
+//! Approvals and the lockfile are bound to its digest. The definition of a server is kept as text and parsed only when it
+//! is needed: most runs never need it, and the text is smaller than a parsed value.
 
 use std::sync::{Arc, OnceLock};
 
 use converse_canister::Digest;
 use serde_json::Value;
 
-/// Arrays and objects within each other. A file that holds definitions must be readable too.
+/// Maximum depth of nested arrays and objects. A file that contains definitions must be readable too.
 const MAX_DEPTH: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ struct Parsed {
 }
 
 impl Definition {
-    /// The object as it came over the wire, word for word.
+    /// Takes the object as it came over the wire.
     pub fn raw(text: impl Into<Box<str>>) -> Self {
         Self(Arc::new(Parsed { text: text.into(), digest: OnceLock::new() }))
     }
@@ -30,7 +30,7 @@ impl Definition {
         Self::raw(value.to_string())
     }
 
-    /// The object; what cannot be read, or is nested too deeply, is one text.
+    /// Returns the object. A definition that cannot be parsed or is nested too deeply becomes one text.
     pub fn value(&self) -> Value {
         let text = self.0.text.as_ref();
         match serde_json::from_str(text) {
@@ -39,7 +39,7 @@ impl Definition {
         }
     }
 
-    /// The SHA-256 of its canonical form: the order of keys and blanks do not count, all else does.
+    /// Returns the SHA-256 of the canonical form, in which the order of keys and blanks do not count.
     pub fn digest(&self) -> Digest {
         *self.0.digest.get_or_init(|| converse_config::lock::digest(&self.value()))
     }

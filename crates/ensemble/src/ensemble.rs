@@ -15,24 +15,24 @@ use crate::naming::tool_name;
 use crate::tool::{Tool, own_permission};
 use crate::{Invocable, Pins};
 
-/// Where an ensemble's tools come from: a server, or the binary itself.
+/// The source of an ensemble's tools: a server, or the binary itself.
 pub trait Connection: Send + Sync {
-    /// Bounded in time by the implementor; called once.
+    /// Connects and returns the tools. Called once. The implementation limits the time.
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>>;
 
-    /// The tools anew, if they have changed since they were last told; asked before each call of a model. Bounded in
-    /// time. Whatever goes wrong keeps the old ones.
+    /// Returns the tools if they have changed since the last time. Called before each model call. The implementation
+    /// limits the time. On an error the old tools stay.
     fn refresh<'a>(&'a self, _ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         Box::pin(std::future::ready(None))
     }
 
-    /// Bounded in time; must be harmless when never connected. By default there is nothing to end.
+    /// Disconnects. The implementation limits the time, and does nothing if it never connected.
     fn disconnect(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// Whoever holds another clone may ask it for more than this port offers.
+/// Lets the owner of another clone use more than this trait.
 impl<C: Connection + ?Sized> Connection for Arc<C> {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         self.as_ref().connect(ensemble)
@@ -55,46 +55,46 @@ pub struct ConnectError {
     pub reason: String,
 }
 
-/// An ensemble as planned, with the way to its tools.
+/// An ensemble as planned, with the connection to its tools.
 pub struct Ensemble {
     pub name: EnsembleName,
     pub required: bool,
     pub trusted: bool,
     pub origin: Origin,
-    /// Of how it is reached and configured: what answers "always" are bound to beside the tool.
+    /// Digest of how it is reached and configured. Answers "always" are bound to it.
     pub reached: Digest,
-    /// What stands before `__` in the names its tools are shown by.
+    /// The part before `__` in the shown names of its tools.
     prefix: String,
-    /// How long connecting may take, whatever the connection's own limit comes to.
-    patience: Duration,
+    /// How long connecting may take, in addition to the connection's own limits.
+    connect_limit: Duration,
     connection: Box<dyn Connection>,
     pins: Pins,
 }
 
-/// Of the connection of an ensemble and its `[configuration]`, as its descriptor has them.
+/// Returns the digest of the connection and the `[configuration]` of an ensemble, as in its descriptor.
 pub fn reached(plan: &EnsemblePlan) -> Digest {
     converse_config::lock::digest(&plan.whole_connection())
 }
 
-/// The product's own limit of a connection that declares none.
+/// Default time limit of connecting.
 const CONNECT: Duration = Duration::from_secs(30);
-/// Beyond the limits that connections keep themselves: they know better what to say of it.
+/// Added to the limits of connections, whose own error messages are better.
 const MARGIN: Duration = Duration::from_secs(5);
 const REFRESH: Duration = Duration::from_secs(5);
 const DISCONNECT: Duration = Duration::from_secs(10);
 
-/// How a connection failed to keep its word.
-enum Astray {
-    Late,
+/// Why guarded work was ended.
+enum GuardError {
+    TimedOut,
     Panicked,
 }
 
-/// The second line of defence: connections bound themselves, and this holds when one does not.
-async fn guarded<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Astray> {
+/// Runs work with a time limit, and catches panics. For connections that do not keep their own limits.
+async fn guarded<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, GuardError> {
     match timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(_)) => Err(Astray::Panicked),
-        Err(_) => Err(Astray::Late),
+        Ok(Err(_)) => Err(GuardError::Panicked),
+        Err(_) => Err(GuardError::TimedOut),
     }
 }
 
@@ -107,30 +107,32 @@ impl Ensemble {
             origin: plan.origin.clone(),
             reached: reached(plan),
             prefix: plan.prefix.clone().unwrap_or_else(|| plan.name.to_string()),
-            patience: plan.connection.as_ref().and_then(|way| way.connect_timeout).unwrap_or(CONNECT)
+            connect_limit: plan.connection.as_ref().and_then(|way| way.connect_timeout).unwrap_or(CONNECT)
                 + MARGIN,
             connection,
             pins: Pins::Free,
         }
     }
 
-    /// With its tools held to what was accepted of them.
+    /// Restricts its tools to those that were accepted.
     #[must_use]
     pub fn pinned(self, pins: Pins) -> Self {
         Self { pins, ..self }
     }
 
-    /// One that hangs or panics fails alone.
+    /// Connects and returns the tools. A connection that hangs or panics fails alone.
     pub async fn connect(&self) -> Result<Vec<Tool>, ConnectError> {
         let failed = |reason| ConnectError { ensemble: self.name.to_string(), reason };
-        match guarded(self.patience, async { self.connection.connect(self).await }).await {
+        match guarded(self.connect_limit, async { self.connection.connect(self).await }).await {
             Ok(connected) => connected.map(|tools| self.pins.hold(tools, &self.origin)),
-            Err(Astray::Late) => Err(failed(format!("it was not done within {} s", self.patience.as_secs()))),
-            Err(Astray::Panicked) => Err(failed("connecting it crashed".to_owned())),
+            Err(GuardError::TimedOut) => {
+                Err(failed(format!("it was not done within {} s", self.connect_limit.as_secs())))
+            }
+            Err(GuardError::Panicked) => Err(failed("connecting it crashed".to_owned())),
         }
     }
 
-    /// The tools anew, if they have changed.
+    /// Returns the tools if they have changed.
     pub async fn refresh(&self) -> Option<Vec<Tool>> {
         let news = guarded(REFRESH, async { self.connection.refresh(self).await }).await;
         news.ok().flatten().map(|tools| self.pins.hold(tools, &self.origin))
@@ -141,7 +143,7 @@ impl Ensemble {
         let _ = guarded(DISCONNECT, async { self.connection.disconnect().await }).await;
     }
 
-    /// A tool of this ensemble, named and judged as the plan says. `builtin` tells whether its effects are our own word.
+    /// Makes a tool of this ensemble, named and judged as the plan says. `builtin` says whether its effects are reliable.
     pub fn tool(
         &self,
         invoker: &InvokerName,

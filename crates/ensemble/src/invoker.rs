@@ -1,5 +1,5 @@
-//! The port for tool authors: a struct, one method. Everything around it (schema, permission, timeout, bound, panic)
-//! is the pipeline's work, not theirs.
+//! The interface for tool authors: a struct with one method. The pipeline does everything around it: schema, permission,
+//! timeout, size limit, panics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{CostMeter, PausableClock};
 
-/// Something that can be invoked. It is given arguments that fit its schema, defaults filled in.
+/// A tool. Its arguments fit its schema, with defaults filled in.
 pub trait Invocable: Send + Sync {
     fn invoke<'a>(
         &'a self,
@@ -21,23 +21,23 @@ pub trait Invocable: Send + Sync {
     ) -> BoxFuture<'a, Result<Answer, InvokeError>>;
 }
 
-/// What surrounds one invocation.
+/// The context of one invocation.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// `ensemble.invoker`.
     pub invoker: String,
-    /// Set when the run is cancelled; a tool that does not look is abandoned after the grace.
+    /// Cancelled when the run is cancelled. A tool that ignores it is abandoned after a grace period.
     pub cancel: CancellationToken,
-    /// When the pipeline will give up on it, by the clock of [`Context::clock`].
+    /// When the pipeline gives up on the tool, by the clock of [`Context::clock`].
     pub deadline: Instant,
-    /// Stands still while a person is asked something for it.
+    /// Paused while the tool waits for an answer of a person.
     pub clock: PausableClock,
-    /// What it costs beside its own price.
+    /// Costs of the invocation in addition to the declared price of the tool.
     pub cost: CostMeter,
     pub host: Host,
 }
 
-/// What a tool may say to its host while it runs.
+/// A message from a running tool to the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolProgress {
     Progress {
@@ -48,8 +48,7 @@ pub enum ToolProgress {
     Log {
         message: String,
     },
-    /// A line that a program has written by now: for people to see while it runs, and for nobody else. Its answer is
-    /// what it says to the model.
+    /// A line that a program has written, shown to people while it runs. The model gets only the answer.
     Output {
         line: String,
     },
@@ -65,7 +64,8 @@ impl ToolProgress {
     }
 }
 
-/// The way to the host. Words are dropped when nobody listens or too many wait: a tool never blocks on talking.
+/// The connection of a tool to its host. Messages are dropped if nobody listens or too many wait: a tool never blocks on
+/// them.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     words: Option<(usize, mpsc::Sender<(usize, ToolProgress)>)>,
@@ -74,7 +74,7 @@ pub struct Host {
     clean: Option<Clean>,
 }
 
-/// Takes out of a line what nobody shall see.
+/// Removes secrets from a line.
 #[derive(Clone)]
 struct Clean(Arc<dyn Fn(&str) -> String + Send + Sync>);
 
@@ -85,12 +85,12 @@ impl fmt::Debug for Clean {
 }
 
 impl Host {
-    /// `index` tells the listener which of several invocations speaks.
+    /// `index` says which of several invocations sends the message.
     pub fn new(index: usize, words: mpsc::Sender<(usize, ToolProgress)>) -> Self {
         Self { words: Some((index, words)), ..Self::default() }
     }
 
-    /// Which of several conversations that share the tools calls; see [`Roster::for_caller`](crate::Roster::for_caller()).
+    /// Returns which of several conversations makes the call; see [`Roster::for_caller`](crate::Roster::for_caller()).
     pub fn caller(&self) -> usize {
         self.caller
     }
@@ -100,7 +100,7 @@ impl Host {
         Self { caller, ..self }
     }
 
-    /// Answers shall bring what their server wrote, word for word, beside what was made of it.
+    /// Asks for answers exactly as their server wrote them, in addition to the converted answers.
     #[must_use]
     pub fn verbatim(self) -> Self {
         Self { verbatim: true, ..self }
@@ -110,13 +110,13 @@ impl Host {
         self.verbatim
     }
 
-    /// What is said passes `clean` on its way.
+    /// Applies `clean` to each message.
     #[must_use]
     pub fn cleaned(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self { clean: Some(Clean(Arc::new(clean))), ..self }
     }
 
-    /// Does anybody listen?
+    /// Returns whether anybody listens.
     pub fn is_heard(&self) -> bool {
         self.words.is_some()
     }
@@ -132,16 +132,16 @@ impl Host {
     }
 }
 
-/// What came of it. `is_error` is the tool's own verdict: it ran and says that it failed.
+/// The answer of a tool. `is_error` is set if the tool itself says that it failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub content: Vec<Content>,
     pub is_error: bool,
-    /// Of an earlier call: nothing has run for this one.
+    /// Whether this is the answer of an earlier call: nothing has run for this one.
     pub kept: bool,
-    /// How long it may be given again, if the tool itself says so.
+    /// How long the answer may be reused, if the tool itself says so.
     pub fresh_for: Option<Duration>,
-    /// The result of an MCP server as it wrote it, for a gateway that hands it on; only where
+    /// The result as the MCP server wrote it, for a server that passes it on. Only if
     /// [`Host::is_verbatim`](Host::is_verbatim()) asks for it.
     pub verbatim: Option<Arc<str>>,
 }
@@ -155,7 +155,7 @@ impl Answer {
         Self::new(vec![Content::text(text)], false)
     }
 
-    /// A failure in words for the model.
+    /// Makes the answer of a failure, in words for the model.
     pub fn error(text: impl Into<String>) -> Self {
         Self::new(vec![Content::text(text)], true)
     }
@@ -165,30 +165,30 @@ impl Answer {
     }
 }
 
-/// Why there is no answer.
+/// Why a tool gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvokeError {
-    /// The arguments fit the schema and are still not usable (an unknown time zone).
+    /// The arguments fit the schema but are not usable (an unknown time zone).
     #[error("{0}")]
     Invalid(String),
-    /// What it needs cannot be reached. `sent` tells whether anything had been sent: if not, a retry is safe.
+    /// Something that the tool needs cannot be reached. `sent` says whether anything was sent: if not, a retry is safe.
     #[error("{message}")]
     Unreachable { message: String, sent: bool },
     #[error("{0}")]
     Failed(String),
-    /// It was begun, and nobody knows what came of it: never tried again, idempotent or not sent apart.
+    /// The tool had started and its effect is unknown. Retried only if the tool is idempotent.
     #[error("{0}")]
     Interrupted(String),
-    /// The sandbox that it must run in cannot be had here; nothing has run.
+    /// The required sandbox is not available here; nothing has run.
     #[error("{0}")]
     Unsandboxed(String),
-    /// It is not what was accepted; nothing was sent.
+    /// The tool is not as it was accepted; nothing was sent.
     #[error("{0}")]
     HeldBack(String),
-    /// A time limit of its own passed (the pipeline has another).
+    /// A time limit of the tool itself has passed (the pipeline has another one).
     #[error("{0}")]
     Timeout(String),
-    /// Of an earlier call, or of another's: nothing has run for this one.
+    /// The error of an earlier call or of another conversation's call: nothing has run for this one.
     #[error(transparent)]
     Kept(Box<InvokeError>),
 }

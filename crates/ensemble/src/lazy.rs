@@ -1,8 +1,8 @@
-//! Tools that are found by a search, where there are too many to show them all.
+//! The search for tools, used if there are too many tools to show them all.
 //!
-//! [`SEARCH`] is a tool like any other (judged by the rules, journaled, bounded), of no ensemble that anybody declares.
-//! It looks through the offer of now and answers with names and first words of descriptions; what it has found is read
-//! from its results, so whoever has the transcript knows it. Which tools are shown, and when, is the engine's decision.
+//! [`SEARCH`] is a tool like any other (judged by the rules, journaled, bounded), but of no declared ensemble. It searches
+//! the current offer and answers with names and the beginnings of descriptions. The tools that it found are read from its
+//! results, so they follow from the transcript. The engine decides which tools are shown.
 
 mod ranking;
 
@@ -25,14 +25,14 @@ use ranking::ranked;
 
 /// The name that models see.
 pub const SEARCH: &str = "tools__search";
-/// Tools that one search finds, and how many of them if nobody says.
+/// Maximum and default number of tools that one search finds.
 const MOST: u64 = 20;
 const USUAL: u64 = 8;
-/// Bytes of a description in an answer, and names of ensembles in a declaration.
+/// Bytes of a description in an answer, and number of ensembles that the declaration names.
 const DESCRIPTION: usize = 240;
 const NAMES: usize = 40;
 
-/// The names that a search has found, best first; nothing of other results.
+/// Returns the names of tools in a result of the search, best first. Nothing for other results.
 pub fn found(result: &InvocationResult) -> impl Iterator<Item = &str> {
     let values = result.content.iter().filter_map(|content| match content {
         Content::Structured { value } => value.get("found")?.as_array(),
@@ -41,7 +41,7 @@ pub fn found(result: &InvocationResult) -> impl Iterator<Item = &str> {
     values.flatten().filter_map(|tool| tool.get("name")?.as_str())
 }
 
-/// The tool, over what is offered by the time it is called. `None` if its name is nobody's to give: never.
+/// Makes the search tool, which searches the offer at the time of a call. `None` only if its name were invalid.
 pub(crate) fn search(offer: &Arc<RwLock<Arc<Offer>>>, rules: &Rules) -> Option<Tool> {
     let origin = Origin { scope: Scope::Shipped, file: "converse".into(), line: 1 };
     let plan = EnsemblePlan::bare("tools".to_owned().try_into().ok()?, origin);
@@ -62,7 +62,7 @@ pub(crate) fn search(offer: &Arc<RwLock<Arc<Offer>>>, rules: &Rules) -> Option<T
     });
     let policy = Policy { effects: Effects::None, ..Policy::default() };
     let invocable = Arc::new(Search { offer: Arc::downgrade(offer), rules: rules.clone() });
-    let ensemble = Ensemble::new(&plan, Box::new(Nothing));
+    let ensemble = Ensemble::new(&plan, Box::new(NoTools));
     Some(ensemble.tool(
         &"search".to_owned().try_into().ok()?,
         description,
@@ -79,21 +79,21 @@ fn ensembles(offer: &Offer) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     let more = names.len().saturating_sub(NAMES);
-    let told = names.into_iter().take(NAMES).map(str::to_owned);
-    told.chain((more > 0).then(|| format!("{more} more"))).collect()
+    let shown = names.into_iter().take(NAMES).map(str::to_owned);
+    shown.chain((more > 0).then(|| format!("{more} more"))).collect()
 }
 
-/// It has no tools of its own to connect.
-struct Nothing;
+/// The connection of the search tool, which has no other tools.
+struct NoTools;
 
-impl Connection for Nothing {
+impl Connection for NoTools {
     fn connect<'a>(&'a self, _: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         std::future::ready(Ok(Vec::new())).boxed()
     }
 }
 
 struct Search {
-    /// Not held: the offer holds this.
+    /// Weak, because the offer owns this tool.
     offer: Weak<RwLock<Arc<Offer>>>,
     rules: Rules,
 }
@@ -109,11 +109,11 @@ impl Search {
         let runs = |tool: &&Tool| barring.judge(tool, &Map::new()).permission != Permission::Deny;
         let tools: Vec<&Tool> = offer.tools().filter(runs).collect();
         let found = ranked(text("query"), &tools, usize::try_from(limit).unwrap_or(usize::MAX));
-        let told: Vec<Value> = found.iter().map(|tool| told(tool)).collect();
-        Answer::structured(match told.is_empty() {
-            false => json!({ "found": told, "of": tools.len() }),
+        let hits: Vec<Value> = found.iter().map(|tool| summary(tool)).collect();
+        Answer::structured(match hits.is_empty() {
+            false => json!({ "found": hits, "of": tools.len() }),
             true => json!({
-                "found": told,
+                "found": hits,
                 "of": tools.len(),
                 "hint": format!("use other words; there are tools of: {}", ensembles(&offer).join(", ")),
             }),
@@ -121,7 +121,7 @@ impl Search {
     }
 }
 
-fn told(tool: &Tool) -> Value {
+fn summary(tool: &Tool) -> Value {
     let description = tool.declaration.description.trim();
     json!({ "name": tool.declaration.name, "description": shorten::bytes(description, DESCRIPTION) })
 }

@@ -26,13 +26,11 @@
 //!
 //! This crate does not know models, providers, terminals or the environment. It reads no clock: tools are given one.
 
-mod aside;
+mod blocking;
 mod bounding;
 mod builtin;
 mod cached;
-mod checked;
 mod command;
-mod confiner;
 mod cost_meter;
 mod declared;
 mod definition;
@@ -45,7 +43,6 @@ mod offer;
 mod pausable_clock;
 mod pins;
 mod pipeline;
-mod reach;
 mod request;
 mod roster;
 mod rules;
@@ -61,13 +58,12 @@ mod testing;
 
 pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public};
 pub use cached::{Cached, Results};
-pub use command::{KILLED, no_refuge};
-pub use confiner::{Confiner, Method};
+pub use command::{KILLED, scratch_dir_problem};
 pub use cost_meter::{CostMeter, PendingCost};
 pub use declared::{DeclaredConnection, declared_definition, declared_ensemble};
 pub use definition::Definition;
 pub use ensemble::{ConnectError, Connection, Ensemble, reached};
-pub use fetch::{Fetch, FetchError, Fetched};
+pub use fetch::{Fetch, FetchError, Fetched, Reach, Way};
 pub use invoker::{Answer, Context, Host, Invocable, InvokeError, ToolProgress};
 pub use lazy::{SEARCH, found};
 pub use naming::tool_name;
@@ -75,10 +71,9 @@ pub use offer::Offer;
 pub use pausable_clock::{PausableClock, PauseGuard};
 pub use pins::{HoldReason, Pins, accepting, lock_flag};
 pub use pipeline::{CRASHED, CancelScope, Turn};
-pub use reach::{Reach, Way};
 pub use roster::{Artefacts, NoArtefacts, Roster};
 pub use rules::Rules;
 pub use shared::{Shared, SharedRuns};
-pub use surroundings::Surroundings;
+pub use surroundings::{SandboxKind, SandboxLauncher, Surroundings};
 pub use tool::{Tool, own_permission};
 pub use verdict::{Approved, Denied, Pending, Verdict};

@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 const MAX: usize = 64;
 const DIGEST_HEX: usize = 12;
-/// Stands before the digest; a plain name that ends like a digested one is digested itself.
+/// The mark before the digest. A plain name that ends like a digested one gets a digest too.
 const MARK: &str = "-x";
 
-/// The name a model sees. `prefix` is the ensemble's name, another declared prefix, or empty for bare names.
+/// Returns the name that models see. `prefix` is the ensemble's name, another declared prefix, or empty for bare names.
 pub fn tool_name(prefix: &str, invoker: &InvokerName) -> ToolName {
     let plain = if prefix.is_empty() { invoker.as_str().to_owned() } else { format!("{prefix}__{invoker}") };
     if is_unambiguous(prefix, invoker.as_str())
@@ -26,7 +26,7 @@ pub fn tool_name(prefix: &str, invoker: &InvokerName) -> ToolName {
     digested(prefix, invoker.as_str(), &plain)
 }
 
-/// Can the pair be read back from `prefix__invoker`: at the first double underscore?
+/// Returns whether the pair can be read back from `prefix__invoker`, split at the first double underscore.
 fn is_unambiguous(prefix: &str, invoker: &str) -> bool {
     if prefix.is_empty() {
         return !invoker.contains("__");

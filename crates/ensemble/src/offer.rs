@@ -1,4 +1,4 @@
-//! What a model is shown for one call.
+//! The offer: the tools that a model may be shown in one call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -11,23 +11,23 @@ use crate::ensemble::ConnectError;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
-/// What a model is shown for one call: immutable, in a stable order (prompt caches depend on it).
+/// The tools that a model may be shown in one call: immutable, in a stable order (prompt caches depend on it).
 #[derive(Debug, Default)]
 pub struct Offer {
     pub declarations: Vec<Declaration>,
     tools: HashMap<ToolName, Arc<Tool>>,
-    /// Not shown: by the lockfile they are not what was accepted.
+    /// Tools that are held back, because the lockfile does not have them as they are.
     held: Vec<Arc<Tool>>,
-    /// Finds the others; see [`Roster::searchable`](crate::Roster::searchable()).
+    /// The tool that searches the others; see [`Roster::searchable`](crate::Roster::searchable()).
     search: Option<Arc<Tool>>,
-    /// Say whether the search may run.
+    /// Decide whether the search may run.
     rules: Rules,
-    /// Made when somebody asks.
+    /// Computed at the first use.
     bytes: OnceLock<usize>,
 }
 
 impl Offer {
-    /// Of the tools of all ensembles. Two that are shown by one name are both left out and reported.
+    /// Makes the offer from the tools of all ensembles. Two tools with the same shown name are both left out and reported.
     pub(crate) fn of(lists: &[Option<Vec<Arc<Tool>>>]) -> (Self, Vec<ConnectError>) {
         let tools = || lists.iter().flatten().flatten().filter(|tool| tool.held.is_none());
         let held = lists.iter().flatten().flatten().filter(|tool| tool.held.is_some());
@@ -56,30 +56,30 @@ impl Offer {
         self.declarations.iter().filter_map(|declaration| self.tools.get(&declaration.name).map(Arc::as_ref))
     }
 
-    /// Those that are held back, in the order of their ensembles.
+    /// Returns the tools that are held back, in the order of their ensembles.
     pub fn held(&self) -> impl Iterator<Item = &Tool> {
         self.held.iter().map(Arc::as_ref)
     }
 
-    /// By the exact name a model sees; a near miss is not found.
+    /// Finds a tool by the exact name that models see.
     pub fn find(&self, shown: &str) -> Option<&Arc<Tool>> {
         let search = self.search.as_ref().filter(|search| search.declaration.name.as_str() == shown);
         search.or_else(|| self.tools.get(&ToolName::new(shown).ok()?))
     }
 
-    /// From now on with a tool that finds the others, unless its name is taken. It is no part of the declarations.
+    /// Adds a tool that searches the others, unless its name is taken. It is not among the declarations.
     pub(crate) fn search_by(&mut self, search: Option<&Arc<Tool>>, rules: &Rules) {
         let free = search.filter(|search| !self.tools.contains_key(&search.declaration.name));
         self.search = free.cloned();
         self.rules = rules.clone();
     }
 
-    /// The tool that finds the others, if there is one: for whoever shows only some of them.
+    /// Returns the tool that searches the others, if there is one.
     pub fn search(&self) -> Option<&Tool> {
         self.search.as_deref()
     }
 
-    /// May the search run, by the rules of now? One that must be asked for may where somebody can be asked.
+    /// Returns whether the current rules allow the search, or a person can be asked about it.
     pub fn can_search(&self) -> bool {
         self.search.as_ref().is_some_and(|search| match self.rules.judge(search, &Map::new()).permission {
             Permission::Allow => true,
@@ -88,7 +88,7 @@ impl Offer {
         })
     }
 
-    /// Of all declarations.
+    /// Returns the size of all declarations in bytes.
     pub fn bytes(&self) -> usize {
         *self.bytes.get_or_init(|| self.tools().map(Tool::bytes).sum())
     }

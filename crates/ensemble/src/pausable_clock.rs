@@ -1,7 +1,7 @@
-//! Time that counts, and time that does not: while a person is asked something for an invocation, none of its limits run.
+//! A clock that is paused while a person is asked something for an invocation, so that its timeouts do not run meanwhile.
 //!
-//! Whoever asks holds a [`PauseGuard`]; whoever has a limit sleeps by [`PausableClock::sleep_until`]. How long one question may
-//! take is bounded by whoever asks, all of them together here.
+//! The code that asks holds a [`PauseGuard`]. The code with a timeout uses [`PausableClock::sleep_until`]. The code that asks
+//! limits the time of one question; this clock limits the time of all questions together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// What all questions of one invocation together may take; then its limits run on, whoever is asked.
+/// Limit of all pauses of one invocation together. After that the clock runs on.
 const MOST: Duration = Duration::from_secs(3600);
 
-/// The clock of one invocation. Clone = the same one.
+/// The clock of one invocation. A clone is the same clock.
 #[derive(Debug, Clone)]
 pub struct PausableClock(Arc<watch::Sender<State>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
-    /// Questions that are open.
+    /// Number of open questions.
     open: usize,
-    /// Since when one is.
+    /// Start of the current pause.
     since: Option<Instant>,
-    /// What earlier ones took.
+    /// Time of earlier pauses.
     spent: Duration,
 }
 
-/// The clock stands still as long as one of these lives.
+/// Pauses the clock while it exists.
 #[derive(Debug)]
 pub struct PauseGuard(PausableClock);
 
@@ -44,7 +44,7 @@ impl State {
 }
 
 impl PausableClock {
-    /// Stops the clock; several may.
+    /// Pauses the clock until the guard is dropped. There may be several guards.
     #[must_use]
     pub fn pause(&self) -> PauseGuard {
         self.0.send_modify(|state| {
@@ -54,13 +54,13 @@ impl PausableClock {
         PauseGuard(self.clone())
     }
 
-    /// The time that counts: now, without what was lost to questions.
+    /// Returns the current time without all pauses.
     pub fn now(&self) -> Instant {
         let now = Instant::now();
         now.checked_sub(self.0.borrow().lost(now)).unwrap_or(now)
     }
 
-    /// Until so much time has counted.
+    /// Waits until this clock shows `counted`.
     pub async fn sleep_until(&self, counted: Instant) {
         let mut changes = self.0.subscribe();
         loop {
@@ -70,7 +70,7 @@ impl PausableClock {
             if due <= now {
                 return;
             }
-            // One that stands still runs on when there is no clock left.
+            // A paused clock runs on when the limit of all pauses is reached.
             let wake = if state.open > 0 { due + MOST.saturating_sub(state.lost(now)) } else { due };
             tokio::select! {
                 () = sleep_until(wake) => {}

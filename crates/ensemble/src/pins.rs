@@ -1,7 +1,7 @@
-//! The gate between what an ensemble offers and what was accepted of it.
+//! Pins: only tools that the user has accepted are offered.
 //!
-//! Every list of tools passes it: the first one, one from an earlier run, one that changed in mid-session. What is held
-//! back stays known, so that whoever asks for it can be told why it is not there.
+//! Every list of tools is checked: the first one, one of an earlier run, and one that changed during a session. Tools that
+//! are held back stay known, so that a call of one can be answered with the reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,26 +11,26 @@ use converse_config::{Origin, Scope};
 
 use crate::Tool;
 
-/// What the tools of an ensemble must be.
+/// The tools that an ensemble may offer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Pins {
-    /// Whatever they are.
+    /// Any tools.
     #[default]
     Free,
-    /// Exactly these; others are held back.
+    /// Exactly these tools. Others are held back.
     Accepted(BTreeMap<InvokerName, Digest>),
-    /// It cannot be told what was accepted: all are held back.
+    /// It is unknown what was accepted: all tools are held back.
     Unknown,
 }
 
 /// Why a tool is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldReason {
-    /// It is not what it was when it was accepted.
+    /// The tool has changed since it was accepted.
     Changed,
-    /// It was never accepted.
+    /// The tool was never accepted.
     New,
-    /// Nobody knows what was accepted.
+    /// It is unknown what was accepted.
     Unknown,
 }
 
@@ -43,7 +43,7 @@ impl Pins {
         tools
     }
 
-    /// Why a tool of this name would not be offered. A definition that nobody knows yet is held back by its name only.
+    /// Returns why a tool would be held back. A tool whose definition is unknown yet is judged by its name only.
     pub fn hold_reason(
         &self,
         invoker: &InvokerName,
@@ -60,13 +60,13 @@ impl Pins {
     }
 }
 
-/// What a person must type for a tool that is held back.
+/// Returns the command that accepts the tools of a descriptor.
 pub fn accepting(origin: &Origin) -> String {
     let directory = Path::new(&origin.file).parent().map(Path::to_string_lossy).unwrap_or_default();
     format!("converse ensembles lock{} --accept", lock_flag(origin.scope, &directory))
 }
 
-/// What `converse ensembles lock` must be told to mean this directory of ensembles; nothing, if it finds it itself.
+/// Returns the flag of `converse ensembles lock` for this directory of ensembles, or nothing if it is found without one.
 pub fn lock_flag(scope: Scope, directory: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);
     match scope {
@@ -84,7 +84,7 @@ impl HoldReason {
         format!("`{tool}` is held back: {}; the user can accept it: `{accepting}`", self.reason())
     }
 
-    /// In words for people and models.
+    /// Returns the reason in words for people and models.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Changed => "it is not what it was when it was accepted",

@@ -1,8 +1,8 @@
-//! Running one approved invocation: gate → run in a task of its own under its timeout → retry → bound → result.
+//! Runs one approved invocation: gate, run in its own task under its timeout, retry, limit the size, result.
 //!
-//! What came before (parse, schema, rules, approval, journal) is `Roster::judge`, the approver and the sinks; the order
-//! is the same for the loop, `ensembles call` and the gateway. Nothing here can fail: a timeout, a crash, a cancel and a
-//! refusal to connect are all results that the model reads.
+//! The steps before (parse, schema, rules, approval, journal) are in `Roster::judge`, the approver and the sinks. The order
+//! is the same for the loop, `ensembles call` and the MCP server. Nothing here can fail: a timeout, a crash, a
+//! cancellation and a refused connection are results that the model reads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,42 +20,42 @@ use crate::pausable_clock::PausableClock;
 use crate::roster::Roster;
 use crate::verdict::Approved;
 
-/// How long a cancelled tool may go on to tidy up before it is dropped.
+/// How long a cancelled tool may clean up before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
-/// How long a result waits for what is still to be put on its meter.
+/// How long a result waits for pending costs.
 const SETTLING: Duration = Duration::from_secs(60);
 
-/// What is said of a tool that panicked.
+/// The text of the result of a tool that panicked.
 pub const CRASHED: &str = "the tool crashed";
 
-/// A failure of one try, in the words for the model.
+/// A failed attempt, in words for the model.
 struct Failure {
     outcome: Outcome,
     text: String,
-    /// Nothing had been sent: trying again cannot do anything twice.
+    /// Whether nothing had been sent: a retry cannot do anything twice.
     harmless: bool,
-    /// It is another call's: nothing has run for this one.
+    /// Whether this is the failure of another call: nothing has run for this one.
     kept: bool,
 }
 
-/// How running invocations are told to end. One value for all that run together.
+/// Ends running invocations. One scope for all that run together.
 #[derive(Debug, Clone)]
 pub struct CancelScope {
-    /// What runs shall stop, and nothing more begins.
+    /// Stops running invocations, and prevents new ones.
     pub now: CancellationToken,
-    /// What waits for its turn shall not begin; what runs goes on.
+    /// Prevents waiting invocations from starting. Running ones go on.
     pub hold: CancellationToken,
 }
 
 impl CancelScope {
-    /// Ended whenever `cancel` is.
+    /// Makes a scope that is cancelled whenever `cancel` is.
     pub fn below(cancel: &CancellationToken) -> Self {
         let now = cancel.child_token();
         Self { hold: now.child_token(), now }
     }
 }
 
-/// The right to run now: beside others, or alone. Others wait while it is held.
+/// The right to run now, in parallel or alone. Others wait while it is held.
 #[derive(Debug)]
 pub struct Turn<'a> {
     _shared: Option<RwLockReadGuard<'a, ()>>,
@@ -63,7 +63,7 @@ pub struct Turn<'a> {
 }
 
 impl Roster {
-    /// Waits until it may run. An answer instead means that it will not.
+    /// Waits until the invocation may run. The error is the result of an invocation that will not run.
     pub async fn turn(&self, approved: &Approved, scope: &CancelScope) -> Result<Turn<'_>, InvocationResult> {
         let turn = async {
             let parallel = approved.is_parallel();
@@ -81,7 +81,7 @@ impl Roster {
         }
     }
 
-    /// Runs it and answers it. The wall clock of `timeout` covers all tries.
+    /// Runs the invocation and returns its result. The timeout covers all attempts.
     pub async fn invoke(
         &self,
         approved: &Approved,
@@ -92,7 +92,7 @@ impl Roster {
         self.run(approved, host.called_by(self.caller), cancel).await.0
     }
 
-    /// The same, and the result as its server wrote it, if it is from one and nothing of it was cut or cleaned.
+    /// The same, and the result as its MCP server wrote it, unless something of it was cut or removed.
     pub async fn invoke_verbatim(
         &self,
         approved: &Approved,
@@ -177,8 +177,11 @@ async fn attempt(
     let mut task = AbortOnDropHandle::new(task);
     let failure = tokio::select! {
         joined = &mut task => {
-            let answer = joined.map_or_else(|error| Err(crashed(error.is_panic())), |answer| answer.map_err(told));
-            // A tool that gives up because it was told to has not failed.
+            let answer = joined.map_or_else(
+                |error| Err(crashed(error.is_panic())),
+                |answer| answer.map_err(failure_of),
+            );
+            // A tool that gives up because it was cancelled has not failed.
             return match answer {
                 Err(Failure { kept, .. }) if cancel.is_cancelled() => Err(Failure { kept, ..cancelled() }),
                 answer => answer,
@@ -193,7 +196,7 @@ async fn attempt(
         () = cancel.cancelled() => cancelled(),
     };
     own_cancel.cancel();
-    // Whatever it still says is too late to count, but for whether anything has run.
+    // Its late answer does not count, except for whether anything has run.
     let late = timeout(CANCEL_GRACE, &mut task).await;
     let kept = matches!(late, Ok(Ok(Err(InvokeError::Kept(_)))));
     Err(Failure { kept, ..failure })
@@ -213,7 +216,7 @@ fn crashed(panicked: bool) -> Failure {
     Failure { outcome: Outcome::Failed, text: text.to_owned(), harmless: false, kept: false }
 }
 
-fn told(error: InvokeError) -> Failure {
+fn failure_of(error: InvokeError) -> Failure {
     match error {
         InvokeError::Invalid(text) => Failure {
             outcome: Outcome::Invalid,
@@ -234,7 +237,7 @@ fn told(error: InvokeError) -> Failure {
         InvokeError::HeldBack(text) => {
             Failure { outcome: Outcome::NoSuchTool, text, harmless: true, kept: false }
         }
-        InvokeError::Kept(error) => Failure { kept: true, ..told(*error) },
+        InvokeError::Kept(error) => Failure { kept: true, ..failure_of(*error) },
         InvokeError::Timeout(text) => {
             Failure { outcome: Outcome::Timeout, text, harmless: false, kept: false }
         }

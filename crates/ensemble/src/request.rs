@@ -26,7 +26,7 @@ use crate::surroundings::Surroundings;
 use crate::template_input::{TemplateInput, missing_variable};
 use crate::{Answer, Context, Invocable, InvokeError};
 
-/// The most that is read of a body.
+/// Bytes of a response body that are read.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Request {
@@ -36,7 +36,11 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The error is what is wrong with the descriptor.
+    /// Builds the tool.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the descriptor.
     pub(crate) fn new(plan: RequestPlan, surroundings: Arc<Surroundings>) -> Result<Self, String> {
         let method = Method::from_bytes(plan.method.as_bytes())
             .map_err(|_| format!("`{}` is not a method of HTTP", plan.method))?;
@@ -70,7 +74,7 @@ impl Invocable for Request {
             let Surroundings { fetch, artefacts, .. } = self.surroundings.as_ref();
             let fetched = tokio::select! {
                 biased;
-                fetched = fetch.fetch(request, MAX_ANSWER) => fetched.map_err(told)?,
+                fetched = fetch.fetch(request, MAX_ANSWER) => fetched.map_err(fetch_failure)?,
                 () = context.cancel.cancelled() => {
                     return Err(InvokeError::Interrupted("it was stopped before it was answered".to_owned()));
                 }
@@ -82,7 +86,7 @@ impl Invocable for Request {
 }
 
 /// For whoever invoked it.
-pub(crate) fn told(error: FetchError) -> InvokeError {
+pub(crate) fn fetch_failure(error: FetchError) -> InvokeError {
     match error {
         FetchError::Unreachable(message) => InvokeError::Unreachable { message, sent: false },
         FetchError::Broken(message) => InvokeError::Unreachable {

@@ -1,8 +1,8 @@
-//! Everybody who can be invoked in this run.
+//! The roster: all tools of a run.
 //!
 //! The roster connects ensembles, shows their tools to models as an [`Offer`], judges invocations and runs the approved
-//! ones. `judge` is shared by the loop, `ensembles call` and the gateway; what it approves is a value ([`Approved`])
-//! that holds the very arguments that will run, so that nothing else can.
+//! ones. The loop, `ensembles call` and the MCP server share `judge`. It returns an [`Approved`] with exactly the arguments
+//! that will run, so that nothing else can run.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,17 +12,16 @@ use converse_text::suggest::near_names;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use crate::checked::checked;
 use crate::ensemble::{ConnectError, Ensemble};
 use crate::lazy::search;
 use crate::offer::Offer;
 use crate::rules::Rules;
 use crate::tool::Tool;
-use crate::verdict::{Approved, Denied, Pending, Verdict};
+use crate::verdict::{Approved, Denied, Pending, Verdict, check_arguments};
 
-/// Keeps bytes of a session: the full text of a result that was cut for the model, a picture that a result refers to.
+/// Keeps bytes for a session: the full text of a result that was cut for the model, a picture that a result refers to.
 pub trait Artefacts: Send + Sync {
-    /// The digest to find it by, or `None` if it could not be kept.
+    /// Returns the digest of the bytes, or `None` if they could not be kept.
     fn keep(&self, bytes: &[u8]) -> Option<Digest>;
 }
 
@@ -36,25 +35,25 @@ impl Artefacts for NoArtefacts {
     }
 }
 
-/// The tools of each ensemble; `None` if it could not be connected.
+/// The tools of each ensemble, or `None` if it could not be connected.
 type Lists = Vec<Option<Vec<Arc<Tool>>>>;
 
 pub struct Roster {
     ensembles: Arc<Vec<Ensemble>>,
     tools: Arc<Mutex<Lists>>,
     rules: Rules,
-    /// Replaced as a whole when tools change; whoever holds one keeps it.
+    /// Replaced as a whole when tools change. An offer in use stays valid.
     offer: Arc<RwLock<Arc<Offer>>>,
     search: Arc<OnceLock<Arc<Tool>>>,
     pub(crate) artefacts: Arc<dyn Artefacts>,
-    /// Tools that may not run beside others take it alone; the rest share it.
+    /// Locked exclusively by tools that may not run in parallel, and shared by the others.
     pub(crate) gate: Arc<tokio::sync::RwLock<()>>,
-    /// Whose calls come through this one; see [`Roster::for_caller`].
+    /// The conversation that calls through this roster; see [`Roster::for_caller`].
     pub(crate) caller: usize,
 }
 
 impl Roster {
-    /// Connects all ensembles at once. One that fails is left out and reported; two tools that are shown by the same
+    /// Connects all ensembles in parallel. An ensemble that fails is left out and reported. Two tools with the same shown
     /// name are both left out and reported.
     pub async fn connect(
         ensembles: Vec<Ensemble>,
@@ -88,7 +87,7 @@ impl Roster {
         (roster, failures)
     }
 
-    /// The same roster, for one of several conversations over it: what it runs is told whose call it is
+    /// Returns this roster for one of several conversations: each call says which conversation made it
     /// ([`Host::caller`](crate::Host::caller())). Tools, rules, changes and the gate are shared.
     #[must_use]
     pub fn for_caller(&self, caller: usize) -> Self {
@@ -104,8 +103,8 @@ impl Roster {
         }
     }
 
-    /// Asks every connected ensemble whether its tools have changed, and makes a new offer if so: for the time before
-    /// a call of a model. What was approved already runs as it was approved. Takes a few seconds at most.
+    /// Asks every connected ensemble whether its tools have changed, and makes a new offer if so. Called before each model
+    /// call. Approved invocations run as they were approved. Takes a few seconds at most.
     pub async fn refresh(&self) {
         let connected: Vec<bool> = self.lists().iter().map(Option::is_some).collect();
         let asked = self
@@ -135,7 +134,7 @@ impl Roster {
         *self.offer.write() = Arc::new(offer);
     }
 
-    /// From now on the offer has a tool that finds the others: for conversations with a model, which need not show it.
+    /// Adds a tool to the offer that searches the others, for conversations with a model.
     pub fn searchable(&self) {
         let Some(search) = search(&self.offer, &self.rules) else { return };
         if self.search.set(Arc::new(search)).is_err() {
@@ -154,19 +153,19 @@ impl Roster {
         self.tools.lock()
     }
 
-    /// All tools of an ensemble, those that are not offered too; `None` if it is not connected.
+    /// Returns all tools of an ensemble, including those that are held back, or `None` if it is not connected.
     pub fn tools_of(&self, ensemble: &str) -> Option<Vec<Arc<Tool>>> {
         let place = self.ensembles.iter().position(|one| one.name.as_str() == ensemble)?;
         self.lists().get(place)?.clone()
     }
 
-    /// As of the last [`refresh`](Self::refresh()).
+    /// Returns the offer since the last [`refresh`](Self::refresh()).
     pub fn offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offer.read())
     }
 
-    /// Parse, check against the schema, ask the rules: in this order, so that nobody is asked about arguments that
-    /// could not run.
+    /// Parses the arguments, checks them against the schema and asks the rules, in this order: nobody is asked about
+    /// arguments that could not run.
     pub fn judge(&self, invocation: &Invocation) -> Verdict {
         let answered = |outcome, text: String, rule| {
             let result = InvocationResult::new(invocation.id.clone(), outcome, text);
@@ -178,7 +177,7 @@ impl Roster {
             let text = held.map_or_else(|| no_such_tool(&offer, &invocation.tool), held_back);
             return answered(Outcome::NoSuchTool, text, None);
         };
-        let arguments = match checked(tool, &invocation.arguments) {
+        let arguments = match check_arguments(tool, &invocation.arguments) {
             Ok(arguments) => arguments,
             Err(fault) => return answered(Outcome::Invalid, fault, None),
         };
@@ -196,12 +195,12 @@ impl Roster {
         }
     }
 
-    /// Shared: what is added to them counts here too.
+    /// Returns the shared rules: rules that are added to them count here too.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Ends all connections at once. Takes seconds at most.
+    /// Ends all connections in parallel. Takes seconds at most.
     pub async fn disconnect(&self) {
         join_all(self.ensembles.iter().map(Ensemble::disconnect)).await;
     }

@@ -1,4 +1,4 @@
-//! The permission rules of a run. Shared, so that an answer "always" counts from the next call on.
+//! The permission rules of a run. They are shared, so that an answer "always" counts from the next call on.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Of a run in which nobody can be asked.
+    /// Makes the rules of a run in which nobody can be asked.
     pub fn new(list: Vec<Rule>) -> Self {
         Self { list: Arc::new(RwLock::new(list)), ..Self::default() }
     }
 
-    /// Whether somebody can be asked.
+    /// Sets whether a person can be asked.
     #[must_use]
     pub fn interactive(self, interactive: bool) -> Self {
         Self { interactive, ..self }
@@ -32,41 +32,41 @@ impl Rules {
         self.interactive
     }
 
-    /// The absolute directory that relative paths in arguments start from.
+    /// Sets the absolute directory to which relative paths in arguments refer.
     #[must_use]
     pub fn within(self, workspace: &str) -> Self {
         Self { workspace: Some(workspace.into()), ..self }
     }
 
-    /// The user's home, absolute: what `~/` stands for.
+    /// Sets the user's home, an absolute path: the meaning of `~/`.
     #[must_use]
     pub fn at_home(self, home: &str) -> Self {
         Self { home: Some(home.into()), ..self }
     }
 
-    /// Those of now that are wanted, for a tool that not every rule is meant for.
+    /// Returns a copy with those current rules that are wanted.
     #[must_use]
     pub fn only(&self, wanted: impl Fn(&Rule) -> bool) -> Self {
         let list = self.list().iter().filter(|rule| wanted(rule)).cloned().collect();
         Self { list: Arc::new(RwLock::new(list)), ..self.clone() }
     }
 
-    /// All of now.
+    /// Returns all current rules.
     pub fn all(&self) -> Vec<Rule> {
         self.list().clone()
     }
 
-    /// Counts from now on, for everybody who shares these rules.
+    /// Adds a rule, which counts from now on wherever these rules are shared.
     pub fn add(&self, rule: Rule) {
         self.list.write().push(rule);
     }
 
-    /// The arguments are checked, defaults filled in.
+    /// Judges a call. The arguments must be checked, with defaults filled in.
     pub fn judge(&self, tool: &Tool, arguments: &Map<String, Value>) -> Judgement {
         converse_config::judge(&self.list(), self.subject(tool, arguments))
     }
 
-    /// The same decision with what each rule has to do with it, and the rules themselves, as they are now.
+    /// Returns the same decision with the part of each rule in it, and the current rules.
     pub fn explain(&self, tool: &Tool, arguments: &Map<String, Value>) -> (Explanation, Vec<Rule>) {
         let list = self.list();
         (converse_config::explain(&list, self.subject(tool, arguments)), list.clone())

@@ -1,10 +1,10 @@
-//! Calls that compared models make alike are run once: the first one runs, the others wait for its answer.
+//! Equal calls of compared models run once: the first call runs, the others wait for its answer.
 //!
-//! Alike are calls of the same tool with the same arguments, defaults filled in; and the second such call of one model
-//! is alike to the second of another, so that a model which asks again (a job's state, the time) is answered anew.
-//! Everything is shared, failures and writes too: what two models want to write is written once. One thing is not: a
-//! run that ended because its own model's turn did, of a tool that only reads or may be repeated; the next that waits
-//! runs it. Any other tool that was begun and given up is never begun again.
+//! Calls are equal if they have the same tool and the same arguments, defaults filled in. The second such call of one model
+//! is equal to the second of another, so that a model which repeats a call (the state of a job, the time) gets a new
+//! answer. Everything is shared, including failures and writes. The exception is a run that ended because its own model's
+//! turn ended, of a tool that only reads or may be repeated: the next waiting call runs it. Any other tool that was started
+//! and given up is never started again.
 
 mod runs;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use runs::{Run, Unfinished};
 
 pub use runs::SharedRuns;
 
-/// A connection whose tools run once what several models ask for.
+/// A connection whose tools run equal calls of several models once.
 pub struct Shared {
     pub inner: Box<dyn Connection>,
     pub runs: SharedRuns,
@@ -69,11 +69,11 @@ impl Connection for Shared {
 struct SharedTool {
     inner: Arc<dyn Invocable>,
     runs: SharedRuns,
-    /// A tool that has changed is another one.
+    /// Digest of the definition: a tool that has changed is another tool.
     definition: String,
-    /// By which name models know it.
+    /// The name that models see.
     shown: String,
-    /// To run it twice does what to run it once does.
+    /// Whether running the tool twice has the same effect as running it once.
     repeatable: bool,
 }
 
@@ -115,7 +115,7 @@ fn kept(error: InvokeError) -> InvokeError {
 }
 
 impl SharedTool {
-    /// Runs it for all. `Err` is this caller's alone.
+    /// Runs the call for all callers. `Err` is for this caller only.
     async fn first(
         &self,
         run: &Run,
@@ -131,12 +131,12 @@ impl SharedTool {
         let unfinished = Unfinished { run, deadline, clock, repeatable: self.repeatable };
         let outcome = self.inner.invoke(context, arguments).await;
         let given_up = cancel.is_cancelled();
-        match (given_up.then(|| unfinished.fate()), outcome) {
+        match (given_up.then(|| unfinished.abandonment()), outcome) {
             // In time, or the turn was ended just as it answered.
             (None, outcome) => Ok(outcome),
-            (Some(fate), Ok(answer)) if !fate.too_late => Ok(Ok(answer)),
-            (Some(fate), outcome) => match fate.told {
-                Some(told) => Ok(Err(told)),
+            (Some(abandonment), Ok(answer)) if !abandonment.timed_out => Ok(Ok(answer)),
+            (Some(abandonment), outcome) => match abandonment.error {
+                Some(error) => Ok(Err(error)),
                 None => Err(outcome.err().unwrap_or_else(|| InvokeError::Failed("cancelled".to_owned()))),
             },
         }

@@ -1,44 +1,73 @@
-//! What declared invokers are given of the world.
+//! What tools get from the host: directories, environment, clock, network and sandbox.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use converse_config::Environment;
 use converse_process::Guardian;
 
 use crate::builtin::Clock;
-use crate::confiner::Confiner;
-use crate::fetch::Fetch;
-use crate::reach::Reach;
+use crate::fetch::{Fetch, Reach};
 use crate::roster::Artefacts;
 
-/// One value for all ensembles of a run. Whoever made it has read the environment, the clock and the directory.
+/// What all ensembles of a run get from the host, which has read the environment.
 pub struct Surroundings {
     /// The directory converse runs in, canonical.
     pub workspace: PathBuf,
-    /// Where a project's own commands find no program by its bare name; `None` where there is no project, as at home.
+    /// The project, in which its own commands find no program by its bare name. `None` if there is no project.
     pub project: Option<PathBuf>,
-    /// Places no tool may write to: configuration, trust, sessions, and the files that commands name, once for each
+    /// Places that no tool may write to: configuration, trust, sessions, and the files that commands name, once for each
     /// command that names them.
     pub protected: Vec<PathBuf>,
     pub clock: Clock,
-    /// Where secrets and `${VAR}` of descriptors are looked up, at each invocation.
+    /// Values of secrets and of `${VAR}` in descriptors, looked up at each invocation.
     pub environment: Environment,
-    /// The variables every child gets; what its descriptor declares is set over them.
+    /// Variables of every child process. Its descriptor may replace them.
     pub inherited: Vec<(String, String)>,
-    /// Ends children that outlive us.
+    /// Ends child processes that outlive this process.
     pub guardian: Guardian,
-    /// How commands get into their sandbox; without it those that require one are refused.
-    pub confiner: Option<Confiner>,
+    /// Starts commands in their sandbox. Without it, commands that require a sandbox are refused.
+    pub sandbox_launcher: Option<SandboxLauncher>,
     pub fetch: Arc<dyn Fetch>,
-    /// To places that a model chose.
+    /// HTTP to places that a model names.
     pub reach: Arc<dyn Reach>,
-    /// Keeps pictures and sounds that an answer refers to.
+    /// Keeps pictures and sounds of answers.
     pub artefacts: Arc<dyn Artefacts>,
 }
 
 impl std::fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Surroundings").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}
+
+/// How commands of a run are started in a sandbox.
+pub struct SandboxLauncher {
+    /// `program words…` must run [`converse_process::sandbox::confined()`] with the words that follow; usually our own binary with
+    /// a hidden subcommand. Absolute, and not a link that means something else to another process.
+    pub program: PathBuf,
+    pub words: Vec<String>,
+    /// Determined at the first command that runs in a sandbox: most runs have none.
+    pub method: LazyLock<SandboxKind, Box<dyn FnOnce() -> SandboxKind + Send>>,
+    /// Private directories of converse, which nothing in a sandbox may read: configuration, sessions.
+    pub private: Vec<PathBuf>,
+    /// Where each command gets a temporary directory.
+    pub temporary: PathBuf,
+    /// Receives warnings about an incomplete sandbox, possibly repeated.
+    pub warn: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+/// What keeps the program from files and the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxKind {
+    /// Landlock.
+    Own,
+    /// Bubblewrap, if it was found.
+    Bubblewrap(Option<PathBuf>),
+}
+
+impl std::fmt::Debug for SandboxLauncher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SandboxLauncher").field("program", &self.program).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Templates of descriptors at the moment they are filled: what commands and requests have in common.
+//! The input of descriptor templates, for commands and requests.
 
 use converse_config::{Environment, SecretRef, Template, TemplatePiece, UnsetVariable};
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ pub(crate) struct TemplateInput<'a> {
 }
 
 impl TemplateInput<'_> {
-    /// The text; `None` if an argument that it needs is not given.
+    /// Returns the filled template, or `None` if it needs an argument that is not given.
     pub(crate) fn text(&self, template: &Template) -> Result<Option<String>, InvokeError> {
         self.quoted(template, |value| value)
     }
@@ -49,7 +49,7 @@ fn unset(unset: UnsetVariable) -> InvokeError {
     InvokeError::Failed(unset.to_string())
 }
 
-/// A variable that `template` cannot do without and that is not set: told when connecting, before anybody is asked.
+/// Fails if the template needs a variable that is not set. Checked when connecting, before anybody is asked.
 pub(crate) fn missing_variable(template: &Template, environment: &Environment) -> Result<(), UnsetVariable> {
     template.pieces.iter().try_for_each(|piece| match piece {
         TemplatePiece::Variable { name, default: None } if environment.get(name).is_none() => {

@@ -161,7 +161,7 @@ pub(crate) fn surroundings(workspace: &Path, fetch: Arc<dyn Fetch>) -> Surroundi
         inherited: vec![set("PATH", "/usr/bin:/bin"), set("SHARED", "for all")],
         // Says once that it cannot be started; what is tested here does not outlive the test.
         guardian: Guardian::new("/bin/false".into(), Vec::new()),
-        confiner: None,
+        sandbox_launcher: None,
         fetch,
         reach: Arc::new(Atlas::default()),
         artefacts: Arc::new(NoArtefacts),

@@ -1,4 +1,4 @@
-//! One live tool: what is declared of it, what may be done with it, and the thing itself.
+//! One live tool: its declaration, its policy, and its implementation.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,27 +12,27 @@ use crate::{Definition, Ensemble, HoldReason, Invocable};
 pub struct Tool {
     pub invoker: InvokerName,
     pub declaration: Declaration,
-    /// `ensemble.invoker`, as people write it.
+    /// `ensemble.invoker`, as users write it.
     pub qualified: String,
     pub policy: Policy,
-    /// Its own permission, when no rule speaks of it, and who says so.
+    /// The permission if no rule matches, and its source.
     pub own: (Permission, String),
-    /// False for a project's that nobody has trusted.
+    /// False for tools of a project that the user has not trusted.
     pub trusted: bool,
-    /// It belongs to the directory converse runs in, or was typed: an answer "always" for it holds there only.
+    /// Whether the tool belongs to the working directory or the command line. An answer "always" holds only there then.
     pub local: bool,
-    /// Its effects are our own word.
+    /// Whether the tool is built in, so that its declared effects are reliable.
     pub builtin: bool,
-    /// Of how its ensemble is reached; see [`reached`](crate::reached()).
+    /// Digest of how its ensemble is reached; see [`reached`](crate::reached()).
     pub reached: Digest,
     pub invocable: Arc<dyn Invocable>,
-    /// Why it is not offered, if it is not.
+    /// Why the tool is held back, if it is.
     pub held: Option<HoldReason>,
-    /// What a person must type to have it offered, if it is not.
+    /// The command that accepts the tool, if it is held back.
     pub(crate) accepting: Option<String>,
-    /// Where a descriptor declares it.
+    /// The declaration in a descriptor, if there is one.
     declared: Option<Arc<InvokerPlan>>,
-    /// Made when somebody asks: most runs never do.
+    /// Made at the first use: most runs never need it.
     definition: OnceLock<Definition>,
     /// Compiled at the first call: eager compilation doubles the start with a thousand tools.
     schema: OnceLock<Result<ArgumentsSchema, SchemaError>>,
@@ -67,39 +67,39 @@ impl Tool {
         }
     }
 
-    /// One of which more is declared than its name, its description and its arguments.
+    /// Sets the definition of a tool that has more than a name, a description and arguments.
     #[must_use]
     pub fn defined_as(self, definition: Definition) -> Self {
         Self { definition: definition.into(), ..self }
     }
 
-    /// Why it is not offered, to a model that calls it by this name.
+    /// Returns why the tool is held back, for a model that calls it by this name.
     pub fn hold_reason(&self, name: &str) -> Option<String> {
         self.held.map(|held| held.message(name, self.accepting.as_deref().unwrap_or_default()))
     }
 
-    /// By what is declared of it, it changes nothing.
+    /// Returns whether the tool only reads, according to its declaration.
     pub fn reads(&self) -> bool {
         self.policy.effects <= Effects::Read
     }
 
-    /// Of its declaration: what it takes to show it, in bytes.
+    /// Returns the size of the declaration in bytes.
     pub fn bytes(&self) -> usize {
         let Declaration { name, description, arguments } = &self.declaration;
         name.as_str().len() + description.len() + arguments.to_string().len()
     }
 
-    /// One that is what a descriptor declares.
+    /// Sets the descriptor's declaration.
     pub(crate) fn declared_by(self, plan: Arc<InvokerPlan>) -> Self {
         Self { declared: Some(plan), ..self }
     }
 
-    /// A descriptor says what it is.
+    /// Returns whether a descriptor declares the tool.
     pub(crate) fn declared_here(&self) -> bool {
         self.declared.is_some()
     }
 
-    /// All that its server or descriptor says of it; more than is shown.
+    /// Returns everything that the server or descriptor declares about the tool, which is more than models are shown.
     pub fn definition(&self) -> &Definition {
         self.definition.get_or_init(|| {
             if let Some(plan) = &self.declared {
@@ -111,7 +111,8 @@ impl Tool {
         })
     }
 
-    /// What approvals and the lockfile are bound to: the SHA-256 of its [definition](Self::definition()) in canonical form.
+    /// Returns the SHA-256 of the [definition](Self::definition()) in canonical form. Approvals and the lockfile are bound to
+    /// it.
     pub fn digest(&self) -> Digest {
         self.definition().digest()
     }
@@ -130,9 +131,9 @@ impl std::fmt::Debug for Tool {
     }
 }
 
-/// A tool's own permission: what its descriptor says, or the product's default. Annotations of servers play no part.
-/// `trusted` is false for a project's ensemble nobody has trusted: it may then tighten, never allow. `declared_in` is
-/// `file:line` of the ensemble, where it is not known which line says it.
+/// Returns a tool's own permission and its source: the descriptor or the default. Annotations of servers do not count.
+/// `trusted` is false for an ensemble of a project that the user has not trusted: it may then restrict, never allow.
+/// `declared_in` is `file:line` of the ensemble, used if the line of the permission is unknown.
 pub fn own_permission(
     policy: &Policy,
     builtin: bool,

@@ -1,33 +1,32 @@
-//! What judging makes of an invocation. [`Approved`] holds the very arguments that will run, so that nothing else can.
+//! Verdicts about invocations. [`Approved`] has exactly the arguments that will run, so that nothing else can run.
 
 use std::sync::Arc;
 
 use converse_canister::{Arguments, Cost, InvocationId, InvocationResult};
-use converse_config::{Binding, Effects, Judgement, OnFailure, Permission};
+use converse_config::{Binding, Effects, Judgement, OnFailure, Permission, SchemaFault};
 use serde_json::{Map, Value};
 
-use crate::checked::checked;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
-/// What becomes of an invocation before anything runs.
+/// The verdict about an invocation, before anything runs.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It cannot run: no such tool, bad arguments, a rule against it. This is its answer.
+    /// The invocation does not run: no such tool, invalid arguments, or a rule against it. This is its result.
     Answered(Denied),
     Allowed(Approved),
-    /// Somebody must be asked; [`Pending::approve`] turns a yes into an [`Approved`].
+    /// A person must be asked. [`Pending::approve`] turns a yes into an [`Approved`].
     Ask(Pending),
 }
 
-/// An answer given without running, and the rule behind it if there was one.
+/// The result of an invocation that does not run, and the rule against it if there is one.
 #[derive(Debug)]
 pub struct Denied {
     pub result: InvocationResult,
     pub rule: Option<String>,
 }
 
-/// A tool and the very arguments it will run with. Made by judging only.
+/// A tool and exactly the arguments it will run with. Only a judgement makes one.
 #[derive(Debug, Clone)]
 pub struct Approved {
     pub(crate) id: InvocationId,
@@ -41,22 +40,22 @@ impl Approved {
         &self.id
     }
 
-    /// The very arguments it will run with, defaults filled in.
+    /// Returns the arguments of the run, with defaults filled in.
     pub fn arguments(&self) -> &Arguments {
         &self.arguments
     }
 
-    /// May it run beside others?
+    /// Returns whether the tool may run in parallel with others.
     pub fn is_parallel(&self) -> bool {
         self.tool.policy.parallel
     }
 
-    /// Calls of it in one turn of the user.
+    /// Returns the limit of calls of this tool in one turn of the user.
     pub fn max_invocations(&self) -> Option<u32> {
         self.tool.policy.max_invocations
     }
 
-    /// What one call of it is declared to cost.
+    /// Returns the declared cost of one call.
     pub fn cost(&self) -> Option<Cost> {
         self.tool.policy.cost
     }
@@ -71,7 +70,7 @@ impl Approved {
     }
 }
 
-/// An invocation that waits for a yes.
+/// An invocation that waits for an approval.
 #[derive(Debug, Clone)]
 pub struct Pending {
     pub(crate) approved: Approved,
@@ -96,41 +95,45 @@ impl Pending {
         &self.approved.arguments.object
     }
 
-    /// Why it must be asked.
+    /// Returns the source of the permission that asks.
     pub fn rule(&self) -> &str {
         &self.approved.rule
     }
 
-    /// The reason that the rule gives.
+    /// Returns the reason that the rule gives.
     pub fn reason(&self) -> Option<&str> {
         self.judgement.reason.as_deref()
     }
 
-    /// A rule says that it must be asked; else it is the tool's own permission. No answer outdoes a rule.
+    /// Returns whether a rule asks, and not only the tool's own permission. No kept answer overrides such a rule.
     pub fn by_rule(&self) -> bool {
         self.judgement.by_rule
     }
 
-    /// The very tool: what an answer "always" is bound to.
+    /// Returns what an answer "always" is bound to: exactly this tool.
     pub fn binding(&self) -> Binding {
         let tool = &self.approved.tool;
         Binding { definition: tool.digest(), connection: tool.reached, local: tool.local }
     }
 
-    /// False for tools of a project that nobody has trusted: nothing that is kept allows them.
+    /// Returns false for tools of a project that the user has not trusted: no kept answer allows them.
     pub fn is_trusted(&self) -> bool {
         self.approved.tool.trusted
     }
 
-    /// What the rules say by now: an answer to another question may have added one.
+    /// Judges the invocation again: an answer to another question may have added a rule.
     pub fn judged_anew(&self, rules: &Rules) -> Judgement {
         rules.judge(&self.approved.tool, self.arguments())
     }
 
-    /// The same with other arguments, which are checked and judged like any others; why they cannot run, in words.
+    /// Returns the same invocation with other arguments, which are checked and judged like any others.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot run, in words.
     pub fn edited(&self, arguments: Map<String, Value>, rules: &Rules) -> Result<Self, String> {
         let tool = &self.approved.tool;
-        let arguments = checked(tool, &Arguments::from_object(arguments))?;
+        let arguments = check_arguments(tool, &Arguments::from_object(arguments))?;
         let judgement = rules.judge(tool, &arguments.object);
         if judgement.permission == Permission::Deny {
             return Err(format!("not allowed by the rule {}", judgement.because()));
@@ -139,7 +142,7 @@ impl Pending {
         Ok(Self { approved, judgement })
     }
 
-    /// The definition, if a descriptor has declared the tool: of a server's own words nothing is taken for what it does.
+    /// Returns the definition if a descriptor declares the tool. Declarations of servers are not shown as facts.
     pub fn declared(&self) -> Option<Value> {
         self.approved.tool.declared_here().then(|| self.approved.tool.definition().value())
     }
@@ -156,5 +159,32 @@ impl Pending {
 
     pub fn approve(self) -> Approved {
         self.approved
+    }
+}
+
+/// Checks arguments against the schema of a tool. Returns them with defaults filled in, or what is wrong with them, in words
+/// for the model.
+pub(crate) fn check_arguments(tool: &Tool, arguments: &Arguments) -> Result<Arguments, String> {
+    if let Some(malformed) = &arguments.malformed {
+        return Err(format!("invalid arguments: {malformed}"));
+    }
+    let schema = match tool.schema() {
+        Ok(schema) => schema,
+        Err(error) => return Err(format!("the tool's own schema is unusable: {error}")),
+    };
+    match schema.check(&arguments.object) {
+        Ok(object) => Ok(Arguments { object, raw: arguments.raw.clone(), malformed: None }),
+        Err(faults) => Err(format!(
+            "invalid arguments: {}",
+            faults.iter().map(fault_line).collect::<Vec<_>>().join("; ")
+        )),
+    }
+}
+
+fn fault_line(fault: &SchemaFault) -> String {
+    if fault.pointer.is_empty() {
+        fault.message.clone()
+    } else {
+        format!("{}: {}", fault.pointer, fault.message)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use converse_config::SandboxMethod;
-use converse_ensemble::{Confiner, Method};
+use converse_ensemble::{SandboxKind, SandboxLauncher};
 use converse_process::find_program;
 use parking_lot::Mutex;
 
@@ -25,11 +25,11 @@ pub fn called(words: &[OsString]) -> Option<u8> {
 }
 
 /// For all commands of a run. `warn` is told each thing once.
-pub(crate) fn confiner(
+pub(crate) fn sandbox_launcher(
     program: &Path,
     world: &World,
     warn: impl Fn(String) + Send + Sync + 'static,
-) -> Confiner {
+) -> SandboxLauncher {
     let told = Mutex::new(Vec::new());
     let warn = move |line: String| {
         let mut told = told.lock();
@@ -39,7 +39,7 @@ pub(crate) fn confiner(
         }
     };
     let settings = world.clone();
-    Confiner {
+    SandboxLauncher {
         program: program.to_path_buf(),
         words: vec![WORD.to_owned()],
         method: LazyLock::new(Box::new(move || method(&settings))),
@@ -50,10 +50,10 @@ pub(crate) fn confiner(
 }
 
 /// The settings are sound by now: a run stops for their errors.
-fn method(world: &World) -> Method {
+fn method(world: &World) -> SandboxKind {
     match Files::read(world).plan.sandbox.unwrap_or_default() {
-        SandboxMethod::Own => Method::Own,
-        SandboxMethod::Bubblewrap => Method::Bubblewrap(bwrap(world)),
+        SandboxMethod::Own => SandboxKind::Own,
+        SandboxMethod::Bubblewrap => SandboxKind::Bubblewrap(bwrap(world)),
     }
 }
 

@@ -279,8 +279,8 @@ impl Wiring<'_> {
             environment: self.environment(),
             inherited: self.inherited(),
             guardian: guardian.clone(),
-            confiner: self.context.program.as_deref().map(|program| {
-                confined::confiner(program, self.world, move |line| connection_notices.add(line))
+            sandbox_launcher: self.context.program.as_deref().map(|program| {
+                confined::sandbox_launcher(program, self.world, move |line| connection_notices.add(line))
             }),
             fetch: Arc::new(HttpFetch::new(CONNECT_TIMEOUT)),
             reach: Arc::new(HttpReach::new(CONNECT_TIMEOUT)),

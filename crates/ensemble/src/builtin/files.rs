@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{BuildError, Settings};
-use crate::aside::aside_or_unreachable;
+use crate::blocking;
 use crate::{Answer, Context, Invocable, InvokeError};
 use edit::Editing;
 use jail::Jail;
@@ -77,7 +77,7 @@ pub(super) fn build_list(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, 
 }
 
 /// What is done on a blocking thread once the arguments are read. It looks at the token now and then.
-type Job = Box<dyn FnOnce(&CancellationToken) -> Result<Answer, Trouble> + Send>;
+type Job = Box<dyn FnOnce(&CancellationToken) -> Result<Answer, JobError> + Send>;
 
 /// A file tool: arguments to a job, the job to a blocking thread.
 struct FileTool<W> {
@@ -98,34 +98,34 @@ where
             // A blocking thread goes on when nobody waits for it any more, unless it is told.
             // It has a signal of its own: the caller's is the caller's to give.
             let given_up = context.cancel.child_token();
-            let _told = given_up.clone().drop_guard();
-            let done = aside_or_unreachable(move || job(&given_up))?.await;
+            let _cancel_on_drop = given_up.clone().drop_guard();
+            let done = blocking::spawn_or_unreachable(move || job(&given_up))?.await;
             match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
                 Ok(answer) => Ok(answer),
-                Err(Trouble::Told(text)) => Ok(Answer::error(text)),
-                Err(Trouble::NoJail(message)) => Err(InvokeError::Unreachable { message, sent: false }),
+                Err(JobError::Answer(text)) => Ok(Answer::error(text)),
+                Err(JobError::NoRoot(message)) => Err(InvokeError::Unreachable { message, sent: false }),
             }
         })
     }
 }
 
-/// Why a job came to nothing.
+/// Why a job failed.
 #[derive(Debug)]
-enum Trouble {
-    /// An answer for the model.
-    Told(String),
-    /// The directory of the jail itself cannot be opened.
-    NoJail(String),
+enum JobError {
+    /// An error in words for the model.
+    Answer(String),
+    /// The root directory cannot be opened.
+    NoRoot(String),
 }
 
-impl From<String> for Trouble {
+impl From<String> for JobError {
     fn from(text: String) -> Self {
-        Self::Told(text)
+        Self::Answer(text)
     }
 }
 
-fn cancelled() -> Trouble {
-    Trouble::Told("cancelled before it was done".to_owned())
+fn cancelled() -> JobError {
+    JobError::Answer("cancelled before it was done".to_owned())
 }
 
 #[cfg(test)]

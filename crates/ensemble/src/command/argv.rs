@@ -1,24 +1,25 @@
-//! From the arguments of an invocation to the command line of a program: a pure function.
+//! The command line of a program, made from the arguments of an invocation. Pure.
 //!
 //! There is no shell. One element of the template is one argument of the program, whatever its value holds, and a value
 //! never becomes an option: one that begins with `-` is refused where the element begins with it, unless it can only be a
 //! number, or the descriptor has ended the options with `--` before it.
 
+use std::collections::BTreeSet;
+
 use converse_config::{ArgvPart, Template, TemplatePiece};
 use serde_json::Value;
 
-use super::numbers::Numbers;
 use crate::InvokeError;
 use crate::template_input::TemplateInput;
 
-/// What Linux takes as one argument, without the NUL at its end (`MAX_ARG_STRLEN`, execve(2), checked 2026-11).
+/// Largest argument on Linux, without the NUL at its end (`MAX_ARG_STRLEN`, execve(2), checked 2026-11).
 const MAX_ELEMENT: usize = 128 * 1024 - 1;
-/// All together, with the NUL and the pointer of each: half of what the kernel takes by default, so that the
+/// Limit of all arguments together, with the NUL and the pointer of each. Half of the kernel's default, so that the
 /// environment has room as well.
 const MAX_TOTAL: usize = 1024 * 1024;
 const OVERHEAD: usize = 1 + size_of::<usize>();
 
-/// The program and its arguments. The error is for the model where an argument is to blame.
+/// Returns the program and its arguments. The error is for the model if an argument is at fault.
 pub(super) fn argv(
     parts: &[ArgvPart],
     numbers: &Numbers,
@@ -162,4 +163,47 @@ fn too_long(template: &Template, bytes: usize) -> InvokeError {
         "`{name}` is too long for a command line: {bytes} bytes in one element; {MAX_ELEMENT} are possible there, and \
          {MAX_TOTAL} in all"
     ))
+}
+
+/// The arguments that can only be numbers, by their schema. In such an argument a leading `-` is a sign and not an option.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    properties: BTreeSet<String>,
+    /// Lists of numbers.
+    lists: BTreeSet<String>,
+}
+
+impl Numbers {
+    pub(super) fn of(schema: Option<&Value>) -> Self {
+        let mut numbers = Self::default();
+        let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if is_number(property) {
+                numbers.properties.insert(name.clone());
+            }
+            if property.get("items").is_some_and(is_number) {
+                numbers.lists.insert(name.clone());
+            }
+        }
+        numbers
+    }
+
+    /// Returns whether the value of an argument is a number. The value is checked too, because in older drafts of JSON
+    /// Schema a reference replaces the `type` beside it.
+    pub(super) fn is_one(&self, name: &str, value: &Value) -> bool {
+        value.is_number() && self.properties.contains(name)
+    }
+
+    pub(super) fn is_entry(&self, name: &str, entry: &Value) -> bool {
+        entry.is_number() && self.lists.contains(name)
+    }
+}
+
+fn is_number(schema: &Value) -> bool {
+    let number = |of: &Value| matches!(of.as_str(), Some("integer" | "number"));
+    match schema.get("type") {
+        Some(Value::Array(types)) => !types.is_empty() && types.iter().all(number),
+        Some(of) => number(of),
+        None => false,
+    }
 }

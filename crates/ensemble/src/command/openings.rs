@@ -1,30 +1,30 @@
-//! From what a descriptor opens to what a sandbox opens: whole paths, without links, and nothing of converse's own.
+//! The paths that a sandbox opens: canonical, and without any files of converse.
 //!
-//! What is open is open with all below it, so a directory that holds something of ours cannot be opened at all.
+//! A directory is opened with everything below it, so a directory that holds files of converse cannot be opened.
 
 use std::path::{Path, PathBuf};
 
 use converse_config::Openings;
 
-use super::refuge::Refuge;
 use super::repository::repository;
+use super::scratch_dir::ScratchDir;
 use crate::builtin::objection;
 
-/// The places that decide.
+/// The places that decide what may be opened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places<'a> {
     pub(super) workspace: &'a Path,
-    /// What a project declares leads nowhere but to the workspace.
+    /// Whether only paths in the workspace may be opened, as for descriptors of a project.
     pub(super) inside: bool,
     /// In which reports of commands stand.
-    pub(super) refuge: Option<&'a Refuge>,
-    /// Not to be written to.
+    pub(super) scratch: Option<&'a ScratchDir>,
+    /// Places that must not be written to.
     pub(super) protected: &'a [PathBuf],
-    /// Not to be read either.
+    /// Places that must not be read either.
     pub(super) private: &'a [PathBuf],
 }
 
-/// What is open beside the system.
+/// The open paths, in addition to those of the system.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) reads: Vec<PathBuf>,
@@ -32,15 +32,15 @@ pub(super) struct Open {
 }
 
 impl Places<'_> {
-    /// What was declared; the error says what cannot be opened and why.
+    /// Returns the declared paths. The error says what cannot be opened and why.
     pub(super) fn declared(&self, openings: &Openings) -> Result<Open, String> {
         let reads = openings.reads.iter().map(|path| self.read(path)).collect::<Result<_, _>>()?;
         let writes = openings.writes.iter().map(|path| self.write(path)).collect::<Result<_, _>>()?;
         Ok(Open { reads, writes })
     }
 
-    /// What it gets unasked: the directory it runs in, the repository around it, and the directory of its program; of a
-    /// place that holds something of ours no more than the program's own file.
+    /// Returns the paths that every command may read: its working directory, the repository around it, and the directory of
+    /// its program. If the last one holds files of converse, only the file of the program.
     pub(super) fn unasked(&self, cwd: &Path, program: &Path) -> Vec<PathBuf> {
         let free = |path: &Path| path.parent().is_some() && !self.is_private(path);
         let within = |path: &Path| !self.inside || path.starts_with(self.workspace);
@@ -70,7 +70,7 @@ impl Places<'_> {
 
     fn write(&self, path: &Path) -> Result<PathBuf, String> {
         let real = self.real(path)?;
-        let near = self.refuge.is_some_and(|refuge| refuge.is_near(&real));
+        let near = self.scratch.is_some_and(|scratch| scratch.is_near(&real));
         let private = (near || self.is_private(&real)).then(|| "a place of converse's own".to_owned());
         match private.or_else(|| objection(self.protected, self.workspace, &real)) {
             Some(what) => Err(format!(
@@ -95,7 +95,7 @@ impl Places<'_> {
         Ok(real)
     }
 
-    /// It is one, lies in one or holds one.
+    /// Returns whether the path is a private place, lies in one or holds one.
     fn is_private(&self, path: &Path) -> bool {
         let real = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
         self.private.iter().map(real).any(|place| path.starts_with(&place) || place.starts_with(path))
@@ -130,11 +130,11 @@ mod tests {
         std::os::unix::fs::symlink("../home", root.join("work/house")).unwrap();
         let at = |name: &str| root.join(name);
         let (protected, private) = ([at("kept")], [at("home/.config/converse"), at("home/.state/converse")]);
-        let refuge = Refuge::make(&at("temporary")).unwrap();
+        let scratch = ScratchDir::make(&at("temporary")).unwrap();
         let places = Places {
             workspace: &at("work"),
             inside: false,
-            refuge: Some(&refuge),
+            scratch: Some(&scratch),
             protected: &protected,
             private: &private,
         };
@@ -195,7 +195,7 @@ mod tests {
         for (inside, opens, unasked) in
             [(false, true, vec![outside.clone(), outside]), (true, false, vec![at("home/keys/tool")])]
         {
-            let places = Places { workspace: &work, inside, refuge: None, protected: &[], private: &[] };
+            let places = Places { workspace: &work, inside, scratch: None, protected: &[], private: &[] };
             for (path, open) in [("keys", opens), ("keys/tool", opens), ("inner", true), ("out", true)] {
                 let reads = Openings { reads: vec![path.into()], ..Openings::default() };
                 let writes = Openings { writes: vec![path.into()], ..Openings::default() };

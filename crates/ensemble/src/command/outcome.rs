@@ -1,4 +1,4 @@
-//! From the way a program ended to an answer: a pure function.
+//! The answer of a program, made from its output and the way it ended. Pure.
 
 use std::process::ExitStatus;
 
@@ -6,28 +6,28 @@ use converse_process::sandbox::Limits;
 
 use crate::Answer;
 
-/// How the answer of a program that was ended by a signal begins; its number follows.
+/// Start of the answer of a program that a signal ended. The number of the signal follows.
 pub const KILLED: &str = "killed by signal ";
 
-/// What a program said and how it ended.
+/// The output of a program and how it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ended {
     pub(super) end: End,
     pub(super) stdout: Vec<u8>,
-    /// Its last words on stderr.
+    /// The end of its stderr.
     pub(super) stderr: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum End {
     Exit(ExitStatus),
-    /// Ended by us: it wrote more than is kept.
+    /// Ended by converse, because it wrote more than is kept.
     Flooded,
-    /// Ended by us: it became more processes or threads than these.
+    /// Ended by converse, because it had more processes or threads than these.
     Crowded(Limits),
 }
 
-/// The answer for the model. Whatever explains a failure stands before the output, which may be cut at its end.
+/// Returns the answer for the model. The reason of a failure comes before the output, which may be cut at its end.
 pub(super) fn answer(ended: &Ended) -> Answer {
     let stdout = String::from_utf8_lossy(&ended.stdout);
     let stdout = stdout.strip_suffix('\n').map_or(&*stdout, |text| text.strip_suffix('\r').unwrap_or(text));
@@ -81,7 +81,7 @@ fn ending(status: ExitStatus) -> String {
         .map_or_else(|| "it ended in an unknown way".to_owned(), |code| format!("exit status {code}"))
 }
 
-/// Those that have the same number on every Linux and macOS, and the few others that programs die of.
+/// Names of the common signals that have the same number on Linux and macOS.
 #[cfg(unix)]
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {

@@ -1,4 +1,4 @@
-//! Files that a command names and makes: those alone it may change of what is protected.
+//! Output files of a command: protected files that the command names and may therefore change.
 
 use std::path::{Path, PathBuf};
 
@@ -35,14 +35,14 @@ pub(super) fn protected_from(protected: &[PathBuf], plan: &CommandPlan, bases: [
     protected.iter().filter(|path| !is_output(path)).cloned().collect()
 }
 
-/// The program, and the first of its arguments that is no option: what an interpreter runs.
+/// Returns the program, and its first argument that is not an option: the script that an interpreter runs.
 fn script<'a>(words: &[&'a Template]) -> impl Iterator<Item = &'a str> + Clone {
     let texts: Vec<&str> = words.iter().filter_map(|word| texts(word).next()).collect();
     let first = texts.iter().skip(1).find(|text| !text.starts_with('-')).copied();
     texts.first().copied().into_iter().chain(first)
 }
 
-/// Whatever in it may be a path, the value of an option (`-oout/x`) and `@file` too.
+/// Returns every part of a word that may be a path, including the value of an option (`-oout/x`) and `@file`.
 fn names(word: &Template) -> impl Iterator<Item = &str> {
     texts(word).flat_map(parts).flat_map(tails)
 }

@@ -1,8 +1,8 @@
-//! Removing what a program left, which may be made to hinder that: nested deeper than a stack or a table of descriptors
-//! reaches, without permissions, full of links.
+//! Removes the files that a program left. They may be made to hinder that: nested deeper than the stack or the table of
+//! descriptors allows, without permissions, full of links.
 //!
-//! Nothing is followed and nothing recurses: a directory that is not empty is moved up to the top and emptied there, so
-//! that no more than two are open at a time.
+//! No link is followed and nothing recurses: a directory that is not empty is moved to the top and emptied there, so that
+//! at most two directories are open at a time.
 
 use std::fs::{Permissions, set_permissions};
 use std::io;
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 /// Of a directory that is to be emptied and moved.
 const OURS: u32 = 0o700;
 
-/// All of the directory `top`, or an error after `until`. Its own entries are not the program's: their names are ours.
+/// Removes the directory `top` with all its content, or fails after `until`. The names directly in it are ours.
 pub(super) fn remove(top: &Path, until: Instant) -> io::Result<()> {
     let root = open(CWD, top)?;
     let mut removal = Removal { root: &root, until, moved: 0 };
@@ -32,7 +32,7 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Was there anything? Then there may be more by now.
+    /// Removes each entry once. Returns whether there was any: then there may be more by now.
     fn empty_once(&mut self) -> io::Result<bool> {
         let mut any = false;
         for entry in Dir::read_from(self.root)? {
@@ -42,25 +42,25 @@ impl Removal<'_> {
                 continue;
             }
             any = true;
-            if self.gone(self.root, name)? {
+            if self.try_remove(self.root, name)? {
                 continue;
             }
             let directory = open(self.root, name)?;
-            self.lift(&directory)?;
+            self.empty_into_root(&directory)?;
             unlinkat(self.root, name, AtFlags::REMOVEDIR)?;
         }
         Ok(any)
     }
 
-    /// Everything in it is removed or moved to the top.
-    fn lift(&mut self, directory: &OwnedFd) -> io::Result<()> {
+    /// Removes everything in the directory or moves it to the top.
+    fn empty_into_root(&mut self, directory: &OwnedFd) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
             let name = entry.file_name();
-            if is_dots(name) || self.gone(directory, name)? {
+            if is_dots(name) || self.try_remove(directory, name)? {
                 continue;
             }
-            // Who moves a directory must be able to write to it.
+            // Moving a directory needs permission to write to it.
             drop(open(directory, name)?);
             loop {
                 self.moved += 1;
@@ -73,8 +73,8 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// A directory that is not empty stays.
-    fn gone(&self, directory: &OwnedFd, name: &std::ffi::CStr) -> io::Result<bool> {
+    /// Removes an entry. Returns false for a directory that is not empty.
+    fn try_remove(&self, directory: &OwnedFd, name: &std::ffi::CStr) -> io::Result<bool> {
         self.in_time()?;
         match unlinkat(directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Ok(true),

@@ -1,7 +1,7 @@
-//! Living with a program until it has ended.
+//! Runs a program to its end.
 //!
-//! Four things go on at once: it is given its input by a task of its own (one that never reads must not keep us from
-//! reading), its output is read up to a bound, its last line is told, and we look whether it has ended or must end.
+//! Four things happen at once: a task writes the input (a program that never reads must not keep us from reading), the
+//! output is read up to a limit, the last line is reported as progress, and the end of the program is awaited or caused.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::outcome::{End, Ended, answer};
-use super::telling::{LastLine, tell};
+use super::progress_lines::{LastLine, report_lines};
 use crate::{Answer, Context, InvokeError};
 
-/// The most that is kept of stdout; a program that writes more is ended.
+/// Bytes of stdout that are kept. A program that writes more is ended.
 const MAX_STDOUT: usize = 16 * 1024 * 1024;
-/// Between the steps of ending it, within the grace of the pipeline.
+/// Time between the steps of ending a program, within the grace period of the pipeline.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// How long its output is awaited after its own end: what it left running may hold the pipe for ever.
+/// How long the output is awaited after the end of the program: processes that it left running may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(500);
 /// How often a program in a sandbox is counted.
 const COUNT: Duration = Duration::from_millis(100);
 
-/// `most`: how many processes and threads it may become.
+/// Runs the program and returns its answer. `most` limits its processes and threads.
 pub(super) async fn run(
     mut child: Child,
     stdin: Option<String>,
@@ -48,7 +48,7 @@ pub(super) async fn run(
         end = to_its_end(&mut child, &mut stdout) => Some(end.map(End::Exit)),
         () = context.cancel.cancelled() => None,
         end = too_many_processes(counter, most) => Some(Ok(end)),
-        never = tell(&context.host, &last_line, &stderr) => match never {},
+        never = report_lines(&context.host, &last_line, &stderr) => match never {},
     };
     drop(writer);
     let Some(end) = end else {
@@ -71,7 +71,7 @@ pub(super) async fn run(
     Ok(answer(&Ended { end, stdout: stdout.kept, stderr: stderr.last_words() }))
 }
 
-/// Until it has ended and its output is read, or it has written too much.
+/// Waits until the program has ended and its output is read, or until it has written too much.
 async fn to_its_end(child: &mut Child, stdout: &mut Output<'_>) -> std::io::Result<ExitStatus> {
     let early = tokio::select! {
         () = stdout.read() => None,
@@ -88,7 +88,7 @@ async fn to_its_end(child: &mut Child, stdout: &mut Output<'_>) -> std::io::Resu
     }
 }
 
-/// Resolves when it is more than it may be.
+/// Resolves when there are more processes or threads than allowed.
 async fn too_many_processes(counter: GroupCounter, most: Option<Limits>) -> End {
     let Some(most) = most else { return std::future::pending().await };
     loop {
@@ -108,7 +108,7 @@ struct Output<'l> {
 }
 
 impl Output<'_> {
-    /// To the end or the bound. May be dropped and called again: nothing that was read is lost.
+    /// Reads to the end or the limit. May be dropped and called again: nothing that was read is lost.
     async fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         loop {
@@ -120,13 +120,13 @@ impl Output<'_> {
                     self.flooded = true;
                     return;
                 }
-                Ok(_) => self.last_line.hears(&self.kept),
+                Ok(_) => self.last_line.update(&self.kept),
             }
         }
     }
 }
 
-/// A program need not read all it is given: a broken pipe is its own affair.
+/// Writes the input. A program need not read all of it, so a broken pipe is not an error.
 async fn feed(mut pipe: ChildStdin, text: String) {
     let _ = pipe.write_all(text.as_bytes()).await;
     let _ = pipe.shutdown().await;

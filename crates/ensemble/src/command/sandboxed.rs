@@ -1,7 +1,7 @@
-//! A program shut in: our own binary is started instead, enters the sandbox and becomes the program.
+//! A program in a sandbox: converse starts its own binary, which enters the sandbox and becomes the program.
 //!
-//! A report in a file tells how far it came; only what was started in its sandbox has an answer. Of `require` nothing
-//! runs that is not wholly shut in; of `best-effort` what is missing is told, once for each reason.
+//! A report in a file says how far it came. Only a program that started in its sandbox has an answer. With `require`, a
+//! program runs fully confined or not at all. With `best-effort`, a warning says what is missing, once for each reason.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use converse_process::{Spawn, counting_method};
 
 use super::openings::{Open, Places};
 use super::outputs::protected_from;
-use super::refuge::Refuge;
+use super::scratch_dir::ScratchDir;
 use super::{Command, Prepared};
-use crate::confiner::{Confiner, Method};
+use crate::surroundings::{SandboxKind, SandboxLauncher};
 use crate::{Answer, Context, InvokeError};
 
-/// A program of nobody's has nothing of its own in these.
+/// Variables that point to the scratch directory, unless the descriptor sets them.
 const OWN: [&str; 2] = ["HOME", "TMPDIR"];
 
-/// One way to shut it in.
+/// One way to confine a program.
 #[derive(Debug, Clone, Copy)]
 enum Way<'a> {
     Own,
@@ -32,10 +32,10 @@ pub(super) async fn run(
     prepared: Prepared,
     context: &Context,
 ) -> Result<Answer, InvokeError> {
-    let Some(confiner) = &command.surroundings.confiner else {
+    let Some(launcher) = &command.surroundings.sandbox_launcher else {
         return Err(InvokeError::Unsandboxed("there is no sandbox here".to_owned()));
     };
-    let attempt = Attempt { command, confiner, required: level == SandboxLevel::Require, context };
+    let attempt = Attempt { command, launcher, required: level == SandboxLevel::Require, context };
     let survey = survey().map_err(|error| error.to_string());
     let ways = attempt.ways()?;
     let Some((last, others)) = ways.split_last() else { return Err(unsandboxed("there is no way into it")) };
@@ -51,18 +51,18 @@ pub(super) async fn run(
 
 struct Attempt<'a> {
     command: &'a Command,
-    confiner: &'a Confiner,
+    launcher: &'a SandboxLauncher,
     required: bool,
     context: &'a Context,
 }
 
 impl<'a> Attempt<'a> {
     fn ways(&self) -> Result<Vec<Way<'a>>, InvokeError> {
-        match &*self.confiner.method {
-            Method::Own => Ok(vec![Way::Own]),
-            Method::Bubblewrap(Some(program)) if self.required => Ok(vec![Way::Bubblewrap(program)]),
-            Method::Bubblewrap(Some(program)) => Ok(vec![Way::Bubblewrap(program), Way::Own]),
-            Method::Bubblewrap(None) => {
+        match &*self.launcher.method {
+            SandboxKind::Own => Ok(vec![Way::Own]),
+            SandboxKind::Bubblewrap(Some(program)) if self.required => Ok(vec![Way::Bubblewrap(program)]),
+            SandboxKind::Bubblewrap(Some(program)) => Ok(vec![Way::Bubblewrap(program), Way::Own]),
+            SandboxKind::Bubblewrap(None) => {
                 let missing = "the settings choose bubblewrap, and there is no `bwrap` in PATH";
                 if self.required {
                     return Err(unsandboxed(missing));
@@ -81,18 +81,18 @@ impl<'a> Attempt<'a> {
     ) -> Result<Answer, InvokeError> {
         self.suffices(way, survey)?;
         let cannot = |why: String| unsandboxed(&format!("it cannot be made: {why}"));
-        let refuge = Refuge::make(&self.confiner.temporary).map_err(cannot)?;
-        let confinement = self.confinement(way, &prepared.spawn, &refuge).map_err(cannot)?;
+        let scratch = ScratchDir::make(&self.launcher.temporary).map_err(cannot)?;
+        let confinement = self.confinement(way, &prepared.spawn, &scratch).map_err(cannot)?;
         let limits = confinement.limits;
-        let spawn = self.shut_in(way, prepared.spawn, &confinement, &refuge).map_err(cannot)?;
+        let spawn = self.confined_spawn(way, prepared.spawn, &confinement, &scratch).map_err(cannot)?;
         let guardian = &self.command.surroundings.guardian;
         let prepared = Prepared { spawn, stdin: prepared.stdin };
         let ended = prepared.run(guardian, Some(limits), self.context).await;
-        let report = refuge.told();
-        if let Err(why) = refuge.remove().await {
-            (self.confiner.warn)(format!("{}: {why}", self.context.invoker));
+        let report = scratch.read_report();
+        if let Err(why) = scratch.remove().await {
+            (self.launcher.warn)(format!("{}: {why}", self.context.invoker));
         }
-        told(report, ended)
+        answer_by_report(report, ended)
     }
 
     fn suffices(&self, way: Way<'_>, survey: &Result<Survey, String>) -> Result<(), InvokeError> {
@@ -112,40 +112,40 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn confinement(&self, way: Way<'_>, spawn: &Spawn, refuge: &Refuge) -> Result<Confinement, String> {
+    fn confinement(&self, way: Way<'_>, spawn: &Spawn, scratch: &ScratchDir) -> Result<Confinement, String> {
         let surroundings = &self.command.surroundings;
         let (plan, workspace) = (&self.command.plan, &surroundings.workspace);
         let protected = protected_from(&surroundings.protected, plan, [workspace, &spawn.cwd]);
         let places = Places {
             workspace,
             inside: self.command.scope == Scope::Project,
-            refuge: Some(refuge),
+            scratch: Some(scratch),
             protected: &protected,
-            private: &self.confiner.private,
+            private: &self.launcher.private,
         };
         let openings = &plan.openings;
         let Open { mut reads, mut writes } = places.declared(openings)?;
         reads.extend(places.unasked(&spawn.cwd, &spawn.program));
-        writes.push(refuge.home());
+        writes.push(scratch.home());
         let strictness = match way {
             _ if !self.required => Strictness::WhatIsThere,
             Way::Own => Strictness::Everything,
             Way::Bubblewrap(_) => Strictness::EverythingButFiles,
         };
-        let (network, report) = (openings.network, refuge.report());
+        let (network, report) = (openings.network, scratch.report_path());
         Ok(Confinement { strictness, reads, writes, network, limits: Limits::default(), report })
     }
 
     /// The command line that leads there.
-    fn shut_in(
+    fn confined_spawn(
         &self,
         way: Way<'_>,
         spawn: Spawn,
         confinement: &Confinement,
-        refuge: &Refuge,
+        scratch: &ScratchDir,
     ) -> Result<Spawn, String> {
         let unsaid = || "a path is not UTF-8".to_owned();
-        let Confiner { program, words, .. } = self.confiner;
+        let SandboxLauncher { program, words, .. } = self.launcher;
         let mut arguments = words.clone();
         arguments.push(serde_json::to_string(confinement).map_err(|_| unsaid())?);
         arguments.push(spawn.program.to_str().ok_or_else(unsaid)?.to_owned());
@@ -161,7 +161,7 @@ impl<'a> Attempt<'a> {
             (program, arguments) = (bwrap.to_owned(), outer);
         }
         let declared = |name: &str| self.command.plan.environment.iter().any(|(other, _)| other == name);
-        let home = refuge.home().to_str().ok_or_else(unsaid)?.to_owned();
+        let home = scratch.home().to_str().ok_or_else(unsaid)?.to_owned();
         let mut environment = spawn.environment;
         for name in OWN.into_iter().filter(|name| !declared(name)) {
             environment.retain(|(other, _)| other != name);
@@ -171,11 +171,11 @@ impl<'a> Attempt<'a> {
     }
 
     fn warn(&self, why: &str) {
-        (self.confiner.warn)(format!("{} runs in less than its sandbox: {why}", self.context.invoker));
+        (self.launcher.warn)(format!("{} runs in less than its sandbox: {why}", self.context.invoker));
     }
 }
 
-fn told(report: Report, ended: Result<Answer, InvokeError>) -> Result<Answer, InvokeError> {
+fn answer_by_report(report: Report, ended: Result<Answer, InvokeError>) -> Result<Answer, InvokeError> {
     match (report, ended) {
         (Report::Entered, ended) => ended,
         // It was told to stop, or could not be started at all.

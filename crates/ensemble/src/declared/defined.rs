@@ -34,7 +34,7 @@ fn kind(plan: &InvokerPlan) -> Value {
 
 fn of_command(plan: &CommandPlan, sandbox: SandboxLevel) -> Value {
     let environment =
-        plan.environment.iter().map(|(name, value)| (name.clone(), said(name, &value.to_string())));
+        plan.environment.iter().map(|(name, value)| (name.clone(), text_or_digest(name, &value.to_string())));
     json!({
         "argv": plan.argv.iter().map(word).collect::<Vec<_>>(),
         "environment": environment.collect::<Map<_, _>>(),
@@ -55,7 +55,8 @@ fn word(part: &ArgvPart) -> Value {
 }
 
 fn of_request(plan: &RequestPlan) -> Value {
-    let headers = plan.headers.iter().map(|(name, value)| (name.clone(), said(name, &value.to_string())));
+    let headers =
+        plan.headers.iter().map(|(name, value)| (name.clone(), text_or_digest(name, &value.to_string())));
     json!({
         "method": plan.method,
         "url": plan.url.to_string(),
@@ -70,8 +71,9 @@ fn entries(entries: &[(String, Template)]) -> Value {
     entries.iter().map(|(name, value)| json!([name, value.to_string()])).collect()
 }
 
-/// What is written, with the names of variables; of what looks like a secret a digest, so that a change of it is seen.
-fn said(name: &str, text: &str) -> Value {
+/// Returns a text as the descriptor has it, with the names of variables. A text that looks like a secret becomes a digest,
+/// so that a change is still seen.
+fn text_or_digest(name: &str, text: &str) -> Value {
     if known_secret(text).is_some() || looks_secret(name, text) {
         return json!({ "sha256": Digest(Sha256::digest(text).into()) });
     }

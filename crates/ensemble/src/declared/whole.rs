@@ -15,17 +15,17 @@ pub fn declared_ensemble(plan: &EnsemblePlan) -> Value {
     let defaults = plan.connection.as_ref().map(|_| policy(&plan.defaults));
     let discovered = plan.tools.iter().map(|(name, said)| (name.to_string(), policy(said)));
     let declared = plan.invokers.iter().map(|invoker| (invoker.name.to_string(), limits(&invoker.policy)));
-    said(json!({
+    without_empty(json!({
         "prefix": plan.prefix,
         "configuration": discreet("", &Value::Object(plan.configuration.clone())),
         "connection": plan.connection.as_ref().map(of_connection),
         "defaults": defaults,
-        "tools": said(Value::Object(discovered.chain(declared).collect())),
+        "tools": without_empty(Value::Object(discovered.chain(declared).collect())),
     }))
 }
 
 fn of_connection(connection: &ConnectionPlan) -> Value {
-    said(match &connection.way {
+    without_empty(match &connection.way {
         Way::Stdio { command, environment, cwd } => {
             json!({ "command": words(command), "environment": named(environment), "cwd": cwd })
         }
@@ -35,7 +35,7 @@ fn of_connection(connection: &ConnectionPlan) -> Value {
 
 /// The definition of a declared tool says the rest.
 fn limits(policy: &Policy) -> Value {
-    said(json!({
+    without_empty(json!({
         "permission": policy.permission.map(converse_config::Permission::as_str),
         "max_invocations": policy.max_invocations,
         "cost": policy.cost,
@@ -103,12 +103,12 @@ fn discreet(name: &str, value: &Value) -> Value {
     }
 }
 
-/// Without what is not said.
-fn said(object: Value) -> Value {
+/// Returns the object without members that are null or empty objects.
+fn without_empty(object: Value) -> Value {
     let Value::Object(members) = object else { return object };
-    let is_said =
+    let is_present =
         |value: &Value| !value.is_null() && value.as_object().is_none_or(|object| !object.is_empty());
-    Value::Object(members.into_iter().filter(|(_, value)| is_said(value)).collect())
+    Value::Object(members.into_iter().filter(|(_, value)| is_present(value)).collect())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From a server's answer to an answer for the model: a pure function but for the artefacts that it keeps.
+//! Converts an HTTP response to an answer for the model. Pure, except that it keeps artefacts.
 
 use converse_canister::Content;
 use encoding_rs::{Encoding, UTF_8};
@@ -7,9 +7,9 @@ use http::StatusCode;
 use crate::roster::Artefacts;
 use crate::{Answer, Fetched};
 
-/// A larger body of JSON is handed on as text: a value takes many times the room of its text.
+/// A larger JSON body is passed on as text: a parsed value takes many times the memory.
 const MAX_STRUCTURED: usize = 1024 * 1024;
-/// Of a failure's body; it explains, it is no result.
+/// Bytes of the body of an error response.
 const MAX_EXPLANATION: usize = 16 * 1024;
 const MAX_LOCATION: usize = 2 * 1024;
 

@@ -1,4 +1,4 @@
-//! The body and the headers of a request: pure functions.
+//! The body and the headers of a request. Pure.
 
 use bytes::Bytes;
 use converse_config::{BodyPlan, JsonTemplate, RequestPlan, Template, is_reserved_header};
@@ -13,7 +13,7 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 /// Together; what servers commonly take.
 const MAX_HEADERS: usize = 32 * 1024;
 
-/// `None` if the whole body is an argument that is not given.
+/// Returns the body, or `None` if the whole body is an argument that is not given.
 pub(super) fn body(plan: &BodyPlan, given: TemplateInput<'_>) -> Result<Option<Bytes>, InvokeError> {
     let text = match plan {
         BodyPlan::Text(template) => given.text(template)?,
@@ -38,7 +38,7 @@ fn form(entries: &[(String, Template)], given: TemplateInput<'_>) -> Result<Stri
     Ok(fields.join("&"))
 }
 
-/// The value; `None` if it needs an argument that is not given.
+/// Returns the value, or `None` if it needs an argument that is not given.
 fn json(template: &JsonTemplate, given: TemplateInput<'_>) -> Result<Option<Value>, InvokeError> {
     Ok(match template {
         JsonTemplate::Fixed(value) => Some(value.clone()),
@@ -63,7 +63,7 @@ fn json(template: &JsonTemplate, given: TemplateInput<'_>) -> Result<Option<Valu
     })
 }
 
-/// Is each header one that a descriptor may set?
+/// Checks that a descriptor may set each of its headers.
 pub(super) fn check_names(plan: &RequestPlan) -> Result<(), String> {
     for (name, _) in &plan.headers {
         let parsed =

@@ -1,4 +1,4 @@
-//! The URL of a request: a pure function.
+//! The URL of a request. Pure.
 //!
 //! An argument can never change where a request goes. In the path every value is percent-encoded down to the unreserved
 //! characters (RFC 3986, section 2.3; checked 2026-11) and may not make a segment that is empty, `.` or `..`; in the
@@ -11,10 +11,10 @@ use serde_json::Map;
 use crate::InvokeError;
 use crate::template_input::TemplateInput;
 
-/// Servers and proxies refuse longer ones.
+/// Maximum length: servers and proxies refuse longer URLs.
 const MAX_URL: usize = 16 * 1024;
 
-/// Scheme, host, path and query; a fragment is never sent.
+/// Returns the URL without a fragment, which is never sent.
 pub(super) fn url(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<Uri, InvokeError> {
     let filled = given.quoted(&plan.url, |value| encode(&value))?;
     let filled = filled.ok_or_else(|| missing(&plan.url, given))?;
@@ -47,7 +47,7 @@ fn missing(template: &Template, given: TemplateInput<'_>) -> InvokeError {
     InvokeError::Invalid(format!("`{name}` is part of the URL and is not given"))
 }
 
-/// Everything but the unreserved characters.
+/// Percent-encodes everything but the unreserved characters.
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -64,7 +64,7 @@ fn without_fragment(url: &str) -> &str {
     url.split_once('#').map_or(url, |(before, _)| before)
 }
 
-/// Behind the host and before the query.
+/// Returns the part after the host and before the query.
 fn path(url: &str) -> &str {
     let url = url.split_once('?').map_or(url, |(before, _)| before);
     let after_scheme = url.split_once("://").map_or(url, |(_, after)| after);
@@ -89,7 +89,7 @@ fn check_segments(template: &Template, url: &str, given: TemplateInput<'_>) -> R
     Ok(())
 }
 
-/// The URL with no argument in it.
+/// Returns the URL without arguments.
 fn skeleton(template: &Template, nothing: TemplateInput<'_>) -> Result<Uri, InvokeError> {
     let constant = |piece: &&TemplatePiece| !matches!(piece, TemplatePiece::Argument(_));
     let pieces = template.pieces.iter().filter(constant).cloned().collect();

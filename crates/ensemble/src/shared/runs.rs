@@ -1,4 +1,4 @@
-//! What was run, and for whom.
+//! The shared runs of equal calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,34 +11,34 @@ use tokio::sync::OnceCell;
 
 use crate::{Answer, CRASHED, Context, InvokeError, PausableClock};
 
-/// Bytes of answers that are held at most. What is more was run all the same, and is not run again.
+/// Maximum bytes of kept answers. A call whose answer is not kept is not run again.
 const MOST_HELD: usize = 64 * 1024 * 1024;
 
-/// Of all models that are compared. Cheap to share.
+/// The runs of all models that are compared. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct SharedRuns(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// By the call, and how many alike one model had made before it.
+    /// By the call, and the number of equal calls that one model made before it.
     runs: HashMap<(String, usize), Arc<Run>>,
-    /// How many calls of this kind each model has made.
+    /// Number of equal calls that each model has made.
     made: HashMap<(usize, String), usize>,
-    /// How many of a model's calls were answered by another's, and not yet told.
+    /// Number of a model's calls that another model's run answered, and that are not reported yet.
     shared: HashMap<(usize, String), usize>,
     bytes: usize,
 }
 
-/// One run, for all who wait for it.
+/// One run, for all callers that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     outcome: OnceCell<Result<Answer, InvokeError>>,
-    /// What is said of it if it was begun and never finished.
+    /// The error for other callers if the run was started and never finished.
     abandoned: Mutex<Option<InvokeError>>,
 }
 
 impl SharedRuns {
-    /// The run that answers this call.
+    /// Returns the run that answers this call.
     pub(super) fn join(&self, context: &Context, definition: &str, arguments: &Arguments) -> Arc<Run> {
         let key = key(&json!([context.invoker, definition]), arguments);
         let mut state = self.state();
@@ -48,12 +48,12 @@ impl SharedRuns {
         Arc::clone(state.runs.entry((key, place)).or_default())
     }
 
-    /// A call of this model was answered by a run that was another's.
+    /// Records that another model's run answered a call of this model.
     pub(super) fn shared(&self, caller: usize, shown: &str, arguments: &Arguments) {
         *self.state().shared.entry((caller, key(&json!(shown), arguments))).or_default() += 1;
     }
 
-    /// Whether it was so, of a call that has just been answered. Each is told once.
+    /// Returns whether another model's run answered this call, once for each call.
     pub fn take_shared(&self, caller: usize, shown: &str, arguments: &Arguments) -> bool {
         let mut state = self.state();
         let Some(count) = state.shared.get_mut(&(caller, key(&json!(shown), arguments))) else {
@@ -64,7 +64,7 @@ impl SharedRuns {
         was
     }
 
-    /// Counts what it takes.
+    /// Counts the size of an answer. Returns whether it may be kept.
     fn has_room_for(&self, answer: &Answer) -> bool {
         let size: usize = answer.content.iter().map(size).sum();
         let mut state = self.state();
@@ -99,8 +99,8 @@ fn size(content: &Content) -> usize {
 }
 
 impl Run {
-    /// Waits for it, or makes it. `first` gives what is shared, or an error that is for its caller alone: then the
-    /// next one who waits makes it.
+    /// Waits for the run, or makes it. `first` returns the shared outcome, or an error for its caller only: then the next
+    /// waiting caller makes the run.
     pub(super) async fn outcome<F>(
         &self,
         all: &SharedRuns,
@@ -114,8 +114,8 @@ impl Run {
             Ok(match first().await? {
                 Ok(answer) if !all.has_room_for(&answer) => {
                     own = Some(answer);
-                    let told = "it has run for another model, and its answer was too large to be kept";
-                    Err(InvokeError::Failed(told.to_owned()))
+                    let text = "it has run for another model, and its answer was too large to be kept";
+                    Err(InvokeError::Failed(text.to_owned()))
                 }
                 outcome => outcome,
             })
@@ -129,7 +129,7 @@ impl Run {
     }
 }
 
-/// A run that goes on. Dropped before it has an outcome, it says what the others are told.
+/// A run in progress. If it is dropped before it has an outcome, it sets the error for the other callers.
 pub(super) struct Unfinished<'r> {
     pub(super) run: &'r Run,
     pub(super) deadline: Instant,
@@ -137,35 +137,35 @@ pub(super) struct Unfinished<'r> {
     pub(super) repeatable: bool,
 }
 
-/// Of a run that was given up.
-pub(super) struct Fate {
-    /// Its own time was over; else the turn of its model has ended.
-    pub(super) too_late: bool,
-    /// What the others are told; nothing if one of them may run it.
-    pub(super) told: Option<InvokeError>,
+/// How a run was given up.
+pub(super) struct Abandonment {
+    /// Whether its time limit had passed. Otherwise the turn of its model has ended.
+    pub(super) timed_out: bool,
+    /// The error for the other callers, or `None` if one of them may run the call.
+    pub(super) error: Option<InvokeError>,
 }
 
 impl Unfinished<'_> {
-    pub(super) fn fate(&self) -> Fate {
-        let too_late = self.clock.now().into_std() >= self.deadline;
-        let told = match (too_late, self.repeatable) {
+    pub(super) fn abandonment(&self) -> Abandonment {
+        let timed_out = self.clock.now().into_std() >= self.deadline;
+        let error = match (timed_out, self.repeatable) {
             (true, _) => Some(InvokeError::Timeout("no answer in time; it was stopped".to_owned())),
             (false, true) => None,
             (false, false) => Some(InvokeError::Interrupted(
                 "it was begun for another model and stopped: what came of it is not known".to_owned(),
             )),
         };
-        Fate { too_late, told }
+        Abandonment { timed_out, error }
     }
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        let told = match std::thread::panicking() {
+        let error = match std::thread::panicking() {
             true => Some(InvokeError::Failed(CRASHED.to_owned())),
-            false => self.fate().told,
+            false => self.abandonment().error,
         };
         // Of no meaning once there is an outcome.
-        *self.run.abandoned.lock() = told;
+        *self.run.abandoned.lock() = error;
     }
 }

@@ -1,4 +1,4 @@
-//! What came of a call, against what a test expects of it.
+//! Compares the result of a call with the expectations of a test.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use converse_canister::{Content, Outcome, canonical};
 use converse_config::{Expectation, SchemaFault, TestPlan, ValueSchema};
 use serde_json::Value;
 
-use crate::tool_tests::excerpt::{excerpt, json_excerpt};
+use super::{excerpt, json_excerpt};
 
-/// One expectation that does not hold.
+/// An expectation that is not met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// The key of `expect`: `outcome`, `text`, `contains`, `matches`, `json`, `schema`, `within`.
@@ -17,10 +17,10 @@ pub struct Miss {
     pub words: String,
 }
 
-/// Every expectation of the test that does not hold; nothing if it passed.
+/// Returns every expectation of the test that is not met, or nothing if it passed.
 ///
-/// `took` is from the start of the call to its end. A call that was stopped because it took longer than `within` has
-/// the outcome `cancelled`; then the time is all that is said.
+/// `took` is the time of the whole call. A call that was stopped because it took longer than `within` has the outcome
+/// `cancelled`; only the time is reported then.
 pub fn verdict(test: &TestPlan, outcome: Outcome, content: &[Content], took: Duration) -> Vec<Miss> {
     let expect = &test.expect;
     let late = expect.within.filter(|within| took > *within).map(|within| late(within, took, outcome));

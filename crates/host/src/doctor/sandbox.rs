@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use converse_config::{SandboxMethod, SettingsPlan};
-use converse_ensemble::no_refuge;
+use converse_ensemble::scratch_dir_problem;
 use converse_process::sandbox::{LEAST_LANDLOCK, Survey, survey};
 use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
@@ -44,7 +44,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -
     };
     let counting = counting_method();
     lacks.extend(counting.lack().map(str::to_owned));
-    lacks.extend(no_refuge(confined::temporary(world)));
+    lacks.extend(scratch_dir_problem(confined::temporary(world)));
     let bubblewrap = match bwrap {
         Some((path, true)) => Finding::fine("bubblewrap", format!("{} works", path.display())),
         Some((path, false)) => Finding::note(

@@ -10,7 +10,7 @@ use super::encoding::TextEncoding;
 use super::jail::{Jail, RequestedPath};
 use super::protected::Protected;
 use super::target::Target;
-use super::{Job, MAX_CONTENT_BYTES, MAX_FILE_BYTES, Trouble, cancelled};
+use super::{Job, JobError, MAX_CONTENT_BYTES, MAX_FILE_BYTES, cancelled};
 use crate::builtin::arguments::{flag, required_text, text};
 use crate::{Answer, InvokeError};
 
@@ -65,14 +65,14 @@ impl Editing {
         Box::new(move |cancel| self.run(cancel))
     }
 
-    fn run(self, cancel: &CancellationToken) -> Result<Answer, Trouble> {
+    fn run(self, cancel: &CancellationToken) -> Result<Answer, JobError> {
         let path = self.target.path.shown();
         let spot = self.target.spot()?;
         if spot.old.is_none() {
             return Err(format!("`{path}` does not exist; `write_file` makes new files").into());
         }
         let bytes = spot.content(cancel)?;
-        let unfit = |what: String| Trouble::Told(format!("`{path}` cannot be edited as text: {what}"));
+        let unfit = |what: String| JobError::Answer(format!("`{path}` cannot be edited as text: {what}"));
         let before = self.encoding.decode(&bytes).map_err(unfit)?;
         self.encoding.keeps(&bytes, &before).map_err(unfit)?;
         let (after, count) = self.change.applied(&before).map_err(|what| format!("`{path}`: {what}"))?;

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use super::Trouble;
+use super::JobError;
 use crate::InvokeError;
 use crate::builtin::arguments::shown;
 use crate::builtin::{BuildError, Settings};
@@ -65,15 +65,15 @@ impl RequestedPath {
         self.0.ends_with(std::path::is_separator)
     }
 
-    pub(super) fn outside(&self) -> Trouble {
-        Trouble::Told(format!(
+    pub(super) fn outside(&self) -> JobError {
+        JobError::Answer(format!(
             "`{}` leads outside of the workspace; only files under the workspace can be reached",
             self.shown()
         ))
     }
 
     /// What an error of the file system means to the one who asked.
-    pub(super) fn trouble(&self, doing: &str, error: &io::Error) -> Trouble {
+    pub(super) fn error(&self, doing: &str, error: &io::Error) -> JobError {
         use io::ErrorKind;
         let path = self.shown();
         // cap-std makes its own error, without a code of the system, when a path would leave the jail.
@@ -89,7 +89,7 @@ impl RequestedPath {
             ErrorKind::ReadOnlyFilesystem => format!("`{path}` is on a read-only file system"),
             _ => format!("cannot {doing} `{path}`: {error}"),
         };
-        Trouble::Told(told)
+        JobError::Answer(told)
     }
 }
 
@@ -108,12 +108,12 @@ impl Jail {
     }
 
     /// The open root; opened at the first use, kept from then on.
-    pub(super) fn open(&self) -> Result<&Opened, Trouble> {
+    pub(super) fn open(&self) -> Result<&Opened, JobError> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
         let failed = |error: io::Error| {
-            Trouble::NoJail(format!(
+            JobError::NoRoot(format!(
                 "the root of the files `{}` cannot be opened: {error}",
                 shown(&self.root.to_string_lossy())
             ))
@@ -124,7 +124,7 @@ impl Jail {
     }
 
     /// The path below the root that is meant; it may still lead out, which the resolution finds.
-    pub(super) fn relative(&self, opened: &Opened, asked: &RequestedPath) -> Result<PathBuf, Trouble> {
+    pub(super) fn relative(&self, opened: &Opened, asked: &RequestedPath) -> Result<PathBuf, JobError> {
         let path = Path::new(&asked.0);
         let relative = if path.has_root() {
             let inside = path.strip_prefix(&opened.canonical).or_else(|_| path.strip_prefix(&self.root));
@@ -140,23 +140,27 @@ impl Jail {
 }
 
 /// A regular file below `dir`, open for reading.
-pub(super) fn open_file(dir: &Dir, path: &Path, asked: &RequestedPath) -> Result<(File, Metadata), Trouble> {
-    let trouble = |error: io::Error| asked.trouble("read", &error);
-    must_be_regular(&dir.metadata(path).map_err(trouble)?, asked)?;
+pub(super) fn open_file(dir: &Dir, path: &Path, asked: &RequestedPath) -> Result<(File, Metadata), JobError> {
+    let failed = |error: io::Error| asked.error("read", &error);
+    must_be_regular(&dir.metadata(path).map_err(failed)?, asked)?;
     let mut options = OpenOptions::new();
     options.read(true);
     without_waiting(&mut options);
-    let file = dir.open_with(path, &options).map_err(trouble)?;
-    let metadata = file.metadata().map_err(trouble)?;
+    let file = dir.open_with(path, &options).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     must_be_regular(&metadata, asked)?;
     Ok((file, metadata))
 }
 
-pub(super) fn must_be_regular(metadata: &Metadata, asked: &RequestedPath) -> Result<(), Trouble> {
+pub(super) fn must_be_regular(metadata: &Metadata, asked: &RequestedPath) -> Result<(), JobError> {
     if metadata.is_file() {
         return Ok(());
     }
-    Err(Trouble::Told(format!("`{}` is {}, not a regular file", asked.shown(), kind(metadata.file_type()))))
+    Err(JobError::Answer(format!(
+        "`{}` is {}, not a regular file",
+        asked.shown(),
+        kind(metadata.file_type())
+    )))
 }
 
 /// A file type in words.

@@ -12,7 +12,7 @@ use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
 use super::jail::{Jail, RequestedPath, kind};
-use super::{Job, Trouble, cancelled};
+use super::{Job, JobError, cancelled};
 use crate::builtin::arguments::{flag, push_visible, text};
 use crate::{Answer, InvokeError};
 
@@ -32,7 +32,7 @@ pub(super) struct Listing {
 
 /// A listing as it grows.
 #[derive(Default)]
-struct Found {
+struct Listed {
     lines: Vec<String>,
     seen: usize,
     hidden: usize,
@@ -55,22 +55,22 @@ impl Listing {
         Box::new(move |cancel| self.run(cancel))
     }
 
-    fn run(&self, cancel: &CancellationToken) -> Result<Answer, Trouble> {
+    fn run(&self, cancel: &CancellationToken) -> Result<Answer, JobError> {
         let jail = self.jail.open()?;
         let path = self.jail.relative(jail, &self.path)?;
-        let trouble = |error: io::Error| self.path.trouble("list", &error);
-        let metadata = jail.dir.metadata(&path).map_err(trouble)?;
+        let failed = |error: io::Error| self.path.error("list", &error);
+        let metadata = jail.dir.metadata(&path).map_err(failed)?;
         if !metadata.is_dir() {
             let kind = kind(metadata.file_type());
             return Err(format!("`{}` is {kind}, not a directory", self.path.shown()).into());
         }
-        let dir = jail.dir.open_dir(&path).map_err(trouble)?;
-        let mut found = Found::default();
-        self.descend(&dir, "", 0, &mut found, cancel).map_err(|stop| match stop {
+        let dir = jail.dir.open_dir(&path).map_err(failed)?;
+        let mut listed = Listed::default();
+        self.descend(&dir, "", 0, &mut listed, cancel).map_err(|stop| match stop {
             Stop::Cancelled => cancelled(),
-            Stop::Failed(error) => trouble(error),
+            Stop::Failed(error) => failed(error),
         })?;
-        Ok(Answer::text(found.into_text(&self.path)))
+        Ok(Answer::text(listed.into_text(&self.path)))
     }
 
     fn descend(
@@ -78,7 +78,7 @@ impl Listing {
         dir: &Dir,
         prefix: &str,
         depth: usize,
-        found: &mut Found,
+        listed: &mut Listed,
         cancel: &CancellationToken,
     ) -> Result<(), Stop> {
         let mut entries = Vec::new();
@@ -86,14 +86,14 @@ impl Listing {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
-            if found.seen == MOST_SEEN {
+            if listed.seen == MOST_SEEN {
                 break;
             }
-            found.seen += 1;
+            listed.seen += 1;
             let entry = entry.map_err(Stop::Failed)?;
             let name = entry.file_name();
             if !self.hidden && name.as_encoded_bytes().starts_with(b".") {
-                found.hidden += 1;
+                listed.hidden += 1;
             } else {
                 entries.push((name, entry));
             }
@@ -102,16 +102,16 @@ impl Listing {
         for (name, entry) in entries {
             let shown = format!("{prefix}{}", visible(&name.to_string_lossy()));
             let Ok(kind) = entry.file_type() else {
-                found.unreadable += 1;
+                listed.unreadable += 1;
                 continue;
             };
-            found.lines.push(if found.lines.len() < MOST_SHOWN {
+            listed.lines.push(if listed.lines.len() < MOST_SHOWN {
                 line(dir, &name, &entry, kind, &shown)
             } else {
                 String::new()
             });
             if self.recursive && kind.is_dir() {
-                self.enter(dir, &name, &shown, depth, found, cancel)?;
+                self.enter(dir, &name, &shown, depth, listed, cancel)?;
             }
         }
         Ok(())
@@ -123,21 +123,21 @@ impl Listing {
         name: &std::ffi::OsStr,
         shown: &str,
         depth: usize,
-        found: &mut Found,
+        listed: &mut Listed,
         cancel: &CancellationToken,
     ) -> Result<(), Stop> {
         if depth + 1 >= MAX_DEPTH {
-            found.unopened += 1;
+            listed.unopened += 1;
             return Ok(());
         }
         let inner = dir.open_dir(name);
-        let listed = inner
+        let descended = inner
             .map_err(Stop::Failed)
-            .and_then(|inner| self.descend(&inner, &format!("{shown}/"), depth + 1, found, cancel));
-        match listed {
+            .and_then(|inner| self.descend(&inner, &format!("{shown}/"), depth + 1, listed, cancel));
+        match descended {
             // One directory that cannot be read does not hide the others.
             Err(Stop::Failed(_)) => {
-                found.unreadable += 1;
+                listed.unreadable += 1;
                 Ok(())
             }
             other => other,
@@ -177,7 +177,7 @@ fn visible(name: &str) -> String {
     visible
 }
 
-impl Found {
+impl Listed {
     fn into_text(self, path: &RequestedPath) -> String {
         let more = self.lines.len().saturating_sub(MOST_SHOWN);
         let mut text: Vec<String> = self.lines.into_iter().take(MOST_SHOWN).collect();

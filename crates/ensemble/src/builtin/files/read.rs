@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
 use super::jail::{Jail, RequestedPath, open_file};
-use super::{Job, MAX_FILE_BYTES, Trouble, cancelled};
+use super::{Job, JobError, MAX_FILE_BYTES, cancelled};
 use crate::builtin::arguments::{count, required_text, text};
 use crate::{Answer, InvokeError};
 
@@ -43,7 +43,7 @@ impl Reading {
         Box::new(move |cancel| self.run(cancel))
     }
 
-    fn run(&self, cancel: &CancellationToken) -> Result<Answer, Trouble> {
+    fn run(&self, cancel: &CancellationToken) -> Result<Answer, JobError> {
         let jail = self.jail.open()?;
         let (file, metadata) = open_file(&jail.dir, &self.jail.relative(jail, &self.path)?, &self.path)?;
         if metadata.len() > MAX_FILE_BYTES {
@@ -90,14 +90,14 @@ pub(super) fn contents(
     mut file: impl Read,
     path: &RequestedPath,
     cancel: &CancellationToken,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, JobError> {
     let mut bytes = Vec::new();
     loop {
         if cancel.is_cancelled() {
             return Err(cancelled());
         }
         let read = file.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes);
-        let read = read.map_err(|error| path.trouble("read", &error))?;
+        let read = read.map_err(|error| path.error("read", &error))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(too_large(path, bytes.len() as u64));
         }
@@ -107,9 +107,9 @@ pub(super) fn contents(
     }
 }
 
-fn too_large(path: &RequestedPath, bytes: u64) -> Trouble {
+fn too_large(path: &RequestedPath, bytes: u64) -> JobError {
     let path = path.shown();
-    Trouble::Told(format!("`{path}` has {bytes} bytes or more; at most {MAX_FILE_BYTES} are read"))
+    JobError::Answer(format!("`{path}` has {bytes} bytes or more; at most {MAX_FILE_BYTES} are read"))
 }
 
 #[cfg(test)]
@@ -119,13 +119,13 @@ mod tests {
     #[test]
     fn a_file_without_end_is_given_up() {
         let path = RequestedPath::new("path", "endless").unwrap();
-        let trouble = contents(std::io::repeat(b'x'), &path, &CancellationToken::new()).unwrap_err();
+        let error = contents(std::io::repeat(b'x'), &path, &CancellationToken::new()).unwrap_err();
         assert!(
-            matches!(trouble, Trouble::Told(text) if text.contains("`endless` has 34603008 bytes or more"))
+            matches!(error, JobError::Answer(text) if text.contains("`endless` has 34603008 bytes or more"))
         );
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let trouble = contents(std::io::repeat(b'x'), &path, &cancel).unwrap_err();
-        assert!(matches!(trouble, Trouble::Told(text) if text.contains("cancelled")));
+        let error = contents(std::io::repeat(b'x'), &path, &cancel).unwrap_err();
+        assert!(matches!(error, JobError::Answer(text) if text.contains("cancelled")));
     }
 }

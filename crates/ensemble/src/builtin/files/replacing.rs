@@ -1,5 +1,6 @@
-//! One file in place of another, as a whole or not at all: written beside the old one, synced, renamed over it. A hard
-//! link's other names keep their content, and a reader sees the old text or the new.
+//! Replaces a file as a whole: writes a temporary file beside it, syncs it and renames it over the old one. Other hard links
+//! keep their content, and a reader sees the old text or the new text. All through an open directory, unlike
+//! `converse_session::files`.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
 
-/// Puts a file of these bytes under `name`; it takes over the owner and the permissions of the old one.
+/// Replaces the file `name`. The new file gets the owner and the permissions of the old one.
 pub(super) fn replace(dir: &Dir, name: &OsStr, bytes: &[u8], old: Option<&Metadata>) -> io::Result<()> {
     let (temporary, mut file) = temporary(dir)?;
     let written = (|| {
@@ -28,7 +29,7 @@ pub(super) fn replace(dir: &Dir, name: &OsStr, bytes: &[u8], old: Option<&Metada
     Ok(())
 }
 
-/// A new file beside the old one: a rename must not cross file systems.
+/// Creates a temporary file beside the old one: a rename must not cross file systems.
 fn temporary(dir: &Dir) -> io::Result<(String, cap_std::fs::File)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut options = OpenOptions::new();
@@ -44,7 +45,7 @@ fn temporary(dir: &Dir) -> io::Result<(String, cap_std::fs::File)> {
     }
 }
 
-/// Only root can give a file away; for anybody else the file is their own already.
+/// Keeps the owner. Only root can change it; for other users the file is their own already.
 #[cfg(unix)]
 fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
     use cap_std::fs::MetadataExt;
@@ -52,7 +53,7 @@ fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
     let _ = fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
 }
 
-/// The permission bits, but not "run as its owner": the content is somebody else's now.
+/// Returns the permission bits without set-uid and set-gid, because the content has changed.
 #[cfg(unix)]
 fn permissions(old: &Metadata) -> Permissions {
     use cap_std::fs::PermissionsExt;

@@ -17,7 +17,7 @@ use super::encoding::is_binary;
 use super::ignored::Ignored;
 use super::jail::{Jail, Opened, RequestedPath, open_file};
 use super::read::contents;
-use super::{Job, Trouble, cancelled};
+use super::{Job, JobError, cancelled};
 use crate::builtin::arguments::{count, flag, required_text, shown, text};
 use crate::{Answer, InvokeError};
 use matches::Matches;
@@ -80,14 +80,14 @@ impl Searching {
         Box::new(move |cancel| self.run(cancel))
     }
 
-    fn run(&self, cancel: &CancellationToken) -> Result<Answer, Trouble> {
+    fn run(&self, cancel: &CancellationToken) -> Result<Answer, JobError> {
         let jail = self.jail.open()?;
-        let trouble = |error: io::Error| self.path.trouble("search", &error);
+        let failed = |error: io::Error| self.path.error("search", &error);
         let path = self.jail.relative(jail, &self.path)?;
         let matches = Matches::new(self.limit, self.context);
         let mut walk =
             Walk { cancel, ignored: Ignored::default(), matches, seen: 0, skipped: 0, unopened: 0 };
-        if jail.dir.metadata(&path).map_err(trouble)?.is_file() {
+        if jail.dir.metadata(&path).map_err(failed)?.is_file() {
             let (file, _) = open_file(&jail.dir, &path, &self.path)?;
             let bytes = contents(file, &self.path, cancel)?;
             if is_binary(&bytes) {
@@ -95,9 +95,9 @@ impl Searching {
             }
             walk.matches.search(&self.path.shown(), &bytes, &self.pattern, cancel)?;
         } else {
-            let way = jail.dir.canonicalize(&path).map_err(trouble)?;
-            self.enter_down_to(jail, &way, &mut walk).map_err(trouble)?;
-            let dir = jail.dir.open_dir(&way).map_err(trouble)?;
+            let way = jail.dir.canonicalize(&path).map_err(failed)?;
+            self.enter_down_to(jail, &way, &mut walk).map_err(failed)?;
+            let dir = jail.dir.open_dir(&way).map_err(failed)?;
             self.descend(&dir, &way, Path::new(""), 0, &mut walk)?;
         }
         Ok(Answer::text(walk.into_text(self.limit)))
@@ -121,7 +121,7 @@ impl Searching {
         below: &Path,
         depth: usize,
         walk: &mut Walk<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), JobError> {
         walk.ignored.enter(dir);
         let mut entries = Vec::new();
         for entry in dir.entries().into_iter().flatten().flatten() {
@@ -165,7 +165,7 @@ impl Searching {
         below: &Path,
         depth: usize,
         walk: &mut Walk<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), JobError> {
         let inner = way.file_name().filter(|_| depth < MAX_DEPTH).and_then(|name| dir.open_dir(name).ok());
         match inner {
             Some(inner) => self.descend(&inner, way, below, depth + 1, walk),
@@ -177,7 +177,7 @@ impl Searching {
         }
     }
 
-    fn file(&self, dir: &Dir, name: &Path, below: &Path, walk: &mut Walk<'_>) -> Result<(), Trouble> {
+    fn file(&self, dir: &Dir, name: &Path, below: &Path, walk: &mut Walk<'_>) -> Result<(), JobError> {
         let path = PathBuf::from(self.path.as_written()).join(below);
         let path = path.strip_prefix(".").unwrap_or(&path).to_string_lossy().into_owned();
         let read = open_file(dir, name, &self.path).and_then(|(file, metadata)| {

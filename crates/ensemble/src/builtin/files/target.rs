@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cap_std::fs::{Dir, Metadata};
 use tokio_util::sync::CancellationToken;
 
-use super::Trouble;
+use super::JobError;
 use super::jail::{Jail, Opened, RequestedPath, must_be_regular, open_file};
 use super::protected::{Protected, ProtectedNow, identity};
 use super::read::contents;
@@ -42,7 +42,7 @@ struct Place {
 
 impl Target {
     /// Goes there, and makes the directories on the way that are missing, if it may.
-    pub(super) fn spot(&self) -> Result<Spot<'_>, Trouble> {
+    pub(super) fn spot(&self) -> Result<Spot<'_>, JobError> {
         let jail = self.jail.open()?;
         let place = self.place(jail)?;
         let protected = self.protected.now(&jail.canonical);
@@ -55,13 +55,13 @@ impl Target {
         Ok(Spot { target: self, dir, name: place.name, old })
     }
 
-    fn forbidden(&self, what: &str) -> Trouble {
-        Trouble::Told(format!("`{}` is protected ({what}): tools may not write there", self.path.shown()))
+    fn forbidden(&self, what: &str) -> JobError {
+        JobError::Answer(format!("`{}` is protected ({what}): tools may not write there", self.path.shown()))
     }
 
-    fn place(&self, jail: &Opened) -> Result<Place, Trouble> {
+    fn place(&self, jail: &Opened) -> Result<Place, JobError> {
         let path = self.jail.relative(jail, &self.path)?;
-        let no_name = || Trouble::Told(format!("`{}` names a directory, not a file", self.path.shown()));
+        let no_name = || JobError::Answer(format!("`{}` names a directory, not a file", self.path.shown()));
         if self.path.ends_with_separator()
             || !matches!(path.components().next_back(), Some(Component::Normal(_)))
         {
@@ -80,13 +80,13 @@ impl Target {
                     let hint = "its directory does not exist (`create_directories` makes it)";
                     return Err(format!("`{}` cannot be written: {hint}", self.path.shown()).into());
                 }
-                Err(error) => return Err(self.path.trouble("write", &error)),
+                Err(error) => return Err(self.path.error("write", &error)),
             }
         }
         Err(self.path.outside())
     }
 
-    fn beyond(&self, existing: PathBuf, rest: &[Component<'_>], name: OsString) -> Result<Place, Trouble> {
+    fn beyond(&self, existing: PathBuf, rest: &[Component<'_>], name: OsString) -> Result<Place, JobError> {
         let mut missing = Vec::new();
         for part in rest {
             match part {
@@ -105,9 +105,9 @@ impl Target {
     }
 
     /// Walks to the directory, making what is missing. No step may be a symlink or a protected directory.
-    fn enter(&self, jail: &Opened, place: &Place, protected: &ProtectedNow) -> Result<Dir, Trouble> {
-        let trouble = |error: io::Error| self.path.trouble("write", &error);
-        let mut dir = jail.dir.try_clone().map_err(trouble)?;
+    fn enter(&self, jail: &Opened, place: &Place, protected: &ProtectedNow) -> Result<Dir, JobError> {
+        let failed = |error: io::Error| self.path.error("write", &error);
+        let mut dir = jail.dir.try_clone().map_err(failed)?;
         self.not_protected(&dir, protected)?;
         for part in place.existing.components() {
             let Component::Normal(part) = part else { continue };
@@ -116,7 +116,7 @@ impl Target {
         }
         for part in &place.missing {
             match dir.create_dir(part) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(trouble(error)),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
                 _ => dir = self.step(&dir, part)?,
             }
             self.not_protected(&dir, protected)?;
@@ -124,29 +124,29 @@ impl Target {
         Ok(dir)
     }
 
-    fn step(&self, dir: &Dir, part: &OsStr) -> Result<Dir, Trouble> {
-        let trouble = |error: io::Error| self.path.trouble("write", &error);
-        let seen = dir.symlink_metadata(part).map_err(trouble)?;
-        let inner = dir.open_dir(part).map_err(trouble)?;
-        let opened = inner.dir_metadata().map_err(trouble)?;
+    fn step(&self, dir: &Dir, part: &OsStr) -> Result<Dir, JobError> {
+        let failed = |error: io::Error| self.path.error("write", &error);
+        let seen = dir.symlink_metadata(part).map_err(failed)?;
+        let inner = dir.open_dir(part).map_err(failed)?;
+        let opened = inner.dir_metadata().map_err(failed)?;
         if !seen.is_dir() || identity(&seen) != identity(&opened) {
             return Err(format!("the way to `{}` changed while it was walked", self.path.shown()).into());
         }
         Ok(inner)
     }
 
-    fn not_protected(&self, dir: &Dir, protected: &ProtectedNow) -> Result<(), Trouble> {
-        let metadata = dir.dir_metadata().map_err(|error| self.path.trouble("write", &error))?;
+    fn not_protected(&self, dir: &Dir, protected: &ProtectedNow) -> Result<(), JobError> {
+        let metadata = dir.dir_metadata().map_err(|error| self.path.error("write", &error))?;
         if protected.forbids(&metadata) { Err(self.forbidden("a place of converse's own")) } else { Ok(()) }
     }
 
     /// What is there under the name now, if it may be replaced.
-    fn old(&self, dir: &Dir, name: &OsStr, protected: &ProtectedNow) -> Result<Option<Metadata>, Trouble> {
+    fn old(&self, dir: &Dir, name: &OsStr, protected: &ProtectedNow) -> Result<Option<Metadata>, JobError> {
         let path = self.path.shown();
         let old = match dir.symlink_metadata(name) {
             Ok(old) => old,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.path.trouble("write", &error)),
+            Err(error) => return Err(self.path.error("write", &error)),
         };
         if old.is_symlink() {
             return Err(format!("`{path}` is a symbolic link; name the file it points to").into());
@@ -164,14 +164,14 @@ impl Target {
 
 impl Spot<'_> {
     /// All of what is there now.
-    pub(super) fn content(&self, cancel: &CancellationToken) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn content(&self, cancel: &CancellationToken) -> Result<Vec<u8>, JobError> {
         let (file, _) = open_file(&self.dir, Path::new(&self.name), &self.target.path)?;
         contents(file, &self.target.path, cancel)
     }
 
-    pub(super) fn replace(&self, bytes: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn replace(&self, bytes: &[u8]) -> Result<(), JobError> {
         let replaced = replace(&self.dir, &self.name, bytes, self.old.as_ref());
-        replaced.map_err(|error| self.target.path.trouble("write", &error))
+        replaced.map_err(|error| self.target.path.error("write", &error))
     }
 }
 

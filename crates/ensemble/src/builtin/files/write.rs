@@ -9,7 +9,7 @@ use super::encoding::TextEncoding;
 use super::jail::{Jail, RequestedPath};
 use super::protected::Protected;
 use super::target::Target;
-use super::{Job, MAX_CONTENT_BYTES, MAX_FILE_BYTES, Trouble, cancelled};
+use super::{Job, JobError, MAX_CONTENT_BYTES, MAX_FILE_BYTES, cancelled};
 use crate::builtin::arguments::{flag, required_text, text};
 use crate::{Answer, InvokeError};
 
@@ -45,7 +45,7 @@ impl Writing {
         Box::new(move |cancel| self.run(cancel))
     }
 
-    fn run(self, cancel: &CancellationToken) -> Result<Answer, Trouble> {
+    fn run(self, cancel: &CancellationToken) -> Result<Answer, JobError> {
         let Self { target, bytes, append } = self;
         let spot = target.spot()?;
         if cancel.is_cancelled() {

@@ -1,11 +1,11 @@
-//! Is an address public: one of the Internet, for everybody? A pure function over the registries of special addresses.
+//! Decides whether an address is public, by the registries of special addresses. Pure.
 //!
 //! Sources: <https://www.iana.org/assignments/iana-ipv4-special-registry> and
 //! <https://www.iana.org/assignments/iana-ipv6-special-registry> (both checked 2026-11).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks of IPv4 that are not public, as first address and length of the prefix.
+/// IPv4 networks that are not public: first address and length of the prefix.
 const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8),  // this network; Linux takes 0.0.0.0 for itself
     (Ipv4Addr::new(10, 0, 0, 0), 8), // private
@@ -25,7 +25,7 @@ const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4), // reserved, and broadcast
 ];
 
-/// All that is handed out to the public; loopback, link-local, site-local, unique local and multicast lie outside.
+/// The IPv6 range of public addresses. Loopback, link-local, site-local, unique local and multicast lie outside.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// Networks inside [`GLOBAL_V6`] that are not public.
@@ -36,7 +36,7 @@ const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Is it one of the Internet, for everybody?
+/// Returns whether the address is public.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

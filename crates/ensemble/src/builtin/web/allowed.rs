@@ -1,4 +1,4 @@
-//! `allow_private` of `[configuration]`: the places that are reached although they are not public.
+//! `allow_private` of `[configuration]`: places that may be reached although they are not public.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,14 +8,14 @@ use crate::builtin::{BuildError, Settings};
 
 const KEY: &str = "allow_private";
 
-/// What the user has listed; empty where nobody has.
+/// The places that the user has listed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Allowed(Vec<Place>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     host: Host<String>,
-    /// Any, if `None`.
+    /// Any port if `None`.
     port: Option<u16>,
 }
 
@@ -34,7 +34,7 @@ impl Allowed {
         texts.iter().map(|text| Place::read(text)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Is the name itself listed? Then it may resolve to anything.
+    /// Returns whether the name itself is listed. Then it may resolve to any address.
     pub(super) fn has_name(&self, name: &str, port: u16) -> bool {
         let name = without_dot(name);
         self.any(port, |host| matches!(host, Host::Domain(listed) if listed == name))
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// A name is the same with the dot of the root behind it.
+/// Returns the name without the dot of the root at its end.
 pub(super) fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }

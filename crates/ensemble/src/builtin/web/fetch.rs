@@ -10,11 +10,11 @@ use super::allowed::Allowed;
 use super::journey::{Stopped, travel};
 use super::page::{Extract, Format, MAX_PAGE, page};
 use super::target::Target;
-use crate::aside::aside_or_unreachable;
+use crate::blocking;
 use crate::builtin::arguments::{count, required_text, text};
 use crate::builtin::{BuildError, Settings};
-use crate::reach::Reach;
-use crate::request::told;
+use crate::fetch::Reach;
+use crate::request::fetch_failure;
 use crate::{Answer, Context, Invocable, InvokeError};
 
 /// Characters of a page in one answer, if nothing is said; the result as a whole has a limit of its own.
@@ -35,11 +35,11 @@ impl Fetching {
             Ok(found) => found,
             // A redirect led there, or a name: the arguments were right.
             Err(Stopped::Refused(refusal)) => return Ok(Answer::error(refusal.into_text())),
-            Err(Stopped::Failed(error)) => return Err(told(error)),
+            Err(Stopped::Failed(error)) => return Err(fetch_failure(error)),
             Err(Stopped::TooFar) => return Ok(Answer::error("it is redirected too often")),
         };
         // A large page takes a while to read.
-        let done = aside_or_unreachable(move || page(&found, wanted))?.await;
+        let done = blocking::spawn_or_unreachable(move || page(&found, wanted))?.await;
         let done = done.map_err(|_| InvokeError::Failed("reading the page crashed".to_owned()))?;
         Ok(done.map_or_else(Answer::error, Answer::text))
     }

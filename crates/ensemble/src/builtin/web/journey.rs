@@ -8,8 +8,7 @@ use http::header::{ACCEPT, HeaderValue};
 
 use super::allowed::Allowed;
 use super::target::{Refusal, Target};
-use crate::fetch::{FetchError, Fetched};
-use crate::reach::{Reach, Way};
+use crate::fetch::{FetchError, Fetched, Reach, Way};
 
 /// Redirects that are followed.
 const MAX_REDIRECTS: usize = 5;

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use crate::builtin::arguments::{count, required_text, text};
 use crate::builtin::{BuildError, Settings, Variable};
 use crate::fetch::Fetch;
-use crate::request::told;
+use crate::request::fetch_failure;
 use crate::{Answer, Context, Invocable, InvokeError};
 use choice::{Choice, Chosen};
 use query::{Freshness, Query};
@@ -52,7 +52,7 @@ struct Searching {
 impl Searching {
     async fn run(&self, chosen: &Chosen, query: &Query) -> Result<Answer, InvokeError> {
         let request = query::request(chosen, query).map_err(InvokeError::Failed)?;
-        let fetched = self.fetch.fetch(request, MAX_ANSWER).await.map_err(told)?;
+        let fetched = self.fetch.fetch(request, MAX_ANSWER).await.map_err(fetch_failure)?;
         Ok(match answer::hits(chosen, &fetched, query.count) {
             Ok(hits) => answer::listed(chosen, hits),
             Err(failure) => Answer::error(failure),

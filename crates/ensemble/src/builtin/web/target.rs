@@ -1,8 +1,7 @@
-//! Where a request would go, and whether it may: pure functions.
+//! The target of a request, and whether it is allowed. Pure.
 //!
-//! A URL is read once, by the rules of browsers (<https://url.spec.whatwg.org/>, checked 2026-11), and what was read is
-//! what is requested: `0x7f.1`, `2130706433`, fullwidth digits and `%31` are the address they mean, and nobody after us
-//! reads the text again.
+//! A URL is parsed once, by the rules of browsers (<https://url.spec.whatwg.org/>, checked 2026-11), and the parsed URL is
+//! requested: `0x7f.1`, `2130706433`, fullwidth digits and `%31` are the address they mean, and the text is not parsed again.
 
 use std::net::IpAddr;
 
@@ -13,7 +12,7 @@ use super::address::is_public;
 use super::allowed::{Allowed, without_dot};
 use crate::builtin::arguments::shown;
 
-/// What servers commonly take.
+/// Maximum length that servers commonly accept.
 const MAX_URL: usize = 8 * 1024;
 
 /// Names that mean something on this machine or in this network only, and all that end with them. Where a proxy
@@ -22,12 +21,12 @@ const MAX_URL: usize = 8 * 1024;
 const LOCAL_NAMES: &[&str] =
     &["localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "home.arpa"];
 
-/// Why there is no request.
+/// Why a URL is not requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The text is no URL that can be fetched.
+    /// The text is not a URL that can be fetched.
     Invalid(String),
-    /// It is one, and is not gone to.
+    /// The URL is valid but not allowed.
     Private(String),
 }
 
@@ -38,7 +37,7 @@ impl Refusal {
     }
 }
 
-/// A place that can be requested; whether it may be is another question.
+/// A URL that can be requested, if it is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target(Url);
 
@@ -49,7 +48,7 @@ impl Target {
         Self::of(url)
     }
 
-    /// Where a redirect from here leads.
+    /// Returns the target of a redirect from here.
     pub(super) fn follow(&self, location: &str) -> Result<Self, Refusal> {
         let url = self.0.join(location.trim());
         let next = Self::of(url.map_err(|_| invalid("it is redirected to what is no URL"))?)?;
@@ -82,7 +81,7 @@ impl Target {
         &self.0
     }
 
-    /// The same, as requests have it.
+    /// Returns the URL as a `Uri`.
     pub(super) fn uri(&self) -> Result<Uri, Refusal> {
         // What the one standard allows in a path or a query and the other does not is left to the percent sign.
         let text = self.0.as_str();
@@ -90,12 +89,12 @@ impl Target {
         text.parse().map_err(|_| invalid("the URL cannot be requested"))
     }
 
-    /// The name to resolve; `None` if the URL holds an address.
+    /// Returns the name to resolve, or `None` if the URL has an address.
     pub(super) fn name(&self) -> Option<&str> {
         self.0.domain()
     }
 
-    /// The address that the URL holds.
+    /// Returns the address in the URL.
     pub(super) fn address(&self) -> Option<IpAddr> {
         match self.0.host()? {
             Host::Domain(_) => None,
@@ -104,7 +103,7 @@ impl Target {
         }
     }
 
-    /// May it be gone to, as far as the URL tells? Before anything is resolved.
+    /// Checks the URL alone, before anything is resolved.
     pub(super) fn judge(&self, allowed: &Allowed) -> Result<(), Refusal> {
         match (self.name(), self.address()) {
             (Some(name), _) if is_local(name) && !allowed.has_name(name, self.port()) => {
@@ -115,8 +114,7 @@ impl Target {
         }
     }
 
-    /// May it be gone to, with these addresses? One that is not public spoils them all: who answers with both is up to
-    /// something.
+    /// Checks the resolved addresses. One that is not public rules out all: a server with both kinds is suspicious.
     pub(super) fn judge_addresses(&self, addresses: &[IpAddr], allowed: &Allowed) -> Result<(), Refusal> {
         let port = self.port();
         if self.name().is_some_and(|name| allowed.has_name(name, port)) {
@@ -141,7 +139,7 @@ fn has_empty_label(name: &str) -> bool {
     without_dot(name).split('.').any(str::is_empty)
 }
 
-/// A name without a dot is one of this network, too.
+/// Returns whether the name is local. A name without a dot is local too.
 fn is_local(name: &str) -> bool {
     let name = without_dot(name);
     let ends_with =

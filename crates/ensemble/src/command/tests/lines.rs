@@ -4,8 +4,7 @@ use converse_config::{ArgvPart, Environment};
 use serde_json::{Value, json};
 
 use crate::InvokeError;
-use crate::command::argv::argv;
-use crate::command::numbers::Numbers;
+use crate::command::argv::{Numbers, argv};
 use crate::template_input::TemplateInput;
 use crate::testing::template;
 

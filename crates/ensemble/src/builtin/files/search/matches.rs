@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::super::Trouble;
+use super::super::JobError;
 use super::pieces::first;
 use crate::builtin::arguments::push_visible;
 
@@ -40,7 +40,7 @@ impl Matches {
         bytes: &[u8],
         pattern: &Regex,
         cancel: &CancellationToken,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), JobError> {
         let text = String::from_utf8_lossy(bytes);
         let mut before: VecDeque<(usize, &str)> = VecDeque::new();
         // How many lines after a match are still to be shown, and which line was shown last.

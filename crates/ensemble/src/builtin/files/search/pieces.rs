@@ -7,7 +7,7 @@
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Trouble, cancelled};
+use super::super::{JobError, cancelled};
 
 /// Bytes that are searched at a time: less than half a second for the slowest expressions there can be.
 const PIECE: usize = 8 * 1024;
@@ -18,7 +18,7 @@ pub(super) fn first(
     pattern: &Regex,
     line: &str,
     cancel: &CancellationToken,
-) -> Result<Option<usize>, Trouble> {
+) -> Result<Option<usize>, JobError> {
     let mut from = 0;
     loop {
         if cancel.is_cancelled() {

@@ -6,8 +6,7 @@ use super::super::allowed::Allowed;
 use super::super::journey::{FetchedPage, Stopped, travel};
 use super::super::target::{Refusal, Target};
 use super::{found, redirect};
-use crate::fetch::FetchError;
-use crate::reach::Way;
+use crate::fetch::{FetchError, Way};
 use crate::testing::Atlas;
 
 const PUBLIC: &str = "93.184.215.14";

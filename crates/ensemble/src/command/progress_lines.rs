@@ -1,6 +1,6 @@
-//! What a program writes while it runs: its last whole line, told to the host for people to see, now and then.
+//! Progress of a program: while it runs, its last complete line is reported to the host for people to see.
 //!
-//! A line that is not whole is not told: of half a key nobody can tell that it is one.
+//! An incomplete line is not reported, because half of a secret cannot be recognised as one.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use tokio::time::sleep;
 
 use crate::invoker::{Host, ToolProgress};
 
-/// Between two looks: nobody reads faster.
+/// Interval between two reports: nobody reads faster.
 const BETWEEN: Duration = Duration::from_millis(100);
-/// Bytes at the end of what was written in which a line is looked for; a longer one is not told.
+/// Bytes at the end of the output in which a line is searched. A longer line is not reported.
 const LOOK: usize = 2 * 1024;
 
-/// The last whole line of stdout by now.
+/// The last complete line of stdout so far.
 #[derive(Debug, Default)]
 pub(super) struct LastLine(Mutex<Option<String>>);
 
 impl LastLine {
-    /// `written` is all that has come.
-    pub(super) fn hears(&self, written: &[u8]) {
+    /// Takes the last complete line of all output so far.
+    pub(super) fn update(&self, written: &[u8]) {
         if let Some(line) = last_line(written) {
             *self.0.lock() = Some(line);
         }
@@ -33,25 +33,25 @@ impl LastLine {
     }
 }
 
-/// Tells each line that is new. Never ends.
-pub(super) async fn tell(host: &Host, stdout: &LastLine, stderr: &Stderr) -> Infallible {
+/// Reports each new line. Never returns.
+pub(super) async fn report_lines(host: &Host, stdout: &LastLine, stderr: &Stderr) -> Infallible {
     if !host.is_heard() {
         return std::future::pending().await;
     }
-    let mut told = [None, None];
+    let mut reported = [None, None];
     loop {
         sleep(BETWEEN).await;
         let now = [last_line(&stderr.end()), stdout.now()];
-        for (told, now) in told.iter_mut().zip(now) {
-            if let Some(line) = now.as_ref().filter(|_| *told != now) {
+        for (reported, now) in reported.iter_mut().zip(now) {
+            if let Some(line) = now.as_ref().filter(|_| *reported != now) {
                 host.say(ToolProgress::Output { line: line.clone() });
-                *told = now;
+                *reported = now;
             }
         }
     }
 }
 
-/// The last line that is whole and not blank. Whoever draws progress ends it with a carriage return.
+/// Returns the last complete line that is not blank. Progress bars end lines with a carriage return.
 fn last_line(written: &[u8]) -> Option<String> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let from = written.len().saturating_sub(LOOK);

@@ -1,5 +1,5 @@
-//! A directory for one invocation: what a program in a sandbox has for a home and for temporary files, and beside it the
-//! report of how it got there, which it cannot reach.
+//! The directory of one invocation in a sandbox: the program's home and temporary files, and beside them the report about
+//! the start of the sandbox, which the program cannot reach.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -12,32 +12,32 @@ use converse_process::sandbox::Report;
 use tokio::time::timeout;
 
 use super::removal::remove;
-use crate::aside::aside;
+use crate::blocking;
 
-/// Names that are tried: somebody may sit on one.
+/// Number of names that are tried, in case some are taken.
 const NAMES: u8 = 100;
-/// What they begin with.
+/// Start of each name.
 const PREFIX: &str = "converse-";
-/// How long an answer waits for the files of its program to be removed.
+/// How long an answer waits for the removal of its program's files.
 const REMOVAL: Duration = Duration::from_secs(5);
-/// The same where others wait with it.
+/// The same while other work waits too.
 const HASTE: Duration = Duration::from_secs(1);
 
-/// Why no command can have one where temporary files are. `None`: it can.
-pub fn no_refuge(temporary: &Path) -> Option<String> {
-    Refuge::make(temporary).err()
+/// Returns why no scratch directory can be made in the directory for temporary files, or `None` if one can.
+pub fn scratch_dir_problem(temporary: &Path) -> Option<String> {
+    ScratchDir::make(temporary).err()
 }
 
-/// Removed when dropped, with all that the program left in it.
+/// A scratch directory, which is removed with all its content when it is dropped.
 #[derive(Debug)]
-pub(super) struct Refuge {
+pub(super) struct ScratchDir {
     path: PathBuf,
-    /// Ours to read: by its name only who enters the sandbox has it, and takes that away.
+    /// The report, open for reading. Its name is available only until the sandbox is entered.
     report: File,
     removed: bool,
 }
 
-impl Refuge {
+impl ScratchDir {
     pub(super) fn make(temporary: &Path) -> Result<Self, String> {
         Self::try_make(temporary).map_err(|error| {
             let place = temporary.display();
@@ -57,8 +57,8 @@ impl Refuge {
                 Ok(()) => {
                     private.create(home(&path))?;
                     private.create(path.join("told"))?;
-                    fs::write(report(&path), "")?;
-                    let report = File::open(report(&path))?;
+                    fs::write(report_path(&path), "")?;
+                    let report = File::open(report_path(&path))?;
                     return Ok(Self { path, report, removed: false });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -68,22 +68,22 @@ impl Refuge {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// The program's own.
+    /// Returns the home of the program.
     pub(super) fn home(&self) -> PathBuf {
         home(&self.path)
     }
 
-    /// Alone in its directory.
-    pub(super) fn report(&self) -> PathBuf {
-        report(&self.path)
+    /// Returns the path of the report, which is alone in its directory.
+    pub(super) fn report_path(&self) -> PathBuf {
+        report_path(&self.path)
     }
 
-    /// What came of it, wherever the file has gone.
-    pub(super) fn told(&self) -> Report {
+    /// Reads the report, even if the file was moved.
+    pub(super) fn read_report(&self) -> Report {
         Report::read(&self.report)
     }
 
-    /// Does the (canonical) path hold this refuge, or lie in one, of whichever run?
+    /// Returns whether the (canonical) path contains this directory or lies in the scratch directory of any run.
     pub(super) fn is_near(&self, path: &Path) -> bool {
         let within = self.path.parent().and_then(|temporary| path.strip_prefix(temporary).ok());
         let first = within.and_then(|within| within.components().next());
@@ -96,12 +96,12 @@ impl Refuge {
         in_one || self.path.starts_with(path)
     }
 
-    /// The same as to drop it, without keeping others waiting. An error says what is left, and why.
+    /// Removes the directory without blocking other work. The error says what is left, and why.
     pub(super) async fn remove(mut self) -> Result<(), String> {
         self.removed = true;
         let (path, until) = (self.path.clone(), Instant::now() + REMOVAL);
         // The work knows its end; the second wait is for a file system that answers nothing.
-        let done = match aside(move || remove(&path, until)) {
+        let done = match blocking::spawn(move || remove(&path, until)) {
             Some(work) => timeout(REMOVAL + HASTE, work).await,
             None => Ok(Ok(remove(&self.path, Instant::now() + HASTE))),
         };
@@ -115,7 +115,7 @@ impl Refuge {
     }
 }
 
-impl Drop for Refuge {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         if !self.removed
             && let Err(error) = remove(&self.path, Instant::now() + HASTE)
@@ -125,12 +125,12 @@ impl Drop for Refuge {
     }
 }
 
-fn home(refuge: &Path) -> PathBuf {
-    refuge.join("home")
+fn home(scratch: &Path) -> PathBuf {
+    scratch.join("home")
 }
 
-fn report(refuge: &Path) -> PathBuf {
-    refuge.join("told").join("report")
+fn report_path(scratch: &Path) -> PathBuf {
+    scratch.join("told").join("report")
 }
 
 #[cfg(test)]
@@ -145,7 +145,8 @@ mod tests {
         let temp = TempDir::new();
         let outside = temp.path().join("outside");
         fs::create_dir(&outside).unwrap();
-        let (first, second) = (Refuge::make(temp.path()).unwrap(), Refuge::make(temp.path()).unwrap());
+        let (first, second) =
+            (ScratchDir::make(temp.path()).unwrap(), ScratchDir::make(temp.path()).unwrap());
         assert_ne!(first.home(), second.home());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&first.home()), mode(first.home().parent().unwrap())), (0o700, 0o700));
@@ -158,18 +159,18 @@ mod tests {
     #[test]
     fn what_is_near_is_known() {
         let temp = TempDir::new();
-        let refuge = Refuge::make(temp.path()).unwrap();
+        let scratch = ScratchDir::make(temp.path()).unwrap();
         for (path, near) in [
             (temp.path().to_path_buf(), true),
             (PathBuf::from("/"), true),
-            (refuge.home(), true),
+            (scratch.home(), true),
             (temp.path().join("converse-1-2"), true),
             (temp.path().join("converse-1-2/home/x"), true),
             (temp.path().join("converse-1"), false),
             (temp.path().join("converse-ensemble-1-2"), false),
             (temp.path().join("other/converse-1-2"), false),
         ] {
-            assert_eq!(refuge.is_near(&path), near, "{path:?}");
+            assert_eq!(scratch.is_near(&path), near, "{path:?}");
         }
     }
 
@@ -177,27 +178,27 @@ mod tests {
     fn it_goes_even_where_no_thread_is_to_be_had() {
         use futures_util::FutureExt as _;
         let temp = TempDir::new();
-        let refuge = Refuge::make(temp.path()).unwrap();
+        let scratch = ScratchDir::make(temp.path()).unwrap();
         // Outside of a runtime there is none.
-        assert_eq!(refuge.remove().now_or_never(), Some(Ok(())));
+        assert_eq!(scratch.remove().now_or_never(), Some(Ok(())));
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn it_is_said_where_there_is_no_room() {
         let temp = TempDir::new();
-        assert_eq!(no_refuge(temp.path()), None);
+        assert_eq!(scratch_dir_problem(temp.path()), None);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "it was only tried");
-        let why = no_refuge(&temp.path().join("nope")).unwrap();
+        let why = scratch_dir_problem(&temp.path().join("nope")).unwrap();
         assert!(why.contains("/nope (TMPDIR") && why.contains("No such file"), "{why}");
     }
 
     #[tokio::test]
     async fn what_stays_is_said() {
         let temp = TempDir::new();
-        let refuge = Refuge::make(temp.path()).unwrap();
-        fs::rename(refuge.home().parent().unwrap(), temp.path().join("away")).unwrap();
-        let why = refuge.remove().await.unwrap_err();
+        let scratch = ScratchDir::make(temp.path()).unwrap();
+        fs::rename(scratch.home().parent().unwrap(), temp.path().join("away")).unwrap();
+        let why = scratch.remove().await.unwrap_err();
         assert!(why.contains("could not be removed"), "{why}");
     }
 }
