@@ -1,26 +1,26 @@
-//! An answer that must be of a form: how often it may be put right, and what of a text it is.
+//! Final answers that must have a form: how often they may be repaired, and which part of a text they are.
 
 use converse_canister::{Canister, Transcript, User};
 
 use crate::Ending;
 
-/// How often the model is asked again after an answer that does not fit.
+/// How often the model is asked again after an invalid answer.
 const REPAIRS: u32 = 2;
 const MAX_ERRORS: usize = 2048;
 
-/// How far a turn is from the answer that was asked for.
+/// The repairs so far, and whether the final answer was accepted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Answering {
+pub(crate) struct AnswerState {
     repairs: u32,
-    pub(crate) fits: bool,
+    pub(crate) accepted: bool,
 }
 
-impl Answering {
-    /// What is said to the model about an answer that does not fit, or that it has been said often enough.
+impl AnswerState {
+    /// Returns the message to the model about an invalid answer, or the ending after too many repairs.
     pub(crate) fn repair(&mut self, errors: &str) -> Result<Canister, Ending> {
         let errors = &errors[..errors.floor_char_boundary(MAX_ERRORS)];
         if self.repairs >= REPAIRS {
-            return Err(Ending::Unfit { errors: errors.to_owned() });
+            return Err(Ending::InvalidAnswer { errors: errors.to_owned() });
         }
         self.repairs += 1;
         let text = format!(
@@ -30,7 +30,7 @@ impl Answering {
     }
 }
 
-/// The words of the last reply, without the code fence that models like to put around JSON.
+/// Returns the text of the last reply, without the code fence that models like to put around JSON.
 pub(crate) fn last_words(transcript: &Transcript) -> String {
     let turn = transcript.as_slice().iter().rev().find_map(Canister::turn);
     let words = transcript.as_slice().iter().filter_map(|canister| match canister {
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn it_is_put_right_twice_and_the_words_are_bounded() {
-        let mut answering = Answering::default();
-        assert!(answering.repair("no").is_ok() && answering.repair("no").is_ok());
-        let Err(Ending::Unfit { errors }) = answering.repair(&"é".repeat(5000)) else { panic!() };
+        let mut answer_state = AnswerState::default();
+        assert!(answer_state.repair("no").is_ok() && answer_state.repair("no").is_ok());
+        let Err(Ending::InvalidAnswer { errors }) = answer_state.repair(&"é".repeat(5000)) else { panic!() };
         assert!(errors.len() <= MAX_ERRORS && errors.starts_with('é'));
     }
 }

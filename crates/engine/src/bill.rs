@@ -1,8 +1,7 @@
-//! What one model call takes, its broken attempts included.
+//! The cost of one model call, including its failed attempts.
 //!
-//! A reply is billed from when it begins, however it ends. An attempt that broke off counts with the tokens that had
-//! been told by then, and as unknown if none had. What was refused before anything of it had come is no reply, and
-//! costs what a refusal by status does: nothing.
+//! A reply is billed from its beginning, however it ends. An attempt that broke off counts with the tokens that had been
+//! reported by then, and as unknown if none had. A refusal before any content costs nothing.
 
 use converse_canister::{Cost, Usage};
 use converse_provider::{Facts, Reply};
@@ -14,16 +13,16 @@ use crate::{Event, Limit, Ports, Route, SinkError};
 pub(crate) struct Bill {
     spending: Spending,
     most: Option<Cost>,
-    /// Of the attempt that has begun, until it is counted.
-    open: Option<Taken>,
-    /// Why there was no other attempt.
+    /// Usage of the attempt that has begun, until it is counted.
+    open: Option<AttemptUsage>,
+    /// The limit that prevented another attempt.
     barred: Option<Limit>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Taken {
+pub(crate) struct AttemptUsage {
     pub(crate) usage: Usage,
-    /// `None`: nobody knows.
+    /// `None` if it is unknown.
     pub(crate) cost: Option<Cost>,
 }
 
@@ -33,43 +32,43 @@ impl Bill {
         Self { spending, most, open: None, barred: None }
     }
 
-    /// A response has begun. What it takes is not known yet, unless it is nothing.
+    /// Records that a response has begun. Its cost is unknown yet, unless the model is free.
     pub(crate) fn begin(&mut self, facts: &Facts) {
-        self.open = Some(taken(Usage::default(), None, facts));
+        self.open = Some(attempt_usage(Usage::default(), None, facts));
     }
 
-    /// It broke off; so much of it had come.
+    /// Records the part of a reply that came before it broke off.
     pub(crate) fn breaks_off(&mut self, partial: &Reply, facts: &Facts) {
-        // What was never told of the output cannot be counted.
+        // Output that was never reported cannot be counted.
         let least = Usage { output: partial.usage.output.or(Some(0)), ..partial.usage };
-        let Taken { cost, .. } = taken(least, partial.cost, facts);
-        self.open = Some(Taken { usage: partial.usage, cost });
+        let AttemptUsage { cost, .. } = attempt_usage(least, partial.cost, facts);
+        self.open = Some(AttemptUsage { usage: partial.usage, cost });
     }
 
-    /// There is nothing to pay, or somebody else does.
+    /// Records that there is nothing to pay here.
     pub(crate) fn close(&mut self) {
         self.open = None;
     }
 
-    /// The attempt that broke off, if there is one, is counted and told.
+    /// Counts and reports the attempt that broke off, if there is one.
     pub(crate) fn pay(
         &mut self,
         ports: Ports<'_>,
         route: &Route<'_>,
         instead: Option<&str>,
     ) -> Result<(), SinkError> {
-        let Some(Taken { usage, cost }) = self.settle() else { return Ok(()) };
+        let Some(AttemptUsage { usage, cost }) = self.settle() else { return Ok(()) };
         let (model, provider) = (&route.model, route.endpoint.provider.as_str());
         ports.emit(&Event::Used { usage, cost, model, provider, cut: true, instead })
     }
 
-    fn settle(&mut self) -> Option<Taken> {
+    fn settle(&mut self) -> Option<AttemptUsage> {
         let taken = self.open.take()?;
         self.spending.add(taken.cost);
         Some(taken)
     }
 
-    /// Is there no money left for another attempt after this one?
+    /// Returns the limit that this attempt reaches, which rules out another one.
     pub(crate) fn reaches(&self) -> Option<Limit> {
         let mut spending = self.spending;
         if let Some(taken) = self.open {
@@ -78,13 +77,13 @@ impl Bill {
         spending.reaches(self.most)
     }
 
-    /// Another attempt would be made; may it not?
+    /// Returns whether a limit prevents another attempt, and remembers that limit.
     pub(crate) fn bars_another(&mut self) -> bool {
         self.barred = self.reaches();
         self.barred.is_some()
     }
 
-    /// The limit for which there was no other attempt.
+    /// Returns the limit that prevented another attempt.
     pub(crate) fn barred(&self) -> Option<Limit> {
         self.barred
     }
@@ -94,9 +93,9 @@ impl Bill {
     }
 }
 
-/// What the provider says it costs is what it costs.
-pub(crate) fn taken(usage: Usage, told: Option<Cost>, facts: &Facts) -> Taken {
-    Taken { usage, cost: told.or_else(|| facts.price.and_then(|price| price.cost(&usage))) }
+/// Returns the usage with its cost: as the provider reports it, otherwise from the price list.
+pub(crate) fn attempt_usage(usage: Usage, reported: Option<Cost>, facts: &Facts) -> AttemptUsage {
+    AttemptUsage { usage, cost: reported.or_else(|| facts.price.and_then(|price| price.cost(&usage))) }
 }
 
 #[cfg(test)]

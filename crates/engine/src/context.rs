@@ -1,4 +1,4 @@
-//! What of a conversation, and of its tools, fits into a model's window.
+//! Fits a conversation and its tools into a model's context window.
 //!
 //! The journal keeps everything; what a model is shown is a projection of it ([`view()`]). Near the window, and only
 //! there, results that later ones have superseded go first, then the bulk of old ones, then the older part of the
@@ -12,9 +12,9 @@ use converse_canister::{Digest, TurnId};
 
 mod ledger;
 mod offered;
-mod record;
 mod room;
 mod shortened_input;
+mod summary_request;
 mod trimming;
 mod view;
 mod weight;
@@ -23,10 +23,10 @@ pub use ledger::{Ledger, Part, Row};
 pub use offered::{offered, tokens_of};
 
 pub(crate) use ledger::{weight, window};
-pub(crate) use record::{bounded, request};
 pub use room::CompactionPolicy;
 pub(crate) use room::{Room, cut, share};
 pub(crate) use shortened_input::last_question;
+pub(crate) use summary_request::{bounded, summary_request};
 pub(crate) use trimming::Trims;
 pub(crate) use view::{shortened, view};
 pub(crate) use weight::BYTES;

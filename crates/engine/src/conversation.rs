@@ -1,4 +1,4 @@
-//! What is next: a pure state machine over a transcript.
+//! The state machine of a turn: it decides the next step from the transcript.
 //!
 //! It awaits nothing and knows no policy of prices, permissions or retries. The state is the transcript and a few
 //! counters of the current turn, so killing the process between two steps loses nothing.
@@ -11,7 +11,7 @@ use converse_canister::{
     TranscriptError, TurnId,
 };
 
-use crate::answer::{Answering, last_words};
+use crate::answer::{AnswerState, last_words};
 use crate::bill::Bill;
 use crate::context::{ContextState, last_question, view};
 use crate::spending::{Spending, dollars};
@@ -25,7 +25,7 @@ pub struct Conversation {
     transcript: Transcript,
     condensed: Option<Condensed>,
     state: ContextState,
-    /// How many canisters there were when the turn began.
+    /// Number of canisters when the turn began.
     began: usize,
     limits: Limits,
     iterations: u32,
@@ -34,33 +34,33 @@ pub struct Conversation {
     approved: HashSet<InvocationId>,
     /// Refused because nobody could be asked.
     unapproved: usize,
-    /// Refused because the sandbox that they must run in is not to be had.
+    /// Refused because the required sandbox is not available.
     unsandboxed: usize,
-    /// Replies one after another of which nothing may run: the second ends the turn.
+    /// Number of consecutive replies of which nothing may run. The second ends the turn.
     broken: u32,
     spending: Spending,
-    /// Present if the answer must be of a form.
-    answering: Option<Answering>,
+    /// Present if the final answer is checked.
+    answer_state: Option<AnswerState>,
     ending: Option<Ending>,
 }
 
-/// What the driver shall do now. Exhaustive: a new step should break every driver.
+/// The next thing for the driver to do. Exhaustive, so that a new step breaks every driver at compile time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     CallModel,
-    /// Somebody must say yes or no to these.
+    /// These invocations need a decision.
     Decide(Vec<Invocation>),
-    /// Approved; they run side by side.
+    /// These invocations are approved and run in parallel.
     Invoke(Vec<Invocation>),
-    /// These are answered without running.
+    /// These results answer invocations that do not run.
     Answer(Vec<InvocationResult>),
-    /// Are these last words what was asked for?
+    /// This final answer must be checked.
     Check(String),
     Done(Ending),
 }
 
 impl Conversation {
-    /// Goes on from a transcript, with fresh counters: a turn of the user begins.
+    /// Starts a turn of the user on a transcript, with fresh counters.
     pub fn resume(transcript: Transcript, limits: Limits) -> Self {
         Self {
             began: transcript.as_slice().len(),
@@ -75,22 +75,22 @@ impl Conversation {
             unsandboxed: 0,
             broken: 0,
             spending: Spending::default(),
-            answering: None,
+            answer_state: None,
             ending: None,
         }
     }
 
-    /// With what models are shown instead of its beginning.
+    /// Sets the summary that models are shown instead of the beginning.
     pub fn with_condensed(self, condensed: Option<Condensed>) -> Self {
         let stale = condensed.as_ref().map(|_| self.transcript.next_turn());
         let state = ContextState { stale, ..self.state };
         Self { condensed, state, ..self }
     }
 
-    /// With what earlier turns of this run have found out about the window.
+    /// Sets what earlier turns of this run have learnt about the context window.
     pub fn with_context_state(self, state: ContextState) -> Self {
         let (stale, mut trims) = (state.stale.or(self.state.stale), state.trims);
-        // Numbers of what was taken back are given again.
+        // Indexes of canisters that were taken back are used again.
         trims.retain(self.transcript.as_slice());
         Self { state: ContextState { stale, trims, ..state }, ..self }
     }
@@ -103,29 +103,29 @@ impl Conversation {
         &mut self.state
     }
 
-    /// Where what this turn is about begins: nothing of it is shown in part.
+    /// Returns the index at which the current question begins. Nothing from there on is shortened.
     pub(crate) fn current(&self) -> usize {
         self.began.min(last_question(self.transcript.as_slice()))
     }
 
-    /// May a model be called for something else than the next reply, which is counted already?
-    pub(crate) fn affords_a_call(&self) -> bool {
+    /// Returns whether the limit allows a model call besides the next reply, which is counted already.
+    pub(crate) fn has_iterations_left(&self) -> bool {
         self.iterations < self.limits.iterations
     }
 
-    /// What a model is shown of the transcript.
+    /// Returns the transcript as a model is shown it.
     pub fn view(&self) -> Cow<'_, [Canister]> {
         let ContextState { trims, stale, .. } = &self.state;
         view(self.transcript.as_slice(), self.condensed.as_ref(), trims, *stale)
     }
 
-    /// Every sink has accepted it.
+    /// Replaces the beginning by a summary that every sink has accepted.
     pub(crate) fn condense(&mut self, condensed: Condensed) {
         self.condensed = Some(condensed);
         self.changed();
     }
 
-    /// What is shown is not what it was when the last replies were made.
+    /// Records that the view has changed since the last reply.
     pub(crate) fn changed(&mut self) {
         self.state.stale = Some(self.transcript.next_turn());
     }
@@ -134,7 +134,7 @@ impl Conversation {
         self.condensed.as_ref()
     }
 
-    /// What goes on in the next turn of the user.
+    /// Returns what the next turn of the user continues with.
     pub fn into_parts(self) -> (Transcript, Option<Condensed>) {
         (self.transcript, self.condensed)
     }
@@ -161,7 +161,7 @@ impl Conversation {
             Some((Stop::Other(word), calls))
                 if self.broken > 1 && calls > 0 || calls == 0 && self.is_mute() =>
             {
-                Step::Done(Ending::Odd { word: shortened(word).to_owned() })
+                Step::Done(Ending::UnknownStop { word: shortened(word).to_owned() })
             }
             Some((Stop::Refused { reason }, _)) => {
                 Step::Done(Ending::RefusedByModel { reason: reason.clone() })
@@ -171,13 +171,13 @@ impl Conversation {
         }
     }
 
-    /// Does the last reply say nothing?
+    /// Returns whether the last reply has no text.
     fn is_mute(&self) -> bool {
         last_words(&self.transcript).trim().is_empty()
     }
 
     fn finish(&self) -> Step {
-        if self.answering.as_ref().is_some_and(|answering| !answering.fits) {
+        if self.answer_state.as_ref().is_some_and(|answer_state| !answer_state.accepted) {
             return Step::Check(last_words(&self.transcript));
         }
         Step::Done(Ending::Finished { unapproved: self.unapproved, unsandboxed: self.unsandboxed })
@@ -206,8 +206,8 @@ impl Conversation {
         Step::Invoke(open.into_iter().cloned().collect())
     }
 
-    /// Nothing runs once the turn is to end, nor from a truncated reply, whose arguments may be half of what was meant,
-    /// nor from one that ended in a way that is not known: it may be the provider's word for just that.
+    /// Returns why no open invocation may run: the turn is to end, the reply was truncated (its arguments may be
+    /// incomplete), or the reply has an unknown stop reason (which may mean the same).
     fn why_nothing_runs(&self) -> Option<(String, Outcome)> {
         let why = match (&self.ending, self.reply_stop()) {
             (Some(Ending::Limit(Limit::Invocations(most))), _) => {
@@ -234,7 +234,7 @@ impl Conversation {
         self.reply_head(turn)
     }
 
-    /// The first canister of a reply says why it ended.
+    /// Returns the stop reason of a reply, which its first canister holds.
     fn reply_head(&self, turn: TurnId) -> Option<&Stop> {
         let of_turn = self.transcript.as_slice().iter().rev().skip_while(|c| c.turn() != Some(turn));
         of_turn
@@ -243,8 +243,8 @@ impl Conversation {
             .last()
     }
 
-    /// The reply that stands last, with its number of invocations; `None` when the user spoke since. An empty reply
-    /// counts: a model that says nothing after its results is done, not to be asked again.
+    /// Returns the stop reason and the number of invocations of the last reply, or `None` if the user spoke since. An
+    /// empty reply counts: a model that says nothing after its results is done.
     fn last_reply(&self) -> Option<(&Stop, usize)> {
         let mut calls = 0;
         for canister in self.transcript.as_slice().iter().rev() {
@@ -259,32 +259,32 @@ impl Conversation {
         None
     }
 
-    /// A user's or supervisor's word, or a document.
+    /// Appends a message of the user or supervisor, or a document.
     pub fn say(&mut self, canister: Canister) -> Result<(), TranscriptError> {
         self.transcript.push(canister)
     }
 
-    /// A model was called; counted before it answers, so that failed calls count too.
-    pub fn called(&mut self) {
+    /// Counts a model call before the model answers: failed calls count too.
+    pub fn count_model_call(&mut self) {
         self.iterations += 1;
     }
 
-    /// What a reply cost; `None` if nobody knows.
-    pub fn spent(&mut self, cost: Option<Cost>) {
+    /// Adds the cost of a reply; `None` if it is unknown.
+    pub fn add_cost(&mut self, cost: Option<Cost>) {
         self.spending.add(cost);
     }
 
-    /// What a call in this turn begins with.
+    /// Returns the bill of the next model call.
     pub(crate) fn bill(&self) -> Bill {
         Bill::new(self.spending, self.limits.cost)
     }
 
-    /// What the broken attempts of a call cost.
-    pub(crate) fn settled(&mut self, bill: &Bill) {
+    /// Takes over the cost of the failed attempts of a model call.
+    pub(crate) fn set_spending(&mut self, bill: &Bill) {
         self.spending = bill.spending();
     }
 
-    /// Is there money for so much more? If not, the turn ends and nothing that is open runs.
+    /// Returns whether the limit of cost allows this much more. If not, the turn ends and no open invocation runs.
     pub fn affords(&mut self, more: Cost) -> bool {
         let limit = self.spending.would_pass(more, self.limits.cost);
         if let Some(limit) = limit {
@@ -293,26 +293,27 @@ impl Conversation {
         limit.is_none()
     }
 
-    /// What a turn that is over should say of a limit of costs that could not be held.
-    pub fn regret(&self) -> Option<String> {
-        self.spending.regret(self.limits.cost)
+    /// Returns a warning if the finished turn did not keep its limit of cost.
+    pub fn cost_limit_warning(&self) -> Option<String> {
+        self.spending.cost_limit_warning(self.limits.cost)
     }
 
-    /// The last words of this turn are to be checked, or taken as they are.
+    /// Sets whether the final answer of this turn is checked.
     pub fn expect_answer(&mut self, checked: bool) {
-        self.answering = checked.then(Answering::default);
+        self.answer_state = checked.then(AnswerState::default);
     }
 
-    /// They are what was asked for.
-    pub fn fits(&mut self) {
-        if let Some(answering) = &mut self.answering {
-            answering.fits = true;
+    /// Records that the final answer is valid.
+    pub fn accept_answer(&mut self) {
+        if let Some(answer_state) = &mut self.answer_state {
+            answer_state.accepted = true;
         }
     }
 
-    /// They are not: what the model is to be told, or `None` if it has been told often enough and the turn ends.
-    pub fn does_not_fit(&mut self, errors: &str) -> Option<Canister> {
-        match self.answering.as_mut()?.repair(errors) {
+    /// Records that the final answer is invalid. Returns the message for the model, or `None` if there were too many
+    /// invalid answers and the turn ends.
+    pub fn reject_answer(&mut self, errors: &str) -> Option<Canister> {
+        match self.answer_state.as_mut()?.repair(errors) {
             Ok(repair) => Some(repair),
             Err(ending) => {
                 self.end(ending);
@@ -321,8 +322,8 @@ impl Conversation {
         }
     }
 
-    /// A canister of a reply, in the order of the reply.
-    pub fn replied(&mut self, canister: Canister) -> Result<(), TranscriptError> {
+    /// Appends a canister of a reply, in the order of the reply.
+    pub fn push_reply(&mut self, canister: Canister) -> Result<(), TranscriptError> {
         if let Canister::Assistant(assistant) = &canister
             && self.transcript.as_slice().last().and_then(Canister::turn) != Some(assistant.turn)
         {
@@ -343,17 +344,17 @@ impl Conversation {
         self.approved.insert(id);
     }
 
-    /// Somebody had to be asked and nobody was there.
+    /// Counts an invocation that was refused because nobody could be asked.
     pub fn count_unapproved(&mut self) {
         self.unapproved += 1;
     }
 
-    /// It was approved and then refused: where it should have run could not be made.
+    /// Counts an approved invocation that was refused because its sandbox is not available.
     pub fn count_unsandboxed(&mut self) {
         self.unsandboxed += 1;
     }
 
-    pub fn resulted(&mut self, result: InvocationResult) -> Result<(), TranscriptError> {
+    pub fn push_result(&mut self, result: InvocationResult) -> Result<(), TranscriptError> {
         self.approved.remove(&result.id);
         if result.cost.is_some() {
             self.spending.add(result.cost);
@@ -361,13 +362,13 @@ impl Conversation {
         self.transcript.push(Canister::Result(result))
     }
 
-    /// The turn ends as soon as nothing is open any more. The first ending stays.
+    /// Ends the turn as soon as no invocation is open. The first ending stays.
     pub fn end(&mut self, ending: Ending) {
         self.ending.get_or_insert(ending);
     }
 }
 
-/// A provider's word for an end, as far as it is repeated.
+/// Returns a provider's stop reason, cut to the length that is repeated to the user.
 pub(crate) fn shortened(word: &str) -> &str {
     &word[..word.floor_char_boundary(MAX_WORD)]
 }

@@ -1,10 +1,9 @@
-//! Does what the state machine says: a match on [`Step`].
+//! The driver: executes each [`Step`] of the state machine.
 
 mod calling;
 mod condensing;
 mod deciding;
-mod degrading;
-mod edited;
+mod edit_note;
 mod summarising;
 
 use std::collections::HashMap;
@@ -19,9 +18,13 @@ use crate::invocations::{Batch, Finished};
 use crate::withheld_reasoning::WithheldReasoning;
 use crate::{Conversation, Ending, Engine, EngineError, Event, Limit, Ports, Step};
 
-pub use condensing::{Condensing, condense_now, ledger};
+pub use condensing::{CondenseOutcome, condense_now, ledger};
 
-/// Runs a turn of the user to its end. `cancel` ends it at once: open invocations are answered as cancelled.
+/// Runs a turn of the user to its end. `cancel` ends it at once: open invocations get the result `cancelled`.
+///
+/// # Errors
+///
+/// A model call that failed after all retries and fallbacks, or a sink that did not accept an event.
 pub async fn converse(
     conversation: &mut Conversation,
     engine: &Engine<'_>,
@@ -34,8 +37,8 @@ pub async fn converse(
     if let Some(value) = &driver.answer {
         ports.emit(&Event::Answered(value))?;
     }
-    if let Some(regret) = driver.conversation.regret() {
-        ports.emit(&Event::Warned(&regret))?;
+    if let Some(warning) = driver.conversation.cost_limit_warning() {
+        ports.emit(&Event::Warned(&warning))?;
     }
     ports.emit(&Event::Done(&ending))?;
     Ok(ending)
@@ -46,19 +49,19 @@ struct Driver<'a> {
     engine: &'a Engine<'a>,
     ports: Ports<'a>,
     cancel: &'a CancellationToken,
-    /// Which of the engine's routes is asked; see [`crate::Route`].
+    /// Index of the route that is asked; see [`crate::Route`].
     route: usize,
     approved: HashMap<InvocationId, Approved>,
-    /// What the model is told of those that the user has changed.
+    /// Notes for the model about invocations that the user has changed.
     edited: HashMap<InvocationId, String>,
-    /// Of tools that have a limit of their own.
+    /// Number of calls of tools that have a limit of their own.
     calls: HashMap<String, u32>,
-    /// What the checked answer stands for.
+    /// The value of the checked answer.
     answer: Option<Value>,
     withheld: WithheldReasoning,
-    /// No summary could be had: the model is not asked for one again in this turn.
+    /// Whether a summary failed. The model is not asked for another one in this turn.
     unsummarised: bool,
-    /// How often it was asked in this turn.
+    /// Number of summaries in this turn.
     summaries: u32,
 }
 
@@ -110,17 +113,17 @@ impl Driver<'_> {
         }
     }
 
-    /// An answer that does not fit is told to the model, like any word of the user.
+    /// Checks the final answer. An invalid answer is followed by a message to the model, like one of the user.
     fn check(&mut self, words: &str) -> Result<(), EngineError> {
         match self.engine.answer.map(|check| check.check(words)) {
-            None => self.conversation.fits(),
+            None => self.conversation.accept_answer(),
             Some(Ok(value)) => {
                 self.answer = Some(value);
-                self.conversation.fits();
+                self.conversation.accept_answer();
             }
             Some(Err(errors)) => {
-                let Some(repair) = self.conversation.does_not_fit(&errors) else { return Ok(()) };
-                self.ports.tell(&repair)?;
+                let Some(repair) = self.conversation.reject_answer(&errors) else { return Ok(()) };
+                self.ports.append(&repair)?;
                 self.conversation.say(repair)?;
                 let warning = format!("the answer does not fit: {errors}; asking again");
                 self.ports.emit(&Event::Warned(&warning))?;
@@ -147,7 +150,7 @@ impl Driver<'_> {
         let on_finished = |invocation: &Invocation, finished: Finished| {
             let Finished { result, elapsed } = finished;
             let result = match edited.remove(&result.id) {
-                Some(note) => edited::noted(result, note),
+                Some(note) => edit_note::with_note(result, note),
                 None => result,
             };
             ports.emit(&Event::Finished { invocation, result: &result, elapsed })?;
@@ -186,7 +189,7 @@ impl Driver<'_> {
     }
 }
 
-/// Every sink has accepted the result before the state moves.
+/// Appends a result once every sink has accepted it.
 fn append_result(
     conversation: &mut Conversation,
     ports: Ports<'_>,
@@ -195,7 +198,7 @@ fn append_result(
     let canister = Canister::Result(result);
     ports.emit(&Event::Appended(&canister))?;
     if let Canister::Result(result) = canister {
-        conversation.resulted(result)?;
+        conversation.push_result(result)?;
     }
     Ok(())
 }

@@ -1,34 +1,34 @@
-//! What a turn is run with.
+//! The configuration of a turn, and how a turn ends.
 
-use converse_canister::{Blobs, TranscriptError};
+use converse_canister::{Blobs, InvocationId, TranscriptError};
 use converse_ensemble::Roster;
 use tokio::time::Instant;
 
-use crate::{AnswerCheck, CompactionPolicy, ExchangeError, RetryPolicy, Route, SinkError, Timeouts};
+use crate::{AnswerCheck, CompactionPolicy, ExchangeError, Limit, RetryPolicy, Route, SinkError, Timeouts};
 
-/// Which model is asked, how, and with which tools.
+/// The configuration of a turn: routes to models, tools, policies and timeouts.
 pub struct Engine<'a> {
     pub route: Route<'a>,
-    /// Taken in their order when the one before fails for good; see [`Route`].
+    /// Routes that are tried in order when the one before has failed for good; see [`Route`].
     pub fallbacks: Vec<Route<'a>>,
     pub roster: &'a Roster,
     pub blobs: &'a dyn Blobs,
-    /// What the model is told of this run beside the conversation, such as ensembles that could not be connected. It
-    /// is no part of the transcript: the next run may tell something else.
+    /// A note for the model beside the conversation, such as ensembles that could not be connected. It is not part of
+    /// the transcript: the next run may have another note.
     pub note: Option<String>,
-    /// What the last words of the turn must be.
+    /// Checks the final answer of the turn, if it must have a form.
     pub answer: Option<&'a dyn AnswerCheck>,
     pub timeouts: Timeouts,
     pub retry: RetryPolicy,
-    /// What fits into the window, and how it is made to.
+    /// How the conversation is fitted into the context window.
     pub compaction: CompactionPolicy,
-    /// Can half-shown text be taken back (a terminal, JSONL records), or not (a pipe)?
+    /// Whether text that was shown can be taken back (a terminal, JSONL records) or not (a pipe).
     pub can_take_back: bool,
     pub deadline: Option<Instant>,
 }
 
 impl<'a> Engine<'a> {
-    /// The one that is asked now, and the one after it.
+    /// Returns the route at this index, and the one after it.
     pub(crate) fn routes_from(&self, at: usize) -> (&Route<'a>, Option<&Route<'a>>) {
         match at.checked_sub(1) {
             None => (&self.route, self.fallbacks.first()),
@@ -43,7 +43,40 @@ impl std::fmt::Debug for Engine<'_> {
     }
 }
 
-/// Why a turn has no ending. The transcript is lawful and durable as far as it came.
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// With an answer. `unapproved` invocations needed an approval that nobody could give, `unsandboxed` invocations a
+    /// sandbox that is not available here.
+    Finished {
+        unapproved: usize,
+        unsandboxed: usize,
+    },
+    /// The model's output limit or window cut the answer.
+    Truncated,
+    /// The model or its provider's filter declined.
+    RefusedByModel {
+        reason: Option<String>,
+    },
+    /// Without an answer, for an unknown stop reason; `word` is the provider's name of it.
+    UnknownStop {
+        word: String,
+    },
+    /// The answer did not pass its check, even after repairs; `errors` are those of the last answer.
+    InvalidAnswer {
+        errors: String,
+    },
+    Limit(Limit),
+    /// An invocation failed whose descriptor says `on_failure = "stop"`.
+    Stopped {
+        id: InvocationId,
+        /// `ensemble.invoker`.
+        tool: String,
+    },
+    Cancelled,
+}
+
+/// An error that leaves a turn without an [`Ending`]. The transcript is valid and durable up to that point.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Everything that happens, said once, with types. Borrowed: a sink that keeps something clones what it keeps.
+//! Events: everything that happens in a turn, as borrowed values. A sink clones what it keeps.
 //!
 //! **Invariant:** not `Serialize`. The public JSONL records are types of their own with their own version.
 
@@ -27,27 +27,27 @@ pub enum Event<'a> {
     Delta(&'a Delta),
     /// The call failed in a way that may pass; it is made again after the delay.
     Restarted(Restart<'a>),
-    /// Something that the user should know and that ends nothing.
+    /// A warning for the user. The turn goes on.
     Warned(&'a str),
-    /// What is good to know, and nothing to worry about.
+    /// A remark for the user.
     Noted(&'a str),
-    /// A canister joins the transcript. When every sink has accepted it, it has.
+    /// A canister that joins the transcript once every sink has accepted this event.
     Appended(&'a Canister),
-    /// Models are shown this from here on instead of the beginning of the conversation.
+    /// A summary that models are shown from here on instead of the beginning of the conversation.
     Condensed {
         condensed: &'a Condensed,
         /// Tokens of a request before and after, by estimate.
         before: u64,
         after: u64,
     },
-    /// Somebody is about to be asked.
+    /// The approver is about to be asked about these invocations.
     Deciding(&'a [Pending]),
     Decided {
         id: &'a InvocationId,
         decision: &'a Decision,
     },
-    /// These are about to run, side by side, with the very arguments that stand here (defaults filled in, edits
-    /// applied); durable before they do.
+    /// These invocations are about to run in parallel, with exactly these arguments (defaults filled in, edits
+    /// applied). They are durable before they run.
     Started(&'a [Invocation]),
     ToolProgress {
         id: &'a InvocationId,
@@ -58,25 +58,25 @@ pub enum Event<'a> {
         result: &'a InvocationResult,
         elapsed: Duration,
     },
-    /// A reply has come as far as it will.
+    /// Tokens and cost of a reply that is complete or broke off.
     Used {
         usage: Usage,
-        /// `None`: nobody knows.
+        /// `None` if it is unknown.
         cost: Option<Cost>,
-        /// As the provider names it.
+        /// The provider's name of the model.
         model: &'a str,
-        /// Who served it.
+        /// The provider that served the reply.
         provider: &'a str,
-        /// The reply broke off: it took at least so much.
+        /// Whether the reply broke off. It took at least this much then.
         cut: bool,
-        /// Another than was asked for gave it: `provider/model`.
+        /// `provider/model`, if it is not the model that was asked for.
         instead: Option<&'a str>,
     },
     /// A reply and all its results are durable.
     Committed {
         turn: TurnId,
     },
-    /// What the checked answer of the turn stands for; just before the end.
+    /// The value of the checked answer, just before the end of the turn.
     Answered(&'a Value),
     Done(&'a Ending),
 }
@@ -88,6 +88,6 @@ pub struct Restart<'a> {
     /// 1 for the first retry.
     pub attempt: u32,
     pub delay: Duration,
-    /// Text of this reply was shown already and must be taken back.
+    /// Whether text of this reply was shown and must be taken back.
     pub discard: bool,
 }

@@ -1,14 +1,14 @@
 //! One model call: translate → send → decode → retry.
 //!
-//! A reply counts only when it is whole. What was shown of one that broke off can be taken back where the output allows
-//! it ([`Engine::can_take_back`]); where it does not, the partial text is kept and the call fails, since a second answer
-//! after half of a first one would be worse than none.
+//! A reply counts only if it is complete. The shown part of a reply that broke off is taken back if the output allows that
+//! ([`Engine::can_take_back`]). Otherwise the partial text is kept and the call fails, since a second answer after half of
+//! a first one would be worse than none.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_canister::{Canister, Content, Declaration, Supervisor, TurnId};
+use converse_canister::{Assistant, Canister, Content, Declaration, Stop, Supervisor, TurnId};
 use converse_provider::{
     Controls, DecodeError, Decoder, Delta, Facts, Prompt, RefusalClass, Reply, ReplyError, ReplyOrigin,
     RetryAdvice, request_id,
@@ -17,20 +17,19 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout};
 
 use crate::bill::Bill;
-use crate::feeding::{Body, feed_ready};
-use crate::retry::{Next, Try, next};
+use crate::response_body::{Body, feed_ready};
+use crate::retry::{self, FailedAttempt, RetryDecision};
 use crate::route::request_extras;
-use crate::shown::Shown;
 use crate::withheld_reasoning::WithheldReasoning;
-use crate::{Engine, Event, ExchangeError, Ports, Restart, Route, SinkError, Trouble};
+use crate::{AttemptError, Engine, Event, ExchangeError, Ports, Restart, Route, SinkError};
 
 pub(crate) struct Exchange<'a> {
     pub(crate) engine: &'a Engine<'a>,
     pub(crate) route: &'a Route<'a>,
     pub(crate) ports: Ports<'a>,
-    /// What the model is shown of the conversation.
+    /// The conversation as the model is shown it.
     pub(crate) view: &'a [Canister],
-    /// The route's own, but for a request that is no turn of the conversation.
+    /// The controls of the route, except for requests that are not part of the conversation.
     pub(crate) controls: &'a Controls,
     /// As [`Engine::note`].
     pub(crate) note: Option<&'a str>,
@@ -38,15 +37,16 @@ pub(crate) struct Exchange<'a> {
     pub(crate) can_take_back: bool,
     pub(crate) tools: &'a [Declaration],
     pub(crate) turn: TurnId,
-    /// This route, if it is not the first.
+    /// The id of this route, if it is not the first.
     pub(crate) instead: Option<&'a str>,
 }
 
 impl Exchange<'_> {
-    /// `shown` is what was shown of the last try, and `bill` what it took, also when this future is dropped.
+    /// Calls the model until it gives a complete reply or the retries end. `shown` is what was shown of the last attempt
+    /// and `bill` its cost, also if this future is dropped.
     pub(crate) async fn run(
         &self,
-        shown: &mut Shown,
+        shown: &mut ShownReply,
         withheld: &mut WithheldReasoning,
         bill: &mut Bill,
     ) -> Result<Reply, ExchangeError> {
@@ -54,24 +54,24 @@ impl Exchange<'_> {
         let mut waited = Duration::ZERO;
         loop {
             attempts += 1;
-            *shown = Shown::default();
+            *shown = ShownReply::default();
             let mut request_id = None;
-            let trouble = match self.attempt(shown, withheld, bill, &mut request_id).await {
+            let cause = match self.attempt(shown, withheld, bill, &mut request_id).await {
                 Ok(reply) => {
                     bill.close();
                     return Ok(reply);
                 }
-                Err(trouble) => trouble,
+                Err(cause) => cause,
             };
             let stuck = shown.is_final(self.can_take_back);
-            let this = Try {
+            let this = FailedAttempt {
                 failed: attempts,
                 waited,
-                retryable: trouble.retryable() && !stuck,
-                advice: if stuck { RetryAdvice::default() } else { trouble.advice() },
+                retryable: cause.retryable() && !stuck,
+                advice: if stuck { RetryAdvice::default() } else { cause.advice() },
             };
-            let failed = |trouble, asked_to_wait| ExchangeError {
-                trouble,
+            let failed = |cause, asked_to_wait| ExchangeError {
+                cause,
                 route: self.route.id(),
                 routes_before: 0,
                 attempts,
@@ -82,24 +82,24 @@ impl Exchange<'_> {
             };
             if !stuck
                 && bill.reaches().is_none()
-                && withheld.leave_out(&trouble, (self.view, self.turn), self.route)
+                && withheld.leave_out(&cause, (self.view, self.turn), self.route)
             {
                 let reported =
-                    self.pay(bill).and_then(|()| self.report_withheld_reasoning(&trouble, attempts, shown));
+                    self.pay(bill).and_then(|()| self.report_withheld_reasoning(&cause, attempts, shown));
                 match reported {
                     Ok(()) => continue,
                     Err(error) => return Err(failed(error.into(), None)),
                 }
             }
-            let delay = match next(&trouble.policy(self.engine.retry), this, (self.ports.jitter)()) {
-                Next::Wait(delay) => delay,
-                Next::TooLong(asked) => return Err(failed(trouble, Some(asked))),
-                Next::GiveUp => return Err(failed(trouble, None)),
+            let delay = match retry::decide(&cause.policy(self.engine.retry), this, (self.ports.jitter)()) {
+                RetryDecision::Wait(delay) => delay,
+                RetryDecision::TooLong(asked) => return Err(failed(cause, Some(asked))),
+                RetryDecision::GiveUp => return Err(failed(cause, None)),
             };
             if bill.bars_another() {
-                return Err(failed(trouble, None));
+                return Err(failed(cause, None));
             }
-            let reason = trouble.to_string();
+            let reason = cause.to_string();
             let pause = if self.engine.retry.waits { delay } else { Duration::ZERO };
             let restart = Restart { reason: &reason, attempt: attempts, delay: pause, discard: shown.any };
             let reported = self.pay(bill).and_then(|()| self.ports.emit(&Event::Restarted(restart)));
@@ -115,14 +115,14 @@ impl Exchange<'_> {
         bill.pay(self.ports, self.route, self.instead)
     }
 
-    /// What was shown is taken back, and the user hears what the model does not get any more.
+    /// Takes back what was shown, and warns that the model does not get its earlier reasoning any more.
     fn report_withheld_reasoning(
         &self,
-        trouble: &Trouble,
+        cause: &AttemptError,
         attempt: u32,
-        shown: &Shown,
+        shown: &ShownReply,
     ) -> Result<(), SinkError> {
-        let reason = trouble.to_string();
+        let reason = cause.to_string();
         if shown.any {
             let restart = Restart { reason: &reason, attempt, delay: Duration::ZERO, discard: true };
             self.ports.emit(&Event::Restarted(restart))?;
@@ -133,18 +133,18 @@ impl Exchange<'_> {
         )))
     }
 
-    /// `named` is how the provider names the request, as soon as it does.
+    /// Sends one request and reads its reply. `named` becomes the provider's id of the request.
     async fn attempt(
         &self,
-        shown: &mut Shown,
+        shown: &mut ShownReply,
         withheld: &WithheldReasoning,
         bill: &mut Bill,
         named: &mut Option<String>,
-    ) -> Result<Reply, Trouble> {
+    ) -> Result<Reply, AttemptError> {
         let Self { engine, route, .. } = self;
         let offers = !self.tools.is_empty();
         let extras = request_extras(self.controls, &route.endpoint, &route.facts, offers, self.note);
-        let view = withheld.view(noted(self.view, extras.note.as_deref()));
+        let view = withheld.view(with_note(self.view, extras.note.as_deref()));
         let prompt = Prompt {
             model: &route.model,
             view: &view,
@@ -158,7 +158,7 @@ impl Exchange<'_> {
         let first_byte = engine.timeouts.first_byte;
         let response = timeout(first_byte, sent)
             .await
-            .map_err(|_| Trouble::Silent { what: "response", after: first_byte })??;
+            .map_err(|_| AttemptError::Timeout { what: "response", after: first_byte })??;
         let (head, body) = response.into_parts();
         *named = request_id(&head);
         if head.status.is_success() {
@@ -173,8 +173,8 @@ impl Exchange<'_> {
         &self,
         decoder: Box<dyn Decoder>,
         mut body: Body,
-        (shown, bill): (&mut Shown, &mut Bill),
-    ) -> Result<Reply, Trouble> {
+        (shown, bill): (&mut ShownReply, &mut Bill),
+    ) -> Result<Reply, AttemptError> {
         let mut reading = Reading { decoder: Some(decoder), bill, facts: &self.route.facts };
         let mut deltas = Vec::new();
         let mut last_content = Instant::now();
@@ -186,15 +186,15 @@ impl Exchange<'_> {
             let fed = match self.next_piece(&mut body, last_content).await {
                 Ok(Some(piece)) => feed_ready(decoder, piece, &mut body, &mut deltas).await,
                 Ok(None) => break None,
-                Err(trouble) => break Some(trouble),
+                Err(cause) => break Some(cause),
             };
             if !deltas.is_empty() {
                 last_content = Instant::now();
                 shown.any = true;
             }
             self.show(&mut deltas, shown)?;
-            if let Err(trouble) = fed {
-                break Some(trouble);
+            if let Err(cause) = fed {
+                break Some(cause);
             }
         };
         let finished = reading.finish();
@@ -208,7 +208,11 @@ impl Exchange<'_> {
         Ok(reply)
     }
 
-    async fn next_piece(&self, body: &mut Body, last_content: Instant) -> Result<Option<Bytes>, Trouble> {
+    async fn next_piece(
+        &self,
+        body: &mut Body,
+        last_content: Instant,
+    ) -> Result<Option<Bytes>, AttemptError> {
         let timeouts = &self.engine.timeouts;
         let content_left = timeouts.stream_content.saturating_sub(last_content.elapsed());
         let (what, limit, after) = if content_left < timeouts.stream_idle {
@@ -216,12 +220,12 @@ impl Exchange<'_> {
         } else {
             ("byte in the stream", timeouts.stream_idle, timeouts.stream_idle)
         };
-        let next = timeout(limit, body.next()).await.map_err(|_| Trouble::Silent { what, after })?;
-        next.transpose().map_err(Trouble::from)
+        let next = timeout(limit, body.next()).await.map_err(|_| AttemptError::Timeout { what, after })?;
+        next.transpose().map_err(AttemptError::from)
     }
 
-    /// Emits what one piece of the body told; neighbouring texts are joined, so that they are written at once.
-    fn show(&self, deltas: &mut Vec<Delta>, shown: &mut Shown) -> Result<(), SinkError> {
+    /// Emits the deltas of one piece of the body. Neighbouring texts are joined, so that they are written at once.
+    fn show(&self, deltas: &mut Vec<Delta>, shown: &mut ShownReply) -> Result<(), SinkError> {
         let mut text = String::new();
         for delta in deltas.drain(..) {
             match delta {
@@ -235,7 +239,7 @@ impl Exchange<'_> {
         self.show_text(&mut text, shown)
     }
 
-    fn show_text(&self, text: &mut String, shown: &mut Shown) -> Result<(), SinkError> {
+    fn show_text(&self, text: &mut String, shown: &mut ShownReply) -> Result<(), SinkError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -244,8 +248,7 @@ impl Exchange<'_> {
     }
 }
 
-/// A reply that is being read. However the reading ends, also when nobody waits for it any more, what had been told of
-/// its tokens is on the bill.
+/// A reply that is being read. However the reading ends, also by a drop, the tokens that were reported are on the bill.
 struct Reading<'a> {
     decoder: Option<Box<dyn Decoder>>,
     bill: &'a mut Bill,
@@ -273,8 +276,39 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// The transcript with the note behind the system text that it begins with.
-pub fn noted<'a>(transcript: &'a [Canister], note: Option<&str>) -> Cow<'a, [Canister]> {
+/// The part of an unfinished reply that the user has seen.
+#[derive(Debug, Default)]
+pub(crate) struct ShownReply {
+    pub(crate) text: String,
+    /// Whether anything was shown, reasoning included.
+    pub(crate) any: bool,
+}
+
+impl ShownReply {
+    /// Whether text was shown that cannot be taken back. A second answer after half of a first one would be worse than
+    /// none.
+    pub(crate) fn is_final(&self, can_take_back: bool) -> bool {
+        !self.text.is_empty() && !can_take_back
+    }
+
+    /// Returns the shown text as a reply that was cut, or `None` if no text was shown.
+    pub(crate) fn cut(self, turn: TurnId) -> Option<Canister> {
+        if self.text.trim().is_empty() {
+            return None;
+        }
+        let content = vec![Content::text(self.text)];
+        Some(Canister::Assistant(Assistant {
+            turn,
+            content,
+            native: None,
+            stop: Stop::Cut,
+            response_id: None,
+        }))
+    }
+}
+
+/// Returns the transcript with the note inserted after its leading system texts.
+pub fn with_note<'a>(transcript: &'a [Canister], note: Option<&str>) -> Cow<'a, [Canister]> {
     let Some(note) = note else { return Cow::Borrowed(transcript) };
     let leading =
         transcript.iter().take_while(|canister| matches!(canister, Canister::Supervisor(_))).count();
@@ -283,23 +317,23 @@ pub fn noted<'a>(transcript: &'a [Canister], note: Option<&str>) -> Cow<'a, [Can
     Cow::Owned(view)
 }
 
-/// What the decoder makes of the body, and what broke the connection, to one verdict.
-fn settle(finished: Result<Reply, ReplyError>, broken: Option<Trouble>) -> Result<Reply, Trouble> {
+/// Combines the result of the decoder and the error of the connection.
+fn settle(finished: Result<Reply, ReplyError>, broken: Option<AttemptError>) -> Result<Reply, AttemptError> {
     match (finished, broken) {
         // Or: everything had come before the connection broke.
-        (Ok(reply), None | Some(Trouble::Wire(_) | Trouble::Silent { .. })) => Ok(reply),
-        (Ok(_), Some(trouble)) => Err(trouble),
+        (Ok(reply), None | Some(AttemptError::Wire(_) | AttemptError::Timeout { .. })) => Ok(reply),
+        (Ok(_), Some(cause)) => Err(cause),
         // A body that never came is no nonsense of the provider's.
-        (Err(ReplyError::Refusal(refusal)), Some(trouble)) if refusal.class == RefusalClass::Nonsense => {
-            Err(trouble)
+        (Err(ReplyError::Refusal(refusal)), Some(cause)) if refusal.class == RefusalClass::Nonsense => {
+            Err(cause)
         }
         (Err(ReplyError::Refusal(refusal)), _) => Err(refusal.into()),
-        (Err(ReplyError::CutShort { .. }), broken) => Err(broken.unwrap_or(Trouble::CutShort)),
+        (Err(ReplyError::CutShort { .. }), broken) => Err(broken.unwrap_or(AttemptError::CutShort)),
         (Err(ReplyError::Decode(error)), broken) => Err(broken.unwrap_or_else(|| error.into())),
     }
 }
 
-/// A reply that came in one piece, as the one piece it is.
+/// Returns the deltas of a reply that came in one piece.
 fn whole(reply: &Reply) -> Vec<Delta> {
     let assistants = reply.canisters.iter().filter_map(|canister| match canister {
         Canister::Assistant(assistant) => Some(assistant),

@@ -1,4 +1,4 @@
-//! Runs a batch of approved invocations side by side and hands each result on as it comes.
+//! Runs a batch of approved invocations in parallel and passes on each result when it comes.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 
 use crate::{Event, Ports, SinkError};
 
-/// Words a tool may have waiting before they are dropped.
+/// Progress messages that may wait before more are dropped.
 const WORDS: usize = 64;
 
-/// One that has finished.
+/// An invocation that has finished.
 pub(crate) struct Finished {
     pub(crate) result: InvocationResult,
     pub(crate) elapsed: Duration,
 }
 
-/// What a batch is run with.
+/// The configuration of a batch.
 pub(crate) struct Batch<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) ports: Ports<'a>,
@@ -28,9 +28,9 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Each is `Started` (and so durable) before it runs: those that run together at once, the others when their turn
-    /// has come. Each has an entry in `approved`. A sink's error ends all at once: what had started is then for the
-    /// journal to tell, as interrupted.
+    /// Reports each invocation as started (and so durable) before it runs: those that run in parallel at once, each
+    /// other one when its turn comes. Each has an entry in `approved`. An error of a sink ends all of them at once; the
+    /// journal then shows those that had started as interrupted.
     pub(crate) async fn run<E: From<SinkError>>(
         &self,
         invocations: &[Invocation],
@@ -89,7 +89,7 @@ impl Batch<'_> {
     }
 }
 
-/// An invocation and the leave to run it.
+/// An invocation and the approval to run it.
 struct Granted<'i> {
     index: usize,
     invocation: &'i Invocation,
@@ -97,7 +97,7 @@ struct Granted<'i> {
 }
 
 impl Granted<'_> {
-    /// With the arguments it runs with: defaults filled in, and as they were edited.
+    /// Returns the invocation with the arguments it runs with: defaults filled in, edits applied.
     fn as_run(&self) -> Invocation {
         Invocation { arguments: self.approved.arguments().clone(), ..self.invocation.clone() }
     }

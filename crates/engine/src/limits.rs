@@ -1,10 +1,10 @@
-//! What bounds a run.
+//! Limits and timeouts of a turn.
 
 use std::time::Duration;
 
 use converse_canister::Cost;
 
-/// Counted per turn of the user.
+/// The limits of one turn of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Model calls.
@@ -12,8 +12,8 @@ pub struct Limits {
     pub invocations: u32,
     /// Wall clock of the whole run.
     pub deadline: Option<Duration>,
-    /// Of models and tools. Checked before each model call and each batch of invocations; a reply of unknown cost ends
-    /// the turn. An attempt that broke off counts with what had been told of it.
+    /// Cost of models and tools. Checked before each model call and each batch of invocations. A reply of unknown cost
+    /// ends the turn. An attempt that broke off counts with what the provider had reported by then.
     pub cost: Option<Cost>,
 }
 
@@ -23,14 +23,14 @@ impl Default for Limits {
     }
 }
 
-/// Which one was reached.
+/// The limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Iterations(u32),
     Invocations(u32),
     Deadline,
     Cost(Cost),
-    /// There is one for costs, and what a reply cost is not known.
+    /// There is a limit of cost, and the cost of a reply is unknown.
     UnknownCost,
 }
 
@@ -41,7 +41,7 @@ pub struct Timeouts {
     pub first_byte: Duration,
     /// Between any two pieces of the body.
     pub stream_idle: Duration,
-    /// Between two pieces that tell something: pings and comments do not count.
+    /// Between two pieces with content: pings and comments do not count.
     pub stream_content: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What the loop needs of the world.
+//! Ports: how the loop reaches providers, people and sinks.
 
 use bytes::Bytes;
 use converse_canister::{Canister, Decision};
@@ -21,7 +21,7 @@ pub trait Wire: Send + Sync {
     ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>>;
 }
 
-/// Why nothing, or nothing more, came back.
+/// Why a response did not come, or not completely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WireError {
@@ -31,44 +31,47 @@ pub struct WireError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireErrorKind {
-    /// None was made: refused, no route, a timeout, a name that cannot be looked up just now. May pass.
+    /// No connection: refused, no route, timeout, a name that cannot be resolved at the moment. A retry may help.
     Connection,
-    /// It was made and was lost. May pass.
+    /// The connection was lost. A retry may help.
     Broken,
-    /// Whoever knows names says that there is none like it.
+    /// The host name does not exist.
     NoSuchHost,
-    /// A certificate or protocol that will be the same next time.
+    /// A wrong certificate or protocol. A retry does not help.
     Tls,
-    /// The request could not even be made (bad URL, no key).
+    /// The request could not be built (bad URL, no key).
     Request,
 }
 
-/// Asks somebody about several invocations at once. One decision each, in order.
+/// Asks a person about several invocations at once. Returns one decision for each, in order.
 pub trait Approver: Send + Sync {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>>;
 
-    /// False when nobody can be asked: what waits for an answer is then refused without a question.
+    /// Returns whether a person can be asked. If not, pending invocations are refused without a question.
     fn can_ask(&self) -> bool;
 
-    /// What models are told of arguments that were edited: without what is not for them.
+    /// Returns edited arguments as models may see them, without secrets.
     fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         arguments.clone()
     }
 }
 
-/// Says whether the last words of a turn are what was asked for.
+/// Checks the final answer of a turn.
 pub trait AnswerCheck: Send + Sync {
-    /// `text` without a code fence around it; the value that it stands for, or what is wrong with it, in words for the
-    /// model.
+    /// Returns the value of `text`, which has no code fence around it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the answer, in words for the model.
     fn check(&self, text: &str) -> Result<Value, String>;
 }
 
-/// Takes every event. An error stops the run before the next effect.
+/// Receives every event. An error stops the run before the next effect.
 pub trait Sink: Send + Sync {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError>;
 
-    /// Waits until what was accepted is durable. A sink that sees to it while it accepts has nothing to wait for; one
-    /// that hears many at once may do it for all of them together.
+    /// Waits until all accepted events are durable. The default does not wait: it is for sinks whose events are durable
+    /// when [`emit`](Self::emit()) returns.
     fn settle(&self) -> BoxFuture<'_, Result<(), SinkError>> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -76,7 +79,7 @@ pub trait Sink: Send + Sync {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
-    /// Nobody reads the output any more (`| head -1`): end quietly.
+    /// The reader of the output has gone (`| head -1`): end quietly.
     #[error("the output is closed")]
     Closed,
     #[error("the output could not be written: {0}")]
@@ -87,19 +90,19 @@ pub enum SinkError {
     Audit(String),
 }
 
-/// The world as the loop sees it.
+/// The ports of one turn.
 #[derive(Clone, Copy)]
 pub struct Ports<'a> {
     pub approver: &'a dyn Approver,
-    /// In order: what must be durable stands before what is shown.
+    /// In order: sinks that make events durable come before sinks that show them.
     pub sinks: &'a [&'a dyn Sink],
-    /// A number in [0, 1) for the jitter of retries.
+    /// Returns a number in [0, 1) for the jitter of retries.
     pub jitter: &'a (dyn Fn() -> f64 + Sync),
 }
 
 impl Ports<'_> {
-    /// A canister that joins the conversation from outside the loop: the user's words.
-    pub fn tell(&self, canister: &Canister) -> Result<(), SinkError> {
+    /// Reports a canister that joins the conversation from outside the loop, such as the user's question.
+    pub fn append(&self, canister: &Canister) -> Result<(), SinkError> {
         self.emit(&Event::Appended(canister))
     }
 

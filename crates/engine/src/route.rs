@@ -1,8 +1,8 @@
-//! One way to a model: where, in which words, with what known of it.
+//! A route to a model: endpoint, wire format, controls, and what is known about the model.
 //!
-//! A turn begins on the first route. The next is taken when the fault is the server's (it cannot be reached, is
-//! overloaded, has no quota left for us, does not have the model, answers what is no answer), after its retries; never
-//! when the request or the key is at fault: that would be hidden by an answer from elsewhere. A turn does not go back.
+//! A turn begins on the first route. The next route is taken, after the retries, if the server is at fault: it cannot be
+//! reached, is overloaded, has no quota left, does not have the model, or sends an invalid response. It is not taken if
+//! the request or the key is at fault, because an answer from elsewhere would hide that. A turn does not go back.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ use crate::Wire;
 pub struct Route<'a> {
     pub endpoint: Endpoint,
     pub processor: &'a dyn Processor,
-    /// The provider's own name for it.
+    /// The provider's name of the model.
     pub model: String,
     pub controls: Controls,
-    /// What is known of the model.
+    /// What is known about the model.
     pub facts: Facts,
     pub wire: &'a dyn Wire,
 }
 
-/// What a request says beside the conversation and the tools.
+/// The parts of a request besides the conversation and the tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestExtras<'r> {
     pub controls: Cow<'r, Controls>,
@@ -34,8 +34,8 @@ impl Route<'_> {
         format!("{}/{}", self.endpoint.provider, self.model)
     }
 
-    /// The controls, and the note of this run: where the wire cannot hold the model to a schema, it is told in words.
-    /// `tools`: the request offers some.
+    /// Returns the controls and the note of a request. The note has the schema of the answer in words if the provider
+    /// cannot enforce the schema. `tools` says whether the request offers tools.
     pub fn request_extras(&self, tools: bool, note: Option<&str>) -> RequestExtras<'_> {
         request_extras(&self.controls, &self.endpoint, &self.facts, tools, note)
     }
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Route<'_> {
     }
 }
 
-/// As [`Route::request_extras`], for whoever makes a request without sending it.
+/// The same as [`Route::request_extras`], for a request that is not sent.
 pub fn request_extras<'c>(
     controls: &'c Controls,
     endpoint: &Endpoint,
@@ -72,7 +72,7 @@ pub fn request_extras<'c>(
     }
 }
 
-/// What an answer is held to on this way.
+/// Returns how far this endpoint enforces the form of an answer.
 fn holds(endpoint: &Endpoint, facts: &Facts, tools: bool) -> Structured {
     match (facts.structured, endpoint.dialect) {
         (Some(false), _) => Structured::None,

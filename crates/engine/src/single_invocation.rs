@@ -1,7 +1,7 @@
-//! One invocation without a model: for whoever calls tools by hand or for others (`ensembles call`, its tests, a gateway).
+//! One invocation without a model, for `ensembles call`, descriptor tests and the MCP server.
 //!
-//! The order is the loop's: judge → decide → written down → its turn → started, durable → run → finished. What the sink
-//! has not accepted does not run.
+//! The order is the same as in a turn: judge, decide, journal, wait for a turn, sync, run, report. An invocation that the
+//! sink has not accepted does not run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,29 +13,29 @@ use futures_util::future::BoxFuture;
 
 use crate::{Approver, Event, Sink, SinkError};
 
-/// What becomes of an invocation that must be asked about.
-pub trait Ruling: Send + Sync {
-    fn on<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, Ruled>;
+/// Decides about invocations that a rule or a permission wants to be asked about.
+pub trait ApprovalPolicy: Send + Sync {
+    fn decide<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, PolicyDecision>;
 }
 
-/// A decision, and the words to whoever called if it is a refusal.
+/// A decision, and the text for the caller if it is a refusal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ruled {
+pub struct PolicyDecision {
     pub decision: Decision,
     pub refusal: String,
 }
 
-/// Asks, if somebody can be asked; else it is refused, and told what would allow it.
-pub struct Asking<'a>(pub Option<&'a dyn Approver>);
+/// Asks an approver if a person can be asked. Otherwise it refuses, and says what would allow the invocation.
+pub struct AskApprover<'a>(pub Option<&'a dyn Approver>);
 
-impl std::fmt::Debug for Asking<'_> {
+impl std::fmt::Debug for AskApprover<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Asking").field(&self.0.is_some()).finish()
+        f.debug_tuple("AskApprover").field(&self.0.is_some()).finish()
     }
 }
 
-impl Ruling for Asking<'_> {
-    fn on<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, Ruled> {
+impl ApprovalPolicy for AskApprover<'_> {
+    fn decide<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, PolicyDecision> {
         let Some(approver) = self.0.filter(|approver| approver.can_ask()) else {
             return std::future::ready(nobody(pending)).boxed();
         };
@@ -43,13 +43,13 @@ impl Ruling for Asking<'_> {
             let decisions = approver.decide(std::slice::from_ref(pending)).await;
             let silence = || deny("nobody answered", None);
             let decision = decisions.into_iter().next().unwrap_or_else(silence);
-            Ruled { decision, refusal: "it was not approved".to_owned() }
+            PolicyDecision { decision, refusal: "it was not approved".to_owned() }
         }
         .boxed()
     }
 }
 
-fn nobody(pending: &Pending) -> Ruled {
+fn nobody(pending: &Pending) -> PolicyDecision {
     let rule = pending.rule();
     // No flag outdoes a rule that asks.
     let way = match pending.by_rule() {
@@ -57,30 +57,30 @@ fn nobody(pending: &Pending) -> Ruled {
         false => format!("`--allow '{}'` gives it", pending.tool()),
     };
     let refusal = format!("it needs an approval and nobody can be asked here ({rule}); {way}");
-    Ruled { decision: deny(rule, Some("nobody could be asked")), refusal }
+    PolicyDecision { decision: deny(rule, Some("nobody could be asked")), refusal }
 }
 
 fn deny(rule: &str, comment: Option<&str>) -> Decision {
     Decision::Deny { rule: rule.to_owned(), comment: comment.map(str::to_owned) }
 }
 
-/// What one invocation is run with.
+/// The configuration of one invocation.
 pub struct SingleInvocation<'a> {
     pub roster: &'a Roster,
-    pub ruling: &'a dyn Ruling,
+    pub policy: &'a dyn ApprovalPolicy,
     pub sink: &'a dyn Sink,
     pub scope: &'a CancelScope,
-    /// It is stopped when it runs longer; its tool's own limit holds beside.
+    /// Time limit of the run, in addition to the timeout of the tool.
     pub within: Option<Duration>,
 }
 
-/// What came of it.
+/// The result of one invocation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct InvocationReport {
     pub result: InvocationResult,
-    /// As its server wrote it, if it is from one and nothing of it was cut or cleaned.
+    /// The result as its MCP server wrote it, unless something of it was cut or removed.
     pub verbatim: Option<Arc<str>>,
-    /// How long it ran; `None` if it was answered before anything did.
+    /// How long the tool ran; `None` if it did not run.
     pub elapsed: Option<Duration>,
 }
 
@@ -91,8 +91,12 @@ impl std::fmt::Debug for SingleInvocation<'_> {
 }
 
 impl SingleInvocation<'_> {
-    /// Fails only if the sink does: what had not started then never will.
-    pub async fn run(&self, invocation: Invocation, host: Host) -> Result<Answered, SinkError> {
+    /// Judges, decides and runs the invocation.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the sink. A tool that had not started by then never does.
+    pub async fn run(&self, invocation: Invocation, host: Host) -> Result<InvocationReport, SinkError> {
         self.sink.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
         let approved = match self.judged(&invocation).await? {
             Ok(approved) => approved,
@@ -111,7 +115,7 @@ impl SingleInvocation<'_> {
         let (result, verbatim) = self.in_time(running).await;
         let elapsed = began.elapsed();
         self.sink.emit(&Event::Finished { invocation: &invocation, result: &result, elapsed })?;
-        Ok(Answered { result, verbatim, elapsed: Some(elapsed) })
+        Ok(InvocationReport { result, verbatim, elapsed: Some(elapsed) })
     }
 
     async fn in_time<T>(&self, running: impl Future<Output = T>) -> T {
@@ -125,12 +129,12 @@ impl SingleInvocation<'_> {
         running.await
     }
 
-    fn unrun(&self, result: InvocationResult) -> Result<Answered, SinkError> {
+    fn unrun(&self, result: InvocationResult) -> Result<InvocationReport, SinkError> {
         self.sink.emit(&Event::Appended(&Canister::Result(result.clone())))?;
-        Ok(Answered { result, verbatim: None, elapsed: None })
+        Ok(InvocationReport { result, verbatim: None, elapsed: None })
     }
 
-    /// The leave to run it, or its answer without.
+    /// Returns the approval to run the invocation, or its result if it does not run.
     async fn judged(
         &self,
         invocation: &Invocation,
@@ -149,8 +153,8 @@ impl SingleInvocation<'_> {
             }
             Verdict::Ask(pending) => {
                 let ruled = tokio::select! {
-                    ruled = self.ruling.on(&pending) => ruled,
-                    () = self.scope.hold.cancelled() => Ruled {
+                    ruled = self.policy.decide(&pending) => ruled,
+                    () = self.scope.hold.cancelled() => PolicyDecision {
                         decision: deny("nobody answered", None),
                         refusal: "it was not approved".to_owned(),
                     },
@@ -164,7 +168,7 @@ impl SingleInvocation<'_> {
     fn granted(
         &self,
         pending: Pending,
-        ruled: Ruled,
+        ruled: PolicyDecision,
         invocation: &Invocation,
     ) -> Result<Approved, Box<InvocationResult>> {
         match ruled.decision {

@@ -1,4 +1,4 @@
-//! What a turn has cost so far, as far as it is known.
+//! The cost of a turn so far, as far as it is known.
 
 use converse_canister::Cost;
 
@@ -8,7 +8,7 @@ use crate::Limit;
 pub(crate) struct Spending {
     /// Millionths of a dollar.
     known: u64,
-    /// A reply cost something that nobody said.
+    /// Whether the cost of a reply is unknown.
     unknown: bool,
 }
 
@@ -20,7 +20,7 @@ impl Spending {
         }
     }
 
-    /// Is there nothing left of `most` for a call whose price is known only afterwards?
+    /// Returns the limit if nothing of `most` is left for a call whose cost is known only afterwards.
     pub(crate) fn reaches(self, most: Option<Cost>) -> Option<Limit> {
         let most = most?;
         if self.known >= most.0 {
@@ -29,14 +29,14 @@ impl Spending {
         self.unknown.then_some(Limit::UnknownCost)
     }
 
-    /// Would so much more be too much?
+    /// Returns the limit if `more` would go over it.
     pub(crate) fn would_pass(self, more: Cost, most: Option<Cost>) -> Option<Limit> {
         let most = most?;
         (more.0 > 0 && self.known.saturating_add(more.0) > most.0).then_some(Limit::Cost(most))
     }
 
-    /// What a turn that is over should say of a limit that could not be held.
-    pub(crate) fn regret(self, most: Option<Cost>) -> Option<String> {
+    /// Returns a warning if a finished turn did not keep its limit.
+    pub(crate) fn cost_limit_warning(self, most: Option<Cost>) -> Option<String> {
         let most = most?;
         if self.unknown {
             let limit = dollars(most);
@@ -85,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_was_not_held_is_regretted() {
+    fn a_limit_that_was_not_held_is_a_warning() {
         let limit = Some(Cost(1_000_000));
-        assert_eq!(of(&[Some(1_000_000)]).regret(limit), None);
-        assert!(of(&[Some(1_500_000)]).regret(limit).unwrap().contains("cost 1.5 USD"));
-        assert!(of(&[Some(1), None]).regret(limit).unwrap().contains("not known"));
-        assert_eq!(of(&[None]).regret(None), None);
+        assert_eq!(of(&[Some(1_000_000)]).cost_limit_warning(limit), None);
+        assert!(of(&[Some(1_500_000)]).cost_limit_warning(limit).unwrap().contains("cost 1.5 USD"));
+        assert!(of(&[Some(1), None]).cost_limit_warning(limit).unwrap().contains("not known"));
+        assert_eq!(of(&[None]).cost_limit_warning(None), None);
     }
 }

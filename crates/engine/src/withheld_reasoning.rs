@@ -1,32 +1,32 @@
-//! Reasoning that its maker does not take back.
+//! Encrypted reasoning that a provider refuses.
 //!
-//! A turn goes back to its maker with the reasoning that the maker has sealed. If that is refused, the call is made once
-//! more with the earlier turns in neutral words, which every model takes. They stay so for as long as this model is
-//! asked in this run: they would be refused again, and what follows is sealed together with what it followed.
+//! A reply is sent back to the provider that made it together with its encrypted reasoning. If the provider refuses the
+//! reasoning, the call is repeated with the earlier replies in a neutral form, which every model accepts. They stay in that
+//! form as long as this model is asked in this run, because they would be refused again.
 
 use std::borrow::Cow;
 
 use converse_canister::{Canister, TurnId};
 
-use crate::{Route, Trouble};
+use crate::{AttemptError, Route};
 
-/// Which seals are left out.
+/// The replies whose encrypted reasoning is left out.
 #[derive(Debug, Default)]
 pub(crate) struct WithheldReasoning {
-    /// Those of all turns before this one.
+    /// All replies before this one.
     refused_before: Option<TurnId>,
 }
 
 impl WithheldReasoning {
-    /// True if the call for this turn may be made once more: a seal was refused, and one is there that was not left out.
-    /// From then on none is, so this is true once for a call.
+    /// Leaves out the reasoning after a refusal. Returns whether the call may be repeated: reasoning was refused, and some
+    /// was sent. From then on none is sent, so this is true only once for a call.
     pub(crate) fn leave_out(
         &mut self,
-        trouble: &Trouble,
+        error: &AttemptError,
         (shown, turn): (&[Canister], TurnId),
         route: &Route<'_>,
     ) -> bool {
-        let refused = matches!(trouble, Trouble::Refusal(refusal) if refusal.rejects_opaque_reasoning());
+        let refused = matches!(error, AttemptError::Refusal(refusal) if refusal.rejects_opaque_reasoning());
         if !refused || !self.shows(shown, route) {
             return false;
         }
@@ -34,7 +34,7 @@ impl WithheldReasoning {
         true
     }
 
-    /// Does the maker get anything back?
+    /// Returns whether the provider gets any of its reasoning back.
     fn shows(&self, shown: &[Canister], route: &Route<'_>) -> bool {
         let maker = route.endpoint.maker(&route.model);
         shown.iter().any(|canister| match canister {
@@ -49,7 +49,7 @@ impl WithheldReasoning {
         self.refused_before.is_some_and(|refused| turn < refused)
     }
 
-    /// What the model is shown.
+    /// Returns the view without the reasoning that is left out.
     pub(crate) fn view<'t>(&self, view: Cow<'t, [Canister]>) -> Cow<'t, [Canister]> {
         if self.refused_before.is_none() {
             return view;

@@ -11,7 +11,7 @@ use converse_canister::{
 };
 use converse_config::{Effects, Permission, Policy, Rule};
 use converse_engine::{
-    CompactionPolicy, Condensing, Conversation, Ending, Engine, EngineError, Event, Limits, Part, Ports,
+    CompactionPolicy, CondenseOutcome, Conversation, Ending, Engine, EngineError, Event, Limits, Part, Ports,
     RetryPolicy, Route, Sink, SinkError, Timeouts, condense_now, converse, ledger,
 };
 use converse_ensemble::{Answer, Connection, Ensemble, NoArtefacts, Roster, SEARCH};
@@ -215,9 +215,9 @@ impl Setup {
         } else {
             condense_now(&mut conversation, &engine, ports, &cancel).await.map(
                 |condensing| match condensing {
-                    Condensing::Done { .. } => Ending::Finished { unapproved: 0, unsandboxed: 0 },
-                    Condensing::Ended(ending) => ending,
-                    other => Ending::Odd { word: format!("{other:?}") },
+                    CondenseOutcome::Done { .. } => Ending::Finished { unapproved: 0, unsandboxed: 0 },
+                    CondenseOutcome::Ended(ending) => ending,
+                    other => Ending::UnknownStop { word: format!("{other:?}") },
                 },
             )
         };
@@ -411,7 +411,7 @@ async fn a_prompt_that_is_refused_for_its_length_is_made_shorter_once() {
     let ran = setup(None).run(history(), mind(9)).await;
     let kinds: Vec<bool> = ran.requests.iter().map(is_summary).collect();
     assert_eq!(kinds, [false, true, false], "once");
-    assert!(matches!(&ran.ending, Err(EngineError::Exchange(error)) if error.trouble.to_string() == "no"));
+    assert!(matches!(&ran.ending, Err(EngineError::Exchange(error)) if error.cause.to_string() == "no"));
 
     let compaction = CompactionPolicy { compact: false, ..CompactionPolicy::default() };
     let ran = Setup { compaction, ..setup(None) }.run(history(), mind(9)).await;
@@ -595,10 +595,10 @@ async fn it_is_condensed_when_the_user_says_so() {
     let ran = setup(Some(1_000_000)).goes_on(ran.conversation, summary, false).await;
     assert_eq!(ran.conversation.condensed().unwrap().covers, 41);
     let ran = setup(Some(1_000_000)).goes_on(ran.conversation, summary, false).await;
-    assert_eq!(ran.ending.unwrap(), Ending::Odd { word: "Nothing".into() });
+    assert_eq!(ran.ending.unwrap(), Ending::UnknownStop { word: "Nothing".into() });
     assert!(ran.requests.is_empty());
     let ran = setup(None).goes_on(transcript(), |_: &Value, _: usize| Says::Refuses(401, "key"), false).await;
-    assert_eq!(ran.ending.unwrap(), Ending::Odd { word: "Failed(\"no\")".into() });
+    assert_eq!(ran.ending.unwrap(), Ending::UnknownStop { word: "Failed(\"no\")".into() });
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,8 +10,8 @@ use converse_canister::{
 };
 use converse_config::{EnsemblePlan, OnFailure, Permission, Policy, Rule};
 use converse_engine::{
-    AnswerCheck, Approver, CompactionPolicy, Conversation, Ending, Engine, EngineError, Event, Limit, Limits,
-    Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, Trouble, WireErrorKind, converse, noted,
+    AnswerCheck, Approver, AttemptError, CompactionPolicy, Conversation, Ending, Engine, EngineError, Event,
+    Limit, Limits, Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, WireErrorKind, converse, with_note,
 };
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, NoArtefacts, Pending,
@@ -539,7 +539,7 @@ async fn what_waiting_cannot_cure_ends_at_once() {
     for reply in [status(401), Reply::Fails(WireErrorKind::Tls)] {
         let run = setup(vec![reply, says("never asked")]).run().await;
         let Err(EngineError::Exchange(error)) = run.ending else { panic!("{:?}", run.ending) };
-        assert!(matches!(error.trouble, Trouble::Refusal(_) | Trouble::Wire(_)));
+        assert!(matches!(error.cause, AttemptError::Refusal(_) | AttemptError::Wire(_)));
         assert_eq!((error.attempts, run.requests_left), (1, 1));
     }
 }
@@ -570,8 +570,8 @@ async fn cancelling_and_deadlines_answer_what_is_open() {
 fn a_note_stands_behind_the_system_text_and_not_in_the_transcript() {
     let supervisor = |text: &str| Canister::Supervisor(Supervisor { text: text.to_owned() });
     let said = vec![supervisor("be brief"), Canister::User(User::text("go")), supervisor("be long")];
-    assert_eq!(noted(&said, None), said);
-    let view = noted(&said, Some("no weather today"));
+    assert_eq!(with_note(&said, None), said);
+    let view = with_note(&said, Some("no weather today"));
     assert_eq!(view[1], supervisor("no weather today"));
     assert_eq!([&view[..1], &view[2..]].concat(), said);
 }
@@ -783,7 +783,7 @@ async fn an_answer_is_checked_and_asked_for_again() {
     assert!(repair.content[0].as_text().unwrap().contains("invalid digit"));
 
     let run = checked(vec![says("a"), says("b"), says("c"), says("never asked")]).run().await;
-    assert!(matches!(&run.ending, Ok(Ending::Unfit { errors }) if errors.contains("invalid digit")));
+    assert!(matches!(&run.ending, Ok(Ending::InvalidAnswer { errors }) if errors.contains("invalid digit")));
     assert_eq!(run.requests_left, 1);
     assert!(!run.lines.iter().any(|line| line.starts_with("answered")));
 }

@@ -10,7 +10,7 @@ use converse_canister::{
     Arguments, Canister, Decision, Invocation, InvocationId, InvocationResult, Outcome, TurnId,
 };
 use converse_config::{Permission, Policy, Rule};
-use converse_engine::{Answered, Approver, Asking, Event, SingleInvocation, Sink, SinkError};
+use converse_engine::{Approver, AskApprover, Event, InvocationReport, SingleInvocation, Sink, SinkError};
 use converse_ensemble::{
     Answer, CancelScope, Connection, Context, Ensemble, Host, Invocable, NoArtefacts, Pending, Roster,
 };
@@ -146,10 +146,10 @@ async fn the_order_is_one_whoever_decides() {
         let stage = stage(permission).await;
         let (sink, scope) = (Ear::default(), CancelScope::below(&CancellationToken::new()));
         let always = approver.map(Always);
-        let ruling = Asking(always.as_ref().map(|always| always as &dyn Approver));
+        let policy = AskApprover(always.as_ref().map(|always| always as &dyn Approver));
         let single = SingleInvocation {
             roster: &stage.roster,
-            ruling: &ruling,
+            policy: &policy,
             sink: &sink,
             scope: &scope,
             within: None,
@@ -179,7 +179,7 @@ async fn nothing_runs_that_is_not_written_down_and_durable() {
         let scope = CancelScope::below(&CancellationToken::new());
         let single = SingleInvocation {
             roster: &stage.roster,
-            ruling: &Asking(None),
+            policy: &AskApprover(None),
             sink: &sink,
             scope: &scope,
             within: None,
@@ -198,7 +198,7 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
         let scope = CancelScope::below(&cancel);
         let single = SingleInvocation {
             roster: &stage.roster,
-            ruling: &Asking(None),
+            policy: &AskApprover(None),
             sink: &sink,
             scope: &scope,
             within,
@@ -210,7 +210,7 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
             }
         };
         let (answered, ()) = tokio::join!(single.run(invocation(json!("wait")), Host::default()), stopping);
-        let Answered { result, .. } = answered.unwrap();
+        let InvocationReport { result, .. } = answered.unwrap();
         assert_eq!(result.outcome, Outcome::Cancelled, "{within:?}");
         assert_eq!(*sink.heard.lock().unwrap(), RAN);
     }
@@ -221,7 +221,7 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
     let scope = CancelScope::below(&cancel);
     let single = SingleInvocation {
         roster: &stage.roster,
-        ruling: &Asking(None),
+        policy: &AskApprover(None),
         sink: &sink,
         scope: &scope,
         within: None,

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use converse_engine::{EngineError, ExchangeError, SinkError, Trouble, WireError, WireErrorKind};
+use converse_engine::{AttemptError, EngineError, ExchangeError, SinkError, WireError, WireErrorKind};
 use converse_provider::{Refusal, RefusalClass};
 use converse_session::SessionError;
 use converse_text::suggest::nearest;
@@ -192,21 +192,23 @@ impl Failure {
 }
 
 fn exchange(error: ExchangeError) -> Failure {
-    let ExchangeError { trouble, route, routes_before, attempts, waited, asked_to_wait, kept, request_id } =
+    let ExchangeError { cause, route, routes_before, attempts, waited, asked_to_wait, kept, request_id } =
         error;
-    let mut failure = match trouble {
-        Trouble::Sink(error) => return error.into(),
-        Trouble::Translate(error) => {
+    let mut failure = match cause {
+        AttemptError::Sink(error) => return error.into(),
+        AttemptError::Translate(error) => {
             Failure::new(Kind::ProviderNonsense, "cannot-translate", error.to_string())
         }
-        Trouble::Decode(error) => Failure::new(Kind::ProviderNonsense, "bad-response", error.to_string()),
-        Trouble::Refusal(refusal) => refused(&refusal),
-        Trouble::Wire(error) => unsent(error),
-        trouble @ Trouble::Silent { .. } => {
-            Failure::new(Kind::ProviderUnreachable, "silent", trouble.to_string())
+        AttemptError::Decode(error) => {
+            Failure::new(Kind::ProviderNonsense, "bad-response", error.to_string())
         }
-        trouble @ Trouble::CutShort => {
-            Failure::new(Kind::ProviderUnreachable, "cut-short", trouble.to_string())
+        AttemptError::Refusal(refusal) => refused(&refusal),
+        AttemptError::Wire(error) => unsent(error),
+        cause @ AttemptError::Timeout { .. } => {
+            Failure::new(Kind::ProviderUnreachable, "silent", cause.to_string())
+        }
+        cause @ AttemptError::CutShort => {
+            Failure::new(Kind::ProviderUnreachable, "cut-short", cause.to_string())
         }
     };
     // A refusal may know its name from the body.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Arguments, Content, Cost, Invocation, InvocationId, InvokerName, ToolName};
 use converse_config::{Permission, Policy};
-use converse_engine::{Approver, Asking, SingleInvocation, Sink};
+use converse_engine::{Approver, AskApprover, SingleInvocation, Sink};
 use converse_ensemble::{
     Artefacts, CancelScope, ConnectError, Connection, CostMeter, Ensemble, Host, Invocable, PendingCost,
     Roster, Rules, Tool,
@@ -173,10 +173,10 @@ impl Around<'_> {
         let arguments = Arguments::from_object(heeded(params));
         let invocation =
             Invocation { turn, id, wire_id: None, tool: tool.to_string(), arguments, seal: None };
-        let (ruling, scope) = (Asking(Some(self.approver)), CancelScope::below(self.cancel));
+        let (policy, scope) = (AskApprover(Some(self.approver)), CancelScope::below(self.cancel));
         let single = SingleInvocation {
             roster: &roster,
-            ruling: &ruling,
+            policy: &policy,
             sink: self.audit,
             scope: &scope,
             within: None,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use converse_canister::{Arguments, Invocation, InvocationId, TurnId};
-use converse_engine::{Answered, Ruling, SingleInvocation};
+use converse_engine::{ApprovalPolicy, InvocationReport, SingleInvocation};
 use converse_ensemble::{CancelScope, Host, Roster};
 
 use crate::audit::AuditSink;
@@ -37,12 +37,12 @@ impl<'a> Caller<'a> {
         &self,
         shown: &str,
         arguments: Arguments,
-        ruling: &dyn Ruling,
+        policy: &dyn ApprovalPolicy,
         within: Option<Duration>,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<InvocationReport, Failure> {
         let scope = CancelScope::below(&self.interrupt.token);
         let (roster, sink) = (self.roster, self.audit);
-        let single = SingleInvocation { roster, ruling, sink, scope: &scope, within };
+        let single = SingleInvocation { roster, policy, sink, scope: &scope, within };
         let answered = single.run(self.invocation(shown, arguments), Host::default()).await?;
         self.check_interrupt()?;
         Ok(answered)

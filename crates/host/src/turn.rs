@@ -73,7 +73,7 @@ pub fn say(
             // Words that a prompt puts into the assistant's mouth: no answer of this run.
             (Canister::Assistant(_), None) => {}
             (Canister::Assistant(_), Some(journal)) => journal.emit(&Event::Appended(&canister))?,
-            _ => ports.tell(&canister)?,
+            _ => ports.append(&canister)?,
         }
         let said = conversation.say(canister);
         said.map_err(|error| Failure::new(Kind::Internal, "internal", error.to_string()))?;

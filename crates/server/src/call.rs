@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, Canister, Invocation, InvocationResult, Outcome};
-use converse_engine::{Answered, Asking, Event, SingleInvocation, Sink, SinkError};
+use converse_engine::{AskApprover, Event, InvocationReport, SingleInvocation, Sink, SinkError};
 use converse_ensemble::{CancelScope, Host};
 use futures_util::FutureExt as _;
 use futures_util::future::{FusedFuture as _, OptionFuture};
@@ -91,11 +91,11 @@ impl Gateway {
         written: Written,
         sink: &dyn Sink,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Answered, SinkError> {
+    ) -> Result<InvocationReport, SinkError> {
         let invocation = self.invocation(&name.shown, written.read());
-        let (scope, ruling) = (CancelScope::below(&context.ct), Asking(None));
+        let (scope, policy) = (CancelScope::below(&context.ct), AskApprover(None));
         let roster = &self.shared.backing.roster;
-        let single = SingleInvocation { roster, ruling: &ruling, sink, scope: &scope, within: None };
+        let single = SingleInvocation { roster, policy: &policy, sink, scope: &scope, within: None };
         let (host, telling) = match Telling::to(self, context, &name.qualified) {
             Some((host, telling)) => (host, Some(telling)),
             None => (Host::default(), None),

@@ -11,25 +11,25 @@ use converse_provider::{Endpoint, Facts, Prompt, replays_reasoning};
 use super::view::is_summary;
 use super::weight::{AROUND, BYTES, content_weight, json_bytes};
 
-/// A kind of thing that a request is made of. The order is that of the rows.
+/// A kind of content of a request. The order is that of the rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The system text and the notes of a run.
     System,
-    /// What stands for the beginning of the conversation.
+    /// The summary of the beginning of the conversation.
     Summary,
-    /// The declaration of a tool; `ensemble` is what stands before `__` in its name, or empty.
+    /// The declaration of a tool; `ensemble` is the part before `__` in its name, or empty.
     Tool {
         ensemble: String,
         tool: String,
     },
     User,
-    /// What the user handed over, in words.
+    /// The text of documents.
     Document,
-    /// Pictures, sound, PDF files; those in results too.
+    /// Pictures, sound and PDF files, also in results.
     Attachment,
     Assistant,
-    /// What goes back to the model of what it thought.
+    /// Reasoning that is sent back to the model.
     Reasoning,
     Invocation {
         tool: String,
@@ -39,22 +39,22 @@ pub enum Part {
     },
 }
 
-/// How much of it there is.
+/// The amount of one kind of content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub part: Part,
-    /// Messages, tools or pieces.
+    /// Number of messages, tools or pieces.
     pub count: usize,
-    /// By estimate.
+    /// Estimated tokens.
     pub tokens: u64,
 }
 
-/// What fills one request. Pure arithmetic: nothing is asked of anybody.
+/// What fills one request, by a local estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ledger {
     /// In the order of [`Part`].
     pub rows: Vec<Row>,
-    /// Tokens of input and output together, where that is known.
+    /// Tokens of input and output together, if known.
     pub window: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ impl Ledger {
         Self { rows: rows.map(row).collect(), window: window(prompt.facts) }
     }
 
-    /// With each row as large as a provider counts it.
+    /// Multiplies each row by the factor between the provider's counts and the estimates.
     #[must_use]
     pub(crate) fn scaled(mut self, factor: f64) -> Self {
         for row in &mut self.rows {
@@ -105,9 +105,9 @@ impl Ledger {
         self
     }
 
-    /// With a note beside the conversation, which is told like the system text.
+    /// Adds a note, which counts as system text.
     #[must_use]
-    pub(crate) fn noted(mut self, note: Option<&str>) -> Self {
+    pub(crate) fn with_note(mut self, note: Option<&str>) -> Self {
         let Some(note) = note else { return self };
         let more = tokens(note.len() as u64 + AROUND);
         match self.rows.iter_mut().find(|row| row.part == Part::System) {
@@ -117,24 +117,24 @@ impl Ledger {
         self
     }
 
-    /// Tokens of the whole request.
+    /// Returns the tokens of the whole request.
     pub fn total(&self) -> u64 {
         self.rows.iter().map(|row| row.tokens).sum()
     }
 
-    /// Of the window; `None` if that is not known.
+    /// Returns the share of the window (0 to 1), or `None` if the window is unknown.
     pub fn share(&self) -> Option<f64> {
         self.window.filter(|window| *window > 0).map(|window| self.total() as f64 / window as f64)
     }
 
-    /// Tokens of the declarations of all tools.
+    /// Returns the tokens of the declarations of all tools.
     pub fn tools(&self) -> u64 {
         let tools = self.rows.iter().filter(|row| matches!(row.part, Part::Tool { .. }));
         tools.map(|row| row.tokens).sum()
     }
 }
 
-/// The window as it is in this run.
+/// Returns the context window of this run, in tokens.
 pub(crate) fn window(facts: &Facts) -> Option<u64> {
     facts.wanted_window.or(facts.window)
 }
@@ -149,7 +149,7 @@ fn declared(declaration: &Declaration) -> u64 {
     (name.as_str().len() + description.len()) as u64 + json_bytes(arguments) + AROUND
 }
 
-/// What one canister comes to, in bytes of text: for whoever compares parts of one conversation.
+/// Returns the weight of one canister in bytes of text, to compare parts of one conversation.
 pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
     // Of whoever made it: it may go back to it.
     let goes_back = |words: &Assistant| words.native.is_some();
@@ -160,7 +160,7 @@ pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
 
 struct Sums<'b> {
     blobs: &'b dyn Blobs,
-    /// Does the request hold what was thought in the reply that begins so?
+    /// Returns whether the request contains the reasoning of the reply that begins with this canister.
     goes_back: &'b dyn Fn(&Assistant) -> bool,
     sums: BTreeMap<Part, (usize, u64)>,
 }

@@ -1,4 +1,4 @@
-//! Which tools a model is shown.
+//! Selects the tools that a model is shown.
 //!
 //! Where their declarations would fill more than a set share of the window, it is shown those that are built in, those
 //! it has used, those it has found last, and a tool to find the others; where that may not run, as many others as there
@@ -26,12 +26,13 @@ const FOUND: usize = 20;
 /// Of those that were called, the newest.
 const USED: usize = 100;
 
-/// By a rough estimate, tokens of the declarations of all tools.
+/// Returns the estimated tokens of the declarations of all tools.
 pub fn tokens_of(offer: &Offer) -> u64 {
     (offer.bytes() as u64).div_ceil(BYTES)
 }
 
-/// What of the offer is shown with this conversation; all of it, unless that is too much and there is a search.
+/// Returns the part of the offer that is shown with this conversation: all of it, unless that is too much and there is a
+/// search.
 pub fn offered<'o>(
     offer: &'o Offer,
     canisters: &[Canister],

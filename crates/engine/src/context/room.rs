@@ -1,4 +1,4 @@
-//! How much may be sent, and where a conversation may be cut.
+//! How many tokens a request may have, and where a conversation may be cut.
 
 use converse_canister::Canister;
 use converse_provider::{Controls, Facts};
@@ -27,19 +27,21 @@ impl Default for CompactionPolicy {
     }
 }
 
-/// Tokens.
+/// Limits of a request, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// A request that is larger is made smaller.
+    /// A larger request is made smaller.
     pub(crate) most: u64,
-    /// What is made smaller shall not come near that at once: each time, the provider reads everything anew.
+    /// Size to which a larger request is reduced. It is lower than `most`, because after each reduction the provider
+    /// reads the whole prompt anew.
     pub(crate) target: u64,
-    /// Of the older part that is worth a summary.
+    /// Minimum size of an older part that is summarised.
     pub(crate) worth: u64,
 }
 
 impl Room {
-    /// `refused`: an estimate of this size was too long for the provider. `None` if nothing is known.
+    /// Returns the limits, or `None` if the window is unknown. `refused` is the estimate of a request that the provider
+    /// refused as too long.
     pub(crate) fn of(
         policy: &CompactionPolicy,
         facts: &Facts,
@@ -65,8 +67,8 @@ pub(crate) fn share(tokens: u64, share: f64) -> u64 {
     (tokens as f64 * share) as u64
 }
 
-/// May what comes before this place be left out? Between two replies, or a reply and what is said next: never within a
-/// reply, before its results, or between a document and the words that go with it.
+/// Returns whether everything before this index may be left out: between two replies, or after a reply. Never within a
+/// reply, before its results, or between a document and the question that goes with it.
 pub(super) fn is_lawful(canisters: &[Canister], at: usize) -> bool {
     let (Some(one), Some(before)) = (canisters.get(at), at.checked_sub(1).and_then(|at| canisters.get(at)))
     else {
@@ -83,12 +85,12 @@ fn is_said(canister: &Canister) -> bool {
     matches!(canister, Canister::User(_) | Canister::Document(_) | Canister::Supervisor(_))
 }
 
-/// Turns of the user that stay as they are, if there is room for them.
+/// Number of latest turns of the user that stay unchanged if there is room for them.
 const TURNS: usize = 2;
 
-/// Where what is summarised ends: as much as `keep` stays behind it, at most two turns of the user, and at least what
-/// was said last. `None` if nothing that a model has said since `from` lies before it. `weigh` is a canister's share of
-/// `keep`.
+/// Returns the index at which the summarised part ends. At most `keep` stays after it, at most two turns of the user, and
+/// at least the last message. `None` if no reply since `from` comes before that index. `weigh` returns how much of `keep`
+/// a canister takes.
 pub(crate) fn cut(
     canisters: &[Canister],
     from: usize,

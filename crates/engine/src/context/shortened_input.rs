@@ -1,31 +1,31 @@
-//! What the user said, or handed over to be read, in fewer words: its beginning and its end stay.
+//! Questions and documents of the user that are shortened to their beginning and end.
 //!
-//! It is the last thing to be shortened, since nobody can say it again but the user. But what a model has refused for
-//! its length would be refused with every question that comes after it.
+//! They are shortened last, since only the user can repeat them. But a message that a model refused for its length would be
+//! refused with every later question too.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use converse_canister::{Blobs, Canister, Content, Document, User};
 
-use super::record::ends;
+use super::summary_request::ends;
 use super::trimming::words;
 use super::weight::content_weight;
 
-/// Bytes: more is worth shortening, and so much stays.
+/// Bytes: a larger message is shortened, and this much of it stays.
 const LARGE: u64 = 4 * 1024;
 const KEPT: usize = 2 * 1024;
-/// Of one of many documents.
+/// Minimum bytes of one of many documents.
 const LEAST: usize = 256;
 
-/// Which are shown how, by their places in the transcript.
+/// The shortened canisters, by their index in the transcript.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ShortenedInput(BTreeMap<usize, Short>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Short {
     kept: usize,
-    /// Of its words: a place that was taken back is taken by something else.
+    /// Bytes of its text. If they differ, the index belongs to another canister by now.
     bytes: usize,
 }
 
@@ -34,12 +34,12 @@ impl ShortenedInput {
         self.0.len()
     }
 
-    /// Those that are still there.
+    /// Keeps only canisters that still exist.
     pub(super) fn retain(&mut self, canisters: usize) {
         self.0.retain(|at, _| *at < canisters);
     }
 
-    /// The canister of this place in fewer words, if it is to be shown so.
+    /// Returns the shortened canister at this index, if it is shortened.
     pub(super) fn shown(&self, at: usize, canister: &Canister) -> Option<Canister> {
         let Short { kept, bytes } = *self.0.get(&at)?;
         let text = words(content(canister)?);
@@ -69,8 +69,8 @@ impl ShortenedInput {
         self.0.insert(at, Short { kept, bytes });
     }
 
-    /// Questions that nobody answered, with what was handed over with them, if another one follows: they were too long.
-    /// Nothing from `current` on.
+    /// Shortens unanswered questions and their documents if another question follows: they were too long. Nothing from
+    /// `current` on is shortened.
     pub(super) fn unanswered(&mut self, canisters: &[Canister], blobs: &dyn Blobs, current: usize) {
         let mut answered = true;
         for (at, canister) in canisters.iter().enumerate().rev() {
@@ -89,7 +89,7 @@ impl ShortenedInput {
         }
     }
 
-    /// Documents of these places, so that they come to no more than this many bytes.
+    /// Shortens the documents at these indexes, so that they have at most this many bytes together.
     pub(super) fn bounded(
         &mut self,
         canisters: &[Canister],

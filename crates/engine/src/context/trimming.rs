@@ -1,5 +1,5 @@
-//! Results, and what was said, that a model is shown in fewer words. What has been shortened stays so: providers read a prompt that begins
-//! as the last one did for a tenth of its price.
+//! Shortened results and messages. What was shortened stays shortened, because a prompt that begins like the last one costs a
+//! tenth.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,31 +12,31 @@ use super::shortened_input::ShortenedInput;
 use super::view::pinned;
 use super::weight::content_weight;
 
-/// Less is not worth a line of its own.
+/// Smaller results are not replaced by a note.
 const LEAST: u64 = 256;
-/// Replies whose results stay whole as long as the window allows.
+/// Number of latest replies whose results stay complete as long as the window allows.
 const FRESH: usize = 3;
-/// Bytes of a result that has gone stale, and of it those that stay.
+/// Bytes of an old result that is shortened, and bytes of it that stay.
 const LARGE: u64 = 4 * 1024;
 const HEAD: usize = 500;
-/// The same where there is no room for what is fresh.
+/// The same for new results if there is no room for them.
 const SQUEEZED: usize = 1024;
 
-/// How tools call the part of a file that they are to read.
+/// Names of arguments that select a part of a file.
 const PIECE: [&str; 10] =
     ["offset", "limit", "start", "end", "from", "to", "start_line", "end_line", "head", "tail"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trim {
-    /// A later answer to the same question says what is so now.
+    /// A later call has the current result.
     Superseded,
-    /// The piece of a file that was read whole since.
+    /// The part of a file that was read completely later.
     Contained,
-    /// So many bytes of it stay.
+    /// This many bytes of it stay.
     Head(usize),
 }
 
-/// What is shown how.
+/// How canisters are shortened.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Trims {
     results: HashMap<InvocationId, Trim>,
@@ -48,19 +48,19 @@ impl Trims {
         self.results.is_empty() && self.input.len() == 0
     }
 
-    /// How much of what the user said or handed over is shown in part.
+    /// Returns the number of questions and documents that are shortened.
     pub(crate) fn shortened_inputs(&self) -> usize {
         self.input.len()
     }
 
-    /// Those only that are of one of these.
+    /// Keeps only entries of these canisters.
     pub(crate) fn retain(&mut self, canisters: &[Canister]) {
         let there: HashSet<&InvocationId> = results(canisters).map(|result| &result.id).collect();
         self.results.retain(|id, _| there.contains(id));
         self.input.retain(canisters.len());
     }
 
-    /// The canister of this place as it is shown.
+    /// Returns the canister at this index as it is shown.
     pub(super) fn shown(&self, at: usize, canister: &Canister) -> Canister {
         let shorter = match canister {
             Canister::Result(result) => self.result(result).map(Canister::Result),
@@ -69,7 +69,7 @@ impl Trims {
         shorter.unwrap_or_else(|| canister.clone())
     }
 
-    /// The result in fewer words, if it is to be shown so.
+    /// Returns the shortened result, if it is shortened.
     fn result(&self, result: &InvocationResult) -> Option<InvocationResult> {
         let text = words(&result.content);
         let bytes = text.len();
@@ -92,8 +92,8 @@ impl Trims {
         Some(InvocationResult { content: vec![Content::text(shorter)], ..result.clone() })
     }
 
-    /// Results that the same question has another answer for since. `reads`: a tool that changes nothing; what others
-    /// answer tells what they did.
+    /// Replaces results of calls that were repeated later. Only of tools that only read (`reads`): results of other tools say
+    /// what they did.
     pub(crate) fn superseded(
         &mut self,
         canisters: &[Canister],
@@ -120,7 +120,7 @@ impl Trims {
         }
     }
 
-    /// Large results of replies that are not among the last ones.
+    /// Shortens large results of older replies.
     pub(crate) fn old(&mut self, canisters: &[Canister], blobs: &dyn Blobs) {
         let mut turns: Vec<TurnId> = canisters.iter().rev().filter_map(Canister::turn).collect();
         turns.dedup();
@@ -136,12 +136,12 @@ impl Trims {
         }
     }
 
-    /// Questions that were refused for their length, if others follow; nothing from `current` on.
+    /// Shortens questions that were refused for their length, if others follow. Nothing from `current` on is shortened.
     pub(crate) fn unanswered(&mut self, canisters: &[Canister], blobs: &dyn Blobs, current: usize) {
         self.input.unanswered(canisters, blobs, current);
     }
 
-    /// Documents that outlive a summary of so many canisters, to this many bytes together.
+    /// Shortens the documents that stay after a summary of `covers` canisters to this many bytes together.
     pub(crate) fn pinned(&mut self, canisters: &[Canister], covers: usize, blobs: &dyn Blobs, bytes: u64) {
         let documents: Vec<usize> = pinned(canisters, covers)
             .into_iter()
@@ -150,8 +150,8 @@ impl Trims {
         self.input.bounded(canisters, &documents, blobs, bytes);
     }
 
-    /// Whatever is large and stands behind what a summary `covers`, the largest first, until so many bytes are saved:
-    /// where nothing else has helped. Results, and where they do not suffice, what was said before `current`.
+    /// Shortens everything large after the summary, the largest first, until this many bytes are saved: the last resort.
+    /// First results, then messages before `current`.
     pub(crate) fn squeeze(
         &mut self,
         canisters: &[Canister],
@@ -167,7 +167,7 @@ impl Trims {
         }
     }
 
-    /// What it saves.
+    /// Shortens large results. Returns the bytes saved.
     fn squeeze_results(&mut self, canisters: &[Canister], blobs: &dyn Blobs, bytes: u64) -> u64 {
         let whole = results(canisters).filter(|result| !self.results.contains_key(&result.id));
         let mut large: Vec<(u64, &InvocationId)> = whole

@@ -1,4 +1,4 @@
-//! What of a transcript a model is shown.
+//! The view: the transcript as a model is shown it.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,17 @@ use super::trimming::Trims;
 
 const NAME: &str = "summary of the conversation so far";
 
-/// Is it what stands for the beginning of a conversation?
+/// Returns whether the document is the summary of the beginning of a conversation.
 pub(super) fn is_summary(document: &Document) -> bool {
     document.name == NAME
 }
 
-/// The summary in the place of the canisters it covers, and the others as they were shortened. All system texts stay, and
-/// the first and the last thing that the user said, with their documents. It obeys the law of a transcript.
+/// Returns the summary in place of the canisters that it covers, and the other canisters as they were shortened. All system
+/// texts stay, and the first and the last question of the user, with their documents. The view obeys the rule of a
+/// transcript.
 ///
-/// Servers that keep replies know them with all that was said before them, so what was answered before `stale` is not
-/// named to them any more.
+/// Servers that keep replies know them together with everything before them. So replies before `stale` lose their
+/// response ids.
 pub(crate) fn view<'t>(
     canisters: &'t [Canister],
     condensed: Option<&Condensed>,
@@ -53,8 +54,8 @@ pub(crate) fn view<'t>(
     Cow::Owned(shown)
 }
 
-/// What is shown of the canisters that a summary covers, by their places: the first question, and the last one if
-/// nothing was said since, each with what was handed over with it.
+/// Returns the indexes of the canisters that are shown although a summary covers them: the first question, and the last one
+/// if there is no later one, each with its documents.
 pub(super) fn pinned(canisters: &[Canister], covers: usize) -> Vec<usize> {
     let (covered, rest) = canisters.split_at(covers.min(canisters.len()));
     let first = covered.iter().position(is_user);
@@ -70,12 +71,12 @@ fn is_user(canister: &Canister) -> bool {
     matches!(canister, Canister::User(_))
 }
 
-/// The same canisters as they are shown.
+/// Returns the canisters as they are shortened.
 pub(crate) fn shortened(canisters: &[Canister], trims: &Trims) -> Vec<Canister> {
     canisters.iter().enumerate().map(|(at, canister)| trims.shown(at, canister)).collect()
 }
 
-/// Nobody's words: what is in it may come from tools.
+/// Makes a document of a summary. It is not a message of the user, because its content may come from tools.
 fn summary(condensed: &Condensed) -> Canister {
     let Condensed { summary, model, .. } = condensed;
     let text = format!("[The older part of this conversation, condensed by {model}.]\n\n{summary}");

@@ -1,15 +1,15 @@
-//! How heavy the pieces of a conversation are, in bytes of text: what is no text weighs as much as is counted for it.
+//! The weight of content in bytes of text. Content that is not text weighs as much as providers count for it.
 
 use converse_canister::{Blobs, Content};
 
-/// Bytes of text for one token, by and large.
+/// Average bytes of text per token.
 pub(crate) const BYTES: u64 = 4;
-/// What stands around each message on the wire, in bytes.
+/// Bytes around each message on the wire.
 pub(super) const AROUND: u64 = 16;
 /// Pictures are scaled down before they are counted; a page of a PDF is some words and a picture.
 const PICTURE: u64 = 1_500 * BYTES;
 
-/// Bytes that are words, or stand for as many.
+/// Returns the weight of content.
 pub(super) fn content_weight(content: &Content, blobs: &dyn Blobs) -> u64 {
     match content {
         Content::Text { text, .. } | Content::Reasoning { text, .. } => text.len() as u64,
@@ -30,7 +30,7 @@ pub(super) fn content_weight(content: &Content, blobs: &dyn Blobs) -> u64 {
     }
 }
 
-/// As it stands on the wire.
+/// Returns the bytes of a value as JSON.
 pub(super) fn json_bytes(value: &serde_json::Value) -> u64 {
     /// Counts what is written and keeps nothing.
     struct Count(u64);

@@ -13,15 +13,15 @@ impl Talk {
 
     /// A reply with so many invocations.
     fn reply(&mut self, stop: Stop, calls: usize) -> &mut Self {
-        self.0.called();
+        self.0.count_model_call();
         let turn = self.0.transcript().next_turn();
         let head = Assistant { turn, content: vec![], native: None, stop, response_id: None };
-        self.0.replied(Canister::Assistant(head)).unwrap();
+        self.0.push_reply(Canister::Assistant(head)).unwrap();
         for index in 0..calls {
             let id = InvocationId::of(turn, index);
             let arguments = Arguments::parse("");
             let invocation = Invocation { turn, id, wire_id: None, tool: "t".into(), arguments, seal: None };
-            self.0.replied(Canister::Invocation(invocation)).unwrap();
+            self.0.push_reply(Canister::Invocation(invocation)).unwrap();
         }
         self
     }
@@ -29,7 +29,7 @@ impl Talk {
     fn answer_all(&mut self) -> &mut Self {
         let ids: Vec<_> = self.0.transcript().open().iter().map(|i| i.id.clone()).collect();
         for id in ids {
-            self.0.resulted(InvocationResult::new(id, Outcome::Success, "ok")).unwrap();
+            self.0.push_result(InvocationResult::new(id, Outcome::Success, "ok")).unwrap();
         }
         self
     }
@@ -86,7 +86,7 @@ fn every_way_to_end_is_seen() {
     assert_eq!(ending(Stop::Truncated), Step::Done(Ending::Truncated));
     assert_eq!(ending(Stop::Refused { reason: None }), Step::Done(Ending::RefusedByModel { reason: None }));
     assert_eq!(ending(Stop::Paused), Step::CallModel);
-    assert_eq!(ending(Stop::Other("new".into())), Step::Done(Ending::Odd { word: "new".into() }));
+    assert_eq!(ending(Stop::Other("new".into())), Step::Done(Ending::UnknownStop { word: "new".into() }));
     assert_eq!(ending(Stop::End), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0 }));
 }
 
@@ -104,7 +104,7 @@ fn nothing_runs_from_a_reply_that_ended_as_nobody_knows_and_the_second_ends_the_
     mended.reply(Stop::End, 1);
     assert_eq!(mended.step(), "decide");
     talk.reply(odd(), 1).answer_all();
-    assert_eq!(talk.0.step(), Step::Done(Ending::Odd { word: "ODD".to_owned() }));
+    assert_eq!(talk.0.step(), Step::Done(Ending::UnknownStop { word: "ODD".to_owned() }));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn words_are_an_answer_however_the_reply_ended() {
     let turn = talk.0.transcript().next_turn();
     let (content, stop) = (vec![Content::text("42")], Stop::Other("new".to_owned()));
     let head = Assistant { turn, content, native: None, stop, response_id: None };
-    talk.0.replied(Canister::Assistant(head)).unwrap();
+    talk.0.push_reply(Canister::Assistant(head)).unwrap();
     assert_eq!(talk.0.step(), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0 }));
 }
 
@@ -178,7 +178,7 @@ fn costs_end_a_turn_before_the_next_call_and_not_after_the_answer() {
     let after = |costs: &[Option<u64>], calls: usize| {
         let mut talk = Talk::new(most(10));
         talk.reply(Stop::End, calls).answer_all();
-        costs.iter().for_each(|cost| talk.0.spent(cost.map(Cost)));
+        costs.iter().for_each(|cost| talk.0.add_cost(cost.map(Cost)));
         talk.0.step()
     };
     let limit = |limit| Step::Done(Ending::Limit(limit));
@@ -192,7 +192,7 @@ fn costs_end_a_turn_before_the_next_call_and_not_after_the_answer() {
 fn what_cannot_be_afforded_is_answered_and_ends_the_turn() {
     let mut talk = Talk::new(Limits { cost: Some(Cost(10)), ..Limits::default() });
     talk.reply(Stop::End, 2);
-    talk.0.spent(Some(Cost(4)));
+    talk.0.add_cost(Some(Cost(4)));
     assert!(talk.0.affords(Cost(6)) && talk.step() == "decide");
     assert!(!talk.0.affords(Cost(7)));
     assert_eq!(talk.step(), "answer");
@@ -206,7 +206,7 @@ fn what_tools_cost_counts() {
     talk.reply(Stop::End, 1);
     let id = talk.0.transcript().open()[0].id.clone();
     let result = InvocationResult::new(id, Outcome::Success, "ok");
-    talk.0.resulted(InvocationResult { cost: Some(Cost(10)), ..result }).unwrap();
+    talk.0.push_result(InvocationResult { cost: Some(Cost(10)), ..result }).unwrap();
     assert_eq!(talk.0.step(), Step::Done(Ending::Limit(Limit::Cost(Cost(10)))));
 }
 
@@ -217,14 +217,14 @@ fn an_answer_that_must_fit_is_checked_and_put_right_twice() {
     for _ in 0..2 {
         talk.reply(Stop::End, 0);
         assert_eq!(talk.0.step(), Step::Check(String::new()));
-        let repair = talk.0.does_not_fit("no").unwrap();
+        let repair = talk.0.reject_answer("no").unwrap();
         talk.0.say(repair).unwrap();
         assert_eq!(talk.step(), "call");
     }
     talk.reply(Stop::End, 0);
     let mut fitting = Talk(talk.0.clone());
-    fitting.0.fits();
+    fitting.0.accept_answer();
     assert!(matches!(fitting.0.step(), Step::Done(Ending::Finished { .. })));
-    assert_eq!(talk.0.does_not_fit("never"), None);
-    assert_eq!(talk.0.step(), Step::Done(Ending::Unfit { errors: "never".to_owned() }));
+    assert_eq!(talk.0.reject_answer("never"), None);
+    assert_eq!(talk.0.step(), Step::Done(Ending::InvalidAnswer { errors: "never".to_owned() }));
 }

@@ -1,14 +1,14 @@
 //! A model call, on the first route that answers.
 
 use converse_canister::{Canister, TurnId};
-use converse_provider::Reply;
+use converse_provider::{Prompt, Reply, degraded};
 
 use super::{Driver, halted};
-use crate::bill::{Bill, Taken, taken};
-use crate::exchange::Exchange;
-use crate::shown::Shown;
+use crate::bill::{AttemptUsage, Bill, attempt_usage};
+use crate::exchange::{Exchange, ShownReply};
+use crate::reply_warnings::reply_warnings;
 use crate::withheld_reasoning::WithheldReasoning;
-use crate::{Ending, EngineError, Event, ExchangeError, Restart, Route, SinkError, odd, written};
+use crate::{Ending, EngineError, Event, ExchangeError, Restart, Route, SinkError};
 
 impl Driver<'_> {
     pub(super) async fn call_model(&mut self) -> Result<(), EngineError> {
@@ -21,7 +21,7 @@ impl Driver<'_> {
             }
         }
         let offer = self.engine.roster.offer();
-        self.conversation.called();
+        self.conversation.count_model_call();
         let turn = self.conversation.transcript().next_turn();
         let iteration = self.conversation.iterations();
         let mut was_too_long = false;
@@ -30,7 +30,7 @@ impl Driver<'_> {
             let tools = &*self.tools(&offer, route)?;
             let Some(estimated) = self.make_room(tools).await? else { return Ok(()) };
             self.ports.emit(&Event::Requested { turn, iteration, model: &route.model, tools })?;
-            self.tell_degraded(route)?;
+            self.report_degraded(route)?;
             let view = self.conversation.view();
             let (engine, ports, instead) = (self.engine, self.ports, self.instead());
             let instead = instead.as_deref();
@@ -48,7 +48,7 @@ impl Driver<'_> {
                 turn,
                 instead,
             };
-            let (mut shown, mut bill) = (Shown::default(), self.conversation.bill());
+            let (mut shown, mut bill) = (ShownReply::default(), self.conversation.bill());
             let mut stop = None;
             let outcome = tokio::select! {
                 replied = exchange.run(&mut shown, &mut self.withheld, &mut bill) => replied.map_err(Some),
@@ -63,33 +63,33 @@ impl Driver<'_> {
             }
             let error = match outcome {
                 Ok(reply) => {
-                    self.conversation.settled(&bill);
+                    self.conversation.set_spending(&bill);
                     self.counted(estimated, reply.usage.input);
-                    let warnings = [written::warning(&reply, tools, route), odd::warning(&reply, route)];
+                    let warnings = reply_warnings(&reply, tools, route);
                     self.take(reply)?;
-                    let mut warnings = warnings.iter().flatten();
-                    return Ok(warnings.try_for_each(|warning| self.ports.emit(&Event::Warned(warning)))?);
+                    let warn = |warning: &String| self.ports.emit(&Event::Warned(warning));
+                    return Ok(warnings.iter().try_for_each(warn)?);
                 }
                 Err(error) => error,
             };
-            let too_long = error.as_ref().is_some_and(|error| error.trouble.is_too_long());
+            let too_long = error.as_ref().is_some_and(|error| error.cause.is_too_long());
             if too_long && !was_too_long && self.engine.compaction.compact && !shown.is_final(can_take_back) {
                 was_too_long = true;
                 bill.pay(ports, route, instead)?;
-                self.conversation.settled(&bill);
+                self.conversation.set_spending(&bill);
                 if self.make_shorter(tools, estimated).await? {
                     continue;
                 }
             }
             let next = next.filter(|_| {
-                let passes = error.as_ref().is_some_and(|error| error.trouble.is_the_servers());
+                let passes = error.as_ref().is_some_and(|error| error.cause.is_server_fault());
                 passes && !shown.is_final(self.engine.can_take_back)
             });
             let barred = bill.barred().or_else(|| next.and_then(|_| bill.reaches()));
             match (error, next, barred) {
                 (Some(error), Some(next), None) => {
                     bill.pay(ports, route, instead)?;
-                    self.conversation.settled(&bill);
+                    self.conversation.set_spending(&bill);
                     self.turn_to(next, &error, &shown)?;
                     self.route += 1;
                     self.withheld = WithheldReasoning::default();
@@ -112,14 +112,34 @@ impl Driver<'_> {
         }
     }
 
-    /// The route that is asked, if it is not the first.
+    /// Warns once in a run about each piece of the conversation that this model cannot be shown as it is.
+    fn report_degraded(&mut self, route: &Route<'_>) -> Result<(), SinkError> {
+        let prompt = Prompt {
+            model: &route.model,
+            // All of it, each time: newer pieces may take the room of older ones.
+            view: &self.conversation.view(),
+            tools: &[],
+            controls: &route.controls,
+            facts: &route.facts,
+            blobs: self.engine.blobs,
+        };
+        for one in degraded(&prompt, &route.endpoint) {
+            let key = (route.id(), one.digest, one.name.clone());
+            if self.conversation.context_state_mut().degraded_reported.insert(key) {
+                self.ports.emit(&Event::Warned(&one.describe(&route.endpoint, &route.model)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the id of the current route, if it is not the first.
     pub(super) fn instead(&self) -> Option<String> {
         (self.route > 0).then(|| self.engine.routes_from(self.route).0.id())
     }
 
-    /// The user hears who answers instead, and why.
-    fn turn_to(&self, next: &Route<'_>, error: &ExchangeError, shown: &Shown) -> Result<(), SinkError> {
-        let reason = error.trouble.to_string();
+    /// Warns that another route answers, and why.
+    fn turn_to(&self, next: &Route<'_>, error: &ExchangeError, shown: &ShownReply) -> Result<(), SinkError> {
+        let reason = error.cause.to_string();
         if shown.any {
             let (attempt, delay) = (error.attempts, std::time::Duration::ZERO);
             self.ports.emit(&Event::Restarted(Restart { reason: &reason, attempt, delay, discard: true }))?;
@@ -129,14 +149,14 @@ impl Driver<'_> {
         self.ports.emit(&Event::Warned(&format!("{from} fails: {reason}{request}; going on with {to}")))
     }
 
-    /// Words that were shown stay in the conversation, marked as cut; what they took is counted.
-    fn keep(&mut self, shown: Shown, turn: TurnId, mut bill: Bill) -> Result<bool, EngineError> {
+    /// Keeps text that was shown in the conversation, marked as cut, and counts its cost. Returns whether there was any.
+    fn keep(&mut self, shown: ShownReply, turn: TurnId, mut bill: Bill) -> Result<bool, EngineError> {
         let cut = shown.cut(turn);
         let kept = cut.is_some();
         cut.map_or(Ok(()), |cut| self.append_reply(cut))?;
         // Says also that the reply has come as far as it will.
         bill.pay(self.ports, self.engine.routes_from(self.route).0, self.instead().as_deref())?;
-        self.conversation.settled(&bill);
+        self.conversation.set_spending(&bill);
         if kept {
             self.commit()?;
         }
@@ -146,22 +166,22 @@ impl Driver<'_> {
     fn take(&mut self, reply: Reply) -> Result<(), EngineError> {
         reply.canisters.into_iter().try_for_each(|canister| self.append_reply(canister))?;
         let route = self.engine.routes_from(self.route).0;
-        let Taken { usage, cost } = taken(reply.usage, reply.cost, &route.facts);
+        let AttemptUsage { usage, cost } = attempt_usage(reply.usage, reply.cost, &route.facts);
         let (model, instead) = (reply.model.as_deref().unwrap_or(&route.model), self.instead());
         let instead = instead.as_deref();
         let provider = route.endpoint.provider.as_str();
         self.ports.emit(&Event::Used { usage, cost, model, provider, cut: false, instead })?;
-        self.conversation.spent(cost);
+        self.conversation.add_cost(cost);
         if self.conversation.transcript().has_open() { Ok(()) } else { self.commit() }
     }
 
     fn append_reply(&mut self, canister: Canister) -> Result<(), EngineError> {
         self.ports.emit(&Event::Appended(&canister))?;
-        Ok(self.conversation.replied(canister)?)
+        Ok(self.conversation.push_reply(canister)?)
     }
 }
 
-/// What a turn says that ends at its limit of costs after an attempt that failed.
+/// Returns the warning of a turn that ends at its limit of cost after a failed attempt.
 fn not_again(error: &ExchangeError) -> String {
-    format!("{} fails: {}; not asked again: the limit of costs", error.route, error.trouble)
+    format!("{} fails: {}; not asked again: the limit of costs", error.route, error.cause)
 }

@@ -1,7 +1,7 @@
-//! Makes room in the window, before each call of a model, also in the midst of a turn: see [`crate::context`].
+//! Makes room in the context window before each model call, also within a turn: see [`crate::context`].
 //!
-//! The summary is asked for on the route that is used, with its retries, and is paid for like any reply. Whatever
-//! becomes of it, the conversation goes on: without a summary, more of the results is left out.
+//! The summary is requested on the current route, with retries, and costs like any reply. If there is no summary, the
+//! conversation goes on and more of the results is left out.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use converse_provider::Prompt;
 use tokio_util::sync::CancellationToken;
 
 use super::Driver;
-use crate::context::{self, Ledger, Room, Trims, bounded, cut, request, weight};
+use crate::context::{self, Ledger, Room, Trims, bounded, cut, summary_request, weight};
 use crate::{Conversation, Ending, Engine, EngineError, Event, Ports, Route, SinkError};
 
 /// What is asked for, in words, and what is kept of what comes, in bytes.
@@ -22,30 +22,34 @@ const MOST: u32 = 3;
 /// Of what may be sent, for documents that were handed over with a question and outlive the summary.
 const DOCUMENTS: u64 = 4;
 
-/// What came of a summary.
+/// The outcome of a request to summarise the conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Condensing {
+pub enum CondenseOutcome {
     /// Tokens of a request before and after, by estimate.
     Done {
         before: u64,
         after: u64,
     },
-    /// There is nothing that is old enough.
+    /// Nothing is old enough to be summarised.
     Nothing,
-    /// Why there is none. The conversation is as it was.
+    /// There is no summary, for this reason. The conversation is unchanged.
     Failed(String),
     Ended(Ending),
 }
 
-/// Summarises the older part of the conversation now, whatever the size of the window. Between two turns of the user.
+/// Summarises the older part of the conversation now, whatever the size of the window. For the time between two turns.
+///
+/// # Errors
+///
+/// Only those of a sink: a model call that fails is [`CondenseOutcome::Failed`].
 pub async fn condense_now(
     conversation: &mut Conversation,
     engine: &Engine<'_>,
     ports: Ports<'_>,
     cancel: &CancellationToken,
-) -> Result<Condensing, EngineError> {
+) -> Result<CondenseOutcome, EngineError> {
     if conversation.transcript().has_open() {
-        return Ok(Condensing::Nothing);
+        return Ok(CondenseOutcome::Nothing);
     }
     let offer = engine.roster.offer();
     let mut driver = Driver::new(conversation, engine, ports, cancel);
@@ -58,7 +62,7 @@ pub async fn condense_now(
     driver.condense(&tools, 0).await
 }
 
-/// What fills the next request of this conversation.
+/// Returns what fills the next request of this conversation.
 pub fn ledger(conversation: &Conversation, engine: &Engine<'_>) -> Ledger {
     let offer = engine.roster.offer();
     let route = &engine.route;
@@ -83,11 +87,11 @@ fn measured(
         facts: &route.facts,
         blobs: engine.blobs,
     };
-    Ledger::of(&prompt, &route.endpoint).noted(extras.note.as_deref())
+    Ledger::of(&prompt, &route.endpoint).with_note(extras.note.as_deref())
 }
 
 impl Driver<'_> {
-    /// What the model is shown of the tools. The user hears once that it is not all.
+    /// Returns the tools that the model is shown. Says once if these are not all tools.
     pub(super) fn tools<'o>(
         &mut self,
         offer: &'o Offer,
@@ -114,7 +118,7 @@ impl Driver<'_> {
         Ok(tools)
     }
 
-    /// Tokens of the next request, before they are scaled.
+    /// Returns the estimated tokens of the next request, before they are scaled.
     pub(super) fn estimate(&self, tools: &[Declaration]) -> u64 {
         let route = self.engine.routes_from(self.route).0;
         measured(self.conversation, self.engine, route, tools).total()
@@ -134,10 +138,10 @@ impl Driver<'_> {
     }
 
     fn may_summarise(&self) -> bool {
-        !self.unsummarised && self.summaries < MOST && self.conversation.affords_a_call()
+        !self.unsummarised && self.summaries < MOST && self.conversation.has_iterations_left()
     }
 
-    /// The provider has counted what was estimated.
+    /// Learns from the provider's count of what was estimated.
     pub(super) fn counted(&mut self, estimated: u64, counted: Option<u64>) {
         let route = self.engine.routes_from(self.route).0.id();
         if let Some(counted) = counted {
@@ -151,8 +155,8 @@ impl Driver<'_> {
         Room::of(&self.engine.compaction, &route.facts, &route.controls, refused)
     }
 
-    /// The provider says that the request was too long, whatever its size was thought to be. True if the next one is
-    /// shorter.
+    /// Makes room after the provider has refused a request as too long, whatever its estimate was. Returns whether the next
+    /// request is shorter.
     pub(super) async fn make_shorter(
         &mut self,
         tools: &[Declaration],
@@ -163,8 +167,8 @@ impl Driver<'_> {
         Ok(self.make_room(tools).await?.is_some_and(|now| now < estimated))
     }
 
-    /// Makes the next request fit, if need be. Its tokens before they are scaled, or `None` if the turn was ended
-    /// meanwhile. Far from the window it is measured once: that takes as long as the conversation is.
+    /// Makes the next request fit. Returns its tokens before they are scaled, or `None` if the turn was ended meanwhile. Far
+    /// from the limit of the window it is measured only once, because that takes time in proportion to the conversation.
     pub(super) async fn make_room(&mut self, tools: &[Declaration]) -> Result<Option<u64>, EngineError> {
         let estimated = self.estimate(tools);
         let room =
@@ -174,15 +178,15 @@ impl Driver<'_> {
         self.trim(room);
         if self.size(tools) > room.target && self.may_summarise() {
             match self.condense(tools, room.worth).await? {
-                Condensing::Done { .. } | Condensing::Nothing => {}
-                Condensing::Failed(why) => {
+                CondenseOutcome::Done { .. } | CondenseOutcome::Nothing => {}
+                CondenseOutcome::Failed(why) => {
                     self.unsummarised = true;
                     self.ports.emit(&Event::Warned(&format!(
                         "the conversation nears the model's window and could not be summarised: {why}; its results are \
                          shortened instead"
                     )))?;
                 }
-                Condensing::Ended(ending) => {
+                CondenseOutcome::Ended(ending) => {
                     self.conversation.end(ending);
                     return Ok(None);
                 }
@@ -213,8 +217,8 @@ impl Driver<'_> {
         self.conversation.condensed().map_or(0, |condensed| condensed.covers)
     }
 
-    /// What is superseded, the bulk of what is old, and questions that were refused for their length, all of it at once:
-    /// then it is not so again for a while.
+    /// Shortens superseded results, large old results, and questions that were refused for their length. All of it at once,
+    /// so that the prompt stays unchanged for a while afterwards.
     fn trim(&mut self, room: Room) {
         let offer = self.engine.roster.offer();
         let reads = |tool: &str| offer.find(tool).is_some_and(|tool| tool.reads());
@@ -231,7 +235,7 @@ impl Driver<'_> {
         self.retrim(trims);
     }
 
-    /// Bytes of documents that outlive a summary, of so many tokens.
+    /// Returns the bytes of documents that outlive a summary, for requests of at most this many tokens.
     fn documents(&self, most: u64) -> u64 {
         context::share(most / DOCUMENTS * context::BYTES, 1.0 / self.factor())
     }
@@ -243,8 +247,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Has the older part summarised, if it comes to so many tokens.
-    async fn condense(&mut self, tools: &[Declaration], worth: u64) -> Result<Condensing, EngineError> {
+    /// Has the older part summarised, if it has at least `worth` tokens.
+    async fn condense(&mut self, tools: &[Declaration], worth: u64) -> Result<CondenseOutcome, EngineError> {
         let before = self.size(tools);
         let route = self.engine.routes_from(self.route).0;
         let factor = self.factor();
@@ -256,19 +260,23 @@ impl Driver<'_> {
         let weigh =
             |canister: &Canister| context::share(weight(canister, blobs), factor / context::BYTES as f64);
         let Some(to) = cut(&shown, from, before.min(window) / 4, weigh) else {
-            return Ok(Condensing::Nothing);
+            return Ok(CondenseOutcome::Nothing);
         };
         let old = shown.get(from..to).unwrap_or_default();
         if old.iter().map(weigh).sum::<u64>() < worth {
-            return Ok(Condensing::Nothing);
+            return Ok(CondenseOutcome::Nothing);
         }
         // Half of what may be sent: the rest is for the answer, and for what the estimate is wrong by. Less, where nobody
         // knows what may be sent, only what may not.
         let part = if context::window(&route.facts).is_some() { 2 } else { 4 };
         let most = context::share(before.min(window) / part * context::BYTES, 1.0 / factor);
         let longest = usize::try_from(WORDS.min(window / 16).max(50)).unwrap_or(usize::MAX);
-        let asked =
-            request(self.conversation.condensed(), old, usize::try_from(most).unwrap_or(usize::MAX), longest);
+        let asked = summary_request(
+            self.conversation.condensed(),
+            old,
+            usize::try_from(most).unwrap_or(usize::MAX),
+            longest,
+        );
         let written = match self.written(&asked, window).await? {
             Ok(written) => written,
             Err(instead) => return Ok(instead),
@@ -276,7 +284,7 @@ impl Driver<'_> {
         let bytes = usize::try_from(BYTES.min(window / 8 * context::BYTES)).unwrap_or(usize::MAX);
         let summary = bounded(&written, bytes);
         if summary.is_empty() {
-            return Ok(Condensing::Failed("the summary was empty".to_owned()));
+            return Ok(CondenseOutcome::Failed("the summary was empty".to_owned()));
         }
         let condensed = Condensed { covers: to, summary, model: route.id() };
         let mut trims = self.conversation.context_state().trims.clone();
@@ -292,11 +300,11 @@ impl Driver<'_> {
         let after = measured(&tried, self.engine, route, tools).total();
         let after = context::share(after, factor);
         if after >= before {
-            return Ok(Condensing::Failed("the summary was no shorter".to_owned()));
+            return Ok(CondenseOutcome::Failed("the summary was no shorter".to_owned()));
         }
         self.ports.emit(&Event::Condensed { condensed: &condensed, before, after })?;
         self.conversation.context_state_mut().trims = trims;
         self.conversation.condense(condensed);
-        Ok(Condensing::Done { before, after })
+        Ok(CondenseOutcome::Done { before, after })
     }
 }

@@ -1,9 +1,9 @@
-//! Which of the invocations that a reply asks for may run: by the rules, by their limits, by somebody who is asked.
+//! Decides which invocations of a reply may run: by the rules, by limits, and by asking the approver.
 
 use converse_canister::{Arguments, Cost, Decision, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::{Approved, Pending, Verdict};
 
-use super::{Driver, edited, halted};
+use super::{Driver, edit_note, halted};
 use crate::{EngineError, Event, SinkError};
 
 impl Driver<'_> {
@@ -45,7 +45,8 @@ impl Driver<'_> {
         self.ask(pending, undecided).await
     }
 
-    /// Counts a call of a tool; the answer for one too many in this turn. Nobody is asked about what could not run.
+    /// Counts a call of a tool. Returns the result of a call that is one too many in this turn, which nobody is asked
+    /// about.
     fn over_its_limit(
         &mut self,
         id: &InvocationId,
@@ -59,7 +60,7 @@ impl Driver<'_> {
         (*calls > most).then(|| InvocationResult::new(id.clone(), Outcome::Cancelled, text))
     }
 
-    /// Is there money for all that is to run? If not, the turn ends and what has not begun never will.
+    /// Returns whether the limit of cost allows everything that is to run. If not, the turn ends and nothing more begins.
     fn affords(&mut self, pending: &[Pending], cost: Option<Cost>) -> bool {
         let approved = self.approved.values().filter_map(Approved::cost);
         let planned = approved.chain(pending.iter().filter_map(Pending::cost)).chain(cost);
@@ -105,11 +106,11 @@ impl Driver<'_> {
 
     /// Edited arguments are checked like any others; the approval is for them.
     fn approve_edited(&mut self, invocation: &Invocation) -> Result<(), EngineError> {
-        let note = |arguments: &Arguments| edited::note(arguments, self.ports.approver);
+        let note = |arguments: &Arguments| edit_note::note(arguments, self.ports.approver);
         let approved = match self.engine.roster.judge(invocation) {
             Verdict::Answered(denied) => {
                 let note = note(&invocation.arguments);
-                return self.append_result(edited::noted(denied.result, note));
+                return self.append_result(edit_note::with_note(denied.result, note));
             }
             Verdict::Allowed(approved) => approved,
             Verdict::Ask(waiting) => waiting.approve(),

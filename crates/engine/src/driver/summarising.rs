@@ -1,15 +1,14 @@
-//! Has the record of a conversation summarised: a request of its own, on the route that is used, with its retries. It is
-//! paid for like any reply, and nobody sees its words.
+//! Requests a summary of the conversation on the current route, with retries. It costs like any reply, and its text is
+//! not shown.
 
 use converse_canister::Canister;
 use converse_provider::{Controls, Effort};
 
-use super::{Condensing, Driver, halted};
-use crate::bill::{Taken, taken};
-use crate::exchange::Exchange;
-use crate::shown::Shown;
+use super::{CondenseOutcome, Driver, halted};
+use crate::bill::{AttemptUsage, attempt_usage};
+use crate::exchange::{Exchange, ShownReply};
 use crate::withheld_reasoning::WithheldReasoning;
-use crate::{EngineError, Event, Ports, Restart, Sink, SinkError, Trouble};
+use crate::{AttemptError, EngineError, Event, Ports, Restart, Sink, SinkError};
 
 /// Tokens of a summary, at most: with what a model thinks before it writes.
 const OUTPUT: u64 = 8_192;
@@ -17,16 +16,16 @@ const OUTPUT: u64 = 8_192;
 const OUTPUT_SHARE: u64 = 8;
 
 impl Driver<'_> {
-    /// What the model writes; or what is to be said instead.
+    /// Returns the text that the model writes, or the outcome if there is none.
     pub(super) async fn written(
         &mut self,
         asked: &[Canister],
         window: u64,
-    ) -> Result<Result<String, Condensing>, EngineError> {
+    ) -> Result<Result<String, CondenseOutcome>, EngineError> {
         let (engine, turn) = (self.engine, self.conversation.transcript().next_turn());
         let route = engine.routes_from(self.route).0;
         let controls = plain(&route.controls, OUTPUT.min(window / OUTPUT_SHARE).max(64));
-        self.conversation.called();
+        self.conversation.count_model_call();
         self.summaries += 1;
         let iteration = self.conversation.iterations();
         self.ports.emit(&Event::Requested { turn, iteration, model: &route.model, tools: &[] })?;
@@ -49,32 +48,32 @@ impl Driver<'_> {
             instead,
         };
         let (mut shown, mut withheld, mut bill) =
-            (Shown::default(), WithheldReasoning::default(), self.conversation.bill());
+            (ShownReply::default(), WithheldReasoning::default(), self.conversation.bill());
         let outcome = tokio::select! {
             replied = exchange.run(&mut shown, &mut withheld, &mut bill) => replied.map_err(Some),
             ending = halted(engine, self.cancel) => {
                 bill.pay(ports, route, instead)?;
-                self.conversation.settled(&bill);
-                return Ok(Err(Condensing::Ended(ending)));
+                self.conversation.set_spending(&bill);
+                return Ok(Err(CondenseOutcome::Ended(ending)));
             }
         };
         bill.pay(ports, route, instead)?;
-        self.conversation.settled(&bill);
+        self.conversation.set_spending(&bill);
         let reply = match outcome {
             Ok(reply) => reply,
             Err(Some(error)) => {
-                return match error.trouble {
-                    Trouble::Sink(error) => Err(error.into()),
-                    trouble => Ok(Err(Condensing::Failed(trouble.to_string()))),
+                return match error.cause {
+                    AttemptError::Sink(error) => Err(error.into()),
+                    cause => Ok(Err(CondenseOutcome::Failed(cause.to_string()))),
                 };
             }
-            Err(None) => return Ok(Err(Condensing::Nothing)),
+            Err(None) => return Ok(Err(CondenseOutcome::Nothing)),
         };
-        let Taken { usage, cost } = taken(reply.usage, reply.cost, &route.facts);
+        let AttemptUsage { usage, cost } = attempt_usage(reply.usage, reply.cost, &route.facts);
         let model = reply.model.as_deref().unwrap_or(&route.model);
         let provider = route.endpoint.provider.as_str();
         self.ports.emit(&Event::Used { usage, cost, model, provider, cut: false, instead })?;
-        self.conversation.spent(cost);
+        self.conversation.add_cost(cost);
         let words = reply.canisters.iter().filter_map(|canister| match canister {
             Canister::Assistant(assistant) => Some(assistant.words()),
             _ => None,
@@ -83,7 +82,7 @@ impl Driver<'_> {
     }
 }
 
-/// As the route is asked, but for what is about the conversation's own answers.
+/// Returns the controls of the route without those that concern the answers of the conversation.
 fn plain(controls: &Controls, most: u64) -> Controls {
     Controls {
         max_output_tokens: Some(u32::try_from(most).unwrap_or(u32::MAX)),
@@ -98,7 +97,7 @@ fn plain(controls: &Controls, most: u64) -> Controls {
     }
 }
 
-/// Hears of a request that is no turn of the conversation what concerns the user: waits and costs, no words.
+/// A sink for the request of a summary: it passes on retries and costs, and drops the text.
 struct Quiet<'a>(Ports<'a>);
 
 impl Sink for Quiet<'_> {

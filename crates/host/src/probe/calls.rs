@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, InvocationResult, Outcome};
-use converse_engine::Asking;
+use converse_engine::AskApprover;
 use converse_ensemble::tool_tests::synthesise;
 use converse_ensemble::{Offer, Tool};
 use serde_json::Map;
@@ -54,7 +54,7 @@ impl ProbeCalls {
         let mut made = Vec::new();
         for (tool, arguments) in calls {
             let shown = tool.declaration.name.as_str();
-            let answered = caller.call(shown, arguments.clone(), &Asking(None), None).await?;
+            let answered = caller.call(shown, arguments.clone(), &AskApprover(None), None).await?;
             let took = answered.elapsed.unwrap_or_default();
             made.push(ProbeCall { tool: tool.invoker.to_string(), arguments, result: answered.result, took });
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use converse_canister::{Arguments, Canister, Content, Decision, InvocationResult, Outcome};
-use converse_engine::{Event, Ruled, Ruling, Sink as _};
+use converse_engine::{ApprovalPolicy, Event, PolicyDecision, Sink as _};
 use converse_ensemble::{Pending, Verdict};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -35,9 +35,9 @@ pub(super) struct Called {
 impl Call<'_> {
     /// Runs the call. Fails only if the run must end.
     pub(super) async fn run(&self, caller: &Caller<'_>) -> Result<Called, Failure> {
-        let ruling = Approval { approved: self.approved };
+        let policy = Approval { approved: self.approved };
         let arguments = Arguments::from_object(self.arguments.clone());
-        let answered = caller.call(self.shown, arguments, &ruling, self.within).await?;
+        let answered = caller.call(self.shown, arguments, &policy, self.within).await?;
         let InvocationResult { outcome, content, .. } = answered.result;
         let (took, ran) = (answered.elapsed.unwrap_or_default(), answered.elapsed.is_some());
         Ok(Called { outcome, content, took, ran })
@@ -48,7 +48,9 @@ impl Call<'_> {
         let invocation = caller.invocation(self.shown, Arguments::from_object(self.arguments.clone()));
         caller.audit.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
         caller.check_interrupt()?;
-        let Verdict::Answered(denied) = caller.roster.judge(&invocation) else { return Ok(Outcome::Success) };
+        let Verdict::Answered(denied) = caller.roster.judge(&invocation) else {
+            return Ok(Outcome::Success);
+        };
         caller.audit.emit(&Event::Appended(&Canister::Result(denied.result.clone())))?;
         caller.check_interrupt()?;
         Ok(denied.result.outcome)
@@ -60,8 +62,8 @@ struct Approval {
     approved: bool,
 }
 
-impl Ruling for Approval {
-    fn on<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, Ruled> {
+impl ApprovalPolicy for Approval {
+    fn decide<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, PolicyDecision> {
         let rule = pending.rule();
         let refusal =
             format!("it needs an approval, and a test of an untrusted ensemble gives none ({rule})");
@@ -69,6 +71,6 @@ impl Ruling for Approval {
             true => Decision::Allow { rule: format!("asked for by `ensembles test` ({rule})") },
             false => Decision::Deny { rule: rule.to_owned(), comment: Some("not trusted".to_owned()) },
         };
-        std::future::ready(Ruled { decision, refusal }).boxed()
+        std::future::ready(PolicyDecision { decision, refusal }).boxed()
     }
 }

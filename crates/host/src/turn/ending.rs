@@ -35,13 +35,13 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
             "the limit of costs cannot be held: the provider did not say what the last reply took".to_owned(),
         ),
         Ending::Limit(Limit::Deadline) => limit("the deadline has passed".to_owned()),
-        Ending::Odd { word } => {
+        Ending::UnknownStop { word } => {
             let message = format!("the reply ended as `{word}`, which is no known end, and holds no answer");
             Failure::new(Kind::ProviderNonsense, "odd-ending", message)
                 .hint("ask again, or ask another model")
                 .resumable()
         }
-        Ending::Unfit { errors } => {
+        Ending::InvalidAnswer { errors } => {
             let message = format!("the answer never was what the schema asks for: {errors}");
             Failure::new(Kind::ProviderNonsense, "unfit-answer", message).resumable()
         }

@@ -212,9 +212,11 @@ impl Run {
     }
 
     fn end(&mut self, ending: &Ending) {
-        self.whole =
-            matches!(ending, Ending::Finished { .. } | Ending::Unfit { .. } | Ending::RefusedByModel { .. });
-        if let Ending::Unfit { .. } = ending {
+        self.whole = matches!(
+            ending,
+            Ending::Finished { .. } | Ending::InvalidAnswer { .. } | Ending::RefusedByModel { .. }
+        );
+        if let Ending::InvalidAnswer { .. } = ending {
             self.answer = std::mem::take(&mut self.last);
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use converse_canister::TurnId;
-use converse_engine::{EngineError, ExchangeError, Trouble, WireError};
+use converse_engine::{AttemptError, EngineError, ExchangeError, WireError};
 use converse_provider::{ReplyError, ReplyOrigin, TranslateError, processor_of};
 use futures_util::StreamExt as _;
 use http::response::Parts;
@@ -134,28 +134,30 @@ impl AskRun<'_> {
     }
 }
 
-fn silent(after: Duration) -> Trouble {
-    Trouble::Silent { what: "response", after }
+fn silent(after: Duration) -> AttemptError {
+    AttemptError::Timeout { what: "response", after }
 }
 
 /// The provider's own words for its no.
-fn refusal(settings: &Settings, head: &Parts, body: &[u8]) -> Trouble {
+fn refusal(settings: &Settings, head: &Parts, body: &[u8]) -> AttemptError {
     let endpoint = &settings.model.endpoint;
     let origin =
         ReplyOrigin { turn: TurnId(1), model: settings.model.name.clone(), endpoint: endpoint.clone() };
     let mut decoder = processor_of(endpoint).normalize(head, origin);
     let fed = decoder.feed(body, &mut Vec::new());
     match decoder.finish() {
-        Err(ReplyError::Refusal(refusal)) => Trouble::Refusal(refusal),
-        Err(ReplyError::Decode(error)) => Trouble::Decode(error),
-        Ok(_) | Err(ReplyError::CutShort { .. }) => fed.err().map_or(Trouble::CutShort, Trouble::Decode),
+        Err(ReplyError::Refusal(refusal)) => AttemptError::Refusal(refusal),
+        Err(ReplyError::Decode(error)) => AttemptError::Decode(error),
+        Ok(_) | Err(ReplyError::CutShort { .. }) => {
+            fed.err().map_or(AttemptError::CutShort, AttemptError::Decode)
+        }
     }
 }
 
-fn failed(settings: &Settings, trouble: impl Into<Trouble>) -> Failure {
-    let trouble = trouble.into();
+fn failed(settings: &Settings, cause: impl Into<AttemptError>) -> Failure {
+    let cause = cause.into();
     Failure::from(EngineError::Exchange(Box::new(ExchangeError {
-        trouble,
+        cause,
         route: settings.model.id.clone(),
         routes_before: 0,
         attempts: 1,

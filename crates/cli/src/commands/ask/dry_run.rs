@@ -1,7 +1,7 @@
 //! `--dry-run`: the request that would be sent, as one JSON object, without the key; of several models one object each.
 
 use converse_canister::{Condensed, Transcript};
-use converse_engine::{Conversation, noted, offered, request_extras};
+use converse_engine::{Conversation, offered, request_extras, with_note};
 use converse_ensemble::Offer;
 use converse_provider::{AuthScheme, Prompt, processor_of};
 use serde_json::{Map, Value, json};
@@ -87,7 +87,7 @@ impl AskRun<'_> {
         let view = conversation.view();
         let asked = Prompt {
             model: &model.name,
-            view: &noted(&view, extras.note.as_deref()),
+            view: &with_note(&view, extras.note.as_deref()),
             tools: &tools,
             controls: &extras.controls,
             facts: &settings.model.facts,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use converse_canister::{InvocationResult, Outcome};
-use converse_engine::Asking;
+use converse_engine::AskApprover;
 use converse_ensemble::Roster;
 use converse_mcp::Responders;
 
@@ -76,7 +76,7 @@ impl Call<'_> {
         let tool = tool.ok_or_else(|| self.no_such_tool(caller.roster))?;
         let arguments = typed_arguments::parse(self.arguments, &tool.declaration.arguments)?;
         let name = tool.declaration.name.as_str();
-        Ok(caller.call(name, arguments, &Asking(Some(approver)), None).await?.result)
+        Ok(caller.call(name, arguments, &AskApprover(Some(approver)), None).await?.result)
     }
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {

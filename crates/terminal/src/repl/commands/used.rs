@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use converse_engine::{Condensing, Ledger, Part, Ports, condense_now, ledger};
+use converse_engine::{CondenseOutcome, Ledger, Part, Ports, condense_now, ledger};
 use futures_util::FutureExt as _;
 
 use crate::repl::session::ReplSession;
@@ -59,16 +59,16 @@ impl ReplSession<'_> {
         settled?;
         match condensing? {
             // The view has told it.
-            Condensing::Done { .. } => Ok(()),
-            Condensing::Nothing => {
+            CondenseOutcome::Done { .. } => Ok(()),
+            CondenseOutcome::Nothing => {
                 self.view.note("there is nothing old enough to be summed up");
                 Ok(())
             }
-            Condensing::Failed(why) => {
+            CondenseOutcome::Failed(why) => {
                 let message = format!("there is no summary, and all is as it was: {why}");
                 Err(Failure::new(Kind::ProviderNonsense, "no-summary", message))
             }
-            Condensing::Ended(ended) => ending::outcome(ended, interrupt),
+            CondenseOutcome::Ended(ended) => ending::outcome(ended, interrupt),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a model call gave no whole reply, and what may still be tried.
+//! Errors of model calls, and what may still be tried after them.
 
 use std::time::Duration;
 
@@ -7,35 +7,36 @@ use converse_provider::{DecodeError, Refusal, RefusalClass, RetryAdvice, Transla
 use crate::retry::may_pass;
 use crate::{RetryPolicy, SinkError, WireError, WireErrorKind};
 
-/// A model call that gave no whole reply, after all retries.
+/// The error of a model call that gave no complete reply, after all retries.
 #[derive(Debug, thiserror::Error)]
-#[error("{trouble}")]
+#[error("{cause}")]
 pub struct ExchangeError {
-    pub trouble: Trouble,
-    /// `provider/model` that was asked last.
+    pub cause: AttemptError,
+    /// The last `provider/model` that was asked.
     pub route: String,
     /// Routes that were tried before it.
     pub routes_before: usize,
-    /// Tries that were made on this one.
+    /// Number of attempts on this route.
     pub attempts: u32,
     /// Time spent waiting between them.
     pub waited: Duration,
-    /// The provider asked for a longer wait than the whole patience.
+    /// The wait that the provider asked for, if it is longer than all retries may take.
     pub asked_to_wait: Option<Duration>,
-    /// Words of the last try had been shown, and are in the transcript.
+    /// Whether text of the last attempt was shown, and is in the transcript.
     pub kept: bool,
-    /// How the provider names the last request, if a response had begun.
+    /// The provider's id of the last request, if a response had begun.
     pub request_id: Option<String>,
 }
 
+/// The error of one attempt.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum AttemptError {
     #[error(transparent)]
     Translate(#[from] TranslateError),
     #[error(transparent)]
     Wire(#[from] WireError),
     #[error("no {what} for {} s", .after.as_secs_f64())]
-    Silent { what: &'static str, after: Duration },
+    Timeout { what: &'static str, after: Duration },
     #[error("the response ended before the reply did")]
     CutShort,
     #[error(transparent)]
@@ -46,20 +47,21 @@ pub enum Trouble {
     Sink(#[from] SinkError),
 }
 
-impl Trouble {
+impl AttemptError {
     pub(crate) fn retryable(&self) -> bool {
         match self {
             Self::Wire(error) => match error.kind {
                 WireErrorKind::Connection | WireErrorKind::Broken | WireErrorKind::NoSuchHost => true,
                 WireErrorKind::Tls | WireErrorKind::Request => false,
             },
-            Self::Silent { .. } | Self::CutShort => true,
+            Self::Timeout { .. } | Self::CutShort => true,
             Self::Refusal(refusal) => may_pass(refusal.class, refusal.status),
             Self::Translate(_) | Self::Decode(_) | Self::Sink(_) => false,
         }
     }
 
-    /// A name that is not there is looked up once more at most: it was a slip of the network or it is a slip of the pen.
+    /// Returns the policy for retries after this error. An unknown host name is looked up only once more: it is either a
+    /// short failure of the network or a typing error.
     pub(crate) fn policy(&self, policy: RetryPolicy) -> RetryPolicy {
         match self {
             Self::Wire(error) if error.kind == WireErrorKind::NoSuchHost => {
@@ -69,7 +71,7 @@ impl Trouble {
         }
     }
 
-    /// The prompt does not fit into the model's window.
+    /// Returns whether the prompt does not fit into the model's window.
     pub(crate) fn is_too_long(&self) -> bool {
         matches!(self, Self::Refusal(refusal) if refusal.class == RefusalClass::ContextTooLong)
     }
@@ -81,11 +83,11 @@ impl Trouble {
         }
     }
 
-    /// May somebody else be asked instead? Where the fault is the server's; see [`crate::Route`].
-    pub(crate) fn is_the_servers(&self) -> bool {
+    /// Returns whether the server is at fault, so that the next route may be asked; see [`crate::Route`].
+    pub(crate) fn is_server_fault(&self) -> bool {
         match self {
             Self::Wire(error) => error.kind != WireErrorKind::Request,
-            Self::Silent { .. } | Self::CutShort | Self::Decode(_) => true,
+            Self::Timeout { .. } | Self::CutShort | Self::Decode(_) => true,
             Self::Refusal(refusal) => match refusal.class {
                 RefusalClass::Quota
                 | RefusalClass::RateLimit
@@ -103,20 +105,20 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    fn refusal(class: RefusalClass, status: u16, code: Option<&str>) -> Trouble {
+    fn refusal(class: RefusalClass, status: u16, code: Option<&str>) -> AttemptError {
         let retry = RetryAdvice::default();
         let (message, code) = ("no".to_owned(), code.map(str::to_owned));
         Refusal { class, status, message, code, request_id: None, retry }.into()
     }
 
-    fn wire(kind: WireErrorKind) -> Trouble {
+    fn wire(kind: WireErrorKind) -> AttemptError {
         WireError { kind, message: "broken".to_owned() }.into()
     }
 
     #[test]
     fn somebody_else_is_asked_where_the_fault_is_the_servers() {
         use RefusalClass::{Auth, BadRequest, ContextTooLong, Nonsense, Overload, Quota, RateLimit};
-        for (trouble, passes) in [
+        for (cause, passes) in [
             (refusal(Quota, 429, None), true),
             (refusal(RateLimit, 429, None), true),
             (refusal(Overload, 529, None), true),
@@ -131,10 +133,10 @@ mod tests {
             (wire(WireErrorKind::NoSuchHost), true),
             (wire(WireErrorKind::Tls), true),
             (wire(WireErrorKind::Request), false),
-            (Trouble::CutShort, true),
+            (AttemptError::CutShort, true),
             (TranslateError::NothingToAnswer.into(), false),
         ] {
-            assert_eq!(trouble.is_the_servers(), passes, "{trouble:?}");
+            assert_eq!(cause.is_server_fault(), passes, "{cause:?}");
         }
     }
 

@@ -1,7 +1,7 @@
-//! What the model is told of a call that the user has changed before it ran.
+//! The note for the model about a call that the user has changed before it ran.
 //!
-//! The call itself stays as the model wrote it: its provider may have sealed it, and wants it back so. What ran instead
-//! stands in the result, and so in the journal too: a conversation that is resumed tells the same.
+//! The call itself stays as the model wrote it, because its provider may verify it. What ran instead stands in the
+//! result, and so in the journal: a resumed conversation shows the same.
 
 use converse_canister::{Arguments, Content, InvocationResult};
 use converse_text::shorten;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::Approver;
 
-/// Bytes that are told of a text among the arguments, and of all of them.
+/// Bytes shown of a text among the arguments, and of all arguments.
 const TEXT: usize = 200;
 const ALL: usize = 1024;
 
-/// The line that goes with the result.
+/// Returns the note, redacted and bounded.
 pub(super) fn note(arguments: &Arguments, approver: &dyn Approver) -> String {
     let mut told = approver.redacted(&arguments.object);
     for value in told.values_mut() {
@@ -26,9 +26,9 @@ pub(super) fn note(arguments: &Arguments, approver: &dyn Approver) -> String {
     format!("[the user changed the arguments of this call: it was made with {told}]")
 }
 
-/// The result with its line, which stands first: of a long result that has gone stale the beginning is shown. What a
-/// failure says first is why it failed.
-pub(super) fn noted(mut result: InvocationResult, note: String) -> InvocationResult {
+/// Returns the result with the note. The note comes first, because only the beginning of a long old result is shown. In a
+/// failure it comes last, after the reason.
+pub(super) fn with_note(mut result: InvocationResult, note: String) -> InvocationResult {
     let place = if result.outcome.is_success() { 0 } else { result.content.len() };
     result.content.insert(place, Content::text(note));
     result
@@ -95,7 +95,7 @@ mod tests {
             [(Outcome::Success, "note"), (Outcome::Failed, "said"), (Outcome::Invalid, "said")]
         {
             let result = InvocationResult::new(InvocationId::of(TurnId(1), 0), outcome, "said");
-            let noted = noted(result, "note".to_owned());
+            let noted = with_note(result, "note".to_owned());
             assert_eq!((noted.content.len(), noted.content[0].as_text()), (2, Some(first)), "{outcome:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! From the pieces of a body to the decoder.
+//! Feeds the pieces of a response body to the decoder.
 
 use std::task::Poll;
 
@@ -8,12 +8,12 @@ use futures_util::stream::Fuse;
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use crate::ports::ByteStream;
-use crate::{Trouble, WireError};
+use crate::{AttemptError, WireError};
 
-/// May be asked again after its end.
+/// A response body, which may be polled again after its end.
 pub(crate) type Body = Fuse<ByteStream>;
 
-/// Pieces of a body that are shown together, if they have come together.
+/// Maximum number of pieces that are shown together.
 const MOST_AT_ONCE: usize = 256;
 
 /// Feeds a piece and whatever else has come already: servers send each event as a piece of its own, and showing them
@@ -23,7 +23,7 @@ pub(crate) async fn feed_ready(
     first: Bytes,
     body: &mut Body,
     deltas: &mut Vec<Delta>,
-) -> Result<(), Trouble> {
+) -> Result<(), AttemptError> {
     decoder.feed(&first, deltas)?;
     for _ in 1..MOST_AT_ONCE {
         if decoder.is_complete() {
@@ -36,8 +36,8 @@ pub(crate) async fn feed_ready(
     Ok(())
 }
 
-/// The next piece, if it is there. The connection hands them over one at a time, so it is given one turn; the network is
-/// not waited for.
+/// Returns the next piece if it has arrived. The connection passes on one piece at a time, so its task gets one turn; the
+/// network is not waited for.
 async fn ready(body: &mut Body) -> Option<Option<Result<Bytes, WireError>>> {
     if let Some(next) = body.next().now_or_never() {
         return Some(next);

@@ -1,0 +1,63 @@
+//! Warnings about a reply that the user should know of.
+
+use converse_canister::{Canister, Declaration, Stop};
+use converse_provider::{Reply, ToolProtocol, text_calls};
+
+use crate::Route;
+use crate::conversation::shortened;
+
+/// Returns the warnings about a whole reply.
+pub(crate) fn reply_warnings(reply: &Reply, tools: &[Declaration], route: &Route<'_>) -> Vec<String> {
+    [call_in_text(reply, tools, route), unknown_stop(reply, route)].into_iter().flatten().collect()
+}
+
+/// Warns about a reply with an unknown stop reason: it may not be whole. A reply without words is not warned about,
+/// because it fails.
+fn unknown_stop(reply: &Reply, route: &Route<'_>) -> Option<String> {
+    let Stop::Other(word) = &reply.stop else { return None };
+    let (who, word) = (route.id(), shortened(word));
+    if has_invocations(reply) {
+        return Some(format!(
+            "{who} ended its reply as `{word}`, which is no known end: nothing of it is run"
+        ));
+    }
+    let has_words = !words(reply).trim().is_empty();
+    has_words
+        .then(|| format!("{who} ended its reply as `{word}`, which is no known end: it may not be whole"))
+}
+
+/// Warns about a call that the model wrote into its text instead of making it: nothing was run. An answer that must fit
+/// a schema is not warned about, because it is checked anyway.
+fn call_in_text(reply: &Reply, tools: &[Declaration], route: &Route<'_>) -> Option<String> {
+    if tools.is_empty() || has_invocations(reply) || route.controls.answer.is_some() {
+        return None;
+    }
+    let calls = text_calls(&words(reply), tools);
+    let call = calls.first()?;
+    let remedy = match route.endpoint.tools {
+        ToolProtocol::Native => format!(
+            "turn on the server's tools (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice), or set \
+             tools = \"prompted\" under [providers.{}]",
+            route.endpoint.provider
+        ),
+        ToolProtocol::Prompted => {
+            "the model does not keep to the form that it is told; another may do better".to_owned()
+        }
+    };
+    let (tool, form) = (&call.tool, call.form);
+    Some(format!(
+        "the model wrote a call of `{tool}` into its text ({form}) instead of making it; nothing was run: {remedy}"
+    ))
+}
+
+fn has_invocations(reply: &Reply) -> bool {
+    reply.canisters.iter().any(|canister| matches!(canister, Canister::Invocation(_)))
+}
+
+fn words(reply: &Reply) -> String {
+    let words = reply.canisters.iter().filter_map(|canister| match canister {
+        Canister::Assistant(assistant) => Some(assistant.words()),
+        _ => None,
+    });
+    words.collect()
+}
