@@ -1,9 +1,9 @@
 //! What people see of a run while it goes on: answers, thoughts, a line for each invocation, warnings.
 //!
-//! [`ViewState`] turns the events of a turn into lines, some final and some not. The view writes final lines at once and
+//! `ViewState` turns the events of a turn into lines, some final and some not. The view writes final lines at once and
 //! redraws the others below them. `converse ask` has a view on stderr, whose answers a renderer writes to stdout; the REPL
 //! moves its view to stdout and has the answers there too. Painting happens as events come, and in [`TerminalView::during`]
-//! as time passes. Questions use the same terminal while the view is [suspended](TerminalView::suspended).
+//! as time passes. Questions use the same terminal while the view is suspended.
 
 mod answer;
 mod call;
