@@ -1,7 +1,7 @@
-//! A tool that was accepted is called as it was accepted, or not at all.
+//! Verifies before a call that a tool still matches its accepted definition.
 //!
-//! A lazy server's list is that of an earlier run, and a server that died may come back as another version of itself. Before
-//! the first call after that its tools are listed, and one that is not the same is held back before anything is sent.
+//! The list of a lazy server is from an earlier run, and a restarted server may have been updated. In both cases the
+//! tools are listed before the next call, and a changed tool is held back before anything is sent.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,18 @@ use crate::link::Link;
 use crate::listing::{self, sift};
 use crate::server::{FlagGuard, RELIST};
 
-/// What a tool was when somebody accepted it.
+/// The accepted definition of a tool.
 pub(crate) struct Accepted {
     pub(crate) digest: Digest,
-    /// What a person must type to accept it anew.
+    /// The command that accepts the tool again.
     pub(crate) anew: String,
 }
 
-/// `name` is for the model.
+/// Checks a tool. `name` is its name for the model.
+///
+/// # Errors
+///
+/// The tool has changed, or the tools could not be listed.
 pub(crate) async fn verify(
     link: &Link,
     tool: &InvokerName,
@@ -29,19 +33,19 @@ pub(crate) async fn verify(
     name: &str,
 ) -> Result<(), InvokeError> {
     let late = Failure::Silent { request: "tools/list", limit: RELIST };
-    match timeout(RELIST, is_still(link, tool, accepted.digest)).await.unwrap_or(Err(late)) {
+    match timeout(RELIST, is_unchanged(link, tool, accepted.digest)).await.unwrap_or(Err(late)) {
         Ok(true) => Ok(()),
         Ok(false) => Err(InvokeError::HeldBack(HoldReason::Changed.message(name, &accepted.anew))),
         Err(failure) => {
             let message =
-                format!("not sent: it cannot be told whether the tool is as it was accepted: {failure}");
+                format!("not sent: the tool could not be compared with its accepted definition: {failure}");
             Err(InvokeError::Unreachable { message, sent: false })
         }
     }
 }
 
-/// Lists the tools if nobody has seen them as they are now. Calls that come together wait for one list.
-async fn is_still(link: &Link, tool: &InvokerName, accepted: Digest) -> Result<bool, Failure> {
+/// Returns whether the tool matches. Lists the tools if they may have changed; concurrent calls share one list.
+async fn is_unchanged(link: &Link, tool: &InvokerName, accepted: Digest) -> Result<bool, Failure> {
     let mut seen = link.seen.lock().await;
     if let Some(unseen) = FlagGuard::take(&link.handler.changed.unverified) {
         let tools = sift(listing::list(link).await?).tools;

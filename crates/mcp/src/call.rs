@@ -85,7 +85,10 @@ impl McpTool {
             Err(RequestError::Cancelled) => Err(cancelled().into()),
             Err(RequestError::TimedOut(limit)) => {
                 self.server.late(&link);
-                let text = format!("no answer within {} s; it was told to stop", limit.as_secs_f64());
+                let text = format!(
+                    "no answer within {} s; the server was asked to cancel the call",
+                    limit.as_secs_f64()
+                );
                 Err(InvokeError::Timeout(text).into())
             }
             Err(RequestError::InputRefused(why)) => {
@@ -123,7 +126,7 @@ impl McpTool {
         };
         let fault = faults.first().map(|fault| format!(": {} {}", fault.pointer, fault.message));
         let fault = sanitize::clean(&fault.unwrap_or_default(), 300);
-        Some(format!("[the result does not fit the tool's own output schema{fault}]"))
+        Some(format!("[the result does not match the tool's output schema{fault}]"))
     }
 
     /// `is_new`: the connection was opened for this call.
@@ -184,7 +187,7 @@ fn refused(link: &Link, error: &ErrorData) -> InvokeError {
     if http::is_lost(error) {
         return InvokeError::Interrupted(format!("interrupted, outcome unknown: {text}"));
     }
-    let text = if text.is_empty() { "without a word".to_owned() } else { text };
+    let text = if text.is_empty() { "no message".to_owned() } else { text };
     InvokeError::Failed(format!("the server answered with error {}: {text}", error.code.0))
 }
 
@@ -197,25 +200,25 @@ fn undelivered(link: &Link, fault: DeliveryError) -> InvokeError {
         DeliveryError::Gone(said) => {
             let said = if said.is_empty() { said } else { format!(": {said}") };
             let text =
-                "interrupted, outcome unknown: the server does not know the session that it has just begun";
+                "interrupted, outcome unknown: the server does not know the session that it has just started";
             InvokeError::Interrupted(link.redacted(format!("{text}{said}")))
         }
         // A proxy gave up waiting or lost the server.
         DeliveryError::Busy { status: status @ (502 | 504), after } => {
             let said = DeliveryError::busy(status, after);
-            InvokeError::Interrupted(format!("interrupted, outcome unknown: {said}"))
+            InvokeError::Interrupted(format!("interrupted, outcome unknown: the server answered {said}"))
         }
         // 429 means that the tool did not run. For 503 that is only a convention.
         DeliveryError::Busy { status, after } => InvokeError::Unreachable {
-            message: format!("the server takes no calls now: {}", DeliveryError::busy(status, after)),
+            message: format!("the server is busy: {}", DeliveryError::busy(status, after)),
             sent: status != 429,
         },
         DeliveryError::Unauthorized(status) => InvokeError::Failed(format!(
-            "the server asks for authorization ({status}): put a token in `headers`, or say `auth = \"oauth\"`"
+            "the server requires authorization (HTTP {status}): put a token into `headers` or set `auth = \"oauth\"`"
         )),
         DeliveryError::Denied(words) => InvokeError::Failed(link.redacted(words)),
         DeliveryError::Refused(text) => {
-            InvokeError::Failed(link.redacted(format!("the server refused it: {text}")))
+            InvokeError::Failed(link.redacted(format!("the call was refused: {text}")))
         }
         DeliveryError::Lost(text) => {
             InvokeError::Interrupted(link.redacted(format!("interrupted, outcome unknown: {text}")))

@@ -62,7 +62,7 @@ pub(crate) fn answer(
     };
     match result.result_type.map(RawValue::get) {
         Some("\"input_required\"") => {
-            let words = "the server asks for input in a way that is not of its version";
+            let words = "the server asks for input in a way that its protocol version does not allow";
             return Err(InvokeError::Failed(words.to_owned()));
         }
         Some("\"task\"") => return Err(no_tasks()),

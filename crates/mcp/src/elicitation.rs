@@ -32,16 +32,16 @@ const MAX_CHOICES: usize = 200;
 pub fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     let properties = match schema.get("properties") {
         None => return Ok(Vec::new()),
-        Some(properties) => properties.as_object().ok_or("its `properties` are no object")?,
+        Some(properties) => properties.as_object().ok_or("`properties` is not an object")?,
     };
     if properties.len() > MAX_FIELDS {
-        return Err(format!("it has more than {MAX_FIELDS} fields"));
+        return Err(format!("more than {MAX_FIELDS} fields"));
     }
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if let Some(unknown) = required.iter().find(|name| !properties.contains_key(**name)) {
         return Err(format!(
-            "it requires `{}`, which is no field of it",
+            "`required` names `{}`, which is not a field",
             crate::sanitize::clean(unknown, 100)
         ));
     }

@@ -1,9 +1,12 @@
-//! [`Failure`]: why a server could not be connected or listed.
+//! [`Failure`]: why a server could not be connected or listed. [`ConnectionEnd`]: how a connection ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use converse_config::UnsetVariable;
 use converse_process::{ProgramNotFound, SpawnError};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use crate::sanitize;
 
@@ -16,9 +19,11 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Unusable(String),
     /// The server cannot be reached.
-    #[error("it could not be reached: {0}")]
+    #[error("the server could not be reached: {0}")]
     Unreachable(String),
-    #[error("it asks for authorization ({0}): put a token in `headers`, or say `auth = \"oauth\"`")]
+    #[error(
+        "the server requires authorization (HTTP {0}): put a token into `headers` or set `auth = \"oauth\"`"
+    )]
     Unauthorized(u16),
     /// There is no token that the server accepts, for this reason.
     #[error("{0}")]
@@ -29,21 +34,21 @@ pub(crate) enum Failure {
     /// The server ended or was given up.
     #[error("{0}")]
     Ended(String),
-    #[error("it answered with an error: {0}")]
+    #[error("the server answered with an error: {0}")]
     Refused(String),
     /// The server sent something that is not an answer.
     #[error("{0}")]
     Nonsense(String),
     /// The modern-era probe or a first attempt got no answer in its share of the time.
-    #[error("it did not answer `{request}` within {} s", limit.as_secs_f64())]
+    #[error("the server did not answer `{request}` within {} s", limit.as_secs_f64())]
     Silent { request: &'static str, limit: Duration },
-    #[error("it was not connected within {} s (`connect_timeout`){words}", limit.as_secs_f64())]
+    #[error("the server was not connected within {} s (`connect_timeout`){words}", limit.as_secs_f64())]
     Slow { limit: Duration, words: String },
-    #[error("it speaks version {0} of the protocol, which is not known here")]
+    #[error("the server uses protocol version {0}, which converse does not support")]
     Version(String),
-    #[error("it speaks none of our versions of the protocol, but {0}")]
+    #[error("no common protocol version: the server supports {0}")]
     Versions(String),
-    #[error("it lists its {what} for ever: {why}")]
+    #[error("the server's list of {what} does not end: {why}")]
     Endless { what: &'static str, why: String },
 }
 
@@ -62,9 +67,7 @@ impl Failure {
                 | Self::Slow { .. }
         )
     }
-}
 
-impl Failure {
     /// Returns how long to wait before a retry, `None` if a retry is useless. `pause` is the default.
     pub(crate) fn passes(&self, pause: Duration) -> Option<Duration> {
         match self {
@@ -97,5 +100,44 @@ impl From<ProgramNotFound> for Failure {
 impl From<SpawnError> for Failure {
     fn from(error: SpawnError) -> Self {
         Self::Unusable(error.to_string())
+    }
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EndCause {
+    /// The server closed its side or its process ended; the exit status says more.
+    Closed,
+    /// The server does not read its input.
+    NotReading,
+    /// We gave up the connection for this reason.
+    GivenUp(String),
+}
+
+/// The end of one connection. Clones share it, the first cause is kept, and all waiters are notified at once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ConnectionEnd {
+    cause: Arc<Mutex<Option<EndCause>>>,
+    over: CancellationToken,
+}
+
+impl ConnectionEnd {
+    /// Ends the connection. The first cause is kept.
+    pub(crate) fn set_cause(&self, cause: EndCause) {
+        self.cause.lock().get_or_insert(cause);
+        self.over.cancel();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    /// Waits for the end. Never resolves while the connection lives.
+    pub(crate) async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
+    pub(crate) fn cause(&self) -> Option<EndCause> {
+        self.cause.lock().clone()
     }
 }

@@ -12,7 +12,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
 
-use crate::end::{ConnectionEnd, EndCause};
+use crate::error::{ConnectionEnd, EndCause};
 
 /// Server requests whose answers are not written yet.
 const MAX_UNANSWERED: usize = 64;

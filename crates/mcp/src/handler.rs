@@ -4,26 +4,31 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use converse_ensemble::ToolProgress;
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
     ElicitRequestParams, ElicitResult, ErrorCode, Implementation, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, ServerNotification,
+    SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleClient};
 use rmcp::{ClientHandler, ErrorData};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::end::ConnectionEnd;
+use crate::Era;
+use crate::error::ConnectionEnd;
 use crate::in_flight::InFlightRequests;
 use crate::log::Log;
 use crate::progress::ProgressListeners;
 use crate::sanitize;
 use crate::server_requests::{Asker, ServerRequestHandler};
 
+/// Limit for the answer to a subscription.
+const SUBSCRIBE: Duration = Duration::from_secs(10);
 const PROGRESS_MESSAGE: usize = 1024;
 /// Request methods of servers.
 const QUESTIONS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -62,6 +67,29 @@ impl Handler {
         Self { server_requests: Arc::clone(server_requests), end: end.clone(), ..Self::default() }
     }
 
+    /// Subscribes to changes of a modern server's tools; legacy servers announce them without a subscription. A
+    /// subscription that the server ends is not renewed.
+    /// <https://modelcontextprotocol.io/specification/draft/basic/utilities/subscriptions> (checked 2026-11).
+    pub(crate) fn subscribe(&self, peer: &Peer<RoleClient>, era: Era) {
+        let tools = peer.peer_info().and_then(|info| info.capabilities.tools.clone());
+        if era == Era::Legacy || tools.and_then(|tools| tools.list_changed) != Some(true) {
+            return;
+        }
+        let (peer, changed) = (peer.clone(), Arc::clone(&self.changed));
+        tokio::spawn(async move {
+            let filter = SubscriptionFilter::builder().tools_list_changed().build();
+            let Ok(Ok(mut subscription)) = tokio::time::timeout(SUBSCRIBE, peer.listen(filter)).await else {
+                tracing::debug!("a server declares `tools.listChanged` but refused the subscription");
+                return;
+            };
+            while let Ok(Some(notification)) = subscription.next().await {
+                if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
+                    changed.mark();
+                }
+            }
+        });
+    }
+
     /// Answers a request of the server until it is answered, cancelled or no longer relevant.
     async fn answer<T: DeserializeOwned>(
         &self,
@@ -85,7 +113,7 @@ impl Handler {
 }
 
 fn withdrawn() -> ErrorData {
-    ErrorData::internal_error("nobody waits for it any more", None)
+    ErrorData::internal_error("the request was cancelled", None)
 }
 
 impl ClientHandler for Handler {

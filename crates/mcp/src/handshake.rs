@@ -1,9 +1,9 @@
-//! The first words with a server: which era it is of, and whether we speak one of its versions.
+//! The handshake: finds out the era of a server and checks its protocol version.
 //!
-//! A modern server is asked `server/discover`, a legacy one `initialize`. Who does not know what it faces asks the first
-//! and goes on with the second on the same connection if that is answered with an error
-//! (<https://modelcontextprotocol.io/specification/draft/basic/lifecycle>, checked 2026-11); servers that end, fall
-//! silent or answer nonsense are asked anew on another connection, by whoever opened this one.
+//! A modern server gets `server/discover`, a legacy one `initialize`. If the era is unknown, the second follows the first
+//! on the same connection when the first is answered with an error
+//! (<https://modelcontextprotocol.io/specification/draft/basic/lifecycle>, checked 2026-11). Servers that exit, do not
+//! answer or send something else are tried again by [`crate::server`] on a new connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,38 +16,37 @@ use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
 use crate::Era;
-use crate::end::ConnectionEnd;
-use crate::error::Failure;
+use crate::error::{ConnectionEnd, Failure};
 use crate::guard::Guarded;
 use crate::handler::Handler;
 use crate::http;
 use crate::sanitize;
 
-/// After so long the library goes on with `initialize` on the same connection by itself.
+/// The time after which the library itself sends `initialize` on the same connection.
 const LIBRARY_FALLBACK: Duration = Duration::from_secs(10);
-/// How long a server may think about `server/discover` before it is taken for one that ignores it.
+/// Limit for the answer to `server/discover`, after which the server counts as legacy.
 pub(crate) const PROBE: Duration = Duration::from_secs(3);
 
 pub(crate) type Service = RunningService<RoleClient, Handler>;
 
-/// What is tried on one connection.
+/// The handshake to try on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Modern if it answers that in so much time, else legacy.
+    /// Modern if the server answers `server/discover` within this time, else legacy.
     Probe(Duration),
     Only(Era),
 }
 
-/// Why there is no service.
+/// Why the handshake failed.
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
-    /// The other side is gone: its process knows more.
+    /// The server closed the connection; its process knows why.
     Closed,
     Failed(Failure),
 }
 
 impl Mode {
-    /// The other era, where one is sure of this one.
+    /// Returns the handshake of the other era; `None` for a probe, which tries both.
     pub(crate) fn other(self) -> Option<Self> {
         match self {
             Self::Probe(_) => None,
@@ -56,7 +55,7 @@ impl Mode {
         }
     }
 
-    /// What the server is asked first.
+    /// Returns the first request.
     pub(crate) fn request(self) -> &'static str {
         match self {
             Self::Probe(_) | Self::Only(Era::Modern) => "server/discover",
@@ -65,7 +64,11 @@ impl Mode {
     }
 }
 
-/// `end` is told if the server has to be given up, now or later.
+/// Performs the handshake. `end` is set if the server is given up, now or later.
+///
+/// # Errors
+///
+/// The server refused, does not answer, or has no common protocol version.
 pub(crate) async fn handshake<T>(
     transport: T,
     handler: Handler,
@@ -102,7 +105,7 @@ where
         handshaking.await
     };
     let service = service.map_err(|error| match handshake_error(error) {
-        // Asked for the other era because it was slow: that it refuses that one says nothing of this one.
+        // The library fell back because the server was slow, so the refusal of `initialize` says nothing about its era.
         HandshakeError::Failed(Failure::Refused(_)) if state.fell_back() => {
             HandshakeError::Failed(Failure::Silent { request: "server/discover", limit: LIBRARY_FALLBACK })
         }
@@ -128,34 +131,34 @@ fn handshake_error(error: ClientInitializeError) -> HandshakeError {
         ClientInitializeError::JsonRpcError(error) => {
             Failure::Refused(sanitize::clean(&error.message, sanitize::MAX_ERROR))
         }
-        // What the legacy handshake came to says more than that the modern one was refused.
+        // The error of the legacy handshake says more than the refusal of the modern one.
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return handshake_error(*fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<_> = server_supported.iter().map(ProtocolVersion::as_str).collect();
             Failure::Versions(sanitize::clean(&theirs.join(", "), 200))
         }
         ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
-            Failure::Nonsense("it answered the handshake with something else".to_owned())
+            Failure::Nonsense("the server answered the handshake with a message of another kind".to_owned())
         }
         ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
-            Failure::Nonsense("it answered a request that was never sent".to_owned())
+            Failure::Nonsense("the server answered a request that was never sent".to_owned())
         }
         other => Failure::Nonsense(sanitize::clean(&other.to_string(), sanitize::MAX_ERROR)),
     })
 }
 
-/// What passed through a transport during the handshake.
+/// What the transport observed during the handshake.
 #[derive(Debug, Clone, Default)]
 struct HandshakeState {
     answered: CancellationToken,
     initialized: Arc<AtomicBool>,
-    /// `initialize` was sent although this had no answer yet.
+    /// The id of a `server/discover` that was unanswered when `initialize` was sent.
     unanswered_discover: Arc<OnceLock<RequestId>>,
 }
 
 impl HandshakeState {
-    /// Resolves when so much time has passed without any answer.
+    /// Resolves when `limit` has passed without any answer.
     async fn silent_for(&self, limit: Duration) {
         if tokio::time::timeout(limit, self.answered.cancelled()).await.is_ok() {
             std::future::pending::<()>().await;
@@ -166,7 +169,7 @@ impl HandshakeState {
         self.unanswered_discover.get().is_some()
     }
 
-    /// An answer to `server/discover` after `initialize` was sent: the library would take it for nonsense.
+    /// Returns whether a message answers `server/discover` after `initialize` was sent, which the library does not expect.
     fn is_late(&self, message: &ServerJsonRpcMessage) -> bool {
         let id = match message {
             ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -177,7 +180,7 @@ impl HandshakeState {
     }
 }
 
-/// A transport that tells what it sees.
+/// A transport that records the progress of the handshake.
 struct ObservedTransport<T> {
     inner: T,
     state: HandshakeState,

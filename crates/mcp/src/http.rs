@@ -1,7 +1,7 @@
-//! A server reached by streamable HTTP, and what its errors mean.
+//! The streamable HTTP transport: its configuration, its errors and the secrets in both.
 //!
-//! Headers and the address may hold secrets: no message here shows a header's value, nor user, password or query of an
-//! address, and what the library says of either is not repeated.
+//! Headers and the address may contain secrets. No message shows the value of a header, or the user, password or query
+//! of an address, and error texts of the HTTP library that could contain them are not repeated.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports> (checked 2026-11).
 
 mod backoff;
@@ -35,30 +35,34 @@ pub(crate) use credentials::Bearer;
 pub(crate) use error::{DeliveryError, delivery_error, is_lost};
 pub(crate) use parameters::Parameters;
 
-/// Calls that may run at once; more wait.
+/// Number of requests in flight; further ones wait.
 const MAX_CALLS: usize = 64;
 const MAX_RESUMES: usize = 8;
 const MAX_RESUME_DELAY: Duration = Duration::from_secs(30);
 
-/// An address as planned.
+/// The planned address of a server and its request headers.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpEndpoint {
     pub(crate) url: SecretRef,
     pub(crate) headers: Vec<(String, SecretRef)>,
-    /// Who we are there beside that; `None`: nobody else.
+    /// Source of access tokens; `None` without `auth = "oauth"`.
     pub(crate) bearer: Option<Arc<dyn Bearer>>,
-    /// Which arguments its tools want to see in headers.
+    /// Arguments that tools require as headers.
     pub(crate) parameters: Arc<Parameters>,
 }
 
-/// The way to a server, and what no message may show.
+/// A transport to a server, and the secrets that messages must not contain.
 pub(crate) struct Route {
     pub(crate) transport: StreamableHttpClientTransport<Client>,
     pub(crate) secrets: Vec<String>,
 }
 
 impl HttpEndpoint {
-    /// `changed` is marked when the server has begun another session, and may be another version of itself.
+    /// Creates the transport. `changed` is marked when a new session starts, because the server may have been updated.
+    ///
+    /// # Errors
+    ///
+    /// A variable is not set, or the address or a header is not valid.
     pub(crate) fn route(
         &self,
         surroundings: &Surroundings,
@@ -66,15 +70,13 @@ impl HttpEndpoint {
     ) -> Result<Route, Failure> {
         let address = self.url.read(&surroundings.environment)?;
         let uri: Uri = address.parse().map_err(|_| {
-            Failure::Unusable("its `url` is not an address like `https://host/mcp`".to_owned())
+            Failure::Unusable("`url` is not an address such as `https://host/mcp`".to_owned())
         })?;
         let https = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
             _ => {
-                return Err(Failure::Unusable(
-                    "its `url` must begin with `http://` or `https://`".to_owned(),
-                ));
+                return Err(Failure::Unusable("`url` must begin with `http://` or `https://`".to_owned()));
             }
         };
         let mut secrets = secrets_of(&uri);
@@ -89,17 +91,12 @@ impl HttpEndpoint {
         let client = Client::new(client, self.bearer.clone(), Arc::clone(&self.parameters), changed);
         let mut config = StreamableHttpClientTransportConfig::with_uri(address).custom_headers(headers);
         config.max_concurrent_requests = MAX_CALLS;
-        config.retry_config = Arc::new(retries());
+        // The default of the library resumes a broken event stream without limit.
+        let mut retries = ExponentialBackoff::default();
+        (retries.max_times, retries.max_delay) = (Some(MAX_RESUMES), Some(MAX_RESUME_DELAY));
+        config.retry_config = Arc::new(retries);
         Ok(Route { transport: StreamableHttpClientTransport::with_client(client, config), secrets })
     }
-}
-
-/// How often a broken event stream is taken up again: the library's default has no limit.
-fn retries() -> ExponentialBackoff {
-    let mut retries = ExponentialBackoff::default();
-    retries.max_times = Some(MAX_RESUMES);
-    retries.max_delay = Some(MAX_RESUME_DELAY);
-    retries
 }
 
 fn secrets_of(uri: &Uri) -> Vec<String> {
@@ -110,7 +107,7 @@ fn secrets_of(uri: &Uri) -> Vec<String> {
     user.chain(values).map(str::to_owned).collect()
 }
 
-/// The words of a value, but for the scheme that credentials begin with: `Bearer` is an ordinary word.
+/// Returns the words of a header value without the authentication scheme, because `Bearer` is not a secret.
 fn secrets_of_header(name: &HeaderName, value: &str) -> Vec<String> {
     let mut words: Vec<_> = value.split_whitespace().map(str::to_owned).collect();
     if words.len() > 1 && (name == AUTHORIZATION || name == PROXY_AUTHORIZATION) {
@@ -121,8 +118,8 @@ fn secrets_of_header(name: &HeaderName, value: &str) -> Vec<String> {
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure> {
     let bad = |what: &str| Failure::Unusable(format!("the header `{}` {what}", sanitize::clean(name, 80)));
-    let name = HeaderName::try_from(name).map_err(|_| bad("is not a header's name"))?;
-    let mut value = HeaderValue::try_from(value).map_err(|_| bad("has a value that no header can have"))?;
+    let name = HeaderName::try_from(name).map_err(|_| bad("has a name that is not valid"))?;
+    let mut value = HeaderValue::try_from(value).map_err(|_| bad("has a value that is not valid"))?;
     value.set_sensitive(true);
     Ok((name, value))
 }
@@ -132,7 +129,7 @@ mod secrecy {
     use super::*;
 
     #[test]
-    fn ordinary_words_are_no_secrets() {
+    fn an_authentication_scheme_is_not_a_secret() {
         for (name, value, secrets) in [
             ("authorization", "Bearer abcdefgh", vec!["abcdefgh"]),
             ("Authorization", "abcdefgh", vec!["abcdefgh"]),

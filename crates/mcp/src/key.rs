@@ -1,6 +1,6 @@
-//! What is remembered of a server is found by a key: the SHA-256 of what starts or reaches it.
+//! [`Keys`]: the keys of stored data about a server, each the SHA-256 of its command or address.
 //!
-//! Variables count by their names, so that no secret is in it.
+//! Variables are hashed by name, so that a key depends on no secret.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use sha2::{Digest as _, Sha256};
 /// The keys of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keys {
-    /// Of its era: which program it is.
+    /// Key of the era. Depends on the program.
     pub(crate) era: String,
-    /// Of its tools, which may differ by where it runs and what it is given, too.
+    /// Key of the tools. Also depends on the directory and the variables or headers.
     pub(crate) list: String,
 }
 
 impl Keys {
-    /// `workspace`: where stdio servers run, unless their `cwd` says otherwise.
+    /// Computes the keys. `workspace` is the working directory of stdio servers without a `cwd`.
     pub(crate) fn of(way: &Way, workspace: &Path) -> Self {
         let (era, list) = match way {
             Way::Stdio { command, environment, cwd } => {
@@ -34,7 +34,7 @@ impl Keys {
     }
 }
 
-/// May it be the path of a program or a script that is another one elsewhere? One guess too many costs a question.
+/// Returns whether a word may be a path relative to the working directory. A wrong guess costs one extra era probe.
 fn names_a_place(word: &SecretRef) -> bool {
     let SecretRef::Literal(word) = word else { return true };
     !word.starts_with(['/', '@']) && word.contains(['/', '\\', '.'])

@@ -1,4 +1,4 @@
-//! How a stdio server is started: a plan and the world → a process.
+//! [`Launch`]: starts the process of a stdio server.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,19 +9,19 @@ use converse_process::{Child, Spawn, find_program};
 use crate::Surroundings;
 use crate::error::Failure;
 
-/// Programs that may have to fetch the server first.
+/// Programs that may download the server first.
 const LAUNCHERS: [&str; 13] =
     ["npx", "uvx", "npm", "pnpm", "yarn", "bunx", "bun", "uv", "pipx", "docker", "podman", "deno", "nerdctl"];
 const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(30);
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A command line as planned.
+/// The planned command of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
     pub(crate) command: Vec<SecretRef>,
     pub(crate) environment: Vec<(String, SecretRef)>,
     pub(crate) cwd: Option<PathBuf>,
-    /// Declared by the project, whose own directory is no place to find a program by its bare name.
+    /// Whether the project declares the server. Then a bare program name is not resolved inside the project.
     pub(crate) of_project: bool,
 }
 
@@ -35,7 +35,7 @@ impl Launch {
         let mut command =
             self.command.iter().map(read).collect::<Result<Vec<_>, UnsetVariable>>()?.into_iter();
         let Some(program) = command.next().filter(|program| !program.is_empty()) else {
-            return Err(Failure::Unusable("its command is empty".to_owned()));
+            return Err(Failure::Unusable("`command` is empty".to_owned()));
         };
         let mut environment = surroundings.inherited.clone();
         for (name, secret) in &self.environment {
@@ -52,12 +52,12 @@ impl Launch {
         Ok(Spawn { program, arguments: command.collect(), environment, cwd, stdin: true })
     }
 
-    /// How long it may take until its tools are known, if its plan does not say.
+    /// Returns the default of `connect_timeout`.
     pub(crate) fn default_timeout(&self) -> Duration {
         if self.is_launcher() { LAUNCHER_TIMEOUT } else { PROGRAM_TIMEOUT }
     }
 
-    /// May it have to fetch the server before it can start it?
+    /// Returns whether the command may download the server first.
     pub(crate) fn is_launcher(&self) -> bool {
         let program = match self.command.first() {
             Some(SecretRef::Literal(program)) => {

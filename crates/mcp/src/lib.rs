@@ -26,7 +26,6 @@ mod completion;
 mod connection;
 mod content;
 pub mod elicitation;
-mod end;
 mod error;
 mod guard;
 mod handler;
@@ -57,7 +56,6 @@ mod selection;
 mod server;
 mod server_requests;
 mod stdio;
-mod subscription;
 mod surroundings;
 mod survey;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One connection to a server, from its handshake to its end. A server that lives on gets another one.
+//! [`Link`]: one connection to a server, from its handshake to its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use crate::end::{ConnectionEnd, EndCause};
-use crate::error::Failure;
+use crate::error::{ConnectionEnd, EndCause, Failure};
 use crate::handler::Handler;
 use crate::handshake::{HandshakeError, Mode, PROBE, Service, handshake};
 use crate::http::{self, HttpEndpoint};
@@ -23,15 +22,14 @@ use crate::launch::Launch;
 use crate::process::{self, Process, ShutdownTimeouts};
 use crate::server_requests::ServerRequestHandler;
 use crate::stdio::Stdio;
-use crate::{Era, Surroundings, log, raw, sanitize, subscription};
+use crate::{Era, Surroundings, log, raw, sanitize};
 
-/// Each rung of the ladder a process is ended by: its stdin closed, SIGTERM, SIGKILL.
+/// Wait after each step of a shutdown: stdin closed, SIGTERM, SIGKILL.
 const STEP_TIMEOUT: Duration = Duration::from_secs(2);
-/// A server that has run for less than this has little to tidy up, and whoever runs one command waits for it: its first
-/// rung is shorter.
+/// A server that ran for less than this has little to clean up, so its first step is shorter: the user waits for it.
 const BRIEF_RUN: Duration = Duration::from_secs(30);
 const BRIEF_STDIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// What the protocol library may take to stop; over HTTP it ends its session in this time.
+/// Limit for the protocol library to stop. Over HTTP it also ends the session.
 const STOP_HTTP: Duration = Duration::from_secs(2);
 const STOP_STDIO: Duration = Duration::from_millis(500);
 
@@ -40,16 +38,16 @@ const STOP_STDIO: Duration = Duration::from_millis(500);
 pub(crate) enum Way {
     Stdio(Launch),
     Http(HttpEndpoint),
-    /// A server within the test.
+    /// A server inside the test.
     #[cfg(test)]
     Pipes(crate::testing::Fake),
 }
 
-/// What is known of a server that is being connected, for the message when it takes too long.
+/// Diagnostics of a server that is being connected, for the message of a timeout.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConnectDiagnostics {
     stderr: Arc<Mutex<Option<Stderr>>>,
-    /// Why it was not there the last time.
+    /// Why the last attempt failed.
     reason: Arc<Mutex<Option<String>>>,
 }
 
@@ -72,42 +70,42 @@ impl ConnectDiagnostics {
     }
 }
 
-/// One connection.
+/// A connection to a server.
 pub(crate) struct Link {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) era: Era,
     pub(crate) handler: Handler,
     pub(crate) end: ConnectionEnd,
-    /// What its tools were when somebody last made sure of them; `None` if whoever offers them has seen the list since.
+    /// Definitions of the tools at the last verification; `None` after a listing for the roster.
     pub(crate) seen: tokio::sync::Mutex<Option<HashMap<InvokerName, Digest>>>,
-    /// Times in a row that its tools could not be listed again.
+    /// Consecutive failed listings after a change.
     pub(crate) missed: AtomicU32,
-    /// No more calls; those that run may go on.
+    /// Whether new calls need another connection. Calls in flight continue.
     pub(crate) retired: AtomicBool,
     pub(crate) begun: Instant,
-    /// `None` once it is closed.
+    /// `None` once the connection is closed.
     service: tokio::sync::Mutex<Option<Service>>,
     process: Option<Process>,
-    /// Somebody else runs it: a new connection starts nothing.
+    /// Whether the server is reached over HTTP, so that a new connection starts no process.
     pub(crate) remote: bool,
     secrets: Vec<String>,
 }
 
-/// Why a request of ours to list something has no answer.
+/// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// The server's own error.
+    /// The error of the server.
     Error(rmcp::ErrorData),
     Failed(Failure),
 }
 
 impl Way {
-    /// How long it may think about the first question before it is taken for one that ignores it. A launcher may have to
-    /// fetch the server first, and must not be killed over that; half of the time is left for another start.
+    /// Returns the time limit of the era probe. A launcher may download the server first and must not be killed for that;
+    /// half of the connect timeout is left for a second start.
     pub(crate) fn probe(&self, connect_timeout: Duration) -> Duration {
         let is_slow = match self {
             Self::Stdio(launch) => launch.is_launcher(),
-            // A person may have to log in first.
+            // The user may have to log in first.
             Self::Http(endpoint) => endpoint.bearer.is_some(),
             #[cfg(test)]
             Self::Pipes(fake) => fake.is_launcher,
@@ -117,8 +115,11 @@ impl Way {
 }
 
 impl Link {
-    /// Starts or reaches the server and shakes hands. Not bounded in time, except for the probe. Dropping the future
-    /// kills what it started.
+    /// Connects to the server. Only the era probe has a time limit. Dropping the future kills a started process.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be started or reached, or the handshake failed.
     pub(crate) async fn open(
         way: &Way,
         surroundings: &Surroundings,
@@ -148,10 +149,10 @@ impl Link {
     ) -> Result<Self, Failure> {
         let mut child = launch.start(surroundings)?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::Unusable("its pipes could not be had".to_owned()));
+            return Err(Failure::Unusable("the pipes of its process are missing".to_owned()));
         };
         let end = ConnectionEnd::default();
-        let process = Process::keep(child, end.clone());
+        let process = Process::supervise(child, end.clone());
         diagnostics.watch_stderr(Some(process.stderr()));
         Self::open_pipes(stdin, stdout, end, Some(process), server_requests, mode).await
     }
@@ -194,15 +195,15 @@ impl Link {
             Ok((service, era)) => Ok(Self::new(service, era, handler, end, None, Some(route.secrets))),
             Err(HandshakeError::Closed) => match end.cause() {
                 Some(EndCause::GivenUp(reason)) => Err(Failure::Ended(reason)),
-                _ => {
-                    Err(Failure::Nonsense("it answered the handshake with what could not be read".to_owned()))
-                }
+                _ => Err(Failure::Nonsense(
+                    "the server's answer to the handshake could not be read".to_owned(),
+                )),
             },
             Err(HandshakeError::Failed(failure)) => Err(failure.without(&route.secrets)),
         }
     }
 
-    /// `secrets`: what no message may show, where it is reached over the network.
+    /// `secrets`: secrets that messages must not contain; `Some` over HTTP.
     fn new(
         service: Service,
         era: Era,
@@ -212,7 +213,7 @@ impl Link {
         secrets: Option<Vec<String>>,
     ) -> Self {
         let peer = service.peer().clone();
-        subscription::subscribe(&peer, era, &handler);
+        handler.subscribe(&peer, era);
         log::set_level(&peer, era, handler.server_requests.grants.log_level);
         Self {
             peer,
@@ -238,7 +239,7 @@ impl Link {
         self.peer.peer_info()
     }
 
-    /// Asks one thing and waits for the answer, as text. Bounded by whoever asks.
+    /// Sends a request and returns its result as text. The caller sets the time limit.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<String, NoAnswer> {
         let asked = async {
             let handle =
@@ -261,12 +262,12 @@ impl Link {
         }
     }
 
-    /// The end of its process's stderr, cleaned.
+    /// Returns the last lines of the process's stderr, cleaned.
     pub(crate) fn stderr_tail(&self) -> String {
         self.process.as_ref().map_or_else(String::new, Process::stderr_tail)
     }
 
-    /// How it ended, for a message.
+    /// Describes how the connection ended.
     pub(crate) async fn exit_report(&self) -> String {
         exit_report(self.process.as_ref(), &self.end).await
     }
@@ -275,12 +276,12 @@ impl Link {
         &self.secrets
     }
 
-    /// The text without what no message may show.
+    /// Redacts the secrets of the connection.
     pub(crate) fn redacted(&self, text: String) -> String {
         sanitize::redact(&self.secrets, text)
     }
 
-    /// Ends it: at most 5 s. Harmless when it has ended.
+    /// Closes the connection within 5 s. Has no effect if it is closed.
     pub(crate) async fn close(&self) {
         if let Some(mut service) = self.service.lock().await.take() {
             let limit = if self.process.is_some() { STOP_STDIO } else { STOP_HTTP };

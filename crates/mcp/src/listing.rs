@@ -1,4 +1,4 @@
-//! A server's list of tools, read tool by tool: one bad tool costs itself only.
+//! A server's list of tools, read tool by tool so that an invalid tool does not affect the others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,31 +13,29 @@ use crate::error::Failure;
 use crate::link::Link;
 use crate::pages::{self, Kind, MAX_ENTRIES};
 use crate::raw::First;
-use crate::sanitize;
 
-/// Of one tool, before any of it is read.
-const MAX_ENTRY: usize = 256 * 1024;
+/// Bytes of a description, and the mark of a longer one.
 const MAX_DESCRIPTION: usize = 16 * 1024;
 const CUT: &str = "… [the description is cut here]";
 
-/// A tool as a server declares it, fit to be offered.
+/// A valid tool declaration.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Declared {
     pub(crate) name: InvokerName,
     pub(crate) description: String,
     pub(crate) arguments: Value,
     pub(crate) output: Option<Arc<Value>>,
-    /// All of it, as it came.
+    /// The whole declaration as received.
     pub(crate) raw: Box<str>,
 }
 
-/// What a list came to.
+/// The result of reading a list.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Listed {
     pub(crate) offered: usize,
     /// In the server's order.
     pub(crate) tools: Vec<Declared>,
-    /// The names of the others, cleaned, and what is wrong with them.
+    /// Names and faults of the skipped tools, cleaned.
     pub(crate) skipped: Vec<(String, String)>,
 }
 
@@ -46,7 +44,7 @@ pub(crate) struct Listed {
 pub(crate) struct Entries(Vec<Box<RawValue>>);
 
 impl Entries {
-    /// Those that an earlier run has written down; `None` if that is no list.
+    /// Parses a stored list; `None` if it is not valid.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let first: First<Box<RawValue>, MAX_ENTRIES> = serde_json::from_str(text).ok()?;
         (first.left == 0).then_some(Self(first.items))
@@ -57,7 +55,7 @@ impl Entries {
     }
 }
 
-/// Everything the server offers. Bounded in time by whoever asks.
+/// Lists the tools of a server. The caller sets the time limit.
 pub(crate) async fn list(link: &Link) -> Result<Entries, Failure> {
     pages::all(link, Kind::Tools).await.map(Entries)
 }
@@ -73,62 +71,40 @@ struct ToolEntry {
     annotations: Option<Annotations>,
 }
 
-/// Hints of the server's. Nothing here believes more of them than a title.
+/// Tool annotations. They are untrusted, and only the title is used.
 #[derive(Deserialize)]
 struct Annotations {
     title: Option<String>,
 }
 
-/// Tool by tool: what can be offered and what cannot.
+/// Splits a list into valid and skipped tools.
 pub(crate) fn sift(Entries(entries): Entries) -> Listed {
-    let mut listed = Listed { offered: entries.len(), ..Listed::default() };
-    for (place, entry) in entries.into_iter().enumerate() {
-        match offered(&entry).and_then(|offered| declared(offered, &entry)) {
-            Ok(tool) => listed.tools.push(tool),
-            Err(reason) => {
-                let name = name_of(&entry).unwrap_or_else(|| format!("#{}", place + 1));
-                listed.skipped.push((sanitize::clean(&name, 128), sanitize::clean(&reason, 300)));
-            }
-        }
-    }
-    without_twins(&mut listed);
+    let offered = entries.len();
+    let (tools, skipped) = pages::sift(entries, declared);
+    let mut listed = Listed { offered, tools, skipped };
+    skip_duplicates(&mut listed);
     listed
 }
 
-fn offered(entry: &RawValue) -> Result<ToolEntry, String> {
-    let bytes = entry.get().len();
-    if bytes > MAX_ENTRY {
-        return Err(format!("its declaration has {bytes} bytes, more than {MAX_ENTRY}"));
-    }
-    serde_json::from_str(entry.get()).map_err(|error| error.to_string())
-}
-
-fn name_of(entry: &RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-    }
-    serde_json::from_str(entry.get()).ok().map(|named: Named| named.name)
-}
-
-fn declared(offered: ToolEntry, entry: &RawValue) -> Result<Declared, String> {
-    let name = InvokerName::new(offered.name).map_err(|error| format!("its name is not {}", error.rule))?;
+fn declared(entry: &RawValue) -> Result<Declared, String> {
+    let offered: ToolEntry = serde_json::from_str(entry.get()).map_err(|error| error.to_string())?;
+    let name = InvokerName::new(offered.name).map_err(|error| format!("the name is not {}", error.rule))?;
     let mut arguments = offered.input_schema;
     match arguments.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}
         None => {
             arguments.insert("type".to_owned(), json!("object"));
         }
-        Some(_) => return Err("the schema of its arguments is not of type object".to_owned()),
+        Some(_) => return Err("`inputSchema` is not of type object".to_owned()),
     }
     let arguments = Value::Object(arguments);
-    ArgumentsSchema::weigh(&arguments).map_err(|error| format!("the schema of its arguments: {error}"))?;
+    ArgumentsSchema::weigh(&arguments).map_err(|error| format!("`inputSchema`: {error}"))?;
     let titles = [offered.title, offered.annotations.and_then(|annotations| annotations.title)];
     let said = [offered.description].into_iter().chain(titles).flatten();
     let description = said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
-    // A promise that is too heavy to be held against results is none.
-    let promise = |schema: &Value| schema.is_object() && ArgumentsSchema::weigh(schema).is_ok();
-    let output = offered.output_schema.filter(promise).map(Arc::new);
+    // An output schema that is too large to check results with is ignored.
+    let is_usable = |schema: &Value| schema.is_object() && ArgumentsSchema::weigh(schema).is_ok();
+    let output = offered.output_schema.filter(is_usable).map(Arc::new);
     Ok(Declared { name, description: cut(description), arguments, output, raw: entry.get().into() })
 }
 
@@ -140,8 +116,8 @@ fn cut(mut description: String) -> String {
     description
 }
 
-/// Of tools with the same name nobody can say which one a call would reach: all of them are left out.
-fn without_twins(listed: &mut Listed) {
+/// Skips all tools that share a name, because a call could reach any of them.
+fn skip_duplicates(listed: &mut Listed) {
     let mut count: HashMap<InvokerName, usize> = HashMap::new();
     for tool in &listed.tools {
         *count.entry(tool.name.clone()).or_default() += 1;
@@ -151,10 +127,10 @@ fn without_twins(listed: &mut Listed) {
         return;
     }
     listed.tools.retain(|tool| !count.contains_key(&tool.name));
-    let mut twins: Vec<_> = count.into_iter().collect();
-    twins.sort();
-    for (name, count) in twins {
-        listed.skipped.push((name.to_string(), format!("the server lists {count} tools of this name")));
+    let mut duplicates: Vec<_> = count.into_iter().collect();
+    duplicates.sort();
+    for (name, count) in duplicates {
+        listed.skipped.push((name.to_string(), format!("the server lists {count} tools with this name")));
     }
 }
 

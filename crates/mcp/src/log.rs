@@ -1,4 +1,4 @@
-//! What servers log, kept beside our own log: cleaned, and never more than so many lines a second.
+//! Log messages of servers: cleaned, rate-limited and written to our own log.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging> (checked 2026-11).
 #![expect(deprecated, reason = "servers still send logs")]
 
@@ -15,12 +15,12 @@ use tokio::time::{Instant, timeout};
 use crate::Era;
 use crate::sanitize;
 
-/// Lines that are kept in each window of time; what is more is counted.
-const MOST: u32 = 100;
+/// Lines logged per window; further ones are counted.
+const MAX_LINES: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(1);
 /// Bytes of a line.
 const LINE: usize = 1024;
-/// How long a server may take to take the level.
+/// Limit for `logging/setLevel`.
 const SETTING: Duration = Duration::from_secs(10);
 
 /// The log of one connection.
@@ -35,11 +35,11 @@ struct Window {
 }
 
 impl Log {
-    /// Keeps the line. What is worth telling whoever waits for the server is given back.
+    /// Logs a message. Returns the text of warnings and errors, which the user should also see as progress.
     pub(crate) fn record(&self, ensemble: &str, message: &LoggingMessageNotificationParam) -> Option<String> {
         let dropped = self.passes()?;
         if dropped > 0 {
-            tracing::info!(target: "converse_mcp::server", ensemble, "{dropped} lines of its log were left out");
+            tracing::info!(target: "converse_mcp::server", ensemble, "{dropped} lines of the server log were dropped");
         }
         let text = match &message.data {
             Value::String(text) => sanitize::clean(text, LINE),
@@ -54,7 +54,7 @@ impl Log {
             LoggingLevel::Info | LoggingLevel::Notice => {
                 tracing::info!(target: "converse_mcp::server", ensemble, "{text}");
             }
-            // An error of theirs is none of ours.
+            // An error of the server is not an error of converse.
             _ => {
                 tracing::warn!(target: "converse_mcp::server", ensemble, "{text}");
                 return Some(text);
@@ -63,14 +63,14 @@ impl Log {
         None
     }
 
-    /// How many were left out before this one, if this one is not.
+    /// Counts a line. Returns the number of lines dropped before it, or `None` if the line itself is dropped.
     fn passes(&self) -> Option<u64> {
         let mut window = self.0.lock();
         let now = Instant::now();
         if window.began.is_none_or(|began| now.duration_since(began) >= WINDOW) {
             (window.began, window.lines) = (Some(now), 0);
         }
-        if window.lines >= MOST {
+        if window.lines >= MAX_LINES {
             window.dropped += 1;
             return None;
         }
@@ -79,7 +79,7 @@ impl Log {
     }
 }
 
-/// Tells a legacy server that has a log from which level on it is wanted. Modern ones are told with each request.
+/// Sets the log level of a legacy server that declares `logging`. Modern servers receive the level with each request.
 pub(crate) fn set_level(peer: &Peer<RoleClient>, era: Era, level: Option<LogLevel>) {
     let has_log = peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some());
     let Some(level) = level.filter(|_| era == Era::Legacy && has_log) else { return };
@@ -87,12 +87,12 @@ pub(crate) fn set_level(peer: &Peer<RoleClient>, era: Era, level: Option<LogLeve
     tokio::spawn(async move {
         let set = peer.set_level(SetLevelRequestParams::new(of(level)));
         if !matches!(timeout(SETTING, set).await, Ok(Ok(()))) {
-            tracing::debug!("a server did not take the level of its log");
+            tracing::debug!("a server did not accept the log level");
         }
     });
 }
 
-/// What each request to a modern server says about its log.
+/// Returns the `_meta` of requests to a modern server, which sets the log level.
 pub(crate) fn meta(era: Era, level: Option<LogLevel>) -> Option<RequestMetaObject> {
     let level = level.filter(|_| era == Era::Modern)?;
     let mut meta = RequestMetaObject::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_is_cut_and_counted() {
+    async fn excess_lines_are_dropped_and_counted() {
         let log = Log::default();
         let passed = |log: &Log| (0..10_000).filter(|_| log.passes().is_some()).count();
         assert_eq!(passed(&log), 100);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn warnings_are_worth_telling_and_clean() {
+    async fn warnings_are_returned_and_clean() {
         let log = Log::default();
         for (level, data, reported) in [
             ("debug", json!("x"), None),

@@ -1,4 +1,4 @@
-//! The tools of a server as they were when it was last connected, without starting or contacting anything.
+//! [`Manifest`]: the tools of a server when it was last connected, read without connecting to it.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::key::Keys;
 use crate::listing::{Entries, sift};
 use crate::selection::Selection;
 
-/// What an earlier run has written down of a server. Texts are the server's own: foreign, bounded, not cleaned.
+/// The stored tool list of a server. Texts are foreign and bounded but not cleaned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// What it is kept under, for whoever keeps it.
+    /// The key in the [`ToolListStore`].
     pub key: String,
-    /// Those that its descriptor keeps, in the server's order.
+    /// The tools that the descriptor keeps, in the server's order.
     pub tools: Vec<RememberedTool>,
 }
 
-/// One tool of it.
+/// A tool of a [`Manifest`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct RememberedTool {
     pub name: InvokerName,
@@ -30,8 +30,8 @@ pub struct RememberedTool {
 }
 
 impl Manifest {
-    /// `None`, if it was never connected as it is declared now. `connection` is the plan's, as it would be connected;
-    /// `workspace` is where stdio servers run.
+    /// Returns `None` if the server was never connected with this configuration. `workspace` is the working directory of
+    /// stdio servers.
     pub fn of(
         plan: &EnsemblePlan,
         connection: &ConnectionPlan,

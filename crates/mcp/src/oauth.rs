@@ -1,13 +1,12 @@
-//! Who we are to a server with `auth = "oauth"`: a token of its authorization server, had, kept, renewed.
+//! OAuth for servers with `auth = "oauth"`: logins, stored tokens, their renewal and revocation.
 //!
-//! What is said on the wire is rmcp's (discovery, registration, PKCE, `resource`, `iss`); here is when it is said, to
-//! whom it may be said ([`destinations`], [`guarded_http`]), and what is kept of it ([`grant`]).
+//! rmcp implements the protocol (discovery, registration, PKCE, `resource`, `iss`). This module decides when it runs,
+//! which addresses it may contact ([`destinations`], [`guarded_http`]) and what is stored ([`grant`]).
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization> (checked 2026-11).
 
 mod authority;
 mod callback;
 mod destinations;
-mod entry;
 mod error;
 mod grant;
 mod guarded_http;
@@ -21,6 +20,5 @@ mod store;
 mod tests;
 
 pub(crate) use authority::Authority;
-pub use entry::Login;
-pub use login::state_of;
+pub use login::{Login, state_of};
 pub use logout::LoggedOut;

@@ -1,7 +1,6 @@
-//! What a server has beside its tools, as a user asks for it: resources, prompts, suggestions for their arguments.
+//! Resources, prompts and completions of a server.
 //!
-//! Nothing is listed unless somebody asks, and nothing is kept from one question to the next: there is no list of them
-//! that could become old. A server that was not started (a lazy one, or one that was only asked for this) is started.
+//! They are requested only when the user needs them, and nothing is cached. A server that is not running is started.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,25 +18,26 @@ use tokio::time::{Instant, timeout};
 use crate::error::Failure;
 use crate::in_flight::InFlightRequest;
 use crate::link::{Link, NoAnswer};
-use crate::pages::{self, Kind, Offered, sift};
+use crate::pages::{self, Kind, Offered};
 use crate::{
     McpConnection, Part, Prompt, PromptMessage, Reference, Resource, Template, completion, prompts,
     resources, sanitize,
 };
 
-/// All pages of a list.
+/// Limit for all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
-/// A resource, or a prompt: the server may have to fetch it first.
+/// Limit for a resource or a prompt, which the server may have to fetch first.
 const READ: Duration = Duration::from_secs(60);
-/// Suggestions are worth no waiting.
+/// Limit for completions, which are not worth a longer wait.
 const SUGGEST: Duration = Duration::from_secs(3);
-/// `resource not found` up to 2025-11-25; since then, and for prompts ever, it is `invalid params`.
+/// `resource not found` up to 2025-11-25. Later versions, and prompts in every version, use `invalid params`.
 const NOT_FOUND: i32 = -32002;
 
-/// Why a server gave nothing. Its words are foreign, bounded, and without control characters and secrets.
+/// Why a request for resources, prompts or completions failed. Foreign text is bounded, without control characters and
+/// secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OfferError {
-    /// There is no such thing, or not with these arguments.
+    /// The resource or prompt does not exist, or not with these arguments.
     #[error("{0}")]
     Unknown(String),
     #[error("{0}")]
@@ -45,29 +45,49 @@ pub enum OfferError {
 }
 
 impl McpConnection {
-    /// The resources that the server lists; none, if it has none at all. At most 10 000, within 30 s.
+    /// Lists the resources: at most 10,000, within 30 s. Empty if the server does not offer resources.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be connected, or did not send a valid list in time.
     pub async fn resources(&self) -> Result<Offered<Resource>, OfferError> {
-        Ok(sift(&self.listed(Kind::Resources).await?, resources::resource))
+        Ok(Offered::read(self.listed(Kind::Resources).await?, resources::resource))
     }
 
-    /// The families of resources that it lists.
+    /// Lists the resource templates.
+    ///
+    /// # Errors
+    ///
+    /// As for [`McpConnection::resources`].
     pub async fn templates(&self) -> Result<Offered<Template>, OfferError> {
-        Ok(sift(&self.listed(Kind::Templates).await?, resources::template))
+        Ok(Offered::read(self.listed(Kind::Templates).await?, resources::template))
     }
 
-    /// The prompts that it lists.
+    /// Lists the prompts.
+    ///
+    /// # Errors
+    ///
+    /// As for [`McpConnection::resources`].
     pub async fn prompts(&self) -> Result<Offered<Prompt>, OfferError> {
-        Ok(sift(&self.listed(Kind::Prompts).await?, prompts::prompt))
+        Ok(Offered::read(self.listed(Kind::Prompts).await?, prompts::prompt))
     }
 
-    /// What a resource holds, in parts: at most 100, of 20 MiB together, within 60 s.
+    /// Reads a resource: at most 100 parts of 20 MiB together, within 60 s.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be connected, or did not send a valid resource in time.
     pub async fn read(&self, uri: &str) -> Result<Vec<Part>, OfferError> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
         let text = self.got(ClientRequest::ReadResourceRequest(request), "resources/read").await?;
         resources::parts(&text, uri).map_err(OfferError::Failed)
     }
 
-    /// The messages of a prompt: at most 200, within 60 s. Bytes in them are kept by `artefacts`.
+    /// Returns the messages of a prompt: at most 200, within 60 s. Media in them are stored in `artefacts`.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be connected, or did not send a valid prompt in time.
     pub async fn prompt(
         &self,
         name: &str,
@@ -84,8 +104,12 @@ impl McpConnection {
         prompts::messages(&text, artefacts).map_err(OfferError::Failed)
     }
 
-    /// What the server suggests for an argument, given what was typed of it and the other arguments: at most 100 values,
-    /// within 3 s. None where it does not offer that.
+    /// Returns completions of an argument, given the text typed so far and the other arguments: at most 100 values,
+    /// within 3 s. Empty if the server does not offer completions.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be connected, refused, or did not answer in time.
     pub async fn complete(
         &self,
         of: Reference<'_>,
@@ -106,7 +130,7 @@ impl McpConnection {
         }
     }
 
-    /// Nothing is asked of a server that says it has none.
+    /// Lists entries. A server that does not declare the capability is not asked.
     async fn listed(&self, kind: Kind) -> Result<Vec<Box<RawValue>>, OfferError> {
         let link = self.ready().await?;
         let offers = has(&link, |can| match kind {
@@ -126,7 +150,7 @@ impl McpConnection {
         }
     }
 
-    /// The result of one request, as text. The server may ask something before it answers.
+    /// Returns the result of a request as text. The server may ask for input first.
     async fn got(&self, request: ClientRequest, method: &'static str) -> Result<String, OfferError> {
         let link = self.ready().await?;
         let answer = link.ask_in_rounds(request, method, &InFlightRequest::within(READ)).await;
@@ -155,7 +179,7 @@ fn has(link: &Link, what: impl Fn(&ServerCapabilities) -> bool) -> bool {
 }
 
 fn late(method: &str, limit: Duration) -> OfferError {
-    OfferError::Failed(format!("it did not answer `{method}` within {} s", limit.as_secs()))
+    OfferError::Failed(format!("the server did not answer `{method}` within {} s", limit.as_secs()))
 }
 
 fn refused(link: &Link, no: NoAnswer) -> OfferError {
@@ -163,8 +187,8 @@ fn refused(link: &Link, no: NoAnswer) -> OfferError {
         NoAnswer::Failed(failure) => OfferError::Failed(failure.to_string()),
         NoAnswer::Error(ErrorData { code, message, .. }) => {
             let said = link.redacted(sanitize::clean(&message, sanitize::MAX_ERROR));
-            let said = if said.is_empty() { "without a word".to_owned() } else { said };
-            let text = format!("it answered with error {}: {said}", code.0);
+            let said = if said.is_empty() { "no message".to_owned() } else { said };
+            let text = format!("the server answered with error {}: {said}", code.0);
             match code.0 == NOT_FOUND || code == ErrorCode::INVALID_PARAMS {
                 true => OfferError::Unknown(text),
                 false => OfferError::Failed(text),

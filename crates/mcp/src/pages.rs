@@ -1,4 +1,4 @@
-//! A server's lists, read page by page: whatever it lists, a list without end costs the server.
+//! Paginated lists, with limits on pages, entries and bytes.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/pagination> (checked 2026-11).
 
 use std::collections::HashSet;
@@ -16,12 +16,12 @@ use crate::raw::First;
 use crate::sanitize;
 
 const MAX_PAGES: usize = 50;
-/// Of all pages together.
+/// Entries, and bytes, of all pages together.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_CURSOR: usize = 64 * 1024;
 
-/// What is listed.
+/// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tools,
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// The field that holds the entries.
+    /// Returns the field with the entries.
     fn field(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -69,7 +69,11 @@ impl Kind {
     }
 }
 
-/// Every entry, as the server wrote it. Bounded in time by whoever asks.
+/// Reads all pages and returns the entries as received. The caller sets the time limit.
+///
+/// # Errors
+///
+/// The server refused, sent an invalid page, or exceeded a limit.
 pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, Failure> {
     let endless = |why: String| Failure::Endless { what: kind.what(), why };
     let mut entries = Vec::new();
@@ -83,7 +87,7 @@ pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, F
                 bytes += text.len();
                 page(&text, kind).map_err(|said| Failure::Nonsense(link.redacted(said)))?
             }
-            // A server that has none of them need not know the method.
+            // A server without such entries need not know the method.
             Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Default::default(),
             Err(NoAnswer::Error(error)) => {
                 let said = link.redacted(sanitize::clean(&error.message, sanitize::MAX_ERROR));
@@ -104,7 +108,7 @@ pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, F
                 return Err(endless(format!("a cursor of {} bytes", next.len())));
             }
             Some(next) if !seen.insert(next.clone()) => {
-                return Err(endless("a cursor came twice".to_owned()));
+                return Err(endless("the same cursor came twice".to_owned()));
             }
             next => cursor = next,
         }
@@ -112,10 +116,10 @@ pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, F
     Err(endless(format!("more than {MAX_PAGES} pages")))
 }
 
-/// Unread: each may be malformed in its own way.
+/// Entries that are not parsed yet, because each may be invalid.
 pub(crate) type Unread = First<Box<RawValue>, MAX_ENTRIES>;
 
-/// Only the list that was asked for is looked at.
+/// A page; only the requested list is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {
@@ -130,10 +134,10 @@ struct Page<'a> {
     next_cursor: Option<String>,
 }
 
-/// One page, and where the next one is.
+/// Parses a page and returns its entries and the cursor of the next page.
 pub(crate) fn page(text: &str, kind: Kind) -> Result<(Unread, Option<String>), String> {
-    let unread = |why: &str| format!("its list of {} could not be read: {why}", kind.what());
-    // The error repeats what it does not like, however long that is.
+    let unread = |why: &str| format!("the list of {} could not be read: {why}", kind.what());
+    // The error quotes the invalid text, which may be long.
     let said = |error: serde_json::Error| unread(&sanitize::clean(&error.to_string(), 300));
     let page: Page<'_> = serde_json::from_str(text).map_err(said)?;
     let found = match kind {
@@ -146,12 +150,12 @@ pub(crate) fn page(text: &str, kind: Kind) -> Result<(Unread, Option<String>), S
     Ok((serde_json::from_str(found.get()).map_err(said)?, page.next_cursor))
 }
 
-/// What a list of anything but tools came to.
+/// A list of resources, templates or prompts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered<T> {
     /// In the server's order.
     pub items: Vec<T>,
-    /// Why others are left out: `name: reason`. Cleaned.
+    /// Skipped entries as `name: reason`, cleaned.
     pub skipped: Vec<String>,
 }
 
@@ -161,31 +165,45 @@ impl<T> Default for Offered<T> {
     }
 }
 
-/// Of one entry, before any of it is read.
-const MAX_ENTRY: usize = 256 * 1024;
+impl<T> Offered<T> {
+    pub(crate) fn read(entries: Vec<Box<RawValue>>, read: impl Fn(&RawValue) -> Result<T, String>) -> Self {
+        let (items, skipped) = sift(entries, read);
+        Self { items, skipped: skipped.into_iter().map(|(name, why)| format!("{name}: {why}")).collect() }
+    }
+}
 
-/// Entry by entry: one bad one costs itself only.
+/// Bytes of one entry; a longer one is not parsed.
+pub(crate) const MAX_ENTRY: usize = 256 * 1024;
+
+/// Parses entries one by one. Returns the valid ones, and the cleaned names and faults of the others.
 pub(crate) fn sift<T>(
-    entries: &[Box<RawValue>],
+    entries: Vec<Box<RawValue>>,
     read: impl Fn(&RawValue) -> Result<T, String>,
-) -> Offered<T> {
-    let mut offered = Offered::default();
-    for (place, entry) in entries.iter().enumerate() {
+) -> (Vec<T>, Vec<(String, String)>) {
+    let (mut items, mut skipped) = (Vec::new(), Vec::new());
+    for (place, entry) in entries.into_iter().enumerate() {
         let bytes = entry.get().len();
         let item = match bytes > MAX_ENTRY {
-            true => Err(format!("its declaration has {bytes} bytes, more than {MAX_ENTRY}")),
-            false => read(entry),
+            true => Err(format!("the declaration has {bytes} bytes, more than {MAX_ENTRY}")),
+            false => read(&entry),
         };
         match item {
-            Ok(item) => offered.items.push(item),
+            Ok(item) => items.push(item),
             Err(why) => {
-                let name = name_of(entry).unwrap_or_else(|| format!("#{}", place + 1));
-                let (name, why) = (sanitize::clean(&name, 128), sanitize::clean(&why, 300));
-                offered.skipped.push(format!("{name}: {why}"));
+                let name = name_of(&entry).unwrap_or_else(|| format!("#{}", place + 1));
+                skipped.push((sanitize::clean(&name, 128), sanitize::clean(&why, 300)));
             }
         }
     }
-    offered
+    (items, skipped)
+}
+
+/// Parses an object. The parser alone would also accept an array with the fields in their order.
+pub(crate) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, String> {
+    if !raw.get().starts_with('{') {
+        return Err("not an object".to_owned());
+    }
+    serde_json::from_str(raw.get()).map_err(|error| error.to_string())
 }
 
 fn name_of(entry: &RawValue) -> Option<String> {
@@ -196,12 +214,12 @@ fn name_of(entry: &RawValue) -> Option<String> {
     serde_json::from_str(entry.get()).ok().map(|named: Named| named.name)
 }
 
-/// A field that is a text; any other is as good as none.
+/// Returns the text of a field; `None` if it is not a string.
 pub(crate) fn string(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// The same made fit for a message; an empty one is none.
+/// Returns the text of a field cleaned and shortened for display; `None` if it is empty.
 pub(crate) fn label(raw: Option<&RawValue>, most: usize) -> Option<String> {
     string(raw).map(|text| sanitize::clean(&text, most)).filter(|text| !text.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Progress of invocations that run: told to whoever waits for them, but never more often than a person can read.
+//! Progress of running invocations, passed on at most ten times a second.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use rmcp::model::ProgressToken;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// One word is passed on in so much time; of several the last counts.
+/// At most one progress report is passed on in this time: the latest.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// The invocations that run on one connection, by their progress tokens.
+/// The running invocations of one connection by progress token.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProgressListeners(Arc<Mutex<HashMap<ProgressToken, Arc<Listener>>>>);
 
 #[derive(Debug)]
 struct Listener {
     host: Host,
-    /// There was progress.
+    /// Notified of each progress report.
     arrived: Notify,
     gate: Mutex<RateGate>,
 }
 
-/// Words pass one by one.
+/// Limits the rate of progress reports.
 #[derive(Debug)]
 struct RateGate {
     opens: Instant,
     pending: Option<ToolProgress>,
 }
 
-/// As long as it lives, progress reaches its invocation. What is held then is told when it is dropped.
+/// Passes progress to its invocation until dropped. A pending report is passed on then.
 #[derive(Debug)]
 pub(crate) struct ProgressListener {
     token: ProgressToken,
@@ -48,11 +48,11 @@ impl ProgressListeners {
         ProgressListener { token, progress_listeners: self.clone(), listener }
     }
 
-    /// What a server says of an invocation; of one that is over it is not heard.
-    pub(crate) fn report(&self, token: &ProgressToken, word: ToolProgress) {
+    /// Reports progress of an invocation. Ignored if the invocation is over.
+    pub(crate) fn report(&self, token: &ProgressToken, progress: ToolProgress) {
         let listener = self.lock().get(token).cloned();
         if let Some(listener) = listener {
-            listener.report(word);
+            listener.report(progress);
         }
     }
 
@@ -62,9 +62,9 @@ impl ProgressListeners {
 }
 
 impl Listener {
-    fn report(&self, word: ToolProgress) {
+    fn report(&self, progress: ToolProgress) {
         let mut gate = self.gate();
-        gate.pending = Some(word);
+        gate.pending = Some(progress);
         if gate.opens <= Instant::now() {
             self.pass(gate);
         }
@@ -72,10 +72,10 @@ impl Listener {
     }
 
     fn pass(&self, mut gate: MutexGuard<'_, RateGate>) {
-        if let Some(word) = gate.pending.take() {
+        if let Some(progress) = gate.pending.take() {
             gate.opens = Instant::now() + WINDOW;
             drop(gate);
-            self.host.say(word);
+            self.host.say(progress);
         }
     }
 
@@ -85,18 +85,18 @@ impl Listener {
 }
 
 impl ProgressListener {
-    /// Resolves when there was progress since the last time, whether it was told or not.
+    /// Resolves when progress was reported since the last call, whether it was passed on or not.
     pub(crate) async fn progress(&self) {
         self.listener.arrived.notified().await;
     }
 
-    /// When a word that is held may be told. `None`: nothing is held; ask again after progress.
+    /// Returns when a pending report may be passed on; `None` if none is pending.
     pub(crate) fn opens(&self) -> Option<Instant> {
         let gate = self.listener.gate();
         gate.pending.is_some().then_some(gate.opens)
     }
 
-    /// Tells what is held.
+    /// Passes a pending report on.
     pub(crate) fn pass(&self) {
         self.listener.pass(self.listener.gate());
     }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn ten_words_a_second_and_the_last_one() {
+    async fn ten_reports_a_second_and_the_last_one_are_passed_on() {
         let (words, mut reported) = tokio::sync::mpsc::channel(10_000);
         let (progress_listeners, token) =
             (ProgressListeners::default(), ProgressToken(NumberOrString::Number(1)));

@@ -1,4 +1,4 @@
-//! Prompts: what a server lists, and the messages that one of them becomes.
+//! Prompts: their declarations and messages.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/prompts> (checked 2026-11).
 
 use std::borrow::Cow;
@@ -9,27 +9,27 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::content;
-use crate::pages::{label, string};
+use crate::pages::{label, object, string};
 use crate::raw::First;
 use crate::resources::{MAX_DESCRIPTION, MAX_NAME};
 use crate::sanitize;
 
-/// Bytes of a name that is sent back as it is.
+/// Bytes of a name, which is sent back unchanged.
 const MAX_KEY: usize = 256;
 const MAX_ARGUMENTS: usize = 100;
 const MAX_MESSAGES: usize = 200;
 
-/// A prompt as a server lists it. All of it is foreign, bounded and without control characters.
+/// A prompt as the server lists it. All text is foreign, bounded and without control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// As it is asked for.
+    /// The name that requests use.
     pub name: String,
     pub title: Option<String>,
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
 }
 
-/// What a prompt can be given: always a text.
+/// An argument of a prompt. Its value is text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptArgument {
     pub name: String,
@@ -41,7 +41,7 @@ pub struct PromptArgument {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMessage {
     pub speaker: Speaker,
-    /// Links in it are never followed.
+    /// The content. Links in it are not followed.
     pub content: Vec<Content>,
 }
 
@@ -66,13 +66,13 @@ struct Declared<'a> {
 }
 
 pub(crate) fn prompt(entry: &RawValue) -> Result<Prompt, String> {
-    let declared = declared(entry)?;
+    let declared: Declared<'_> = object(entry)?;
     let mut arguments = Vec::new();
     if let Some(raw) = declared.arguments.filter(|raw| raw.get() != "null") {
         let listed: First<&RawValue, MAX_ARGUMENTS> =
-            serde_json::from_str(raw.get()).map_err(|_| "its arguments are no list".to_owned())?;
+            serde_json::from_str(raw.get()).map_err(|_| "`arguments` is not an array".to_owned())?;
         if listed.left > 0 {
-            return Err(format!("it has more than {MAX_ARGUMENTS} arguments"));
+            return Err(format!("more than {MAX_ARGUMENTS} arguments"));
         }
         for (place, raw) in listed.items.into_iter().enumerate() {
             let argument = argument(raw).map_err(|why| format!("argument {}: {why}", place + 1))?;
@@ -88,7 +88,7 @@ pub(crate) fn prompt(entry: &RawValue) -> Result<Prompt, String> {
 }
 
 fn argument(raw: &RawValue) -> Result<PromptArgument, String> {
-    let declared = declared(raw)?;
+    let declared: Declared<'_> = object(raw)?;
     Ok(PromptArgument {
         name: key(declared.name)?,
         description: label(declared.description, MAX_DESCRIPTION),
@@ -96,19 +96,11 @@ fn argument(raw: &RawValue) -> Result<PromptArgument, String> {
     })
 }
 
-fn declared(entry: &RawValue) -> Result<Declared<'_>, String> {
-    // An array would be taken for the fields in their order.
-    if !entry.get().starts_with('{') {
-        return Err("it is no object".to_owned());
-    }
-    serde_json::from_str(entry.get()).map_err(|error| error.to_string())
-}
-
-/// One that can be typed, shown and sent back as it is.
+/// Returns a name that can be typed, shown and sent back unchanged.
 fn key(raw: Option<&RawValue>) -> Result<String, String> {
-    let name = string(raw).ok_or("it has no name")?;
+    let name = string(raw).ok_or("`name` is missing")?;
     if name.is_empty() || name.len() > MAX_KEY || name.chars().any(char::is_control) {
-        return Err(format!("its name is not of 1 to {MAX_KEY} bytes without control characters"));
+        return Err(format!("`name` must have 1 to {MAX_KEY} bytes and no control characters"));
     }
     Ok(name)
 }
@@ -127,31 +119,30 @@ struct Message<'a> {
     content: &'a RawValue,
 }
 
-/// What a `prompts/get` was answered with. All of it or nothing; content of a kind that is not known is passed on as the
-/// JSON it is.
+/// Parses the result of `prompts/get`. Content of an unknown type is passed on as JSON.
+///
+/// # Errors
+///
+/// A message is not valid; then the whole prompt is refused.
 pub(crate) fn messages(result: &str, artefacts: &dyn Artefacts) -> Result<Vec<PromptMessage>, String> {
     let said = |error: serde_json::Error| sanitize::clean(&error.to_string(), 300);
     let Messages { messages } = serde_json::from_str(result)
-        .map_err(|error| format!("its answer could not be read: {}", said(error)))?;
+        .map_err(|error| format!("the server's answer could not be read: {}", said(error)))?;
     if messages.left > 0 {
-        return Err(format!("it has more than {MAX_MESSAGES} messages"));
+        return Err(format!("the prompt has more than {MAX_MESSAGES} messages"));
     }
     let read = |(place, raw): (usize, &RawValue)| {
-        message(raw, artefacts).map_err(|why| format!("message {} of it: {why}", place + 1))
+        message(raw, artefacts).map_err(|why| format!("message {}: {why}", place + 1))
     };
     messages.items.into_iter().enumerate().map(read).collect()
 }
 
 fn message(raw: &RawValue, artefacts: &dyn Artefacts) -> Result<PromptMessage, String> {
-    let odd = "it is no message";
-    if !raw.get().starts_with('{') {
-        return Err(odd.to_owned());
-    }
-    let message: Message<'_> = serde_json::from_str(raw.get()).map_err(|_| odd)?;
+    let message: Message<'_> = object(raw).map_err(|_| "not a message")?;
     let speaker = match &*message.role {
         "user" => Speaker::User,
         "assistant" => Speaker::Assistant,
-        other => return Err(format!("nobody knows the role `{}`", sanitize::clean(other, 40))),
+        other => return Err(format!("unknown role `{}`", sanitize::clean(other, 40))),
     };
     let (mut content, left) = content::blocks(message.content, artefacts);
     if left > 0 {

@@ -1,4 +1,4 @@
-//! How often a server may ask a person while it does one thing. Its patience is the server's; the person's is not.
+//! [`QuestionLimit`]: limits how often a server may ask the user during one request.
 
 use std::sync::Arc;
 
@@ -6,44 +6,52 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::responders::ElicitationReply;
 
-/// Questions of one errand.
-const MOST: u32 = 10;
-/// So often no, one after the other, is a no to the rest.
-const ENOUGH: u32 = 2;
+/// Questions per request.
+const MAX_QUESTIONS: u32 = 10;
+/// Consecutive refusals after which further questions are declined.
+const MAX_REFUSALS: u32 = 2;
 
-/// Those of one errand. Clone = the same ones.
+/// The questions of one request. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QuestionLimit(Arc<Mutex<Count>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     asked: u32,
-    /// In a row.
+    /// Consecutive refusals.
     refused: u32,
     reported: bool,
 }
 
-/// Nobody is asked.
+/// The question is declined without asking.
 #[derive(Debug, PartialEq)]
 pub(crate) enum LimitReached {
-    /// The first time: why, in words.
+    /// The first declined question: why, for the user.
     First(&'static str),
     Repeated,
 }
 
 impl QuestionLimit {
-    /// They are asked one after the other: what was answered before counts.
+    /// Locks the count, so that questions are asked one after the other.
     pub(crate) async fn lock(&self) -> MutexGuard<'_, Count> {
         self.0.lock().await
     }
 }
 
 impl Count {
-    /// One that is never answered is refused.
+    /// Counts a question. Counts as refused until [`Count::record`] says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The question must not be asked.
     pub(crate) fn try_ask(&mut self) -> Result<(), LimitReached> {
         let why = match () {
-            () if self.refused >= ENOUGH => "you declined twice: what else it asks in this call is declined",
-            () if self.asked >= MOST => "it has asked ten times: what else it asks in this call is declined",
+            () if self.refused >= MAX_REFUSALS => {
+                "you declined twice: further questions in this call are declined"
+            }
+            () if self.asked >= MAX_QUESTIONS => {
+                "the server asked ten times: further questions in this call are declined"
+            }
             () => {
                 self.asked += 1;
                 self.refused += 1;

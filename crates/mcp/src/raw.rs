@@ -1,7 +1,7 @@
-//! Results as text.
+//! Results as JSON text, and arrays of limited length.
 //!
-//! Over stdio a result comes as the text it was sent as; over HTTP the library has decoded it already, into the first of
-//! its types that fits. Whatever way it came, it is text again here, so that there is one reader of it and not two.
+//! [`crate::stdio`] passes results on as the text received. The protocol library decodes some into the first of its types
+//! that matches; those are serialised again, so that there is one parser for both.
 
 use rmcp::model::{CustomResult, ServerResult};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -11,12 +11,12 @@ use serde_json::Value;
 pub(crate) fn text(result: ServerResult) -> String {
     match result {
         ServerResult::CustomResult(CustomResult(Value::String(text))) => text,
-        // No type of the library has a map with keys that are no strings, or a number that is none.
+        // The library's types have only string keys and finite numbers, so this cannot fail.
         result => serde_json::to_string(&result).unwrap_or_default(),
     }
 }
 
-/// The first `N` entries of an array; the rest is counted and never kept.
+/// The first `N` entries of an array, and the number of the others.
 #[derive(Debug)]
 pub(crate) struct First<T, const N: usize> {
     pub(crate) items: Vec<T>,
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_text_whatever_way_they_came() {
+    fn results_become_text() {
         let raw = ServerResult::CustomResult(CustomResult(Value::String("{\"a\": 1}".into())));
         assert_eq!(text(raw), "{\"a\": 1}");
         let decoded = ServerResult::CustomResult(CustomResult(serde_json::json!({ "a": 1 })));

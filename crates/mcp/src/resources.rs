@@ -1,14 +1,14 @@
-//! Resources: what a server lists, and what one of them holds.
+//! Resources: their declarations and contents.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/resources> (checked 2026-11).
 //!
-//! What a resource points to is never fetched by us, whatever its URI says: the server is asked for it. Annotations
-//! (audience, priority) change nothing here.
+//! The URI of a resource is never fetched directly; the server is asked for its contents. Annotations (audience,
+//! priority) are ignored.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::content::{Refused, plain_bytes};
-use crate::pages::{label, string};
+use crate::pages::{label, object, string};
 use crate::raw::First;
 use crate::sanitize;
 
@@ -20,21 +20,20 @@ const MAX_PARTS: usize = 100;
 /// Bytes of all parts of one resource together.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// A resource as a server lists it. All of it is foreign; but for the URI, texts are bounded and without control
-/// characters.
+/// A resource as the server lists it. All text is foreign, bounded and without control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// As it is asked for.
+    /// The URI that requests use.
     pub uri: String,
     pub name: String,
     pub title: Option<String>,
     pub description: Option<String>,
     pub mime: Option<String>,
-    /// Bytes, if the server says.
+    /// Size in bytes, if the server declares it.
     pub size: Option<u64>,
 }
 
-/// A family of resources: `{variables}` of its URI (RFC 6570) stand for what the user has to choose.
+/// A resource template: its URI (RFC 6570) contains `{variables}` that the user sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pub uri: String,
@@ -45,13 +44,13 @@ pub struct Template {
 }
 
 impl Template {
-    /// The names of its variables, each once, in the order they stand in.
+    /// Returns the names of the variables, each once, in order of appearance.
     pub fn variables(&self) -> Vec<String> {
         variables(&self.uri)
     }
 }
 
-/// The variables of a template of RFC 6570.
+/// Returns the variables of an RFC 6570 template.
 fn variables(template: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for piece in template.split('{').skip(1) {
@@ -67,10 +66,10 @@ fn variables(template: &str) -> Vec<String> {
     names
 }
 
-/// One part of what a resource holds.
+/// A part of the contents of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its own, which may be below that of the resource. Foreign, bounded, cleaned.
+    /// The URI of the part, which may be below that of the resource. Foreign, bounded, cleaned.
     pub uri: String,
     pub mime: Option<String>,
     pub body: Body,
@@ -79,7 +78,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     Text(String),
-    /// Decoded; nobody has looked what they are.
+    /// Decoded bytes of any type.
     Bytes(Vec<u8>),
 }
 
@@ -111,16 +110,8 @@ struct Declared<'a> {
     size: Option<&'a RawValue>,
 }
 
-fn declared(entry: &RawValue) -> Result<Declared<'_>, String> {
-    // An array would be taken for the fields in their order.
-    if !entry.get().starts_with('{') {
-        return Err("it is no object".to_owned());
-    }
-    serde_json::from_str(entry.get()).map_err(|error| error.to_string())
-}
-
 pub(crate) fn resource(entry: &RawValue) -> Result<Resource, String> {
-    let declared = declared(entry)?;
+    let declared: Declared<'_> = object(entry)?;
     let uri = address(declared.uri, "uri")?;
     let name = label(declared.name, MAX_NAME).unwrap_or_else(|| sanitize::clean(&uri, MAX_NAME));
     let size = declared.size.and_then(|raw| raw.get().parse().ok());
@@ -129,7 +120,7 @@ pub(crate) fn resource(entry: &RawValue) -> Result<Resource, String> {
 }
 
 pub(crate) fn template(entry: &RawValue) -> Result<Template, String> {
-    let declared = declared(entry)?;
+    let declared: Declared<'_> = object(entry)?;
     let uri = address(declared.uri_template, "uriTemplate")?;
     let name = label(declared.name, MAX_NAME).unwrap_or_else(|| sanitize::clean(&uri, MAX_NAME));
     let [title, description, mime] = about(&declared);
@@ -144,14 +135,14 @@ fn about(declared: &Declared<'_>) -> [Option<String>; 3] {
     ]
 }
 
-/// One that can be typed, shown and sent back as it is.
+/// Returns a URI that can be typed, shown and sent back unchanged.
 fn address(raw: Option<&RawValue>, field: &str) -> Result<String, String> {
-    let uri = string(raw).ok_or_else(|| format!("it has no `{field}`"))?;
+    let uri = string(raw).ok_or_else(|| format!("`{field}` is missing"))?;
     if uri.is_empty() || uri.len() > MAX_URI {
-        return Err(format!("its `{field}` has {} bytes; 1 to {MAX_URI} can be used", uri.len()));
+        return Err(format!("`{field}` has {} bytes, expected 1 to {MAX_URI}", uri.len()));
     }
     if uri.chars().any(char::is_control) {
-        return Err(format!("its `{field}` holds control characters"));
+        return Err(format!("`{field}` contains control characters"));
     }
     Ok(uri)
 }
@@ -176,27 +167,31 @@ struct Content<'a> {
     blob: Option<&'a RawValue>,
 }
 
-/// What a `resources/read` was answered with. All of it or nothing: half of a document is another one.
+/// Parses the result of `resources/read`.
+///
+/// # Errors
+///
+/// A part is not valid; then the whole resource is refused, because half of a document is a different document.
 pub(crate) fn parts(result: &str, asked: &str) -> Result<Vec<Part>, String> {
     let said = |error: serde_json::Error| {
-        format!("its answer could not be read: {}", sanitize::clean(&error.to_string(), 300))
+        format!("the server's answer could not be read: {}", sanitize::clean(&error.to_string(), 300))
     };
     let Contents { contents } = serde_json::from_str(result).map_err(said)?;
     let found: First<&RawValue, MAX_PARTS> = match contents.get().starts_with('{') {
-        // One that stands alone.
+        // A single part without an array.
         true => First { items: vec![contents], left: 0 },
         false => serde_json::from_str(contents.get()).map_err(said)?,
     };
     if found.left > 0 {
-        return Err(format!("it comes in more than {MAX_PARTS} parts"));
+        return Err(format!("the resource has more than {MAX_PARTS} parts"));
     }
     let mut parts = Vec::new();
     let mut bytes = 0;
     for (place, raw) in found.items.into_iter().enumerate() {
-        let part = part(raw, asked).map_err(|why| format!("part {} of it {why}", place + 1))?;
+        let part = part(raw, asked).map_err(|why| format!("part {} {why}", place + 1))?;
         bytes += part.body.len();
         if bytes > MAX_BYTES {
-            return Err(format!("it has more than {MAX_BYTES} bytes"));
+            return Err(format!("the resource has more than {MAX_BYTES} bytes"));
         }
         parts.push(part);
     }
@@ -204,11 +199,8 @@ pub(crate) fn parts(result: &str, asked: &str) -> Result<Vec<Part>, String> {
 }
 
 fn part(raw: &RawValue, asked: &str) -> Result<Part, String> {
-    let odd = || "holds neither text nor bytes".to_owned();
-    if !raw.get().starts_with('{') {
-        return Err(odd());
-    }
-    let content: Content<'_> = serde_json::from_str(raw.get()).map_err(|_| odd())?;
+    let odd = || "contains neither text nor bytes".to_owned();
+    let content: Content<'_> = object(raw).map_err(|_| odd())?;
     let uri = label(content.uri, MAX_NAME).unwrap_or_else(|| sanitize::clean(asked, MAX_NAME));
     let body = match (string(content.text), string(content.blob)) {
         (Some(text), _) => Body::Text(text),

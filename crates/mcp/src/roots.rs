@@ -1,17 +1,17 @@
-//! The directories that a server is told of, where its descriptor names some
+//! [`Roots`]: the directories that `roots/list` returns
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/client/roots>, checked 2026-11).
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// What was granted, and from where it is read.
+/// The granted directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Roots {
     pub(crate) named: Vec<String>,
-    /// What relative paths start from.
+    /// The base of relative paths.
     pub(crate) workspace: PathBuf,
-    /// The project whose own descriptor names them: none is outside of it.
+    /// The project whose descriptor names the directories; all must be inside it.
     pub(crate) within: Option<PathBuf>,
 }
 
@@ -20,14 +20,14 @@ impl Roots {
         !self.named.is_empty()
     }
 
-    /// The result of `roots/list`, and what of it was left out. Looked at anew each time: directories come and go.
+    /// Returns the result of `roots/list`, and warnings about directories left out. Reads the file system each time.
     pub(crate) fn list(&self) -> (Value, Vec<String>) {
         let (mut roots, mut left) = (Vec::new(), Vec::new());
         for named in &self.named {
             match self.one(named) {
                 Ok(root) if roots.contains(&root) => {}
                 Ok(root) => roots.push(root),
-                Err(why) => left.push(format!("root `{named}` is not told: {why}")),
+                Err(why) => left.push(format!("root `{named}` is not sent to the server: {why}")),
             }
         }
         (json!({ "roots": roots }), left)
@@ -37,9 +37,9 @@ impl Roots {
         let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
         let path = real(&self.workspace.join(named))?;
         if !path.is_dir() {
-            return Err("it is no directory".to_owned());
+            return Err("it is not a directory".to_owned());
         }
-        // Symlinks are followed by now. What the user writes whole is meant.
+        // Symlinks are resolved here. An absolute path of the user may be anywhere.
         let home = match &self.within {
             Some(project) => Some(project),
             None if Path::new(named).is_absolute() => None,
@@ -48,9 +48,9 @@ impl Roots {
         if let Some(home) = home
             && !path.starts_with(real(home)?)
         {
-            return Err(format!("it is outside of {}", home.display()));
+            return Err(format!("it is outside {}", home.display()));
         }
-        let uri = reqwest::Url::from_file_path(&path).map_err(|()| "it has no address".to_owned())?;
+        let uri = reqwest::Url::from_file_path(&path).map_err(|()| "it has no file URI".to_owned())?;
         let name = path.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
         Ok(json!({ "uri": uri.as_str(), "name": name }))
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_granted_and_is_within_is_told() {
+    fn only_granted_directories_inside_are_listed() {
         let place = tempfile::tempdir().unwrap();
         let at = |path: &str| place.path().join(path);
         for directory in ["project/src", "project/a b", "other", "project-too"] {
@@ -85,7 +85,7 @@ mod tests {
         ] {
             let user = Roots { named: vec![named.to_owned()], workspace: at("project"), within: None };
             let project = Roots { within: Some(at("project")), ..user.clone() };
-            for (roots, told) in [(user, of_user), (project, of_user.filter(|_| of_project))] {
+            for (roots, listed) in [(user, of_user), (project, of_user.filter(|_| of_project))] {
                 let (list, left) = roots.list();
                 let uris: Vec<&str> = list["roots"]
                     .as_array()
@@ -93,7 +93,7 @@ mod tests {
                     .iter()
                     .map(|root| root["uri"].as_str().unwrap())
                     .collect();
-                match told {
+                match listed {
                     Some(path) => {
                         assert!(
                             uris.len() == 1

@@ -1,9 +1,8 @@
-//! One request in as many rounds as the server needs: it is sent, what the server asks for is found out, and it is sent
-//! again with the answers, until there is a result
+//! Multi-round requests: a request is repeated with the input that the server requires until there is a result
 //! (<https://modelcontextprotocol.io/specification/draft/basic/patterns/mrtr>, checked 2026-11).
 //!
-//! What a server wants back is given back as it was, and to this request only. Legacy servers ask by requests of their
-//! own instead (see [`crate::handler`]): for them there is one round.
+//! `requestState` is returned unchanged and only with the same request. Legacy servers send requests of their own instead
+//! (see [`crate::handler`]), so they have one round.
 
 mod round;
 
@@ -24,34 +23,34 @@ use crate::link::{Link, NoAnswer};
 use crate::server_requests::Asker;
 use crate::{Era, sanitize};
 
-/// So often it may ask; the next time the request has failed.
+/// Rounds with questions; after them the request fails.
 pub(crate) const MAX_ROUNDS: usize = 10;
-/// Questions of one round, and bytes of what it wants back.
+/// Questions of one round, and bytes of `requestState`.
 const MAX_QUESTIONS: usize = 16;
 const MAX_STATE: usize = 1024 * 1024;
 /// `URLElicitationRequiredError` (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>, checked
 /// 2026-11).
 const OPEN_FIRST: ErrorCode = ErrorCode(-32042);
-/// A server that only wants to be asked again is, after this, doubled up to five times of it.
+/// Delay before a round without questions; doubled each time, up to five times this value.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum RequestError {
-    /// Nothing of it has reached the server.
+    /// The request did not reach the server.
     Unsent,
     Cancelled,
-    /// Nothing came for so long.
+    /// The server did not answer for this long.
     TimedOut(Duration),
-    /// The server needed to know something that it is not told, in words.
+    /// Why the server did not get the input that it requires.
     InputRefused(String),
     Failed(ServiceError),
 }
 
-/// What a round that is no result asks for.
+/// The input that a result of type `input_required` asks for.
 #[derive(Debug, Default)]
-struct Wanted {
-    /// By the server's own keys: method and parameters.
+struct InputRequired {
+    /// Key, method and parameters of each question.
     questions: Vec<(String, String, Value)>,
     state: Option<String>,
 }
@@ -67,11 +66,15 @@ struct Head {
 }
 
 impl Link {
-    /// Sends it and gives back its result as text, whatever it takes in between. `request` is `tools/call`,
-    /// `prompts/get` or `resources/read`: no other may ask anything.
+    /// Sends a request, answers the questions of the server and returns the result as text. `request` is `tools/call`,
+    /// `prompts/get` or `resources/read`; other requests cannot ask.
     ///
-    /// Ends when the errand is cancelled, is late or has idled, by its clock, which is paused while a
-    /// person is asked; the server is told. Whoever drops the future has told it, too.
+    /// The clock of the request is paused while the user is asked. If the request ends early or the future is dropped,
+    /// the server gets a cancellation.
+    ///
+    /// # Errors
+    ///
+    /// The request was cancelled, timed out, was refused or could not be sent.
     pub(crate) async fn request_rounds(
         &self,
         request: ClientRequest,
@@ -83,7 +86,7 @@ impl Link {
             let text = match self.round(next, in_flight).await {
                 Ok(text) => text,
                 Err(RequestError::Failed(ServiceError::McpError(error))) if round < MAX_ROUNDS => {
-                    if !self.was_opened(&error, in_flight).await {
+                    if !self.agreed_to_open(&error, in_flight).await {
                         return Err(RequestError::Failed(ServiceError::McpError(error)));
                     }
                     next = request.clone();
@@ -98,14 +101,15 @@ impl Link {
                 break;
             }
             in_a_row = if wanted.questions.is_empty() { in_a_row + 1 } else { 0 };
-            let answers = self.meanwhile(in_flight, self.answers(&wanted, in_a_row, in_flight)).await??;
+            let answers =
+                self.while_in_flight(in_flight, self.answers(&wanted, in_a_row, in_flight)).await??;
             next = with_answers(request.clone(), answers, wanted.state);
         }
-        let text = format!("the server asked for more than {MAX_ROUNDS} times before it answered");
+        let text = format!("the server asked for input more than {MAX_ROUNDS} times before it answered");
         Err(RequestError::InputRefused(text))
     }
 
-    /// The same, for what is no call of a tool.
+    /// Like [`Link::request_rounds`], for requests that are not tool calls. `what` is the method.
     pub(crate) async fn ask_in_rounds(
         &self,
         request: ClientRequest,
@@ -130,8 +134,8 @@ impl Link {
         Err(NoAnswer::Failed(failure))
     }
 
-    /// What is done for the errand between two rounds ends with it.
-    async fn meanwhile<T>(
+    /// Runs work between two rounds until the request ends.
+    async fn while_in_flight<T>(
         &self,
         in_flight: &InFlightRequest,
         work: impl Future<Output = T>,
@@ -146,8 +150,8 @@ impl Link {
         }
     }
 
-    /// A legacy server did nothing because an address has to be opened first: has the person agreed to all of them?
-    async fn was_opened(&self, error: &ErrorData, in_flight: &InFlightRequest) -> bool {
+    /// Handles a legacy error that requires addresses to be opened first. Returns whether the user agreed to all of them.
+    async fn agreed_to_open(&self, error: &ErrorData, in_flight: &InFlightRequest) -> bool {
         let addresses = error.data.as_ref().and_then(|data| data["elicitations"].as_array());
         let Some(addresses) = addresses.filter(|_| error.code == OPEN_FIRST && self.era == Era::Legacy)
         else {
@@ -159,7 +163,7 @@ impl Link {
         for params in addresses.iter().filter(|params| params["mode"] == "url") {
             let asker = Asker::One(in_flight);
             let asked = self.handler.server_requests.answer("elicitation/create", params, &asker);
-            let Ok(Ok(answer)) = self.meanwhile(in_flight, asked).await else { return false };
+            let Ok(Ok(answer)) = self.while_in_flight(in_flight, asked).await else { return false };
             if answer["action"] != "accept" {
                 return false;
             }
@@ -167,9 +171,9 @@ impl Link {
         addresses.iter().all(|params| params["mode"] == "url")
     }
 
-    /// What it asks for, if that is no result yet.
-    fn wanted(&self, text: &str) -> Result<Option<Wanted>, String> {
-        // Results may be large: only one that can be such a round is looked into.
+    /// Returns the required input, or `None` if the text is a result.
+    fn wanted(&self, text: &str) -> Result<Option<InputRequired>, String> {
+        // Results may be large, so only those that contain the type are parsed.
         if self.era == Era::Legacy || !text.contains("input_required") {
             return Ok(None);
         }
@@ -177,36 +181,36 @@ impl Link {
         if head.kind.as_deref() != Some("input_required") {
             return Ok(None);
         }
-        let odd = |what: &str| format!("the server asked for something in a way that cannot be read: {what}");
+        let odd = |what: &str| format!("the server's request for input could not be read: {what}");
         let state = match head.state {
             None | Some(Value::Null) => None,
             Some(Value::String(state)) if state.len() <= MAX_STATE => Some(state),
-            Some(Value::String(_)) => return Err(odd("its `requestState` is too long")),
-            Some(_) => return Err(odd("its `requestState` is no text")),
+            Some(Value::String(_)) => return Err(odd("`requestState` is too long")),
+            Some(_) => return Err(odd("`requestState` is not a string")),
         };
         let questions = match head.questions {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(questions)) => questions,
-            Some(_) => return Err(odd("its `inputRequests` are no object")),
+            Some(_) => return Err(odd("`inputRequests` is not an object")),
         };
         if questions.len() > MAX_QUESTIONS {
-            return Err(odd(&format!("it has more than {MAX_QUESTIONS} questions at once")));
+            return Err(odd(&format!("more than {MAX_QUESTIONS} questions at once")));
         }
         if questions.is_empty() && state.is_none() {
-            return Err(odd("it has neither `inputRequests` nor a `requestState`"));
+            return Err(odd("neither `inputRequests` nor `requestState` is present"));
         }
         let questions = questions.into_iter().map(|(key, mut question)| {
             let method = question["method"].as_str().map(str::to_owned);
             let params = question.get_mut("params").map(Value::take).unwrap_or_default();
             method.map(|method| (key, method, params)).ok_or_else(|| odd("a question has no `method`"))
         });
-        Ok(Some(Wanted { questions: questions.collect::<Result<_, _>>()?, state }))
+        Ok(Some(InputRequired { questions: questions.collect::<Result<_, _>>()?, state }))
     }
 
-    /// One after the other: there is one person.
+    /// Answers the questions one after the other.
     async fn answers(
         &self,
-        wanted: &Wanted,
+        wanted: &InputRequired,
         in_a_row: u32,
         in_flight: &InFlightRequest,
     ) -> Result<BTreeMap<String, Value>, RequestError> {
@@ -227,7 +231,7 @@ impl Link {
     }
 }
 
-/// Of a request that was sent before, nobody knows that it did nothing.
+/// Turns "not sent" into "outcome unknown" if an earlier round of the request was sent.
 fn after_round(lost: RequestError, round: usize) -> RequestError {
     let not_sent = match &lost {
         RequestError::Unsent => true,
@@ -239,7 +243,7 @@ fn after_round(lost: RequestError, round: usize) -> RequestError {
     if round > 0 && not_sent { RequestError::Failed(ServiceError::TransportClosed) } else { lost }
 }
 
-/// The same request with what was asked for.
+/// Adds the answers and the state to a request.
 fn with_answers(
     mut request: ClientRequest,
     answers: BTreeMap<String, Value>,
@@ -256,7 +260,7 @@ fn with_answers(
         ClientRequest::ReadResourceRequest(request) => {
             (request.params.input_responses, request.params.request_state) = (answers, state);
         }
-        // No other may ask.
+        // Other requests cannot ask.
         _ => {}
     }
     request

@@ -1,28 +1,32 @@
-//! What a server may say when it asks for a model
+//! Validation of sampling requests
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/client/sampling>, checked 2026-11).
 
 use serde_json::Value;
 
-/// Bytes of a whole question.
-const MOST: usize = 128 * 1024;
+/// Bytes of a whole request.
+const MAX_BYTES: usize = 128 * 1024;
 const MAX_MESSAGES: usize = 50;
 
-/// Is it a question that can be answered? If not: why, in words for the server.
+/// Checks a sampling request.
+///
+/// # Errors
+///
+/// Why the request cannot be answered, for the server.
 pub(crate) fn validate(params: &Value) -> Result<(), String> {
-    if params.to_string().len() > MOST {
-        return Err(format!("the question has more than {MOST} bytes"));
+    if params.to_string().len() > MAX_BYTES {
+        return Err(format!("the request has more than {MAX_BYTES} bytes"));
     }
     if params.get("tools").is_some() || params.get("toolChoice").is_some() {
-        return Err("`sampling.tools` was not declared: a model is asked without tools here".to_owned());
+        return Err("`sampling.tools` was not declared: the model is asked without tools".to_owned());
     }
     let messages = params["messages"].as_array().filter(|messages| !messages.is_empty());
-    let messages = messages.ok_or("`messages` has to be a list that is not empty")?;
+    let messages = messages.ok_or("`messages` must be an array that is not empty")?;
     if messages.len() > MAX_MESSAGES {
         return Err(format!("there are more than {MAX_MESSAGES} messages"));
     }
     for message in messages {
         if !matches!(message["role"].as_str(), Some("user" | "assistant")) {
-            return Err("the role of a message is `user` or `assistant`".to_owned());
+            return Err("the role of a message must be `user` or `assistant`".to_owned());
         }
         let mut parts = match &message["content"] {
             Value::Array(parts) => parts.iter().collect::<Vec<_>>(),
@@ -30,12 +34,12 @@ pub(crate) fn validate(params: &Value) -> Result<(), String> {
         }
         .into_iter();
         if !parts.all(|part| part["type"] == "text" && part["text"].is_string()) {
-            return Err("only text is taken here".to_owned());
+            return Err("only text is supported".to_owned());
         }
     }
     match params["maxTokens"].as_u64() {
         Some(1..) => Ok(()),
-        _ => Err("`maxTokens` has to be a whole number above 0".to_owned()),
+        _ => Err("`maxTokens` must be an integer above 0".to_owned()),
     }
 }
 
@@ -46,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_text_without_tools_is_taken() {
+    fn only_text_without_tools_is_valid() {
         let text = |text: &str| json!({ "role": "user", "content": { "type": "text", "text": text } });
         let of = |message: Value| json!({ "messages": [message], "maxTokens": 10 });
         for (params, wrong) in [
@@ -57,7 +61,7 @@ mod tests {
             (json!({ "messages": [], "maxTokens": 1 }), Some("not empty")),
             (json!({ "maxTokens": 1 }), Some("not empty")),
             (json!({ "messages": vec![text("hi"); 51], "maxTokens": 1 }), Some("more than 50")),
-            (of(text(&"x".repeat(MOST))), Some("bytes")),
+            (of(text(&"x".repeat(MAX_BYTES))), Some("bytes")),
             (of(json!({ "role": "system", "content": { "type": "text", "text": "a" } })), Some("role")),
             (of(json!({ "role": "user", "content": { "type": "image", "data": "" } })), Some("only text")),
             (of(json!({ "role": "user", "content": "bare" })), Some("only text")),

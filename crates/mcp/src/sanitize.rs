@@ -1,10 +1,10 @@
-//! Words of servers made fit for a message: bounded, in one line, and with what could act on a terminal shown.
+//! Cleans text from servers for messages: bounded, on one line, with control characters escaped.
 
-/// Bytes of a server's error message that are passed on.
+/// Bytes of a server's error message in our messages.
 pub(crate) const MAX_ERROR: usize = 2048;
 
-/// At most about `most` bytes of it; breaks of lines and tabs become one blank, other control characters are shown as
-/// everywhere (`\x1b`), a cut is marked.
+/// Returns about `most` bytes of the text. Line breaks and tabs become a space, other control characters are escaped
+/// (`\x1b`), and `…` marks a truncation.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     let cut = text.floor_char_boundary(most);
     let mut clean = String::with_capacity(cut + '…'.len_utf8());
@@ -23,9 +23,9 @@ pub(crate) fn clean(text: &str, most: usize) -> String {
     clean
 }
 
-/// The text without any of the secrets.
+/// Replaces the secrets in a text by `…`.
 pub(crate) fn redact(secrets: &[String], text: String) -> String {
-    // A secret of a few characters would tear holes into ordinary words.
+    // A short secret could be part of ordinary words.
     let worth_hiding = secrets.iter().filter(|secret| secret.len() >= 6);
     worth_hiding
         .fold(text, |text, secret| if text.contains(secret) { text.replace(secret, "…") } else { text })
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_bounded_and_plain() {
+    fn text_is_bounded_and_plain() {
         for (text, most, wanted) in [
             ("plain", 5, "plain"),
             ("a\r\n\tb\u{1b}[31m", 99, "a b\\x1b[31m"),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_taken_out() {
+    fn secrets_are_redacted() {
         let secrets = ["s3cret-token".to_owned(), "abc".to_owned(), String::new()];
         assert_eq!(redact(&secrets, "bad s3cret-token, abc".into()), "bad …, abc");
     }

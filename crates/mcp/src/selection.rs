@@ -1,4 +1,4 @@
-//! Which of a server's tools are kept, and what its descriptor says of tools that it does not have.
+//! [`Selection`]: the tools of a server that its descriptor keeps, and settings that match no tool.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::error::Failure;
 use crate::listing::Declared;
 
-/// A [`ToolFilter`] that can be asked: kept is what any include matches (anything, if there are none) and no exclude.
+/// A compiled [`ToolFilter`]. Keeps tools that match an include (any tool if there is none) and no exclude.
 /// `*` and `?` match any characters, as in permission rules.
 #[derive(Debug)]
 pub(crate) struct Selection {
@@ -30,7 +30,7 @@ impl Selection {
         (self.include.is_empty() || matches(&self.include)) && !matches(&self.exclude)
     }
 
-    /// What the descriptor says and no tool of the server fits.
+    /// Returns the settings that match no tool.
     pub(crate) fn unmatched(
         &self,
         found: &[Declared],
@@ -45,7 +45,7 @@ impl Selection {
     }
 }
 
-/// What a descriptor says of its server's tools and does nothing, because the server has no such tool.
+/// A setting of a descriptor that has no effect because the server has no such tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnmatchedSetting {
     /// A pattern of `include`.
@@ -57,7 +57,7 @@ pub enum UnmatchedSetting {
 }
 
 impl UnmatchedSetting {
-    /// A pattern that keeps out what may come one day: not worth a word in each run.
+    /// Returns whether the setting is an exclude pattern that may match future tools, which needs no warning.
     pub(crate) fn is_precaution(&self) -> bool {
         matches!(self, Self::Exclude(pattern) if pattern.contains(['*', '?', '[', '{']))
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_tool_is_told() {
+    fn settings_without_a_tool_are_reported() {
         let tool = |tool: &str| Declared {
             name: name(tool),
             description: String::new(),
@@ -127,13 +127,13 @@ mod tests {
         let unmatched = selection(&["get_*", "put_*"], &["get_x", "nothing", "drop_*"])
             .unmatched(&[tool("get_x")], &policies)
             .into_iter();
-        let told: Vec<_> = unmatched.map(|one| (one.to_string(), one.is_precaution())).collect();
+        let reported: Vec<_> = unmatched.map(|one| (one.to_string(), one.is_precaution())).collect();
         let wanted = [
             ("no tool matches `put_*` of `include`", false),
             ("no tool matches `nothing` of `exclude`", false),
             ("no tool matches `drop_*` of `exclude`", true),
             ("there is no tool for `[tools.gone]`", false),
         ];
-        assert_eq!(told, wanted.map(|(text, precaution)| (text.to_owned(), precaution)));
+        assert_eq!(reported, wanted.map(|(text, precaution)| (text.to_owned(), precaution)));
     }
 }

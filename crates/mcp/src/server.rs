@@ -1,7 +1,7 @@
-//! A server over a run: connected, lost, connected again, disconnected.
+//! [`Server`]: one server during a run, reconnected when its connection is lost.
 //!
-//! Calls share one connection. When it is over, the first call that needs another one opens it while the others wait;
-//! nothing that may have been sent is ever sent again.
+//! Calls share one connection. When it has ended, the next call opens a new one while others wait. Requests that may
+//! have been sent are not repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,29 +21,29 @@ use crate::listing::{self, Entries, Listed};
 use crate::server_requests::ServerRequestHandler;
 use crate::{Era, Surroundings};
 
-/// New processes after the first one.
+/// Restarts of a process.
 const MAX_RESTARTS: u32 = 3;
 pub(crate) const BACKOFF: Duration = Duration::from_millis(250);
-/// Listing the tools anew, while a model waits to be called.
-/// Less than what an ensemble is given to refresh itself, so that it can be said.
+/// Limit for listing the tools again before a model is called. Shorter than the limit of an ensemble's refresh, so that
+/// the reason is reported.
 pub(crate) const RELIST: Duration = Duration::from_secs(4);
-/// So often in a row it may fail; then the server must say anew that they have changed.
+/// Consecutive failed listings; after them the server must announce a change again.
 const MAX_RELISTS: u32 = 3;
 
-/// One server.
+/// A server and its current connection.
 pub(crate) struct Server {
     pub(crate) way: Way,
     pub(crate) protocol: Protocol,
-    /// From starting or reaching it to its tools.
+    /// Limit from starting or contacting the server to its list of tools.
     pub(crate) connect_timeout: Duration,
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) keys: Keys,
-    /// Where its questions are answered.
+    /// Answers the requests of the server.
     server_requests: Arc<ServerRequestHandler>,
     link: Mutex<Option<Arc<Link>>>,
-    /// Held by whoever opens a connection: how often that was done after the first time. `None`: never yet.
+    /// Number of reconnections; `None` before the first connection. Locked while a connection is opened.
     openings: tokio::sync::Mutex<Option<u32>>,
-    /// Nothing is opened any more.
+    /// Whether the server was disconnected for good.
     closed: AtomicBool,
 }
 
@@ -68,12 +68,12 @@ impl Server {
         }
     }
 
-    /// One whose questions are answered there.
+    /// Sets the handler of the requests of the server.
     pub(crate) fn with_server_requests(self, server_requests: ServerRequestHandler) -> Self {
         Self { server_requests: Arc::new(server_requests), ..self }
     }
 
-    /// The first connection, and what the server offers: all of it within the connect timeout.
+    /// Opens the first connection and lists the tools within the connect timeout.
     pub(crate) async fn connect(&self) -> Result<(Arc<Link>, Entries), Failure> {
         let diagnostics = ConnectDiagnostics::default();
         let limit = self.connect_timeout;
@@ -93,7 +93,7 @@ impl Server {
         Ok((link, listed))
     }
 
-    /// Finds out the era, if need be by trying; remembers what worked.
+    /// Opens a connection in the era of the server, which is probed if unknown and then stored.
     async fn open(&self, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
         let known = self.surroundings.eras.get(&self.keys.era);
         let mut modes = modes(self.protocol, known, self.way.probe(self.connect_timeout));
@@ -102,7 +102,7 @@ impl Server {
         let mut failed = Failure::Nonsense("nothing was tried".to_owned());
         while let Some(mode) = modes.pop() {
             let opening = Link::open(&self.way, &self.surroundings, &self.server_requests, mode, diagnostics);
-            // A first guess may be wrong: it must leave time for the second.
+            // The first era may be wrong and must leave time for the second.
             let opened = if modes.is_empty() || matches!(mode, Mode::Probe(_)) {
                 opening.await
             } else {
@@ -119,13 +119,13 @@ impl Server {
                 }
                 Err(failure) if failure.is_final() => return Err(failure),
                 Err(failure) => {
-                    // It was only too slow for the first guess (a launcher that had to fetch it): it is there now.
+                    // The server may only have been too slow for the first era (a launcher that downloads it).
                     if slow && matches!(failure, Failure::Refused(_)) {
                         modes.extend(mode.other());
                     }
                     slow = matches!(failure, Failure::Silent { .. });
                     tracing::debug!(?mode, %failure, "a server did not answer this way");
-                    // That nothing of what it speaks is known says more than what the other era came to.
+                    // The lack of a common version says more than the error of the other era.
                     if !matches!(failed, Failure::Versions(_)) {
                         failed = failure;
                     }
@@ -135,7 +135,11 @@ impl Server {
         Err(failed)
     }
 
-    /// A connection that lives, opened anew if need be. Nothing has been sent when it fails.
+    /// Returns an open connection, and opens a new one if necessary.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be connected before the deadline. Nothing was sent.
     pub(crate) async fn link(&self, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         if let Some(link) = self.living() {
             return Ok(link);
@@ -155,11 +159,11 @@ impl Server {
             return Ok(link);
         }
         if self.closed.load(Ordering::Relaxed) {
-            return Err("it has been disconnected".to_owned());
+            return Err("the server was disconnected".to_owned());
         }
         let dead = self.current();
         if let Some(done) = *openings {
-            // Over HTTP nothing is started by it, and a server that is slow today may answer tomorrow.
+            // Over HTTP a new connection starts no process, so the number is not limited.
             if done >= MAX_RESTARTS && !matches!(self.way, Way::Http(_)) {
                 return Err(given_up(dead.as_deref()).await);
             }
@@ -167,16 +171,16 @@ impl Server {
         }
         *openings = Some(openings.map_or(0, |done| MAX_RESTARTS.min(done + 1)));
         let Some(dead) = dead else {
-            // A lazy one is started by its first call.
+            // A lazy server is started by its first call.
             let begun = self.begin().await;
-            return begun.map_err(|failure| format!("the server could not be connected: {failure}"));
+            return begun.map_err(|failure| format!("{failure}"));
         };
         let mode = Mode::Only(dead.era);
         let diagnostics = ConnectDiagnostics::default();
         let open = || Link::open(&self.way, &self.surroundings, &self.server_requests, mode, &diagnostics);
         let opened = retry_with_backoff(&diagnostics, open).await;
-        let link = Arc::new(opened.map_err(|failure| format!("the server is gone; {failure}"))?);
-        // It may be another version of itself by now.
+        let link = Arc::new(opened.map_err(|failure| format!("the connection was lost; {failure}"))?);
+        // The server may have been updated.
         link.handler.changed.mark();
         self.put(Some(Arc::clone(&link)));
         Ok(link)
@@ -185,13 +189,13 @@ impl Server {
     async fn begin(&self) -> Result<Arc<Link>, Failure> {
         let diagnostics = ConnectDiagnostics::default();
         let link = Arc::new(retry_with_backoff(&diagnostics, || self.open(&diagnostics)).await?);
-        // What was remembered of it may be old.
+        // The stored tools may be outdated.
         link.handler.changed.mark();
         self.put(Some(Arc::clone(&link)));
         Ok(link)
     }
 
-    /// The tools anew, if the server said that they have changed. Whoever fails, or is dropped, leaves it to the next.
+    /// Lists the tools again if the server announced a change. After a failure or drop the next call tries again.
     pub(crate) async fn relist(&self) -> Result<Option<Entries>, Failure> {
         let Some(link) = self.living() else { return Ok(None) };
         let Some(due) = FlagGuard::take(&link.handler.changed.relist_due) else { return Ok(None) };
@@ -205,7 +209,7 @@ impl Server {
         listed.map(Some)
     }
 
-    /// A call was answered: over HTTP, where a new connection costs nothing, the next one is not waited for longer.
+    /// Records an answered call. Over HTTP this resets the delay before reconnections.
     pub(crate) fn answered(&self, link: &Link) {
         if link.remote
             && let Ok(mut openings) = self.openings.try_lock()
@@ -214,21 +218,21 @@ impl Server {
         }
     }
 
-    /// A call was not answered in time. A lost HTTP session looks just like that, so the next call gets a new one.
+    /// Records a call without an answer. Over HTTP the session may be lost, so the next call gets a new connection.
     pub(crate) fn late(&self, link: &Arc<Link>) {
         if link.remote {
             self.retire(link);
         }
     }
 
-    /// No more calls on this connection; those that run may go on.
+    /// Excludes an HTTP connection from new calls. Calls in flight continue.
     pub(crate) fn retire(&self, link: &Arc<Link>) {
         if link.remote {
             link.retired.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The tools that can be called as this server wants to be called.
+    /// Skips tools whose header arguments are not valid, unless the server is legacy.
     pub(crate) fn fit(&self, listed: Listed) -> Listed {
         let era = self.current().map(|link| link.era).or_else(|| self.surroundings.eras.get(&self.keys.era));
         match &self.way {
@@ -260,15 +264,16 @@ impl Server {
     }
 }
 
-/// A mark that was taken, and is set again unless it is done with.
+/// A cleared flag that is set again on drop unless [`FlagGuard::done`] was called.
 pub(crate) struct FlagGuard<'a>(Option<&'a AtomicBool>);
 
 impl<'a> FlagGuard<'a> {
+    /// Clears the flag; `None` if it was not set.
     pub(crate) fn take(mark: &'a AtomicBool) -> Option<Self> {
         mark.swap(false, Ordering::Relaxed).then(|| Self(Some(mark)))
     }
 
-    /// Taken, whether it was set or not.
+    /// Clears the flag, whether it was set or not.
     pub(crate) fn of(mark: &'a AtomicBool) -> Self {
         mark.store(false, Ordering::Relaxed);
         Self(Some(mark))
@@ -287,7 +292,7 @@ impl Drop for FlagGuard<'_> {
     }
 }
 
-/// Whoever offers them sees the list now, so that nobody who calls one has to look again.
+/// Lists the tools for the roster, so that calls need not verify them again.
 async fn listed_for_offer(link: &Link) -> Result<Entries, Failure> {
     let mut seen = link.seen.lock().await;
     let unseen = FlagGuard::of(&link.handler.changed.unverified);
@@ -300,15 +305,15 @@ async fn listed_for_offer(link: &Link) -> Result<Entries, Failure> {
 async fn given_up(dead: Option<&Link>) -> String {
     let Some(dead) = dead else {
         return format!(
-            "the server could not be connected {} times and is not tried once more",
+            "the server could not be connected {} times; there is no further attempt",
             MAX_RESTARTS + 1
         );
     };
-    let fate = dead.redacted(dead.exit_report().await);
-    format!("the server is gone; it was connected again {MAX_RESTARTS} times and is not once more; {fate}")
+    let reason = dead.redacted(dead.exit_report().await);
+    format!("the connection was lost after {MAX_RESTARTS} restarts; there is no further attempt; {reason}")
 }
 
-/// What to try, in this order.
+/// Returns the handshakes to try, in order.
 fn modes(protocol: Protocol, known: Option<Era>, probe: Duration) -> Vec<Mode> {
     match (protocol, known) {
         (Protocol::Modern, _) => vec![Mode::Only(Era::Modern)],
@@ -319,10 +324,10 @@ fn modes(protocol: Protocol, known: Option<Era>, probe: Duration) -> Vec<Mode> {
     }
 }
 
-/// Times that it is tried once more, the pauses doubled.
+/// Retries, with doubled delays.
 const MAX_RETRIES: u32 = 3;
 
-/// Opens it, if need be again. Bounded by whoever waits; the witness knows why it takes so long.
+/// Calls `open` until it succeeds or a retry is useless. The caller sets the time limit; `diagnostics` records failures.
 pub(crate) async fn retry_with_backoff<T, F>(
     diagnostics: &ConnectDiagnostics,
     open: impl Fn() -> F,
@@ -337,7 +342,7 @@ where
             opened => return opened,
         };
         let Some(wait) = failure.passes(pause).filter(|wait| *wait <= MAX_WAIT) else { return Err(failure) };
-        tracing::debug!(%failure, "a server is tried once more");
+        tracing::debug!(%failure, "retrying a server");
         diagnostics.record_failure(&failure);
         tokio::time::sleep(wait).await;
         pause *= 2;

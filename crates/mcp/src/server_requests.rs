@@ -157,14 +157,17 @@ impl ServerRequestHandler {
             Ok(asked) => asked,
             Err(Rejected::Invalid(why)) => return Err(refused(ErrorCode::INVALID_PARAMS, &why)),
             Err(Rejected::Declined(why)) => {
-                self.warn(&format!("a question of its server was declined: {why}"));
+                self.warn(&format!("a question from the server was declined: {why}"));
                 return Ok(action("decline"));
             }
         };
         let Some(_slot) = WaitingSlot::take(&self.waiting) else { return Ok(action("decline")) };
         let _paused = asker.pause_clocks();
         let Ok(reply) = timeout(QUESTION_TIMEOUT, self.reply(elicitor, asked, &in_flight)).await else {
-            self.warn(&format!("nobody answered its server within {} s", QUESTION_TIMEOUT.as_secs()));
+            self.warn(&format!(
+                "no answer to a question from the server within {} s",
+                QUESTION_TIMEOUT.as_secs()
+            ));
             return Ok(action("cancel"));
         };
         Ok(self.replied(params, reply))
@@ -199,7 +202,7 @@ impl ServerRequestHandler {
                 match elicitation::validate(&params["requestedSchema"], &content) {
                     Ok(()) => json!({ "action": "accept", "content": content }),
                     Err(why) => {
-                        self.warn(&format!("what was filled in does not fit its form: {why}"));
+                        self.warn(&format!("the answer does not match the server's form: {why}"));
                         action("cancel")
                     }
                 }
@@ -212,11 +215,11 @@ impl ServerRequestHandler {
             return Err(refused(ErrorCode::METHOD_NOT_FOUND, "this server may not ask the model"));
         };
         let Some(in_flight) = asker.request() else {
-            return Err(refused(REJECTED, "nothing runs that the model could be asked for"));
+            return Err(refused(REJECTED, "the model can only be asked while a request is in flight"));
         };
         sampling::validate(params).map_err(|why| refused(ErrorCode::INVALID_PARAMS, &why))?;
         let Some(_slot) = WaitingSlot::take(&self.waiting) else {
-            return Err(refused(REJECTED, "too many questions wait already"));
+            return Err(refused(REJECTED, "too many questions are waiting"));
         };
         let _paused = asker.pause_clocks();
         let sampled = sampler.sample(&self.ensemble, params.clone(), in_flight.cost);
@@ -228,7 +231,7 @@ impl ServerRequestHandler {
 
 impl std::fmt::Debug for ServerRequestHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk")
+        f.debug_struct("ServerRequestHandler")
             .field("ensemble", &self.ensemble)
             .field("grants", &self.grants)
             .finish_non_exhaustive()

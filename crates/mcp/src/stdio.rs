@@ -1,7 +1,7 @@
-//! MCP over the pipes of a process: one JSON message per line.
+//! [`Stdio`]: the stdio transport, one JSON message per line.
 //!
-//! Instead of the library's own transport, which drops a line that is too long (the call then hangs), never gives up on
-//! a server that does not read, and forgets why a connection ended.
+//! Replaces the library's transport, which drops overlong lines (the call then hangs), waits forever for a server that
+//! does not read, and does not report why a connection ended.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports> (checked 2026-11).
 
 mod decode;
@@ -18,17 +18,17 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
-use crate::end::{ConnectionEnd, EndCause};
+use crate::error::{ConnectionEnd, EndCause};
 pub(crate) use decode::Decoder;
 
 /// Bytes of one line; MCP itself sets no limit.
 const MAX_LINE: usize = 16 * 1024 * 1024;
-/// Lines that are no messages: banners, logs. More of them, or more bytes, and it is not a server.
+/// Limits for lines that are not messages, such as banners and logs. Beyond them the server is given up.
 const MAX_STRAY_LINES: usize = 1000;
 const MAX_STRAY_BYTES: usize = 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
-/// One connection. It is over when `end` says so; `end` says why.
+/// The transport of one connection. `end` is set when the connection is over.
 pub(crate) struct Stdio<R> {
     reader: R,
     chunk: Box<[u8]>,
@@ -37,12 +37,12 @@ pub(crate) struct Stdio<R> {
     ready: VecDeque<ServerJsonRpcMessage>,
     stray_lines: usize,
     stray_bytes: usize,
-    /// `None` once closed: the server's stdin is then closed, too.
+    /// `None` once closed, which also closes the server's stdin.
     writer: Option<mpsc::Sender<Vec<u8>>>,
     end: ConnectionEnd,
 }
 
-/// A message was not sent: the connection is over.
+/// The message was not sent because the connection is over.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is over")]
 pub(crate) struct NotSent;
@@ -64,7 +64,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
         }
     }
 
-    /// The next message there is without reading on; `Err` is the end.
+    /// Returns the next message that was already read; `Err` ends the connection.
     fn decoded(&mut self) -> Result<Option<ServerJsonRpcMessage>, EndCause> {
         loop {
             if let Some(message) = self.ready.pop_front() {
@@ -85,14 +85,14 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
                 self.stray_lines += 1;
                 self.stray_bytes += line.len();
                 if self.stray_lines > MAX_STRAY_LINES || self.stray_bytes > MAX_STRAY_BYTES {
-                    let cause = "the server writes what is not MCP to its standard output, without end";
+                    let cause = "the server keeps writing text that is not MCP to its standard output";
                     return Err(EndCause::GivenUp(cause.to_owned()));
                 }
             }
         }
     }
 
-    /// Reads on; `Err` is the end. Losing the future loses nothing.
+    /// Reads more bytes; `Err` ends the connection. Cancel-safe.
     async fn read(&mut self) -> Result<(), EndCause> {
         let read = tokio::select! {
             biased;
@@ -108,7 +108,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
         }
     }
 
-    /// An answer whose line was never ended still counts.
+    /// Returns a last message without a line break.
     fn last(&mut self) -> Option<ServerJsonRpcMessage> {
         self.decoder.decode(self.lines.rest(), &mut self.ready);
         self.ready.pop_front()

@@ -1,4 +1,4 @@
-//! What a server is given of the world, and what is known of it from earlier runs.
+//! [`Surroundings`]: everything that connections need from the host, and data stored between runs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use converse_process::Guardian;
 
 use crate::{Consent, Responders, Vault};
 
-/// Tells the user one line that is not worth failing for. Its text is foreign in parts: whoever shows it cleans it.
+/// Shows the user a one-line warning. Part of the text is foreign; the callee cleans it.
 pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
 
-/// What servers are given of the world.
+/// What connections need from the host.
 pub struct Surroundings {
-    /// Where stdio servers run, unless their `cwd` says otherwise. Absolute.
+    /// The working directory of stdio servers without a `cwd`. Absolute.
     pub workspace: PathBuf,
-    /// Where secrets are read from, when a server is started or reached.
+    /// Source of secrets, read when a server is started or contacted.
     pub environment: Environment,
-    /// Variables every stdio server gets; declared ones are added over them.
+    /// Environment variables of every stdio server. Declared variables override them.
     pub inherited: Vec<(String, String)>,
-    /// Ends what outlives us.
+    /// Ends processes that outlive this one.
     pub guardian: Guardian,
-    /// Builds the client to reach HTTP servers with; `true` asks for one that can speak TLS.
+    /// Builds the client for HTTP servers; `true` requires TLS support.
     pub http: Box<dyn Fn(bool) -> Result<reqwest::Client, String> + Send + Sync>,
     pub eras: Arc<dyn EraStore>,
     pub lists: Arc<dyn ToolListStore>,
-    /// Keeps the bytes of pictures and sounds.
+    /// Stores the bytes of images and audio.
     pub artefacts: Arc<dyn Artefacts>,
-    /// The directory of the project, if there is one: programs below it are not found by a bare name for servers that
-    /// the project itself declares.
+    /// The directory of the project, if any. For servers that the project declares, a bare program name is not resolved
+    /// inside it.
     pub project: Option<PathBuf>,
     pub warn: Warn,
-    /// Who answers what servers ask of us.
+    /// Answer the requests of servers.
     pub responders: Responders,
-    /// HTTP to where servers say that tokens are had; without one `auth = "oauth"` fails.
+    /// HTTP client for authorization servers; without one, `auth = "oauth"` fails.
     pub reach: Option<Arc<dyn Reach>>,
-    /// Where tokens are kept; without one they are forgotten at the end of the run.
+    /// Stores tokens; without one they last for the run.
     pub vault: Option<Arc<dyn Vault>>,
-    /// Who grants access when a server asks for it; `None`: it is said how to log in.
+    /// Asks the user to log in; without one, the error names the command for it.
     pub consent: Option<Arc<dyn Consent>>,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Surroundings {
     }
 }
 
-/// Which of the two kinds of MCP a server speaks.
+/// The generation of the protocol that a server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// 2026-07-28 and later: no handshake, `server/discover`.
@@ -58,7 +58,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// The word for it in output and files.
+    /// Returns the name of the era in output and files.
     pub fn label(self) -> &'static str {
         match self {
             Self::Modern => "modern",
@@ -67,17 +67,17 @@ impl Era {
     }
 }
 
-/// The tool lists of earlier runs: what ensembles that are `lazy` offer before their first call, and what can be shown of
-/// any without starting it. Keys as in [`EraStore`].
+/// Stores tool lists between runs, for `lazy` ensembles and for listings without a connection. Keys are as in
+/// [`EraStore`].
 pub trait ToolListStore: Send + Sync {
-    /// The text that was put, or none.
+    /// Returns the stored text.
     fn get(&self, key: &str) -> Option<String>;
-    /// As the server wrote its tools: foreign, at most 32 MiB.
+    /// Stores the tools as received: foreign, at most 32 MiB.
     fn put(&self, key: &str, list: &str);
 }
 
-/// What is known of servers from earlier runs. A key is opaque: the SHA-256, in hex, of what starts or reaches the
-/// server; no secret can be read from it.
+/// Stores the eras of servers between runs. A key is the SHA-256, in hex, of the command or address of a server, and
+/// reveals no secret.
 pub trait EraStore: Send + Sync {
     fn get(&self, key: &str) -> Option<Era>;
     fn put(&self, key: &str, era: Era);

@@ -1,4 +1,4 @@
-//! What one server says of itself, for `ensembles check --connect`.
+//! [`Survey`]: what a server reports about itself, for `ensembles check --connect`.
 
 use std::time::{Duration, Instant};
 
@@ -9,45 +9,48 @@ use crate::error::Failure;
 use crate::server::RELIST;
 use crate::{Era, McpConnection, UnmatchedSetting, listing};
 
-/// What was found when a server was connected. Texts are the server's own: foreign, bounded, not cleaned.
+/// What a server reported when it was connected. Texts are foreign and bounded but not cleaned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     pub era: Era,
     /// The protocol version in use, such as `2025-11-25`.
     pub protocol: String,
-    /// The name it gives itself; not unique.
+    /// The name in `serverInfo`; not unique.
     pub server: String,
     pub version: String,
-    /// What it declares that it can do, such as `tools` and `tools.listChanged`.
+    /// Declared capabilities, such as `tools` and `tools.listChanged`.
     pub capabilities: Vec<String>,
-    /// Bytes of its instructions; they reach no model.
+    /// Bytes of the instructions, which are not sent to a model.
     pub instructions: usize,
-    /// The SHA-256 of them, if there are any.
+    /// The SHA-256 of the instructions, if any.
     pub instructions_sha256: Option<Digest>,
-    /// Tools in its list.
+    /// Tools in the list of the server.
     pub offered: usize,
-    /// Tools of them that became tools here.
+    /// Tools that are offered here.
     pub kept: usize,
-    /// Why others did not: `name: reason`.
+    /// The other tools as `name: reason`.
     pub skipped: Vec<String>,
-    /// What its descriptor says of tools that it does not have.
+    /// Settings of the descriptor that match no tool.
     pub unmatched: Vec<UnmatchedSetting>,
-    /// From starting or reaching it to its list of tools.
+    /// Time from starting or contacting the server to its list of tools.
     pub took: Duration,
 }
 
 impl McpConnection {
-    /// Has it list its tools once more, and says how long that took. Nothing is taken over. At most 4 s; an error is in
-    /// words.
+    /// Lists the tools again, at most 4 s, and returns how long it took. The list is discarded.
+    ///
+    /// # Errors
+    ///
+    /// Why the tools could not be listed, for the user.
     pub async fn measure_listing(&self) -> Result<Duration, String> {
-        let Some(link) = self.server.living() else { return Err("it is not connected".to_owned()) };
+        let Some(link) = self.server.living() else { return Err("the server is not connected".to_owned()) };
         let begun = Instant::now();
         let late = Failure::Silent { request: "tools/list", limit: RELIST };
         let listed = timeout(RELIST, listing::list(&link)).await.unwrap_or(Err(late));
         listed.map(|_| begun.elapsed()).map_err(|failure| failure.to_string())
     }
 
-    /// The end of what it has said on stderr, cleaned; empty for one that is reached over the network.
+    /// Returns the last lines of stderr, cleaned; empty over HTTP.
     pub fn stderr_tail(&self) -> String {
         self.server.current().map_or_else(String::new, |link| link.stderr_tail())
     }

@@ -1,4 +1,4 @@
-//! What a server gives us to warn of. It must not fill a screen: each line is told once, and only so many of them.
+//! [`Warnings`]: warnings about the requests of one server, each shown once and limited in number.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use crate::surroundings::Warn;
 
-/// Lines of one connection.
-const MOST: usize = 20;
+/// Warnings per connection.
+const MAX_WARNINGS: usize = 20;
 
 pub(crate) struct Warnings {
     ensemble: String,
@@ -31,7 +31,7 @@ impl Warnings {
         if state.reported.contains(line) {
             return;
         }
-        if state.reported.len() == MOST {
+        if state.reported.len() == MAX_WARNINGS {
             state.suppressed += 1;
             return;
         }
@@ -49,7 +49,7 @@ impl Drop for Warnings {
     fn drop(&mut self) {
         let suppressed = self.state.get_mut().suppressed;
         if suppressed > 0 {
-            self.emit(&format!("{suppressed} more warnings of what its server asked are not shown"));
+            self.emit(&format!("{suppressed} more warnings about the server's requests are not shown"));
         }
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_told_once_and_the_rest_are_counted() {
+    fn each_warning_is_shown_once_and_the_rest_are_counted() {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&reported);
         let warnings = Warnings::new("e", Arc::new(move |line| heard.lock().push(line)));

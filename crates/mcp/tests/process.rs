@@ -108,18 +108,14 @@ async fn dropping_the_ensemble_kills_its_server() {
 async fn reasons_are_told_with_the_last_words() {
     let long = Duration::from_secs(20);
     for (script, timeout, wanted) in [
-        (
-            "echo 'no licence' >&2; exit 3",
-            long,
-            "the server ended (exit status: 3); its last words: no licence",
-        ),
-        ("echo banner; echo bye >&2", long, "the server ended (exit status: 0); its last words: bye"),
+        ("echo 'no licence' >&2; exit 3", long, "the server ended (exit status: 3); stderr: no licence"),
+        ("echo banner; echo bye >&2", long, "the server ended (exit status: 0); stderr: bye"),
         ("kill -9 $$", long, "the server ended (signal: 9 (SIGKILL))"),
-        ("yes", long, "the server writes what is not MCP to its standard output, without end"),
+        ("yes", long, "the server keeps writing text that is not MCP to its standard output"),
         (
             "echo starting >&2; sleep 100",
             Duration::from_millis(500),
-            "it was not connected within 0.5 s (`connect_timeout`); its last words: starting",
+            "the server was not connected within 0.5 s (`connect_timeout`); stderr: starting",
         ),
     ] {
         let web = shell(script, &[], timeout, Path::new("/"));
@@ -149,7 +145,7 @@ async fn a_server_that_dies_in_a_call_is_started_again_for_the_next() {
     let web = shell(SERVER, &[("CALL", literal(call_))], Duration::from_secs(20), workspace.path());
     let tools = web.connect().await.unwrap();
     let Err(InvokeError::Interrupted(died)) = call(&tools[0]).await else { panic!() };
-    let wanted = "interrupted, outcome unknown: the server ended (exit status: 7); its last words: argh";
+    let wanted = "interrupted, outcome unknown: the server ended (exit status: 7); stderr: argh";
     assert_eq!(died, wanted);
     assert_eq!(text(call(&tools[0]).await), "again");
     web.disconnect().await;

@@ -11,7 +11,7 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents, Resu
 use crate::promise::Promise;
 
 /// How it is told that a tool breaks its word; where it was read, the words may be there already.
-const BROKEN: &str = "[the result does not fit the tool's own output schema";
+const BROKEN: &str = "[the result does not match the tool's output schema";
 
 /// `promise`: the client will take no success without a structure that keeps to it.
 pub(crate) fn result(
@@ -142,7 +142,7 @@ mod tests {
             // Cleaned: the words are there already, once.
             let anew = serde_json::to_value(result(&read(&value), None, Some(&promise), &Nothing)).unwrap();
             assert_eq!(anew["isError"] == json!(true), is_error, "{anew}");
-            assert_eq!(anew.to_string().matches("own output schema").count(), 1, "{anew}");
+            assert_eq!(anew.to_string().matches("the tool's output schema").count(), 1, "{anew}");
             let free = result(&read(&value), Some(&text.to_string()), None, &Nothing);
             assert!(free.structured_content.is_some(), "nothing was promised");
         }

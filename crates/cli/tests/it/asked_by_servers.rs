@@ -107,7 +107,7 @@ fn a_secret_is_declined_without_a_question() {
     at_once(ERAS, |era| {
         let mut terminal = on_a_terminal(era, "secret");
         terminal.shows(r#"got {"action":"decline"}"#);
-        let screen = terminal.shows("a form is no place for one").to_owned();
+        let screen = terminal.shows("not allowed in forms").to_owned();
         assert!(
             screen.contains("`apiKey` looks like a secret") && !screen.contains("asks you"),
             "{screen:?}"

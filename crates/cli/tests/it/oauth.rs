@@ -15,7 +15,7 @@ use crate::env::canary::overhear;
 use crate::env::{Ran, TestEnv, files, wait};
 use realm::Realm;
 
-const HINT: &str = "it asks who you are: `converse ensembles login web`";
+const HINT: &str = "the server requires a login: run `converse ensembles login web`";
 
 fn env(realm: &Realm) -> TestEnv {
     let env = TestEnv::new();
@@ -216,7 +216,7 @@ fn a_token_that_has_ended_is_renewed_by_one_of_those_who_need_it() {
     realm.state().end_all();
     let told = call(&env).exits(10);
     assert!(
-        told.stderr.contains("no longer takes what it was told before: `converse ensembles login web`"),
+        told.stderr.contains("no longer accepts the stored token: run `converse ensembles login web`"),
         "{told:?}"
     );
     assert!(tokens(&env).is_empty());
@@ -266,7 +266,7 @@ fn a_person_is_not_sent_to_what_is_no_page() {
         let env = env(&realm);
         realm.state().authorization_endpoint = Some(address.to_owned());
         let told = run(&env, &["ensembles", "login", "web"]).exits(10);
-        assert!(told.stderr.contains("is not gone to"), "{}", told.stderr);
+        assert!(told.stderr.contains("is not allowed"), "{}", told.stderr);
         assert!(!env.path("work/opened").exists());
     }
 }
@@ -289,7 +289,7 @@ fn only_a_server_that_asks_is_logged_in_to() {
         }
     }
     let told = run(&env, &["ensembles", "call", "open.echo", "text=hi"]).exits(10);
-    assert!(told.stderr.contains("put a token in `headers`, or say `auth = \"oauth\"`"), "{}", told.stderr);
+    assert!(told.stderr.contains("put a token into `headers` or set `auth = \"oauth\"`"), "{}", told.stderr);
     assert!(run(&env, &["ensembles", "login", "web", "--scope", "a b"]).exits(2).stderr.contains("scope"));
 }
 

@@ -147,7 +147,7 @@ fn what_cannot_be_attached_says_why_before_a_model_is_asked() {
         ("mcp:docs:demo://liar", 2, "attachment", &["calls it `image/png` and it is application/pdf"]),
         ("mcp:docs:demo://zip", 2, "attachment-type", &["archive"]),
         ("mcp:docs:demo://odd", 10, "resource", &["neither text nor bytes"]),
-        ("mcp:docs:demo://input", 10, "resource", &["asked for something"]),
+        ("mcp:docs:demo://input", 10, "resource", &["request for input"]),
     ] {
         let ran = ask(&env, &provider, &["--no-tools", "-o", "json", "-a", named, "x"]).exits(exit);
         assert_eq!(ran.json()["error"]["code"], code, "{named}: {}", ran.stderr);
@@ -251,8 +251,8 @@ fn show_lists_what_a_server_has() {
         "  … and 13 more",
         "\nresource templates:\n  mcp:docs:demo://city/{name}  All about one city\n",
         "\nprompts:\n  docs.guide  Somebody who knows the town\n    city (required)  Which town\n    tone (optional)",
-        "left out of its resources: lost: it has no `uri`",
-        "left out of its prompts: broken: its arguments are no list",
+        "left out of its resources: lost: `uri` is missing",
+        "left out of its prompts: broken: `arguments` is not an array",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} in {}", ran.stdout);
     }

@@ -132,7 +132,7 @@ fn a_list_of_tools_without_end_is_no_list() {
     ];
     at_once(cases, |flags| {
         let stderr = beside_a_good_one(FakeServer::new(BROKEN, flags));
-        assert!(stderr.contains("for ever"), "{flags:?}: {stderr}");
+        assert!(stderr.contains("does not end"), "{flags:?}: {stderr}");
     });
 }
 

@@ -90,26 +90,26 @@ impl Field {
     fn fits(&self, value: &Value) -> Result<(), String> {
         match &self.kind {
             Kind::Text { min, max, format } => {
-                let text = value.as_str().ok_or("it has to be a text")?;
+                let text = value.as_str().ok_or("it must be a text")?;
                 let length = text.chars().count() as u64;
                 within(length, *min, *max, "characters")?;
                 format.as_ref().map_or(Ok(()), |format| format.check(text))
             }
             Kind::Number { min, max, whole } => {
-                let number = value.as_f64().ok_or("it has to be a number")?;
+                let number = value.as_f64().ok_or("it must be a number")?;
                 if *whole && number.fract() != 0.0 {
-                    return Err("it has to be a whole number".to_owned());
+                    return Err("it must be a whole number".to_owned());
                 }
                 match (min, max) {
-                    (Some(min), _) if number < *min => Err(format!("it has to be at least {min}")),
-                    (_, Some(max)) if number > *max => Err(format!("it has to be at most {max}")),
+                    (Some(min), _) if number < *min => Err(format!("it must be at least {min}")),
+                    (_, Some(max)) if number > *max => Err(format!("it must be at most {max}")),
                     _ => Ok(()),
                 }
             }
-            Kind::YesOrNo => value.as_bool().map(|_| ()).ok_or_else(|| "it has to be yes or no".to_owned()),
+            Kind::YesOrNo => value.as_bool().map(|_| ()).ok_or_else(|| "it must be yes or no".to_owned()),
             Kind::One(choices) => one_of(choices, value),
             Kind::Several { choices, min, max } => {
-                let chosen = value.as_array().ok_or("it has to be a list")?;
+                let chosen = value.as_array().ok_or("it must be a list")?;
                 within(chosen.len() as u64, *min, *max, "choices")?;
                 chosen.iter().try_for_each(|value| one_of(choices, value))
             }
@@ -211,19 +211,19 @@ fn choices(schema: &Value, titled: &str) -> Result<Option<Vec<Choice>>, String> 
         Some(choices) if choices.is_empty() => Err("has nothing to choose from".to_owned()),
         Some(choices) if choices.len() > MAX_CHOICES => Err(format!("has more than {MAX_CHOICES} choices")),
         Some(choices) => Ok(Some(choices)),
-        None => Err("has choices that are no short texts".to_owned()),
+        None => Err("has choices that are not short strings".to_owned()),
     }
 }
 
 fn one_of(choices: &[Choice], value: &Value) -> Result<(), String> {
     let known = value.as_str().is_some_and(|value| choices.iter().any(|choice| choice.value == value));
-    if known { Ok(()) } else { Err("it has to be one of the choices".to_owned()) }
+    if known { Ok(()) } else { Err("it must be one of the choices".to_owned()) }
 }
 
 fn within(count: u64, min: Option<u64>, max: Option<u64>, what: &str) -> Result<(), String> {
     match (min, max) {
-        (Some(min), _) if count < min => Err(format!("it has to have at least {min} {what}")),
-        (_, Some(max)) if count > max => Err(format!("it has to have at most {max} {what}")),
+        (Some(min), _) if count < min => Err(format!("it must have at least {min} {what}")),
+        (_, Some(max)) if count > max => Err(format!("it must have at most {max} {what}")),
         _ => Ok(()),
     }
 }
@@ -242,7 +242,7 @@ fn number(words: &str, whole: bool) -> Result<Value, String> {
         return Ok(json!(number));
     }
     let number = words.parse::<f64>().ok().filter(|number| number.is_finite());
-    let number = number.ok_or("it has to be a number")?;
+    let number = number.ok_or("it must be a number")?;
     // Larger numbers lose precision in JSON.
     if whole && number.abs() > 9e15 { Err("it is too large".to_owned()) } else { Ok(json!(number)) }
 }
@@ -251,7 +251,7 @@ fn yes_or_no(words: &str) -> Result<bool, String> {
     match words.to_lowercase().as_str() {
         "y" | "yes" | "true" | "д" | "да" => Ok(true),
         "n" | "no" | "false" | "н" | "нет" => Ok(false),
-        _ => Err("it has to be yes or no".to_owned()),
+        _ => Err("it must be yes or no".to_owned()),
     }
 }
 
@@ -264,7 +264,7 @@ fn chosen<'a>(choices: &'a [Choice], words: &str) -> Result<&'a str, String> {
     };
     let by_place = || choices.get(words.parse::<usize>().ok()?.checked_sub(1)?);
     let choice = by_value.or_else(|| choices.iter().find(titled)).or_else(by_place);
-    choice.map(|choice| choice.value.as_str()).ok_or_else(|| "it has to be one of the choices".to_owned())
+    choice.map(|choice| choice.value.as_str()).ok_or_else(|| "it must be one of the choices".to_owned())
 }
 
 fn several(choices: &[Choice], words: &str) -> Result<Value, String> {

@@ -37,7 +37,7 @@ impl Format {
             Self::Date => is_date(text),
             Self::DateTime => is_date_time(text),
         };
-        if fits { Ok(()) } else { Err(format!("it has to be {}", self.description())) }
+        if fits { Ok(()) } else { Err(format!("it must be {}", self.description())) }
     }
 }
 

@@ -77,20 +77,20 @@ fn words_become_values_that_fit_or_are_refused() {
 }
 
 #[test]
-fn what_is_no_form_is_said() {
+fn an_invalid_form_is_reported() {
     let many: serde_json::Map<_, _> =
         (0..51).map(|n| (format!("f{n}"), json!({ "type": "string" }))).collect();
     for (schema, why) in [
-        (form(json!([])), "no object"),
+        (form(json!([])), "not an object"),
         (form(json!({ "a": { "type": "object" } })), "`a` is neither"),
         (form(json!({ "a": { "type": ["string", "null"] } })), "neither"),
         (form(json!({ "a": true })), "neither"),
         (form(json!({ "a": { "type": "array", "items": { "type": "string" } } })), "a list of anything"),
         (form(json!({ "a": { "type": "string", "enum": [] } })), "nothing to choose"),
-        (form(json!({ "a": { "type": "string", "enum": [1] } })), "no short texts"),
+        (form(json!({ "a": { "type": "string", "enum": [1] } })), "not short strings"),
         (form(json!({ "a": { "type": "string", "enum": vec!["x"; 201] } })), "more than 200"),
         (form(Value::Object(many)), "more than 50"),
-        (json!({ "properties": {}, "required": ["b"] }), "requires `b`"),
+        (json!({ "properties": {}, "required": ["b"] }), "names `b`"),
     ] {
         let error = fields(&schema).unwrap_err();
         assert!(error.contains(why), "{error}");

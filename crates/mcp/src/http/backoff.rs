@@ -1,27 +1,27 @@
-//! Streams of events that bring nothing are asked for ever more rarely, each by its own count.
+//! [`StreamBackoff`]: delays between requests for event streams that deliver nothing.
 //!
-//! A stream has no name: it is known by the event that it is taken up from. One that brings another event and says
-//! itself when to come back is a server that is polled; it is left alone for as long as it says, by whoever reads it.
+//! A stream has no id, so it is identified by the event that it resumes from. A stream that delivers an event and a
+//! `retry` belongs to a server that wants to be polled: the reader of the stream waits as long as `retry` says.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// Times in a row that nothing may come before the next one is not asked for at once.
+/// Consecutive empty responses before requests are delayed.
 const FREE: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 const MAX_DOUBLINGS: u32 = 4;
-/// More than may be read at once.
+/// Number of streams remembered; more than can be open at a time.
 const MAX_STREAMS: usize = 128;
 
-/// Where streams stopped, and how often each was asked for in vain.
+/// The last event of each stream and how often the stream was requested since without a new event.
 #[derive(Debug, Default)]
 pub(super) struct StreamBackoff(Mutex<VecDeque<(Option<String>, u32)>>);
 
 impl StreamBackoff {
-    /// A stream is asked for, from this event on: how often it was before, in vain.
+    /// Counts a request that resumes after `from`. Returns the number of earlier requests without a new event.
     pub(super) fn requested(&self, from: Option<&str>) -> u32 {
         let mut known = self.known();
         let times = known.iter().find(|(event, _)| event.as_deref() == from).map_or(0, |(_, times)| *times);
@@ -29,7 +29,7 @@ impl StreamBackoff {
         times
     }
 
-    /// One that was asked for so often has got to this event.
+    /// Moves a stream with this count to the event that it has reached.
     pub(super) fn reached(&self, event: Option<String>, times: u32) {
         put(&mut self.known(), event, times);
     }
@@ -39,7 +39,7 @@ impl StreamBackoff {
     }
 }
 
-/// How long to leave one alone that was asked for so often in vain.
+/// Returns the delay before the next request after `times` requests without a new event.
 pub(super) fn pause(times: u32) -> Duration {
     let Some(doublings) = times.checked_sub(FREE) else { return Duration::ZERO };
     MAX_PAUSE.min(PAUSE * 2_u32.pow(doublings.min(MAX_DOUBLINGS)))

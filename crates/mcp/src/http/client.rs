@@ -1,7 +1,7 @@
-//! Our own way to say a message over HTTP, under the library's transport: every body has a limit, every answer is read
-//! as leniently as over stdio, and what becomes of a request that has no answer is told apart.
+//! [`Client`]: the HTTP client below the protocol library's transport. It limits the size of every body, decodes answers
+//! as leniently as stdio does and classifies requests that get no answer.
 //!
-//! Nothing that may have been run is sent again: only what was refused for want of a token, and what can be asked twice.
+//! A request that may have run is not repeated. Repeated are requests refused for lack of a token, and idempotent ones.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,16 +31,16 @@ const BOTH: &str = "text/event-stream, application/json";
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 const VERSION: &str = "mcp-protocol-version";
-/// Headers that are ours to set.
+/// Headers that descriptors must not set.
 const RESERVED: [&str; 3] = ["accept", SESSION, LAST_EVENT];
 /// The first version with `Mcp-Param-…` headers.
 const MODERN: &str = "2026-07-28";
-/// Times that a server which is busy is asked once more, and for how long it is left alone at most.
+/// Number of retries if the server is busy, the longest `Retry-After` that is followed, and the default delay.
 const MAX_WAITS: u32 = 2;
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_millis(500);
 
-/// Clone = the same one.
+/// A cheaply clonable handle; clones share their state.
 #[derive(Clone)]
 pub(crate) struct Client(Arc<Inner>);
 
@@ -50,15 +50,15 @@ pub(super) struct Inner {
     parameters: Arc<Parameters>,
     changed: Arc<ToolListChanged>,
     decoder: Mutex<Decoder>,
-    /// A session was begun: another one may be with another version of the server.
+    /// Whether a session was started before; a later one may be with an updated server.
     initialized: AtomicBool,
     pub(super) backoff: StreamBackoff,
 }
 
-/// A message that is sent, as far as its answer depends on it.
+/// The properties of a sent message that decide how its answer is interpreted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentMessage {
-    /// Of a request of ours; `None` for anything else.
+    /// The id of a request; `None` for notifications and responses.
     pub(super) id: Option<i64>,
     pub(super) kind: Kind,
     pub(super) in_session: bool,
@@ -68,7 +68,7 @@ pub(super) struct SentMessage {
 pub(super) enum Kind {
     Initialize,
     Discover,
-    /// It may have effects.
+    /// A tool call, which may have side effects.
     Call,
     Other,
 }
@@ -88,7 +88,7 @@ impl Inner {
     }
 }
 
-/// In seconds; the date that it may be instead is not worth a clock.
+/// Returns the `Retry-After` of a response if it is in seconds. The date form is ignored.
 pub(super) fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
@@ -128,7 +128,7 @@ impl Client {
         }))
     }
 
-    /// The headers of every request; those of the descriptor may not stand in for ours.
+    /// Builds the headers of a request. Headers of the descriptor cannot replace the protocol's own.
     fn headers(
         &self,
         custom: HashMap<HeaderName, HeaderValue>,
@@ -143,8 +143,7 @@ impl Client {
         }
         headers.insert(ACCEPT, HeaderValue::from_static(BOTH));
         if let Some(session) = session {
-            let bad =
-                |_| ClientError::Unsendable("its session has a name that no header can have".to_owned());
+            let bad = |_| ClientError::Unsendable("the session id is not a valid header value".to_owned());
             headers.insert(SESSION, HeaderValue::try_from(session).map_err(bad)?);
         }
         Ok(headers)
@@ -201,12 +200,12 @@ impl Client {
         if let Some(last_event) = last_event.and_then(|last| HeaderValue::try_from(last).ok()) {
             headers.insert(LAST_EVENT, last_event);
         }
-        // The library asks again at once for one that broke: a server that breaks all of them is not to keep us busy.
+        // The library resumes a broken stream at once, so a server that breaks every stream would cause a busy loop.
         let times = self.0.backoff.requested(last_event);
         tokio::time::sleep(backoff::pause(times)).await;
         let response = match self.0.send(|| self.0.http.get(uri).headers(headers.clone())).await {
             Ok(response) => response,
-            // To ask again changes nothing.
+            // Another request would be refused in the same way.
             Err(ClientError::Denied(_) | ClientError::Unauthorized(_)) => {
                 return Err(StreamableHttpError::ServerDoesNotSupportSse);
             }
@@ -236,7 +235,7 @@ impl Client {
     ) -> Result<(), HttpError> {
         let headers = self.headers(custom, Some(session))?;
         let mut request = self.0.http.request(Method::DELETE, uri).headers(headers);
-        // Nobody is asked to log in for a goodbye.
+        // Ending a session must not trigger a login.
         if let Some(bearer) = &self.0.bearer
             && let Some(token) = bearer.token().await.map_err(ClientError::Denied)?
         {
@@ -247,8 +246,7 @@ impl Client {
     }
 }
 
-/// How long to leave a server alone that is busy, if what was said can be said again. A handshake is said again by
-/// whoever began it, and a call by whoever may.
+/// Returns the delay before a retry if the server is busy. Handshakes and tool calls are retried by their callers.
 fn pause(response: &Response, sent: SentMessage) -> Option<Duration> {
     let busy = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
     (busy && sent.kind == Kind::Other)

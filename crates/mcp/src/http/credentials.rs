@@ -1,4 +1,4 @@
-//! Who we are with each request, and again when the server does not believe it.
+//! Access tokens of requests, and their renewal after a challenge.
 
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -27,12 +27,16 @@ pub(crate) trait Bearer: std::fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<String, String>>;
 }
 
-/// Times that another token is asked for, for one request.
+/// Challenges answered per request.
 const MAX_CHALLENGES: u32 = 4;
 const MAX_CHALLENGE: usize = 4096;
 
 impl Inner {
-    /// The answer, if it is one to who we are. `request` is built anew for each try.
+    /// Sends a request with a token and answers challenges. `request` builds the request of each attempt.
+    ///
+    /// # Errors
+    ///
+    /// The request failed, there is no token, or no token is accepted.
     pub(super) async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ClientError> {
         let mut token = match &self.bearer {
             Some(bearer) => bearer.token().await.map_err(ClientError::Denied)?,
@@ -63,7 +67,7 @@ impl Inner {
 
 pub(super) fn bearing(token: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| ClientError::Denied("the token it gave is none that a header can hold".to_owned()))?;
+        .map_err(|_| ClientError::Denied("the access token is not a valid header value".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -1,4 +1,4 @@
-//! What became of a request over HTTP that has no answer, and what that means for whoever asked.
+//! Errors of requests over HTTP, classified by whether the request may have run.
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use crate::sanitize;
 
 pub(super) type HttpError = StreamableHttpError<ClientError>;
 
-/// Why our own client has no answer. Texts are cleaned; they may still hold what no message may show.
+/// Why [`Client`](super::Client) has no answer. Texts are cleaned but may still contain secrets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error("the request failed")]
     Request(#[from] reqwest::Error),
-    /// There is no token, or none that is taken: why.
+    /// Why there is no token that the server accepts.
     #[error("{0}")]
     Denied(String),
     #[error("unauthorized ({0})")]
     Unauthorized(u16),
-    /// It does not take requests now.
+    /// The server accepts no requests now.
     #[error("busy ({status})")]
     Busy { status: u16, after: Option<Duration> },
     #[error("HTTP {status}")]
     Status { status: u16, message: String },
-    /// It does not know the session, in its own words.
+    /// The server does not know the session, with the text of its answer.
     #[error("the session is gone")]
     Gone(String),
-    /// Something came that is no answer, or nothing.
+    /// Nothing was received, or something that is not an answer.
     #[error("{0}")]
     Lost(String),
     #[error("{0}")]
@@ -43,54 +43,55 @@ impl From<ClientError> for HttpError {
     }
 }
 
-/// What became of a request that the transport could not deliver.
+/// Why the transport has no answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryError {
-    /// It did not even get there.
+    /// The request did not reach the server.
     NotSent(String),
-    /// It cannot be sent as it is, however often that is tried.
+    /// The request cannot be sent; a retry is useless.
     Unsendable(String),
-    /// The server says that it has forgotten the session, in these words: in one that it knew before, nothing was run.
+    /// The server does not know the session, with the text of its answer. If it knew the session before, the request
+    /// did not run.
     Gone(String),
-    /// The server takes no requests now: try again later.
+    /// The server accepts no requests now; a later retry may succeed.
     Busy { status: u16, after: Option<Duration> },
-    /// The server said so, and nobody here can do anything about it.
+    /// The server refused the request with status 401 or 403, and there is no source of tokens.
     Unauthorized(u16),
-    /// There is no token for it, in words for the user.
+    /// Why there is no token, for the user.
     Denied(String),
-    /// The server refused it: it was not run.
+    /// The server refused the request, which did not run.
     Refused(String),
-    /// It may have been run.
+    /// The request may have run.
     Lost(String),
 }
 
 impl DeliveryError {
-    /// The message of [`ClientError::Busy`].
+    /// Describes [`ClientError::Busy`], for example `HTTP 503, retry after 5 s`.
     pub(crate) fn busy(status: u16, after: Option<Duration>) -> String {
-        let pause = after.map(|after| format!(", and asks to be left alone for {} s", after.as_secs()));
-        format!("it answered HTTP {status}{}", pause.unwrap_or_default())
+        let pause = after.map(|after| format!(", retry after {} s", after.as_secs()));
+        format!("HTTP {status}{}", pause.unwrap_or_default())
     }
 }
 
-/// `None`: the error is not of this transport.
+/// Classifies an error. Returns `None` if it is not an error of this transport.
 pub(crate) fn delivery_error(error: &DynamicTransportError) -> Option<DeliveryError> {
     let error = error.error.downcast_ref::<HttpError>()?;
     Some(match error {
         StreamableHttpError::Client(error) => known(error),
         StreamableHttpError::ReservedHeaderConflict(name) => DeliveryError::Unsendable(format!(
-            "the header `{name}` is the protocol's own: take it out of `headers`"
+            "the header `{name}` is reserved by the protocol: remove it from `headers`"
         )),
         StreamableHttpError::SessionExpired => {
-            DeliveryError::Refused("its session had ended and a new one could not be had".to_owned())
+            DeliveryError::Refused("the session expired and no new session could be started".to_owned())
         }
         StreamableHttpError::ReinitializationFailed(error) => DeliveryError::Refused(format!(
-            "its session had ended, and it refused a new one: {}",
+            "the session expired and the server refused a new one: {}",
             sanitize::clean(&error.message, sanitize::MAX_ERROR)
         )),
         StreamableHttpError::TransportChannelClosed => {
             DeliveryError::NotSent("the connection is closed".to_owned())
         }
-        _ => DeliveryError::Lost("the exchange broke off".to_owned()),
+        _ => DeliveryError::Lost("the connection broke".to_owned()),
     })
 }
 
@@ -101,17 +102,17 @@ fn known(error: &ClientError) -> DeliveryError {
         ClientError::Unauthorized(status) => DeliveryError::Unauthorized(*status),
         ClientError::Busy { status, after } => DeliveryError::Busy { status: *status, after: *after },
         ClientError::Status { status: status @ 300..=399, .. } => DeliveryError::Refused(format!(
-            "it redirects (HTTP {status}) to where requests may not be sent: put that address into `url`"
+            "the server redirects (HTTP {status}), which is not followed: put the new address into `url`"
         )),
         ClientError::Status { status: status @ 500.., .. } => {
-            // Whatever broke there may have done so at the end.
-            DeliveryError::Lost(format!("it answered HTTP {status}"))
+            // The server may have failed after the request ran.
+            DeliveryError::Lost(format!("the server answered HTTP {status}"))
         }
         ClientError::Status { status, message } if message.is_empty() => {
-            DeliveryError::Refused(format!("it answered HTTP {status}"))
+            DeliveryError::Refused(format!("the server answered HTTP {status}"))
         }
         ClientError::Status { status, message } => {
-            DeliveryError::Refused(format!("it answered HTTP {status}: {message}"))
+            DeliveryError::Refused(format!("the server answered HTTP {status}: {message}"))
         }
         ClientError::Gone(said) => DeliveryError::Gone(said.clone()),
         ClientError::Lost(text) => DeliveryError::Lost(text.clone()),
@@ -125,15 +126,15 @@ fn failed(error: &reqwest::Error) -> DeliveryError {
     if error.is_connect() {
         DeliveryError::NotSent(or("no connection"))
     } else if error.is_builder() {
-        DeliveryError::Unsendable("its `url` cannot be requested".to_owned())
+        DeliveryError::Unsendable("`url` cannot be requested".to_owned())
     } else if error.is_redirect() {
-        DeliveryError::Refused("it redirects to where requests may not be sent".to_owned())
+        DeliveryError::Refused("the server redirects, which is not followed".to_owned())
     } else {
-        DeliveryError::Lost(or("the exchange broke off"))
+        DeliveryError::Lost(or("the connection broke"))
     }
 }
 
-/// The outermost words would show the whole address.
+/// Returns the text of the innermost cause; the outer ones contain the whole address.
 pub(super) fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(inner) = cause.source() {
@@ -150,26 +151,27 @@ impl From<DeliveryError> for Failure {
             DeliveryError::Unsendable(text) => Self::Unusable(text),
             DeliveryError::Unauthorized(status) => Self::Unauthorized(status),
             DeliveryError::Denied(words) => Self::Denied(words),
-            DeliveryError::Busy { status, after } => {
-                Self::Busy { message: DeliveryError::busy(status, after), after }
-            }
+            DeliveryError::Busy { status, after } => Self::Busy {
+                message: format!("the server answered {}", DeliveryError::busy(status, after)),
+                after,
+            },
             DeliveryError::Gone(_) => {
-                Self::Nonsense("it does not know the session that it began itself".to_owned())
+                Self::Nonsense("the server does not know the session that it has just started".to_owned())
             }
             DeliveryError::Refused(text) | DeliveryError::Lost(text) => Self::Nonsense(text),
         }
     }
 }
 
-/// The words of an answer that went down with its event stream. The library gives us no other place for them.
+/// Prefix that marks an answer lost with its event stream; the library has no other place for that mark.
 const LOST: &str = "the answer was lost: ";
 
-/// An answer of our own to a request whose answer will not come any more.
+/// Builds an error response for a request whose answer was lost.
 pub(super) fn lost(why: &str) -> ErrorData {
     ErrorData::internal_error(format!("{LOST}{why}"), None)
 }
 
-/// Was it [`lost`], or the library's own words for a call whose answer went down with a session?
+/// Returns whether the error was built by [`lost`] or is the library's error for an answer lost with its session.
 pub(crate) fn is_lost(error: &ErrorData) -> bool {
     error.message.starts_with(LOST)
         || error.message.contains("session was re-initialized before the response arrived")

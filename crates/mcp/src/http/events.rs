@@ -1,4 +1,4 @@
-//! Bytes in, events out: a `text/event-stream`, bounded, whatever way the bytes are cut.
+//! [`Parser`]: an incremental parser of `text/event-stream` with a size limit.
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream> (checked 2026-11).
 
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ impl Parser {
             }
             b"data" => {
                 self.has_data = true;
-                // As it is: it may be all there is, and long.
+                // Reuses the buffer of the line, which may be large.
                 let before = line.len() - value.len();
                 line.drain(..before);
                 self.event.data = line;
@@ -89,7 +89,7 @@ impl Parser {
             b"retry" => {
                 self.event.retry = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok())
             }
-            // A comment, or nothing that is known.
+            // A comment or an unknown field.
             _ => {}
         }
         None

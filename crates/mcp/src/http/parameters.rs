@@ -1,6 +1,6 @@
-//! Arguments that a modern server wants to see in headers, too, so that what stands between can route by them.
+//! [`Parameters`]: arguments that modern servers also require as `Mcp-Param-*` headers, so that proxies can route by them.
 //!
-//! A tool says so by `x-mcp-header` in the schema of its arguments; one that says it wrongly must not be offered.
+//! A tool declares them with `x-mcp-header` in its input schema. A tool with an invalid declaration must not be offered.
 //! <https://modelcontextprotocol.io/specification/draft/basic/transports> (checked 2026-11).
 
 use std::collections::{HashMap, HashSet};
@@ -16,20 +16,20 @@ use crate::sanitize;
 
 const MARK: &str = "x-mcp-header";
 
-/// What the tools of one server want, by their names. They outlive connections: a call may come before a list.
+/// The header arguments of one server by tool name. Kept across connections, because a call may precede a list.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters(Mutex<HashMap<String, Vec<Mirrored>>>);
 
-/// One argument.
+/// An argument and its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mirrored {
-    /// The names from the root of the arguments to it.
+    /// The property names from the root of the arguments.
     path: Vec<String>,
     header: HeaderName,
 }
 
 impl Parameters {
-    /// Learns of the tools, and leaves out those that ask for it in a way that is not allowed.
+    /// Remembers the declarations of the tools, and skips tools whose declaration is not valid.
     pub(crate) fn fit(&self, mut listed: Listed) -> Listed {
         let mut wanted = HashMap::new();
         let skipped = &mut listed.skipped;
@@ -49,7 +49,7 @@ impl Parameters {
         listed
     }
 
-    /// The headers of a call.
+    /// Returns the headers of a call.
     pub(super) fn headers(
         &self,
         tool: &str,
@@ -66,7 +66,7 @@ impl Parameters {
     }
 }
 
-/// `None`: it is no value that a header can hold.
+/// Encodes a header value. Returns `None` for `null`, arrays and objects.
 fn written(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -83,29 +83,29 @@ fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, String> {
     let mut found = Vec::new();
     if let Some(schema) = schema.as_object() {
         if schema.contains_key(MARK) {
-            return Err(format!("`{MARK}` belongs to an argument, not to all of them"));
+            return Err(format!("`{MARK}` is valid on one argument, not on the whole schema"));
         }
         seek(schema, Some(&[]), &mut found)?;
     }
     let mut seen = HashSet::new();
     match found.iter().find(|one| !seen.insert(one.header.clone())) {
-        Some(twin) => Err(format!("two arguments want the header `{}`", twin.header)),
+        Some(twin) => Err(format!("two arguments use the header `{}`", twin.header)),
         None => Ok(found),
     }
 }
 
-/// `path`: where the schema is below the root, if only `properties` lead there. The depth of a schema is bounded where it
-/// is weighed.
+/// Collects the declarations below `schema`. `path` is the path of the schema if only `properties` lead to it. The depth
+/// of schemas is limited when they are weighed.
 fn seek(schema: &Map<String, Value>, path: Option<&[&str]>, found: &mut Vec<Mirrored>) -> Result<(), String> {
     for (key, value) in schema {
         match key.as_str() {
             MARK => match path {
                 Some(path) => found.push(one(path, value, schema.get("type"))?),
-                None => return Err(format!("`{MARK}` is where it cannot be told which argument is meant")),
+                None => return Err(format!("`{MARK}` is in a place that does not name one argument")),
             },
             "properties" => within(value, path, found)?,
             "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => within(value, None, found)?,
-            // No schemas, but values.
+            // These keywords contain values and not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => {
                 let below = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -130,15 +130,15 @@ fn within(schemas: &Value, path: Option<&[&str]>, found: &mut Vec<Mirrored>) -> 
 fn one(path: &[&str], name: &Value, kind: Option<&Value>) -> Result<Mirrored, String> {
     let argument = path.join(".");
     let bad = |what: &str| Err(format!("the `{MARK}` of `{argument}` {what}"));
-    let Some(name) = name.as_str() else { return bad("is no text") };
+    let Some(name) = name.as_str() else { return bad("is not a string") };
     if name.is_empty() {
         return bad("is empty");
     }
     let Ok(header) = HeaderName::try_from(format!("mcp-param-{name}")) else {
-        return bad("is not a header's name");
+        return bad("is not a valid header name");
     };
     if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-        return bad("is of an argument that is no string, integer or boolean");
+        return bad("is on an argument that is not a string, integer or boolean");
     }
     Ok(Mirrored { path: path.iter().map(ToString::to_string).collect(), header })
 }

@@ -1,4 +1,4 @@
-//! What an HTTP answer to a message of ours is to the protocol library.
+//! Translates HTTP responses for the protocol library.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::error::{ClientError, HttpError};
 use super::stream;
 use crate::sanitize;
 
-/// Bytes of a body, unpacked.
+/// Bytes of a decompressed body, and of the body of an error response.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 const MAX_REFUSAL: usize = 64 * 1024;
-/// Of a refusal, for a message.
+/// Bytes of a body quoted in a message.
 const MAX_QUOTE: usize = 300;
 
 pub(super) async fn interpret(
@@ -34,18 +34,20 @@ pub(super) async fn interpret(
     }
 }
 
-/// Without a body. In a session the answer may come on the stream of the session; else it never comes.
+/// Handles a response without a body. In a session the answer may still arrive on the stream of the session.
 fn without_body(sent: SentMessage, status: u16) -> Result<StreamableHttpPostResponse, HttpError> {
     let is_handshake = matches!(sent.kind, Kind::Initialize | Kind::Discover);
     if sent.id.is_some() && (is_handshake || !sent.in_session) {
-        return Err(
-            ClientError::Lost(format!("it took the request (HTTP {status}) and answers nothing")).into()
-        );
+        return Err(ClientError::Lost(format!(
+            "the server accepted the request (HTTP {status}) but sent no answer"
+        ))
+        .into());
     }
     Ok(StreamableHttpPostResponse::Accepted)
 }
 
-/// A call is sent again by whoever makes sure that its tool is still the same; anything else by the library.
+/// Builds the error of a lost session. The library repeats the request, except for tool calls: their caller first
+/// verifies that the tool is unchanged.
 fn session_gone(sent: SentMessage, words: String) -> HttpError {
     if sent.kind == Kind::Call {
         ClientError::Gone(words).into()
@@ -60,7 +62,7 @@ async fn success(
     mut response: Response,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-    // What is no request has no answer, whatever came.
+    // Notifications have no answer, whatever was received.
     let Some(own) = sent.id else { return Ok(StreamableHttpPostResponse::Accepted) };
     if is_events(&response) {
         let events = stream::read(Arc::clone(client), response, own);
@@ -69,14 +71,17 @@ async fn success(
     if !is(&response, "application/json") {
         let kind = sanitize::clean(&kind(&response), 100);
         let kind = if kind.is_empty() { "no content type" } else { &kind };
-        return Err(
-            ClientError::Lost(format!("it answered with {kind} instead of JSON or an event stream")).into()
-        );
+        return Err(ClientError::Lost(format!(
+            "the server answered with {kind} instead of JSON or an event stream"
+        ))
+        .into());
     }
     let Some(body) = body(&mut response, MAX_BODY).await? else {
-        return Err(
-            ClientError::Lost(format!("it answered with more than {} MiB", MAX_BODY / 1024 / 1024)).into()
-        );
+        return Err(ClientError::Lost(format!(
+            "the server answered with more than {} MiB",
+            MAX_BODY / 1024 / 1024
+        ))
+        .into());
     };
     drop(response);
     let mut messages = VecDeque::new();
@@ -85,7 +90,7 @@ async fn success(
         let seen = String::from_utf8_lossy(body.get(..body.len().min(MAX_QUOTE)).unwrap_or_default());
         let seen = sanitize::clean(&seen, MAX_QUOTE);
         let seen = if seen.is_empty() { "nothing" } else { &seen };
-        return Err(ClientError::Lost(format!("it answered with what could not be read: {seen}")).into());
+        return Err(ClientError::Lost(format!("the server's answer could not be read: {seen}")).into());
     }
     drop(body);
     match messages.pop_front() {
@@ -111,7 +116,7 @@ async fn refused(
     let body = refusal(&mut response).await;
     let mut messages = VecDeque::new();
     let named = is_json && {
-        // Only its own words count as an answer in a session: an error for nobody in particular is about the session.
+        // In a session only an error with the id of the request answers it: an error without an id concerns the session.
         let own = sent.id.filter(|_| !(sent.in_session && status == 400));
         client.decode(own, &body, &mut messages);
         sent.id.is_some_and(|own| messages.iter().any(|message| stream::is_answer(message, own)))
@@ -125,7 +130,7 @@ async fn refused(
     if status == 400 && sent.in_session && sent.id.is_some() && is_about_the_session(&body) {
         return Err(session_gone(sent, text));
     }
-    // Servers of old refuse the question itself: that is an answer to it.
+    // Legacy servers refuse `server/discover` itself, which answers the question.
     if sent.kind == Kind::Discover && (400..500).contains(&status) {
         let error = ErrorData::invalid_request(format!("HTTP {status}: {text}"), None);
         let answer = ServerJsonRpcMessage::error(error, sent.id.map(RequestId::Number));
@@ -134,7 +139,7 @@ async fn refused(
     Err(ClientError::Status { status, message: text }.into())
 }
 
-/// An error for nobody in particular. Any other 400 may as well be the tool's own, said after it has run.
+/// Returns whether the body is a JSON-RPC error without an id. Any other 400 may come from a tool that has run.
 fn is_about_the_session(body: &[u8]) -> bool {
     let Ok(Value::Object(message)) = serde_json::from_slice(body) else { return false };
     let about_nobody = message.get("id").is_none_or(Value::is_null);
@@ -150,12 +155,12 @@ fn text_of(is_html: bool, body: &[u8]) -> String {
     if is_html { String::new() } else { sanitize::clean(&String::from_utf8_lossy(body), MAX_QUOTE) }
 }
 
-/// That it could not be read is no reason to lose the status.
+/// Returns the body of an error response; empty if it cannot be read, because the status still counts.
 async fn refusal(response: &mut Response) -> Vec<u8> {
     body(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default()
 }
 
-/// `None`: it is longer than that. An announced length is believed only if it is too much.
+/// Returns the body, or `None` if it has more than `most` bytes. `Content-Length` can only reject it earlier.
 async fn body(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>, ClientError> {
     if response.content_length().is_some_and(|length| length > most as u64) {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! An answer as a stream of events: each message decoded here and handed to the library in a form that it cannot misread.
+//! Event streams as answers: each message is decoded here and passed to the library in a form that it cannot misread.
 //!
-//! The library guesses at the types of a result and passes over in silence what it cannot read; here such an answer is a
-//! text, or an error for whoever asked.
+//! The library guesses the type of a result and silently drops results that it cannot read. Here such a result becomes
+//! text, or an error for the caller.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use super::client::Inner;
 use super::error::{innermost, lost};
 use super::events::{Event, MAX_EVENT, Parser};
 
-/// How long a server may have us wait before a broken stream is taken up again, and how soon it may not have us back.
+/// Limits of the `retry` delay before a broken stream is resumed, in milliseconds.
 const RETRY: std::ops::RangeInclusive<u64> = 100..=30_000;
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// One stream that is read.
+/// A stream that is being read.
 struct Reading {
     client: Arc<Inner>,
     response: reqwest::Response,
     parser: Parser,
     ready: VecDeque<Sse>,
-    /// The request that is answered on it, while it has no answer.
+    /// The request that the stream answers; `None` once it is answered.
     own: Option<i64>,
-    /// It has named an event from which on it can be had again.
+    /// Whether an event had an id, so that the stream can be resumed.
     resumable: bool,
-    /// It is one that was asked for, and not an answer.
+    /// Whether the stream was requested with GET and is not the answer to a request.
     requested_stream: bool,
-    /// The event that it got to.
+    /// The id of the last event.
     event: Option<String>,
-    /// Asked for so often since it brought anything.
+    /// Number of requests for the stream since its last event.
     times: u32,
     ended: bool,
 }
 
-/// The answer to this request of ours.
+/// Reads the stream that answers the request `own`.
 pub(super) fn read(client: Arc<Inner>, response: reqwest::Response, own: i64) -> Events {
     events(Reading { own: Some(own), ..Reading::new(client, response) })
 }
 
-/// One that was asked for, so many times from this event on; it answers no request in particular.
+/// Reads a stream that was requested `times` times to resume after `event`. It answers no particular request.
 pub(super) fn read_on(
     client: Arc<Inner>,
     response: reqwest::Response,
@@ -59,7 +59,7 @@ fn events(reading: Reading) -> Events {
     stream::unfold(reading, |mut reading| async move { Some((reading.next().await?, reading)) }).boxed()
 }
 
-/// Messages that came as one, one after the other.
+/// Returns a stream of the messages of a batch.
 pub(super) fn of(messages: Vec<ServerJsonRpcMessage>) -> Events {
     stream::iter(messages.into_iter().filter_map(|message| written(&message)).map(Ok).collect::<Vec<_>>())
         .boxed()
@@ -117,16 +117,16 @@ impl Reading {
                 Ok(None) => {
                     self.ended = true;
                     if !self.resumable {
-                        self.answer_lost("the stream of events ended before it");
+                        self.answer_lost("the event stream ended before the answer arrived");
                     }
                 }
                 Err(error) => {
                     self.ended = true;
                     if self.resumable || self.own.is_none() {
-                        // Whoever reads it takes it up again.
+                        // The library resumes the stream.
                         return Some(Err(SseError::Body(Box::new(error.without_url()))));
                     }
-                    self.answer_lost(&format!("the stream of events broke: {}", innermost(&error)));
+                    self.answer_lost(&format!("the event stream broke: {}", innermost(&error)));
                 }
             }
         }
@@ -150,7 +150,7 @@ impl Reading {
         self.ready.extend(messages.iter().filter_map(written));
     }
 
-    /// Was it worth asking for?
+    /// Updates the backoff of the stream.
     fn count(&mut self, event: &Event, said_something: bool) {
         let is_another = event.id.is_some() && event.id != self.event;
         if said_something || (is_another && event.retry.is_some()) {

@@ -1,4 +1,4 @@
-//! Who we are, asked for again and again; and results as large as they may be.
+//! Tests of challenges and tokens.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -94,7 +94,7 @@ async fn another_token_is_asked_for_as_often_as_is_sensible() {
         ("403 X", SCOPE, vec!["good", "narrow"], "answered", 3),
         ("401 X", "Bearer", vec!["good", "5", "4", "3", "2", "1"], "unauthorized (401)", 5),
         ("401 X", "Bearer", vec!["old"], "nobody is logged in", 2),
-        ("401 X", "Bearer", vec!["not\na token"], "the token it gave is none that a header can hold", 1),
+        ("401 X", "Bearer", vec!["not\na token"], "the access token is not a valid header value", 1),
         // Not for want of a scope: no other token helps.
         ("403 X", "Bearer", vec!["good"], "unauthorized (403)", 1),
     ] {

@@ -2,7 +2,7 @@ use converse_testkit::hang_guard;
 use serde_json::json;
 
 use super::*;
-use crate::pages::page;
+use crate::pages::{MAX_ENTRY, page};
 
 fn listed(tools: &Value) -> Listed {
     sift(Entries(page(&json!({ "tools": tools }).to_string(), Kind::Tools).unwrap().0.items))
@@ -13,7 +13,7 @@ fn names(listed: &Listed) -> Vec<&str> {
 }
 
 #[test]
-fn one_bad_tool_costs_itself_only() {
+fn an_invalid_tool_is_skipped_alone() {
     let long = "x".repeat(129);
     for (bad, name, reason) in [
         (json!({ "name": "bad" }), "bad", "missing field `inputSchema`"),
@@ -25,13 +25,13 @@ fn one_bad_tool_costs_itself_only() {
         (json!({ "inputSchema": {} }), "#2", "missing field `name`"),
         (json!("bad"), "#2", "invalid type: string"),
         (json!(null), "#2", "invalid type: null"),
-        (json!({ "name": "a b", "inputSchema": {} }), "a b", "its name is not 1 to 128"),
-        (json!({ "name": "", "inputSchema": {} }), "", "its name is not 1 to 128"),
-        (json!({ "name": "a\u{202e}b", "inputSchema": {} }), "a\u{202e}b", "its name is not 1 to 128"),
+        (json!({ "name": "a b", "inputSchema": {} }), "a b", "the name is not 1 to 128"),
+        (json!({ "name": "", "inputSchema": {} }), "", "the name is not 1 to 128"),
+        (json!({ "name": "a\u{202e}b", "inputSchema": {} }), "a\u{202e}b", "the name is not 1 to 128"),
         (
             json!({ "name": long, "inputSchema": {} }),
             &*format!("{}…", &long[1..]),
-            "its name is not 1 to 128",
+            "the name is not 1 to 128",
         ),
     ] {
         let good = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
@@ -72,23 +72,23 @@ fn schema_bombs_are_left_out() {
         let tools = json!([{ "name": "bomb", "inputSchema": schema }, { "name": "t", "inputSchema": {} }]);
         let listed = hang_guard::run("weighing a schema", move || listed(&tools));
         assert_eq!(names(&listed), ["t"]);
-        assert!(listed.skipped[0].1.starts_with("the schema of its arguments: "), "{:?}", listed.skipped);
+        assert!(listed.skipped[0].1.starts_with("`inputSchema`: "), "{:?}", listed.skipped);
     }
 }
 
 #[test]
-fn a_list_that_is_none_is_told_in_a_few_words() {
+fn an_invalid_list_is_reported_briefly() {
     let said = page(
         &json!({ "tools": format!("A\u{1b}]0;x\u{7}{}", "B".repeat(3_000_000)) }).to_string(),
         Kind::Tools,
     );
     let said = said.err().unwrap();
-    assert!(said.starts_with("its list of tools could not be read: invalid type: string"), "{said}");
+    assert!(said.starts_with("the list of tools could not be read: invalid type: string"), "{said}");
     assert!(said.len() < 400 && !said.contains(char::is_control), "{} bytes", said.len());
 }
 
 #[test]
-fn what_is_too_long_is_not_even_read() {
+fn an_overlong_declaration_is_not_parsed() {
     let long = "x".repeat(MAX_ENTRY);
     let listed = listed(&json!([
         { "name": "long", "inputSchema": { "type": "object" }, "_meta": long },
@@ -96,11 +96,11 @@ fn what_is_too_long_is_not_even_read() {
     ]));
     assert_eq!(names(&listed), ["short"]);
     assert_eq!(listed.skipped[0].0, "long");
-    assert!(listed.skipped[0].1.starts_with("its declaration has 2622"), "{:?}", listed.skipped);
+    assert!(listed.skipped[0].1.starts_with("the declaration has 2622"), "{:?}", listed.skipped);
 }
 
 #[test]
-fn a_promise_too_heavy_to_be_kept_is_none() {
+fn an_overlarge_output_schema_is_ignored() {
     for (output, kept) in [
         (json!({ "type": "object", "enum": vec![0; 1000] }), true),
         (json!({ "type": "object", "enum": vec![0; 10_000] }), false),
@@ -112,11 +112,11 @@ fn a_promise_too_heavy_to_be_kept_is_none() {
 }
 
 #[test]
-fn twins_are_both_left_out() {
+fn tools_with_the_same_name_are_all_skipped() {
     let tool = |name: &str| json!({ "name": name, "inputSchema": {} });
     let listed = listed(&json!([tool("a"), tool("b"), tool("a"), tool("c"), tool("a")]));
     assert_eq!(names(&listed), ["b", "c"]);
-    assert_eq!(listed.skipped, [("a".to_owned(), "the server lists 3 tools of this name".to_owned())]);
+    assert_eq!(listed.skipped, [("a".to_owned(), "the server lists 3 tools with this name".to_owned())]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One server's tokens over a run: which one to send, and what is done when it is refused.
+//! [`Authority`]: the token of one server during a run, and the answers to its challenges.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use reqwest::Url;
 use rmcp::transport::auth::WWWAuthenticateParams;
 
 use super::destinations::ServerOrigin;
-use super::entry::Login;
 use super::error::OauthError;
 use super::grant::{Grant, now};
 use super::guarded_http::GuardedHttp;
@@ -21,35 +20,35 @@ use super::store::owner_directory;
 use crate::http::Bearer;
 use crate::{Surroundings, sanitize};
 
-/// A server that refuses each token it asked for is not asked for ever.
+/// Number of logins, and of extensions of the scopes, per run. Stops at a server that refuses every new token.
 const MAX_LOGINS: u32 = 3;
 const MAX_STEPS: u32 = 3;
 
-/// Whoever gives us tokens for one server.
+/// The source of tokens for one server.
 pub(crate) struct Authority {
     pub(super) ensemble: String,
     pub(super) plan: OauthPlan,
     url: SecretRef,
-    /// Whose descriptor it is, if not the user's own.
+    /// The directory that the descriptor belongs to; `None` for the user's own.
     pub(super) owner: Option<PathBuf>,
     pub(super) surroundings: Arc<Surroundings>,
-    /// The token that is sent now.
+    /// The token in use.
     current: Mutex<Option<Grant>>,
-    /// Held by whoever has one renewed or granted; the others wait for what comes of it.
+    /// Held during a renewal or a login, so that concurrent requests wait for its result.
     pub(super) attempts: tokio::sync::Mutex<Attempts>,
 }
 
-/// What was asked for in this run.
+/// The attempts of this run.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     logins: u32,
     steps: u32,
-    /// The token that came of a renewal: refused, it is not renewed once more.
+    /// The last renewed token. If the server refuses it, it is not renewed again.
     renewed: Option<String>,
 }
 
 impl Authority {
-    /// `None`: the connection has no `auth = "oauth"`.
+    /// Creates the authority; `None` without `auth = "oauth"`.
     pub(crate) fn of(
         ensemble: &str,
         connection: &ConnectionPlan,
@@ -68,14 +67,7 @@ impl Authority {
         }))
     }
 
-    pub(super) async fn log_in(&self, scopes: &[String]) -> Result<Login, OauthError> {
-        let _attempts = self.attempts.lock().await;
-        let stored = self.stored()?;
-        let grant = self.granted(None, scopes, stored.as_ref()).await?;
-        Ok(Login::of(&grant))
-    }
-
-    /// What to send, renewed first if it has ended.
+    /// Returns the token to send, and renews an expired one first.
     async fn current_token(&self) -> Result<Option<String>, OauthError> {
         if let Some(grant) = self.current().filter(|grant| !grant.is_stale(now())) {
             return Ok(Some(grant.access));
@@ -90,7 +82,7 @@ impl Authority {
                 attempts.renewed = Some(grant.access.clone());
                 Ok(Some(self.set_current(grant)))
             }
-            // The server will say what it wants.
+            // The server's challenge says what it needs.
             Renewed::Ended => Ok(None),
         }
     }
@@ -104,7 +96,7 @@ impl Authority {
         let mut attempts = self.attempts.lock().await;
         let wanted = WWWAuthenticateParams::parse(challenge, &self.server_origin()?.url);
         let stored = self.stored()?;
-        // Somebody else had it renewed, or granted, since this was sent.
+        // Another request or process has obtained a new token since.
         if let Some(grant) = &stored
             && sent != Some(grant.access.as_str())
             && !grant.is_stale(now())
@@ -120,7 +112,7 @@ impl Authority {
                 let why = wanted.error_description.or(wanted.error).map(|why| format!(": {why}"));
                 let why = why.unwrap_or_default();
                 Err(OauthError::failed(
-                    &format!("it refuses what you are logged in as (403){why}"),
+                    &format!("the server refuses the account that you are logged in with (HTTP 403){why}"),
                     &self.secrets(),
                 ))
             }
@@ -128,7 +120,7 @@ impl Authority {
         }
     }
 
-    /// The server does not take the token, or there is none.
+    /// Renews the token or logs in after the server refused the token, or if there is none.
     async fn reauthorize(
         &self,
         attempts: &mut Attempts,
@@ -138,7 +130,7 @@ impl Authority {
     ) -> Result<String, OauthError> {
         let mut why = "";
         if let Some(grant) = stored {
-            why = ", and no longer takes what it was told before";
+            why = " because it no longer accepts the stored token";
             let fresh = sent.is_some() && sent == attempts.renewed.as_deref();
             if !fresh && let Renewed::Grant(grant) = self.renewed(grant, Some(challenge)).await? {
                 attempts.renewed = Some(grant.access.clone());
@@ -150,13 +142,13 @@ impl Authority {
         }
         attempts.logins += 1;
         if attempts.logins > MAX_LOGINS {
-            let message = format!("it took none of the {MAX_LOGINS} tokens that it asked for");
+            let message = format!("the server accepted none of {MAX_LOGINS} new tokens");
             return Err(OauthError::Failed(message));
         }
         Ok(self.granted(Some(challenge), &[], stored).await?.access)
     }
 
-    /// The token is good, but not for this.
+    /// Logs in for more scopes: the token is valid but does not cover the request.
     async fn step_up(
         &self,
         attempts: &mut Attempts,
@@ -169,9 +161,10 @@ impl Authority {
         if missing.is_empty() {
             let names = sanitize::clean(&scopes.join(" "), 200);
             let message = if names.is_empty() {
-                "it wants more than was granted, and does not say what (403)".to_owned()
+                "the server requires more scopes than were granted but does not name them (HTTP 403)"
+                    .to_owned()
             } else {
-                format!("it refuses this for want of the scope `{names}`, which was granted (403)")
+                format!("the server requires the scope `{names}` although it was granted (HTTP 403)")
             };
             return Err(OauthError::failed(&message, &self.secrets()));
         }
@@ -181,29 +174,29 @@ impl Authority {
         attempts.steps += 1;
         if attempts.steps > MAX_STEPS {
             return Err(OauthError::Failed(format!(
-                "it wanted more than was granted {MAX_STEPS} times in this run"
+                "the server asked for more scopes {MAX_STEPS} times in this run"
             )));
         }
         Ok(self.granted(Some(challenge), scopes, stored).await?.access)
     }
 
-    /// Where the server is, without what is secret in its address.
+    /// Returns the server's address without its secret parts.
     pub(super) fn server_origin(&self) -> Result<ServerOrigin, OauthError> {
         let address = self.url.read(&self.surroundings.environment);
         let address = address.map_err(|error| OauthError::Unusable(error.to_string()))?;
         let url =
-            Url::parse(&address).map_err(|_| OauthError::Unusable("its `url` is no address".to_owned()))?;
+            Url::parse(&address).map_err(|_| OauthError::Unusable("`url` is not an address".to_owned()))?;
         ServerOrigin::new(url).map_err(OauthError::Unusable)
     }
 
     pub(super) fn guarded_http(&self) -> Result<Arc<GuardedHttp>, OauthError> {
         let reach = self.surroundings.reach.clone();
         let reach =
-            reach.ok_or_else(|| OauthError::Unusable("nobody can be asked for a token here".to_owned()))?;
+            reach.ok_or_else(|| OauthError::Unusable("tokens cannot be requested in this run".to_owned()))?;
         Ok(Arc::new(GuardedHttp::new(reach, self.server_origin()?)))
     }
 
-    /// Shown to nobody from now on, unless that would take ordinary words out of what is shown.
+    /// Redacts the secrets from now on, except those that could be ordinary words.
     pub(super) fn hide(&self, secrets: &[String]) {
         if let Some(vault) = &self.surroundings.vault {
             secrets.iter().filter(|secret| is_redactable(secret)).for_each(|secret| vault.hide(secret));
@@ -224,7 +217,7 @@ impl Authority {
         access
     }
 
-    /// What no message may show.
+    /// Returns the secrets that messages must not contain.
     fn secrets(&self) -> Vec<String> {
         self.current().map(|grant| grant.secrets()).unwrap_or_default()
     }

@@ -1,18 +1,18 @@
-//! What a browser comes back with: <https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2> and RFC 9207 (checked 2026-11).
+//! The authorization response in the redirect of the browser: <https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2> and RFC 9207 (checked 2026-11).
 
 use reqwest::Url;
 
 use super::error::OauthError;
 use crate::sanitize;
 
-/// Longer ones are nobody's.
+/// Bytes of an address; a longer one is refused.
 const MAX: usize = 16 * 1024;
 
 #[derive(PartialEq, Eq)]
 pub(super) struct Callback {
     pub(super) code: String,
     pub(super) state: String,
-    /// Who says that it sent the browser back.
+    /// The issuer that the response names (RFC 9207).
     pub(super) issuer: Option<String>,
 }
 
@@ -23,31 +23,38 @@ impl std::fmt::Debug for Callback {
 }
 
 impl Callback {
-    /// `state` is that of the question: what is an answer to another one is not even read.
+    /// Parses the address that the browser was redirected to. `state` is the request's own; a response with another state
+    /// is refused before anything else is read.
+    ///
+    /// # Errors
+    ///
+    /// The address is not the redirect address, belongs to another request, or reports an error.
     pub(super) fn read(text: &str, redirect_uri: &str, state: &str) -> Result<Self, OauthError> {
-        let odd = |what: &str| OauthError::Failed(format!("the browser came back with {what}; log in again"));
+        let odd = |what: &str| {
+            OauthError::Failed(format!("the address that the browser returned {what}; log in again"))
+        };
         let url = Some(text.trim()).filter(|text| text.len() <= MAX).and_then(|text| Url::parse(text).ok());
         let (Some(url), Ok(home)) = (url, Url::parse(redirect_uri)) else {
-            return Err(odd("what is no address"));
+            return Err(odd("is not valid"));
         };
         if url.origin() != home.origin() || url.path() != home.path() {
-            return Err(odd("another address than it was told to"));
+            return Err(odd("is not the redirect address"));
         }
         let given = |name: &str| {
             let mut values =
                 url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-            // What stands there twice could be read by each of us in another way.
+            // A repeated parameter is ambiguous.
             values.next().filter(|_| values.next().is_none())
         };
         if given("state").is_none_or(|given| given != state) {
-            return Err(odd("an answer to another question"));
+            return Err(odd("belongs to another login"));
         }
         if let Some(error) = given("error") {
             let about = given("error_description").map(|about| format!(": {about}")).unwrap_or_default();
             let said = sanitize::clean(&format!("{error}{about}"), 300);
             return Err(OauthError::Failed(format!("access was not granted ({said})")));
         }
-        let code = given("code").filter(|code| !code.is_empty()).ok_or_else(|| odd("no code"))?;
+        let code = given("code").filter(|code| !code.is_empty()).ok_or_else(|| odd("contains no code"))?;
         Ok(Self { code, state: state.to_owned(), issuer: given("iss") })
     }
 }
@@ -59,7 +66,7 @@ mod tests {
     const HOME: &str = "http://127.0.0.1:4711/callback";
 
     #[test]
-    fn an_answer_is_read_if_it_is_ours() {
+    fn a_matching_response_is_parsed() {
         let read = Callback::read(&format!("{HOME}?code=a%2Bb&state=s&iss=https://as.example\n"), HOME, "s");
         let read = read.unwrap();
         assert_eq!((read.code.as_str(), read.state.as_str()), ("a+b", "s"));
@@ -67,15 +74,15 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_refused() {
+    fn other_responses_are_refused() {
         for (text, why) in [
-            ("no address", "no address"),
-            ("http://127.0.0.1:4712/callback?code=a&state=s", "another address"),
-            ("http://127.0.0.1:4711/other?code=a&state=s", "another address"),
-            ("https://127.0.0.1:4711/callback?code=a&state=s", "another address"),
-            ("http://127.0.0.1:4711/callback?code=a", "another question"),
-            ("http://127.0.0.1:4711/callback?code=a&state=t", "another question"),
-            ("http://127.0.0.1:4711/callback?code=a&state=s&state=s", "another question"),
+            ("no address", "not valid"),
+            ("http://127.0.0.1:4712/callback?code=a&state=s", "not the redirect address"),
+            ("http://127.0.0.1:4711/other?code=a&state=s", "not the redirect address"),
+            ("https://127.0.0.1:4711/callback?code=a&state=s", "not the redirect address"),
+            ("http://127.0.0.1:4711/callback?code=a", "another login"),
+            ("http://127.0.0.1:4711/callback?code=a&state=t", "another login"),
+            ("http://127.0.0.1:4711/callback?code=a&state=s&state=s", "another login"),
             ("http://127.0.0.1:4711/callback?state=s", "no code"),
             ("http://127.0.0.1:4711/callback?code=a&code=b&state=s", "no code"),
             (

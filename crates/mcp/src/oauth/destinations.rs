@@ -1,7 +1,7 @@
-//! Where a server may send us for a token: pure functions.
+//! Checks of the addresses that a server names for obtaining tokens. Pure functions.
 //!
-//! Whoever runs a server names the places where tokens are had, so each of them is judged: HTTPS, and nothing on this
-//! machine or in this network unless the server is there itself
+//! The server chooses these addresses, so each must use HTTPS and must not be on this machine or in a private network
+//! unless the server is there itself
 //! (<https://modelcontextprotocol.io/specification/2026-07-28/basic/security_best_practices>, checked 2026-11).
 
 use std::net::IpAddr;
@@ -11,19 +11,19 @@ use reqwest::Url;
 
 use crate::sanitize;
 
-/// Names that mean something in this network only: nobody outside can decide what they mean.
+/// Top-level names that exist only in private networks.
 const LOCAL_NAMES: [&str; 8] =
     ["local", "localdomain", "internal", "intranet", "lan", "home", "corp", "home.arpa"];
 
-/// Whose an address is.
+/// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Public,
-    /// Of this network.
+    /// In a private network.
     Private,
-    /// Of this machine.
+    /// On this machine.
     Loopback,
-    /// Nobody's business: link-local (metadata of clouds), reserved, multicast.
+    /// Never allowed: link-local (cloud metadata), reserved, multicast.
     Blocked,
 }
 
@@ -46,7 +46,7 @@ impl Class {
     }
 }
 
-/// The place of the server itself.
+/// The address of the server itself and its class.
 #[derive(Debug, Clone)]
 pub(super) struct ServerOrigin {
     pub(super) url: Url,
@@ -54,7 +54,12 @@ pub(super) struct ServerOrigin {
 }
 
 impl ServerOrigin {
-    /// By what the user has written alone: what a name resolves to may be the server's own doing.
+    /// Classifies the address that the user configured. Its name is not resolved, because the server's owner controls
+    /// what it resolves to.
+    ///
+    /// # Errors
+    ///
+    /// The address needs HTTPS and does not use it.
     pub(super) fn new(mut url: Url) -> Result<Self, String> {
         let class = match (address(&url), url.domain()) {
             (Some(address), _) => Class::of(address),
@@ -65,17 +70,21 @@ impl ServerOrigin {
         if url.scheme() != "https" && class != Class::Loopback {
             return Err("`auth = \"oauth\"` needs an `https://` address".to_owned());
         }
-        // What may be secret in it is for the server, and not for whoever gives tokens.
+        // Secrets in the address are for the server and not for the authorization server.
         let _ = (url.set_username(""), url.set_password(None));
         url.set_query(None);
         url.set_fragment(None);
         Ok(Self { url, class })
     }
 
-    /// May it be gone to, as far as the address tells? Before anything is resolved.
+    /// Checks an address before its name is resolved.
+    ///
+    /// # Errors
+    ///
+    /// Why the address must not be contacted.
     pub(super) fn check(&self, text: &str) -> Result<Url, String> {
-        let refused = |why: &str| Err(format!("{} is not gone to: {why}", sanitize::clean(text, 200)));
-        let Ok(url) = Url::parse(text) else { return refused("it is no address") };
+        let refused = |why: &str| Err(format!("{} is not allowed: {why}", sanitize::clean(text, 200)));
+        let Ok(url) = Url::parse(text) else { return refused("it is not an address") };
         let here = address(&url).map_or_else(
             || url.domain().is_some_and(is_localhost),
             |address| Class::of(address) == Class::Loopback,
@@ -86,7 +95,7 @@ impl ServerOrigin {
             _ => return refused("it is not https"),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return refused("there is a user in it");
+            return refused("it contains a user name");
         }
         if self.is_own(&url) {
             return Ok(url);
@@ -96,22 +105,26 @@ impl ServerOrigin {
             (None, Some(name)) if is_localhost(name) => Class::Loopback,
             (None, Some(name)) if is_local(name) => Class::Private,
             (None, Some(_)) => Class::Public,
-            (None, None) => return refused("it names no server"),
+            (None, None) => return refused("it names no host"),
         };
         if self.admits(class) { Ok(url) } else { refused(why(class)) }
     }
 
-    /// May it be gone to, with these addresses? One that may not spoils them all.
+    /// Checks the addresses that a name resolved to. All must be allowed.
+    ///
+    /// # Errors
+    ///
+    /// Why the name must not be contacted.
     pub(super) fn check_addresses(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), String> {
         if self.is_own(url) {
             return Ok(());
         }
         let odd = addresses.iter().map(|address| Class::of(*address)).find(|class| !self.admits(*class));
         let name = sanitize::clean(url.host_str().unwrap_or_default(), 200);
-        odd.map_or(Ok(()), |class| Err(format!("{name} is not gone to: {}", why(class))))
+        odd.map_or(Ok(()), |class| Err(format!("{name} is not allowed: {}", why(class))))
     }
 
-    /// The server's own host: it is talked to anyway.
+    /// Returns whether the address is on the server's own host, which is contacted anyway.
     fn is_own(&self, url: &Url) -> bool {
         self.url.host() == url.host() && self.url.scheme() == url.scheme()
     }
@@ -123,13 +136,13 @@ impl ServerOrigin {
 
 fn why(class: Class) -> &'static str {
     match class {
-        Class::Loopback => "it is this machine, and the server is not",
+        Class::Loopback => "it is on this machine, and the server is not",
         Class::Private => "it is in a private network, and the server is not",
-        Class::Public | Class::Blocked => "it is no address of a server",
+        Class::Public | Class::Blocked => "it is a reserved address",
     }
 }
 
-/// The address that stands in it, however it is spelt.
+/// Returns the IP address if the host is one, in any notation.
 pub(super) fn address(url: &Url) -> Option<IpAddr> {
     let host = url.host_str()?;
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
@@ -158,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_the_internet_sends_us_nowhere_else() {
+    fn a_public_server_may_name_public_addresses_only() {
         let server_origin = server_origin("https://mcp.example/mcp");
         for good in [
             "https://mcp.example/x",
@@ -199,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_this_machine_or_network_may_stay_there() {
+    fn a_local_server_may_name_local_addresses() {
         let here = server_origin("http://localhost:3000/mcp");
         for (place, good) in [
             ("http://localhost:4000/", true),
@@ -228,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_means_is_judged_too() {
+    fn resolved_addresses_are_checked() {
         let server_origin = server_origin("https://mcp.example/mcp");
         let other = Url::parse("https://as.example/").unwrap();
         let check_endpoints = |addresses: &[&str]| {
@@ -240,7 +253,7 @@ mod tests {
         {
             assert!(!check_endpoints(&bad), "{bad:?}");
         }
-        // Its own host is talked to anyway, whatever its name means here.
+        // The server's own host is contacted anyway.
         assert!(
             server_origin
                 .check_addresses(
@@ -252,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_secret_in_an_address_is_left_out() {
+    fn secret_parts_of_an_address_are_removed() {
         assert_eq!(
             server_origin("https://user:word@mcp.example/mcp?key=s3cret#x").url.as_str(),
             "https://mcp.example/mcp"

@@ -1,4 +1,4 @@
-//! Why there is no token, in words for the user and free of secrets.
+//! [`OauthError`]: why there is no token, for the user and without secrets.
 
 use std::error::Error as _;
 
@@ -7,47 +7,46 @@ use rmcp::transport::auth::AuthError;
 use super::scopes;
 use crate::sanitize;
 
-const MOST: usize = 600;
+/// Bytes of a message.
+const MAX_MESSAGE: usize = 600;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OauthError {
-    /// It cannot even be tried: the descriptor, or this program, lacks something.
+    /// The login cannot be tried: the descriptor or the run lacks something.
     #[error("{0}")]
     Unusable(String),
-    #[error("it asks who you are{why}: `converse ensembles login {ensemble}`")]
+    #[error("the server requires a login{why}: run `converse ensembles login {ensemble}`")]
     LoggedOut { ensemble: String, why: &'static str },
-    #[error("it wants more than was granted: `converse ensembles login {ensemble}{}", scopes::command_end(.scopes))]
+    #[error("the server requires more scopes than were granted: run `converse ensembles login {ensemble}{}", scopes::command_end(.scopes))]
     Narrow { ensemble: String, scopes: Vec<String> },
-    /// Nobody knows whether it passes.
-    #[error("{why}; should that stay so: `converse ensembles login {ensemble}`")]
+    /// The renewal failed; a later one may succeed.
+    #[error("{why}; if this persists, run `converse ensembles login {ensemble}`")]
     Unrenewed { why: Box<OauthError>, ensemble: String },
     #[error("{0}")]
     Failed(String),
 }
 
 impl OauthError {
-    /// The library's error; `secrets` are those that may stand in it: servers repeat what they refuse.
+    /// Describes an error of the library. `secrets` are redacted, because servers repeat what they refuse.
     pub(super) fn of(error: &AuthError, secrets: &[String]) -> Self {
         let message = match error {
             AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => format!(
-                "its authorization server should be {expected_issuer} and calls itself {received_issuer}; nothing was \
-                 sent to it"
+                "expected the authorization server {expected_issuer}, found {received_issuer}; nothing was sent to it"
             ),
             AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
-                format!("its authorization server should say that it is {expected_issuer}, and does not")
+                format!("the authorization server names no issuer, expected {expected_issuer}")
             }
             AuthError::PkceUnsupported => {
-                "its authorization server does not take PKCE with S256, without which nothing is asked of it"
-                    .to_owned()
+                "the authorization server does not support PKCE with S256, which is required".to_owned()
             }
             AuthError::DiscoveryRequestFailed { source, .. } => {
-                format!("its authorization server could not be found out: {source}")
+                format!("the authorization server could not be discovered: {source}")
             }
             AuthError::ProtectedResourceMetadataInvalid { .. } => {
-                format!("what it says of its authorization cannot be used: {error}")
+                format!("the server's authorization metadata is not valid: {error}")
             }
             AuthError::InvalidScope(what) if what == "code" => {
-                "its authorization server grants nothing by a browser".to_owned()
+                "the authorization server does not support the authorization code flow".to_owned()
             }
             other => match other.source() {
                 Some(cause) => format!("{other}: {cause}"),
@@ -58,6 +57,6 @@ impl OauthError {
     }
 
     pub(super) fn failed(message: &str, secrets: &[String]) -> Self {
-        Self::Failed(sanitize::clean(&sanitize::redact(secrets, message.to_owned()), MOST))
+        Self::Failed(sanitize::clean(&sanitize::redact(secrets, message.to_owned()), MAX_MESSAGE))
     }
 }

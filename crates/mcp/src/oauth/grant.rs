@@ -1,4 +1,4 @@
-//! What was granted, as it is kept: the token, who gave it, and the client that it was given to.
+//! [`Grant`]: a token as it is stored, with its issuer and the client that it was issued to.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,31 +9,31 @@ use serde_json::{Value, json};
 
 use super::error::OauthError;
 
-/// A token that ends sooner is renewed first, or a slow request would come too late.
+/// Seconds before the expiry at which a token is renewed, so that it does not expire during a request.
 const RENEW_BEFORE: u64 = 30;
-/// More than any server takes in a header.
+/// Bytes of a token; no server accepts a longer header.
 const MAX_TOKEN: usize = 16 * 1024;
 
-/// Bound to its issuer: nothing of it is ever shown to another one.
+/// An issued token. It is sent only to its issuer and to the server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Grant {
-    /// Who granted it; `None` for servers that say nothing of themselves.
+    /// The issuer; `None` for authorization servers without metadata.
     pub(super) issuer: Option<String>,
     pub(super) client: Client,
     pub(super) access: String,
     pub(super) refresh: Option<String>,
     pub(super) scopes: Vec<String>,
-    /// When it came, in seconds since 1970.
+    /// Time of receipt, in seconds since 1970.
     pub(super) received: u64,
-    /// Seconds.
+    /// Lifetime in seconds.
     pub(super) lifetime: Option<u64>,
 }
 
-/// Who we were when it was granted.
+/// The OAuth client that a token was issued to.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Client {
     pub(super) id: String,
-    /// Given at a registration; one from the descriptor is not kept.
+    /// The secret from a dynamic registration. A secret from the descriptor is not stored.
     pub(super) secret: Option<String>,
     pub(super) redirect_uri: String,
 }
@@ -51,24 +51,28 @@ impl fmt::Debug for Client {
 }
 
 impl Grant {
-    /// `scopes` are those that it is for, whether the answer repeats them or not.
+    /// Reads a token response. `scopes` are the granted ones, whether the response repeats them or not.
+    ///
+    /// # Errors
+    ///
+    /// The token is not a bearer token that fits into a header.
     pub(super) fn of(
         token: &OAuthTokenResponse,
         issuer: Option<String>,
         client: Client,
         scopes: Vec<String>,
     ) -> Result<Self, OauthError> {
-        let unusable = |what: &str| OauthError::Failed(format!("its authorization server gave {what}"));
-        let token = serde_json::to_value(token).map_err(|_| unusable("what is no token"))?;
+        let unusable = |what: &str| OauthError::Failed(format!("the authorization server sent {what}"));
+        let token = serde_json::to_value(token).map_err(|_| unusable("an invalid token"))?;
         let text = |key: &str| token.get(key).and_then(Value::as_str);
         if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
-            return Err(unusable("a token that is not of type Bearer, which is not spoken here"));
+            return Err(unusable("a token that is not of type Bearer"));
         }
         let access = text("access_token").unwrap_or_default();
         let fits =
             (1..=MAX_TOKEN).contains(&access.len()) && access.bytes().all(|byte| byte.is_ascii_graphic());
         if !fits {
-            return Err(unusable("a token that no header can hold"));
+            return Err(unusable("a token that is not a valid header value"));
         }
         Ok(Self {
             issuer,
@@ -81,7 +85,7 @@ impl Grant {
         })
     }
 
-    /// The same for the library, to renew it with.
+    /// Returns the token as the type that the library renews.
     pub(super) fn token(&self) -> Option<OAuthTokenResponse> {
         let token = json!({
             "access_token": self.access,
@@ -92,19 +96,19 @@ impl Grant {
         serde_json::from_value(token).ok()
     }
 
-    /// In seconds since 1970.
+    /// Returns the expiry in seconds since 1970.
     pub(super) fn expires(&self) -> Option<u64> {
         self.lifetime.map(|lifetime| self.received.saturating_add(lifetime))
     }
 
-    /// Has it ended, or will it before a request is answered? A token of a few seconds is good for most of them.
+    /// Returns whether the token has expired or is about to. The margin is at most a quarter of its lifetime.
     pub(super) fn is_stale(&self, now: u64) -> bool {
         let margin = self.lifetime.map_or(0, |lifetime| RENEW_BEFORE.min(lifetime / 4));
-        // A clock that was set back makes nothing younger.
+        // The clock was set back.
         self.expires().is_some_and(|end| now.saturating_add(margin) >= end || now < self.received)
     }
 
-    /// What no message may show.
+    /// Returns the secrets that messages must not contain.
     pub(super) fn secrets(&self) -> Vec<String> {
         let secrets = [Some(&self.access), self.refresh.as_ref(), self.client.secret.as_ref()];
         secrets.into_iter().flatten().cloned().collect()
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_renewed_before_it_ends() {
+    fn a_token_is_renewed_before_it_expires() {
         for (lifetime, now, stale) in [
             (None, u64::MAX, false),
             (Some(3600), 1000, false),
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_and_shows_itself_to_nobody() {
+    fn a_stored_grant_is_restored_and_not_printed() {
         let stored = grant(Some(5));
         assert_eq!(Grant::from_json(&stored.to_json().unwrap()), Some(stored.clone()));
         assert!(!format!("{stored:?}{:?}", stored.client).contains("canary"));
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_bearer_token_that_fits_a_header_is_taken() {
+    fn only_a_bearer_token_that_fits_a_header_is_accepted() {
         let client = grant(None).client;
         let of = |json: Value| {
             let token: OAuthTokenResponse = serde_json::from_value(json).unwrap();

@@ -1,6 +1,6 @@
-//! The library's HTTP: every place is judged, its name resolved by us, and what is connected to are the addresses that
-//! were judged. No redirect is followed here, no body is longer than a mebibyte, nobody is waited for longer than half a
-//! minute.
+//! [`GuardedHttp`]: the HTTP client that rmcp uses for OAuth. Every address is checked, its name is resolved here, and
+//! only checked addresses are connected to. Redirects are not followed. A body has at most 1 MiB, and an exchange takes
+//! at most 30 s.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use serde_json::Value;
 use super::destinations::{self, ServerOrigin};
 
 const MAX_BODY: usize = 1024 * 1024;
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The server itself is asked who is in charge: it may answer with an endless stream instead.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Limit of the first request to the server itself, which may answer with an endless stream instead of a challenge.
 const PROBE: Duration = Duration::from_secs(10);
 
 pub(super) struct GuardedHttp {
     reach: Arc<dyn Reach>,
     server_origin: ServerOrigin,
-    /// Why the last request failed: the library keeps that to itself.
+    /// Why the last request failed; the library does not report it.
     failed: Mutex<Option<String>>,
-    /// The `error` of the last answer, if it was a refusal.
+    /// The `error` field of the last response, if it was a client error.
     refused: Mutex<Option<String>>,
 }
 
@@ -35,17 +35,21 @@ impl GuardedHttp {
         Self { reach, server_origin, failed: Mutex::default(), refused: Mutex::default() }
     }
 
-    /// What the last answer refused, by the code of RFC 6749.
+    /// Returns the error code (RFC 6749) of the last response.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refused.lock().clone()
     }
 
-    /// Why the last request got no answer, if it did not.
+    /// Returns why the last request got no answer.
     pub(super) fn failure(&self) -> Option<String> {
         self.failed.lock().clone()
     }
 
-    /// One request and its answer, whatever its status.
+    /// Sends a request and returns the response with any status.
+    ///
+    /// # Errors
+    ///
+    /// The address is not allowed, or there is no response.
     pub(super) async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
         let answered = self.checked_exchange(request).await;
         *self.failed.lock() = answered.as_ref().err().cloned();
@@ -56,8 +60,8 @@ impl GuardedHttp {
     async fn checked_exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
         let url = self.server_origin.check(&request.uri().to_string())?;
         let is_probe = request.method() == Method::GET && url == self.server_origin.url;
-        let (patience, most) = if is_probe { (PROBE, 0) } else { (PATIENCE, MAX_BODY) };
-        let fetched = tokio::time::timeout(patience, async {
+        let (limit, most) = if is_probe { (PROBE, 0) } else { (TIMEOUT, MAX_BODY) };
+        let fetched = tokio::time::timeout(limit, async {
             let way = self.way(&url, request.uri()).await?;
             let fetching = self.reach.fetch_by(request.map(Into::into), way, most);
             fetching.await.map_err(|error| error.to_string())
@@ -81,7 +85,7 @@ impl GuardedHttp {
         let addresses: Vec<IpAddr> = match (destinations::address(url), url.domain()) {
             (Some(address), _) => vec![address],
             (None, Some(name)) => self.reach.resolve(name).await.map_err(|error| error.to_string())?,
-            (None, None) => return Err(format!("{} names no server", place(url))),
+            (None, None) => return Err(format!("{} names no host", place(url))),
         };
         self.server_origin.check_addresses(url, &addresses)?;
         Ok(Way::Direct(addresses))

@@ -1,8 +1,9 @@
-//! Access granted by a person: discovery, a client, a browser, a code, a token.
+//! Logins: discovery, client registration, browser, authorization code, token.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use converse_ensemble::ConnectError;
 use reqwest::Url;
 use rmcp::transport::AuthorizationManager;
 use rmcp::transport::auth::{
@@ -16,18 +17,53 @@ use super::error::OauthError;
 use super::grant::{Client, Grant};
 use super::guarded_http::GuardedHttp;
 use super::scopes;
+use crate::McpConnection;
 
-/// A person in a browser; whoever listens there is to give up before.
-const PATIENCE: Duration = Duration::from_secs(6 * 60);
-/// As long as people wait for a program to ask them.
+/// Limit for the user in the browser; longer than the limit of the listener for the redirect.
+const BROWSER: Duration = Duration::from_secs(6 * 60);
+/// Limit for the discovery of the authorization server.
 const DISCOVERY: Duration = Duration::from_secs(90);
-/// What authorization servers show to the person.
+/// The client name that authorization servers show to the user.
 const CLIENT_NAME: &str = "converse";
-/// More than any server has.
+/// Number of scopes requested; no server has more.
 const MAX_SCOPES: usize = 100;
 const OFFLINE: &str = "offline_access";
 
-/// The way to one authorization server.
+/// An access granted by a server's authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The issuer as it names itself.
+    pub issuer: Option<String>,
+    pub scopes: Vec<String>,
+    /// Expiry in seconds since 1970; `None` if unknown.
+    pub expires: Option<u64>,
+    /// Whether the access is renewed without another login.
+    pub renewable: bool,
+}
+
+impl McpConnection {
+    /// Logs the user in, even if a token is stored. Requests `scopes`, those granted before and those that the server
+    /// names. Takes at most ten minutes.
+    ///
+    /// # Errors
+    ///
+    /// The connection has no `auth = "oauth"`, or no access was granted.
+    pub async fn log_in(&self, scopes: &[String]) -> Result<Login, ConnectError> {
+        let login = async { self.oauth()?.log_in(scopes).await };
+        login.await.map_err(|error| self.oauth_failed(&error))
+    }
+
+    pub(super) fn oauth(&self) -> Result<&Authority, OauthError> {
+        let missing = || OauthError::Unusable("the connection has no `auth = \"oauth\"`".to_owned());
+        self.authority.as_deref().ok_or_else(missing)
+    }
+
+    pub(super) fn oauth_failed(&self, error: &OauthError) -> ConnectError {
+        ConnectError { ensemble: self.name().to_owned(), reason: error.to_string() }
+    }
+}
+
+/// An authorization server and the library that talks to it.
 pub(super) struct AuthorizationServer {
     pub(super) manager: AuthorizationManager,
     pub(super) metadata: AuthorizationMetadata,
@@ -35,7 +71,7 @@ pub(super) struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// Why the library failed, with what it keeps to itself.
+    /// Describes an error of the library, with the cause that it does not report.
     pub(super) fn explain(&self, error: &AuthError, secrets: &[String]) -> OauthError {
         let message = OauthError::of(error, secrets);
         match self.guarded_http.failure() {
@@ -46,8 +82,24 @@ impl AuthorizationServer {
 }
 
 impl Authority {
-    /// Asks a person. `scopes` are added to what is asked for anyway, and so are those of `before`, if it is of the same
-    /// issuer: a grant never becomes narrower.
+    pub(super) async fn log_in(&self, scopes: &[String]) -> Result<Login, OauthError> {
+        let _attempts = self.attempts.lock().await;
+        let stored = self.stored()?;
+        let grant = self.granted(None, scopes, stored.as_ref()).await?;
+        Ok(Login {
+            expires: grant.expires(),
+            renewable: grant.refresh.is_some(),
+            issuer: grant.issuer,
+            scopes: grant.scopes,
+        })
+    }
+
+    /// Logs the user in and stores the token. Requests `scopes`, those that the server needs and those of `before` if it
+    /// has the same issuer, so that a grant never loses scopes.
+    ///
+    /// # Errors
+    ///
+    /// A login is not possible in this run, was refused, or failed.
     pub(super) async fn granted(
         &self,
         challenge: Option<&str>,
@@ -55,7 +107,8 @@ impl Authority {
         before: Option<&Grant>,
     ) -> Result<Grant, OauthError> {
         let consent = self.surroundings.consent.clone();
-        let consent = consent.ok_or_else(|| OauthError::Unusable("nobody can be asked here".to_owned()))?;
+        let consent =
+            consent.ok_or_else(|| OauthError::Unusable("a login is not possible in this run".to_owned()))?;
         let mut server = self.discover(challenge).await?;
         let before = before.filter(|grant| grant.issuer == server.metadata.issuer);
         let wanted = self.wanted(&server, scopes, before).await;
@@ -66,10 +119,10 @@ impl Authority {
         let url = server.manager.get_authorization_url(&wanted).await;
         let url = url.map_err(|error| server.explain(&error, &secrets))?;
         let state = state_of(&url).ok_or_else(|| {
-            OauthError::Failed("its authorization server's address cannot be used".to_owned())
+            OauthError::Failed("the authorization server's address is not valid".to_owned())
         })?;
-        let back = tokio::time::timeout(PATIENCE, consent.authorize(&url)).await;
-        let back = back.map_err(|_| OauthError::Failed("nobody granted access in time".to_owned()))?;
+        let back = tokio::time::timeout(BROWSER, consent.authorize(&url)).await;
+        let back = back.map_err(|_| OauthError::Failed("access was not granted in time".to_owned()))?;
         let back = Callback::read(&back.map_err(OauthError::Failed)?, &redirect_uri, &state)?;
         self.hide(std::slice::from_ref(&back.code));
         let secrets = [secrets, vec![back.code.clone(), back.state.clone()]].concat();
@@ -84,7 +137,7 @@ impl Authority {
         Ok(self.store(grant).await)
     }
 
-    /// Finds out who is in charge of the server, and judges each place that is named.
+    /// Discovers the authorization server and checks each address that it names.
     pub(super) async fn discover(&self, challenge: Option<&str>) -> Result<AuthorizationServer, OauthError> {
         let (server_origin, guarded_http) = (self.server_origin()?, self.guarded_http()?);
         let http = Arc::clone(&guarded_http) as Arc<dyn OAuthHttpClient>;
@@ -92,7 +145,7 @@ impl Authority {
         let mut manager = manager.map_err(|error| OauthError::of(&error, &[]))?;
         let finding = tokio::time::timeout(DISCOVERY, manager.resolve_metadata_from_challenge(challenge));
         let found = finding.await.map_err(|_| {
-            OauthError::Failed("its authorization server could not be found out in time".to_owned())
+            OauthError::Failed("the authorization server could not be discovered in time".to_owned())
         })?;
         let found = found.map_err(|error| OauthError::of(&error, &[]))?;
         check_endpoints(&server_origin, &found)?;
@@ -126,7 +179,7 @@ impl Authority {
         wanted
     }
 
-    /// Who we are there: registered by hand, or by a document, or here and now.
+    /// Returns the client: configured, described by a metadata document, or registered now.
     async fn client(
         &self,
         server: &mut AuthorizationServer,
@@ -145,8 +198,8 @@ impl Authority {
             return Ok(client);
         }
         if server.metadata.registration_endpoint.is_none() {
-            let message = "its authorization server registers nobody by itself: register a client there, and put its \
-                        `client_id` into `[connection.oauth]`";
+            let message = "the authorization server does not register clients itself: register a client there and put \
+                        its `client_id` into `[connection.oauth]`";
             return Err(OauthError::Unusable(message.to_owned()));
         }
         let registered = server.manager.register_client(CLIENT_NAME, &redirect_uri, scopes).await;
@@ -155,7 +208,7 @@ impl Authority {
         Ok(Client { id: registered.client_id, secret: registered.client_secret, redirect_uri })
     }
 
-    /// Makes the library speak as this client.
+    /// Makes the library use this client.
     pub(super) fn configure(
         &self,
         server: &mut AuthorizationServer,
@@ -169,7 +222,7 @@ impl Authority {
         configured.map_err(|error| OauthError::of(&error, &self.secrets_of(client)))
     }
 
-    /// From its registration, or from the descriptor.
+    /// Returns the client secret, from the registration or the descriptor.
     pub(super) fn secret_of(&self, client: &Client) -> Result<Option<String>, OauthError> {
         match (&client.secret, &self.plan.client_secret) {
             (Some(secret), _) => Ok(Some(secret.clone())),
@@ -187,7 +240,7 @@ impl Authority {
     }
 }
 
-/// What an authorization server says of itself may be meant for us, or for our browser, or for our network.
+/// Checks the endpoints and the PKCE support that an authorization server declares.
 fn check_endpoints(
     server_origin: &ServerOrigin,
     found: &AuthorizationMetadataResolution,
@@ -197,10 +250,9 @@ fn check_endpoints(
     for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
         server_origin
             .check(endpoint)
-            .map_err(|why| OauthError::Failed(format!("its authorization server: {why}")))?;
+            .map_err(|why| OauthError::Failed(format!("authorization server: {why}")))?;
     }
-    // Without it a code that is stolen on its way is as good as a token. Servers of the very first revision publish
-    // nothing at all.
+    // Without PKCE a stolen code is as good as a token. Servers of the first revision publish no metadata.
     if found.source.is_discovered() && metadata.code_challenge_methods_supported.is_none() {
         return Err(OauthError::of(&AuthError::PkceUnsupported, &[]));
     }
@@ -212,8 +264,8 @@ fn takes_documents(metadata: &AuthorizationMetadata) -> bool {
     said.and_then(serde_json::Value::as_bool).unwrap_or_default()
 }
 
-/// The state of a question that a browser is sent away with, which its answer repeats. Ours is the last, should the
-/// address that was named have had one before.
+/// Returns the `state` parameter of an authorization URL. It is the last one, because the endpoint named by the server
+/// may contain another before it.
 pub fn state_of(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let states = url.query_pairs().filter(|(name, _)| name == "state");
@@ -225,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_is_ours() {
+    fn the_last_state_counts() {
         assert_eq!(state_of("https://as.example/a?state=theirs&x=y&state=ours").as_deref(), Some("ours"));
         assert_eq!(state_of("https://as.example/a?x=y"), None);
         assert_eq!(state_of("https://as.example/a?state="), None);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use converse_ensemble::ConnectError;
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::Url;
@@ -14,24 +15,38 @@ use tokio_util::sync::CancellationToken;
 use super::authority::Authority;
 use super::error::OauthError;
 use super::grant::Grant;
+use crate::McpConnection;
 
 /// Time limit of a revocation.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What became of what was granted. Nothing of it is here any more.
+/// The result of a logout. The stored token is deleted in every case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoggedOut {
-    /// There was nothing.
+    /// There was no token.
     Nothing,
     Forgotten,
-    /// The authorization server may still take it: why.
+    /// Why the authorization server may still accept the token.
     Unrevoked(String),
+}
+
+impl McpConnection {
+    /// Deletes the stored token and revokes it at the authorization server. The revocation takes at most five seconds and
+    /// stops when `enough` is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// The connection has no `auth = "oauth"`, or the token could not be deleted.
+    pub async fn log_out(&self, enough: &CancellationToken) -> Result<LoggedOut, ConnectError> {
+        let logout = async { self.oauth()?.log_out(enough).await };
+        logout.await.map_err(|error| self.oauth_failed(&error))
+    }
 }
 
 impl Authority {
     pub(super) async fn log_out(&self, enough: &CancellationToken) -> Result<LoggedOut, OauthError> {
         let _attempts = self.attempts.lock().await;
-        // What cannot be read any more is forgotten as well.
+        // A token that cannot be read is deleted as well.
         let stored = self.stored();
         self.forget().await?;
         let grant = match stored {
@@ -41,7 +56,7 @@ impl Authority {
         };
         let revoked = tokio::select! {
             biased;
-            () = enough.cancelled() => Err(OauthError::Failed("it was not waited for".to_owned())),
+            () = enough.cancelled() => Err(OauthError::Failed("the revocation was cancelled".to_owned())),
             revoked = self.revoked(&grant) => revoked,
         };
         Ok(revoked.map_or_else(
@@ -53,15 +68,16 @@ impl Authority {
     }
 
     pub(super) async fn revoked(&self, grant: &Grant) -> Result<(), OauthError> {
-        let late = |_| OauthError::Failed(format!("nobody took it back within {} s", PATIENCE.as_secs()));
-        tokio::time::timeout(PATIENCE, self.revoke(grant)).await.map_err(late)?
+        let late =
+            |_| OauthError::Failed(format!("the token was not revoked within {} s", TIMEOUT.as_secs()));
+        tokio::time::timeout(TIMEOUT, self.revoke(grant)).await.map_err(late)?
     }
 
-    /// The refresh token, and all that came of it; else the token itself.
+    /// Revokes the refresh token, which includes its access tokens, or else the access token.
     async fn revoke(&self, grant: &Grant) -> Result<(), OauthError> {
         let server = self.discover(None).await?;
         let endpoint = server.metadata.additional_fields.get("revocation_endpoint").and_then(Value::as_str);
-        // It is another one's by now, or there is nothing to be told.
+        // The server now uses another issuer, or the issuer has no revocation endpoint.
         let Some(endpoint) = endpoint.filter(|_| server.metadata.issuer == grant.issuer) else {
             return Ok(());
         };
@@ -77,20 +93,20 @@ impl Authority {
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(words)));
         }
         let request = request.body(encoded(&pairs).into_bytes());
-        let request =
-            request.map_err(|_| OauthError::Failed("its address to revoke at is none".to_owned()))?;
+        let request = request
+            .map_err(|_| OauthError::Failed("the revocation endpoint is not an address".to_owned()))?;
         let answer = server.guarded_http.exchange(request).await.map_err(OauthError::Failed)?;
         if answer.status().is_success() {
             return Ok(());
         }
         Err(OauthError::Failed(format!(
-            "its authorization server answered HTTP {}",
+            "the authorization server answered HTTP {}",
             answer.status().as_u16()
         )))
     }
 }
 
-/// As forms are; a value alone for a name that is empty.
+/// Encodes pairs as a form; with an empty name, only the value.
 fn encoded(pairs: &[(&str, &str)]) -> String {
     let Ok(mut url) = Url::parse("http://form/") else { return String::new() };
     url.query_pairs_mut().extend_pairs(pairs);

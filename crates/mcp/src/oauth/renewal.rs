@@ -1,7 +1,7 @@
-//! A token had anew without a person.
+//! Renewal of access tokens with refresh tokens.
 //!
-//! A refresh token is good for one use at most servers, and two processes that spend it are taken for a thief: so the
-//! vault is locked, and looked into once more, before it is spent.
+//! Most servers accept a refresh token once and treat a second use as theft. So the vault is locked and read again before
+//! a refresh token is used.
 
 use rmcp::transport::auth::{AuthError, CredentialStore as _, InMemoryCredentialStore, StoredCredentials};
 
@@ -10,26 +10,30 @@ use super::error::OauthError;
 use super::grant::{Grant, now};
 use super::store::Lock;
 
-/// Of a client that is refused: <https://www.rfc-editor.org/rfc/rfc6749#section-5.2> (checked 2026-11).
+/// Error codes that refuse the client: <https://www.rfc-editor.org/rfc/rfc6749#section-5.2> (checked 2026-11).
 const OF_CLIENTS: [&str; 2] = ["invalid_client", "unauthorized_client"];
 
 pub(super) enum Renewed {
     Grant(Grant),
-    /// Only a person can do it now.
+    /// A login is necessary.
     Ended,
 }
 
-/// What came of a refresh token.
+/// The result of using a refresh token.
 enum RefreshOutcome {
     Granted(Grant),
-    /// It is good for nothing any more.
+    /// The refresh token is no longer valid.
     Rejected,
-    /// It may be good, but not as we are.
+    /// The client is refused; the refresh token may be valid.
     ClientRefused,
 }
 
 impl Authority {
-    /// An error is one that may pass.
+    /// Renews a token unless another process has done so.
+    ///
+    /// # Errors
+    ///
+    /// The renewal failed, and a later one may succeed.
     pub(super) async fn renewed(&self, old: &Grant, challenge: Option<&str>) -> Result<Renewed, OauthError> {
         if old.refresh.is_none() {
             return Ok(Renewed::Ended);
@@ -50,7 +54,7 @@ impl Authority {
 
     async fn spent(&self, grant: &Grant, challenge: Option<&str>) -> Result<RefreshOutcome, OauthError> {
         let mut server = self.discover(challenge).await?;
-        // Another one is in charge now: neither token nor client are for it.
+        // The server now uses another issuer, for which neither the token nor the client is valid.
         if server.metadata.issuer != grant.issuer {
             return Ok(RefreshOutcome::Rejected);
         }
@@ -70,7 +74,7 @@ impl Authority {
             Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
                 Ok(RefreshOutcome::Rejected)
             }
-            // The client is not known there any more, so nothing of it is. One from the descriptor may be mended there.
+            // The server does not know the client any more, and none of its tokens. A configured client can be repaired there.
             Err(_)
                 if server.guarded_http.refusal().is_some_and(|code| OF_CLIENTS.contains(&code.as_str())) =>
             {

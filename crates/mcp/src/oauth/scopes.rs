@@ -1,44 +1,44 @@
-//! Names of scopes: most of them come from servers, and end in a question to a person or in a line for a shell.
+//! Scope names. Most come from servers and are shown to the user or become part of a suggested shell command.
 
 use crate::sanitize;
 
-/// That stand in a command.
-const MOST: usize = 10;
-const LONGEST: usize = 100;
+/// Number of scopes in a suggested command, and bytes of each.
+const MAX_SHOWN: usize = 10;
+const MAX_SCOPE: usize = 100;
 
-/// RFC 6749, section 3.3 (checked 2026-11): what else a server names is none.
+/// Returns whether a text is a scope (RFC 6749, section 3.3, checked 2026-11).
 pub(super) fn is_one(scope: &str) -> bool {
     !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
 }
 
-/// What a challenge asks for.
+/// Returns the scopes in the `scope` parameter of a challenge.
 pub(super) fn of(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().filter(|scope| is_one(scope)).map(str::to_owned).collect()
 }
 
-/// The end of `converse ensembles login NAME`, which somebody will paste into a shell, and its closing backtick: only
-/// scopes that mean nothing there stand in it; the others are named behind it.
+/// Returns the `--scope` flags of a suggested command with its closing backtick. Only scopes without a special meaning
+/// to a shell are part of the command; the others are listed after it.
 pub(super) fn command_end(scopes: &[String]) -> String {
     let (plain, odd): (Vec<_>, Vec<_>) = scopes.iter().partition(|scope| is_plain(scope));
-    let flags: String = plain.iter().take(MOST).map(|scope| format!(" --scope {scope}")).collect();
-    let left = plain.iter().skip(MOST).chain(&odd);
+    let flags: String = plain.iter().take(MAX_SHOWN).map(|scope| format!(" --scope {scope}")).collect();
+    let left = plain.iter().skip(MAX_SHOWN).chain(&odd);
     let count = left.clone().count();
     if count == 0 {
         return format!("{flags}`");
     }
     let named: Vec<_> =
-        left.take(MOST).map(|scope| format!("\"{}\"", sanitize::clean(scope, LONGEST))).collect();
-    let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
+        left.take(MAX_SHOWN).map(|scope| format!("\"{}\"", sanitize::clean(scope, MAX_SCOPE))).collect();
+    let more = if count > MAX_SHOWN { format!(" and {} more", count - MAX_SHOWN) } else { String::new() };
     format!(
-        "{flags}`; it names as well, each to be quoted with care after `--scope`: {}{more}",
+        "{flags}`; further scopes, to be quoted for the shell after `--scope`: {}{more}",
         named.join(", ")
     )
 }
 
 fn is_plain(scope: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte);
-    // What begins like an option could be read as one.
-    scope.len() <= LONGEST && is_one(scope) && !scope.starts_with('-') && scope.bytes().all(is_plain)
+    // A scope with a leading `-` would be parsed as an option.
+    scope.len() <= MAX_SCOPE && is_one(scope) && !scope.starts_with('-') && scope.bytes().all(is_plain)
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_means_nothing_to_a_shell_stands_in_a_command() {
+    fn a_suggested_command_is_safe_to_paste() {
         let plain = ["issues:write", "https://as.example/a.b_c-d"];
         let end = " --scope issues:write --scope https://as.example/a.b_c-d`";
         assert_eq!(command_end(&owned(&plain)), end);
@@ -73,18 +73,18 @@ mod tests {
             let (command, rest) = message.split_once('`').unwrap();
             assert_eq!(command, " --scope a", "{odd}");
             assert!(
-                rest.starts_with("; it names as well") && rest.contains(&format!("\"{}", &odd[..1])),
+                rest.starts_with("; further scopes") && rest.contains(&format!("\"{}", &odd[..1])),
                 "{rest}"
             );
         }
         let many: Vec<String> = (0..30).map(|number| format!("s{number}")).collect();
         let message = command_end(&many);
-        assert_eq!(message.matches("--scope s").count(), MOST);
+        assert_eq!(message.matches("--scope s").count(), MAX_SHOWN);
         assert!(message.ends_with("\"s19\" and 10 more"), "{message}");
     }
 
     #[test]
-    fn what_is_no_scope_is_left_out() {
+    fn invalid_scopes_are_skipped() {
         assert_eq!(of(" a  b\\c d\"e \u{202e}f g"), ["a", "g"]);
     }
 }

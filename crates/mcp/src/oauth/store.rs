@@ -1,8 +1,8 @@
-//! What was granted, in the vault: found, put there, replaced, forgotten.
+//! Grants in the vault, shared with other processes.
 //!
-//! Other runs do the same at the same time. Whoever spends a refresh token waits for a server meanwhile, and nobody is
-//! to wait for that who logs in or out: so there are two locks. One is held over a renewal, that no two of them spend
-//! the same token; the other only while something is written. A renewal replaces what it has spent, and nothing else.
+//! There are two locks, so that a login or logout never waits for a server that answers a renewal. One is held during a
+//! renewal, so that no two processes use the same refresh token. The other is held only while the vault is written. A
+//! renewal replaces only the grant that it used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use super::grant::Grant;
 use super::renewal::Renewed;
 use crate::Surroundings;
 
-/// What a lock keeps others from.
+/// The operation that a lock serialises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
     Renewing,
     Writing,
 }
 
-/// Whose the descriptor is: what the user granted to one of his own is not for one that came with a project. `None`:
-/// the user's own, or typed.
+/// Returns the directory that a descriptor belongs to, or `None` if it is the user's own or from the command line. A
+/// grant for a descriptor of the user does not count for a descriptor of a project.
 pub(super) fn owner_directory(origin: &Origin, surroundings: &Surroundings) -> Option<PathBuf> {
     let place = match origin.scope {
         Scope::Shipped | Scope::User => return None,
         Scope::Project => surroundings.project.clone().unwrap_or_else(|| surroundings.workspace.clone()),
-        // One from the command line has no file, and no directory either.
+        // A descriptor from the command line has no file.
         Scope::Explicit => match Path::new(&origin.file).parent() {
             Some(dir) if dir != Path::new("") => surroundings.workspace.join(dir),
             _ => return None,
         },
     };
-    // By another way to it, it is still the same.
+    // Another path to the same directory must give the same key.
     Some(place.canonicalize().unwrap_or(place))
 }
 
 impl Authority {
-    /// Of the token in the vault: one of another ensemble, server, client or place is another one.
+    /// Returns the key of the grant in the vault. It depends on the ensemble, server, client and directory.
     pub(super) fn key(&self) -> Result<String, OauthError> {
         let mut text =
             format!("oauth {} {} {:?}", self.ensemble, self.server_origin()?.url, self.plan.client_id);
@@ -54,26 +54,26 @@ impl Authority {
     pub(super) fn stored(&self) -> Result<Option<Grant>, OauthError> {
         let Some(vault) = &self.surroundings.vault else { return Ok(self.current()) };
         let text = vault.get(&self.key()?).map_err(OauthError::Failed)?;
-        // Of another version, perhaps: then it is granted anew.
+        // A grant that cannot be read, perhaps of another version, requires a new login.
         let grant = text.and_then(|text| Grant::from_json(&text));
         grant.iter().for_each(|grant| self.hide(&grant.secrets()));
         Ok(grant)
     }
 
-    /// What a person has granted, whatever was there. One that cannot be kept is good for this run.
+    /// Stores a new grant in place of any other. A grant that cannot be stored is used for this run.
     pub(super) async fn store(&self, grant: Grant) -> Grant {
         self.hide(&grant.secrets());
         if !is_redactable(&grant.access) {
-            self.warn("its token is too short, or too plain a word, to be kept out of what is shown");
+            self.warn("the access token is too short or too plain to be redacted");
         }
         if let Err(why) = self.write(&grant).await {
-            self.warn(&format!("its token cannot be kept: {why}"));
+            self.warn(&format!("the access token cannot be stored: {why}"));
         }
         self.set_current(grant.clone());
         grant
     }
 
-    /// `new` came of `spent`. It is kept only in its place: who has logged out meanwhile, or in again, has the last word.
+    /// Replaces the grant `spent` by its renewal `new`, unless the user has logged out or in again meanwhile.
     pub(super) async fn replace_spent(&self, spent: &Grant, new: Grant) -> Result<Renewed, OauthError> {
         self.hide(&new.secrets());
         let writing = self.locked(Lock::Writing).await;
@@ -84,19 +84,19 @@ impl Authority {
                 drop(writing);
                 self.clear_current();
                 if let Err(error) = self.revoked(&new).await {
-                    tracing::debug!(%error, "a token that nobody wants any more could not be revoked");
+                    tracing::debug!(%error, "an unused token could not be revoked");
                 }
                 return Ok(Renewed::Ended);
             }
         }
         if let Err(why) = writing.and_then(|_writing| self.put(&new)) {
-            self.warn(&format!("its token cannot be kept: {why}"));
+            self.warn(&format!("the access token cannot be stored: {why}"));
         }
         self.set_current(new.clone());
         Ok(Renewed::Grant(new))
     }
 
-    /// Nothing comes of `spent` any more.
+    /// Deletes the grant `spent`, whose refresh token is no longer valid.
     pub(super) async fn discard_spent(&self, spent: &Grant) -> Result<Renewed, OauthError> {
         let _writing = self.locked(Lock::Writing).await?;
         match self.stored()? {
@@ -108,7 +108,7 @@ impl Authority {
         Ok(Renewed::Ended)
     }
 
-    /// All of it, whatever was there.
+    /// Deletes the stored grant.
     pub(super) async fn forget(&self) -> Result<(), OauthError> {
         self.clear_current();
         let _writing = self.locked(Lock::Writing).await?;
@@ -121,10 +121,10 @@ impl Authority {
         if lock == Lock::Writing {
             key.push('w');
         }
-        // It waits for other processes, and would keep everybody here waiting as well.
+        // Waiting for other processes would block the runtime.
         let locking = tokio::task::spawn_blocking(move || Arc::clone(&vault).lock(&key)).await;
         let locked =
-            locking.map_err(|_| OauthError::Failed("the vault of tokens cannot be locked".to_owned()))?;
+            locking.map_err(|_| OauthError::Failed("the token vault cannot be locked".to_owned()))?;
         locked.map(Some).map_err(OauthError::Failed)
     }
 
@@ -148,11 +148,11 @@ impl Authority {
     }
 }
 
+/// Bytes that a secret needs to be redacted, and bytes from which even a plain word is.
 const LEAST: usize = 12;
-/// So long no word is that anybody says.
 const LONG: usize = 24;
 
-/// Is it told from ordinary text? Redaction goes by beginnings as well, so an address is ordinary however it goes on.
+/// Returns whether a secret differs from ordinary text. Redaction also matches prefixes, so an address is ordinary.
 pub(super) fn is_redactable(secret: &str) -> bool {
     let is_word =
         |secret: &str| secret.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_.".contains(&byte));
@@ -164,8 +164,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_anybody_says_are_no_secrets() {
-        for (secret, telling) in [
+    fn ordinary_words_are_not_redacted() {
+        for (secret, redactable) in [
             ("https://", false),
             ("https://api.example.com/v1", false),
             ("the", false),
@@ -177,7 +177,7 @@ mod tests {
             ("eyJhbGciOiJub25lIn0.e30.", true),
             ("abcdefghijklmnopqrstuvwx", true),
         ] {
-            assert_eq!(is_redactable(secret), telling, "{secret}");
+            assert_eq!(is_redactable(secret), redactable, "{secret}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A server, its authorization server, a browser and a vault, all within the test: each request is checked as strictly
-//! as a real one would, and what would leave this machine is seen before it does.
+//! Tests with a simulated server, authorization server, browser and vault. Requests are checked as strictly as real
+//! servers check them.
 
 mod granted;
 mod hostile;

@@ -29,15 +29,15 @@ fn an_entry_needs_nothing_but_a_name() {
     let arguments = prompt(&raw(&whole)).unwrap().arguments;
     assert_eq!(arguments, [argument("city", Some("Which"), true), argument("tone", None, false)]);
     for (entry, why) in [
-        (json!({ "description": "d" }), "no name"),
-        (json!({ "name": 5 }), "no name"),
+        (json!({ "description": "d" }), "`name` is missing"),
+        (json!({ "name": 5 }), "`name` is missing"),
         (json!({ "name": "a\u{7}" }), "control characters"),
         (json!({ "name": "x".repeat(300) }), "256 bytes"),
-        (json!({ "name": "p", "arguments": { "city": {} } }), "no list"),
-        (json!({ "name": "p", "arguments": [{ "description": "?" }] }), "argument 1: it has no name"),
-        (json!({ "name": "p", "arguments": ["city"] }), "argument 1: it is no object"),
+        (json!({ "name": "p", "arguments": { "city": {} } }), "not an array"),
+        (json!({ "name": "p", "arguments": [{ "description": "?" }] }), "argument 1: `name` is missing"),
+        (json!({ "name": "p", "arguments": ["city"] }), "argument 1: not an object"),
         (json!({ "name": "p", "arguments": vec![json!({ "name": "a" }); 101] }), "100 arguments"),
-        (json!("p"), "no object"),
+        (json!("p"), "not an object"),
     ] {
         let error = prompt(&raw(&entry)).unwrap_err();
         assert!(error.contains(why), "{entry}: {error}");
@@ -82,12 +82,9 @@ fn a_prompt_is_read_whole_or_not_at_all() {
     let good = json!({ "role": "user", "content": { "type": "text", "text": "x" } });
     assert_eq!(read(&json!([])), Ok(vec![]));
     for (messages, why) in [
-        (
-            json!([good, { "role": "system", "content": "x" }]),
-            "message 2 of it: nobody knows the role `system`",
-        ),
-        (json!([{ "role": "user" }]), "message 1 of it: it is no message"),
-        (json!(["x"]), "message 1 of it"),
+        (json!([good, { "role": "system", "content": "x" }]), "message 2: unknown role `system`"),
+        (json!([{ "role": "user" }]), "message 1: not a message"),
+        (json!(["x"]), "message 1: not a message"),
         (json!("x"), "could not be read"),
         (json!(vec![good.clone(); 201]), "more than 200 messages"),
     ] {

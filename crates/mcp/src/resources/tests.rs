@@ -32,13 +32,13 @@ fn an_entry_needs_nothing_but_an_address() {
         (Some("T"), Some("text/plain"), Some(12))
     );
     for (entry, why) in [
-        (json!({ "name": "n" }), "no `uri`"),
-        (json!({ "uri": 5 }), "no `uri`"),
+        (json!({ "name": "n" }), "`uri` is missing"),
+        (json!({ "uri": 5 }), "`uri` is missing"),
         (json!({ "uri": "" }), "0 bytes"),
         (json!({ "uri": "x".repeat(9000) }), "9000 bytes"),
         (json!({ "uri": "x:///a\n" }), "control characters"),
-        (json!(["x:///a"]), "no object"),
-        (Value::Null, "no object"),
+        (json!(["x:///a"]), "not an object"),
+        (Value::Null, "not an object"),
     ] {
         let error = resource(&raw(&entry)).unwrap_err();
         assert!(error.contains(why), "{entry}: {error}");
@@ -80,10 +80,10 @@ fn a_resource_comes_in_parts() {
         [Part { uri: "x:///b".into(), mime: Some("a/b".into()), body: Body::Bytes(vec![0, 1]) }]
     );
     for (contents, why) in [
-        (json!([{ "uri": "x:///a" }]), "part 1 of it holds neither text nor bytes"),
-        (json!([{ "text": "T" }, { "text": 5 }]), "part 2 of it holds neither text nor bytes"),
-        (json!(["T"]), "part 1 of it holds neither"),
-        (json!([{ "blob": "%%%" }]), "part 1 of it is not valid base64"),
+        (json!([{ "uri": "x:///a" }]), "part 1 contains neither text nor bytes"),
+        (json!([{ "text": "T" }, { "text": 5 }]), "part 2 contains neither text nor bytes"),
+        (json!(["T"]), "part 1 contains neither"),
+        (json!([{ "blob": "%%%" }]), "part 1 is not valid base64"),
         (json!("T"), "could not be read"),
         (json!(vec![json!({ "text": "T" }); 101]), "more than 100 parts"),
     ] {

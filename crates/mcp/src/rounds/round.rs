@@ -1,4 +1,4 @@
-//! One round: sent once, waited for within its limits, and taken back when nobody waits for it any more.
+//! One round: sent once, waited for within its limits, and taken back when the request was cancelled.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::link::Link;
 use crate::progress::ProgressListener;
 use crate::{log, raw};
 
-/// What telling the server that nobody waits any more may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Limit for sending a request or a cancellation.
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Link {
     pub(super) async fn round(
@@ -27,7 +27,7 @@ impl Link {
         let meta = log::meta(self.era, self.handler.server_requests.grants.log_level);
         let mut options = PeerRequestOptions::no_options();
         options.meta = meta;
-        let handle = match timeout(FAREWELL, self.peer.send_cancellable_request(request, options)).await {
+        let handle = match timeout(SEND_TIMEOUT, self.peer.send_cancellable_request(request, options)).await {
             Ok(Ok(handle)) => handle,
             Ok(Err(_)) | Err(_) => return Err(RequestError::Unsent),
         };
@@ -36,7 +36,7 @@ impl Link {
         self.wait(handle, &listening, in_flight).await.map(raw::text)
     }
 
-    /// Without progress it may idle only so long, if its timeout is longer than that.
+    /// Waits for the result. Without progress the request ends after its idle timeout.
     async fn wait(
         &self,
         mut handle: RequestHandle<RoleClient>,
@@ -60,7 +60,7 @@ impl Link {
                     abandoned.id = None;
                     return Err(RequestError::Failed(ServiceError::TransportClosed));
                 }
-                // Whoever waits for the answer keeps the same time, and may be the first to notice.
+                // The caller has the same deadline and may cancel first.
                 () = in_flight.cancel.cancelled() => {
                     break if clock.now() < *deadline { RequestError::Cancelled } else { RequestError::TimedOut(*deadline - begun) };
                 }
@@ -72,12 +72,12 @@ impl Link {
             }
         };
         abandoned.id = None;
-        let _ = timeout(FAREWELL, handle.cancel(Some("nobody waits for it any more".to_owned()))).await;
+        let _ = timeout(SEND_TIMEOUT, handle.cancel(Some("the request was cancelled".to_owned()))).await;
         Err(lost)
     }
 }
 
-/// Tells the server if whoever waits for the answer is dropped.
+/// Cancels the request at the server when the future that waits for the result is dropped.
 struct Abandoned<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
@@ -87,10 +87,10 @@ impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
-        let reason = Some("nobody waits for it any more".to_owned());
+        let reason = Some("the request was cancelled".to_owned());
         let notification = CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
         runtime.spawn(async move {
-            let _ = timeout(FAREWELL, peer.send_notification(notification.into())).await;
+            let _ = timeout(SEND_TIMEOUT, peer.send_notification(notification.into())).await;
         });
     }
 }

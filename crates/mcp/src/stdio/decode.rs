@@ -1,9 +1,8 @@
-//! One line → messages for the protocol library.
+//! [`Decoder`]: decodes a line into messages for the protocol library.
 //!
-//! The results of the handshake are decoded here; every other result is handed on as the text it came as, for whoever
-//! asked (see [`crate::raw`]): the library's own way is a dozen guesses and all or nothing, and one odd tool or content
-//! block would cost the whole answer. A request of ours that is answered with something unusable is answered with an
-//! error, never with silence.
+//! Results of the handshake are decoded here. Every other result is passed on as text (see [`crate::raw`]), because the
+//! library guesses its type, and one unknown tool or content block would lose the whole answer. An unusable answer
+//! becomes an error, so that no request of ours stays without an answer.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -19,29 +18,29 @@ use serde_json::value::RawValue;
 use crate::raw::First;
 use crate::sanitize;
 
-/// Messages in one line: 2025-03-26 allowed batches.
+/// Messages in one line. Version 2025-03-26 allowed batches.
 const MAX_BATCH: usize = 1000;
 /// Bytes of a request or notification of the server; longer ones are ignored. Answers may be as long as a line.
-const MAX_UNASKED: usize = 256 * 1024;
-/// Bytes of an answer that is decoded here, and of what an error says beside its message.
+const MAX_UNSOLICITED: usize = 256 * 1024;
+/// Bytes of an answer that is decoded here, and of an error with its data.
 const MAX_HANDSHAKE: usize = 1024 * 1024;
 const MAX_ERROR_DATA: usize = 64 * 1024;
 
-/// What a request of ours is answered with.
+/// The expected type of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
     Initialize,
     Discover,
-    /// Decoded by the library: what it asks on its own account.
+    /// A subscription, which the library decodes.
     Listen,
     Text,
 }
 
-/// Knows which of our requests are unanswered.
+/// Decodes messages, knowing the unanswered requests.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     awaited: HashMap<i64, Awaited>,
-    /// Only those are noted whose answers are no text; whoever sends it knows which others there are.
+    /// Whether unknown ids are accepted as answers in text form; then only other requests are recorded.
     open: bool,
 }
 
@@ -60,12 +59,12 @@ struct Envelope<'a> {
 }
 
 impl Decoder {
-    /// One for HTTP, where an answer comes to its request: it is none if there is no such request.
+    /// Creates a decoder for HTTP, where each answer arrives with its request.
     pub(crate) fn open() -> Self {
         Self { open: true, ..Self::default() }
     }
 
-    /// Notes what is sent, so that its answer is understood.
+    /// Records a sent message, so that its answer can be decoded.
     pub(crate) fn sent(&mut self, message: &ClientJsonRpcMessage) {
         match message {
             ClientJsonRpcMessage::Request(request) => {
@@ -92,21 +91,21 @@ impl Decoder {
         }
     }
 
-    /// Decodes a line. False: it was no JSON-RPC.
+    /// Decodes a line. Returns false if the line is not JSON-RPC.
     pub(crate) fn decode(&mut self, line: &[u8], messages: &mut VecDeque<ServerJsonRpcMessage>) -> bool {
-        // A server that could not read the id leaves it out: it can only mean the one request there is.
+        // A server that could not read the id omits it. That is unambiguous if one request is unanswered.
         let only = (self.awaited.len() == 1).then(|| self.awaited.keys().next().copied()).flatten();
         self.decode_for(only, line, messages)
     }
 
-    /// `own`: whose error it is if it does not say whose.
+    /// Decodes a line. An error without an id answers the request `own`.
     pub(crate) fn decode_for(
         &mut self,
         own: Option<i64>,
         line: &[u8],
         messages: &mut VecDeque<ServerJsonRpcMessage>,
     ) -> bool {
-        // A server that cuts a character in two still gave an answer.
+        // Invalid UTF-8 does not make an answer unusable.
         let text = String::from_utf8_lossy(line);
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.starts_with('[') {
@@ -123,14 +122,14 @@ impl Decoder {
             return false;
         }
         if envelope.method.is_some() {
-            messages.extend(unasked(text));
+            messages.extend(unsolicited(text));
         } else {
             messages.extend(self.answer(own, &envelope, text));
         }
         true
     }
 
-    /// An answer to a request that waits for one; others are too late, or were never asked for.
+    /// Decodes an answer. Returns `None` if no request waits for it.
     fn answer(
         &mut self,
         own: Option<i64>,
@@ -148,10 +147,10 @@ impl Decoder {
             return Some(ServerJsonRpcMessage::error(error_data(error), Some(id)));
         }
         let Some(result) = envelope.result else {
-            return Some(unreadable("it has neither a result nor an error", id));
+            return Some(unreadable("neither `result` nor `error` is present", id));
         };
         if awaited != Awaited::Text && text.len() > MAX_HANDSHAKE {
-            return Some(unreadable(format!("it has more than {MAX_HANDSHAKE} bytes"), id));
+            return Some(unreadable(format!("more than {MAX_HANDSHAKE} bytes"), id));
         }
         let result = match awaited {
             Awaited::Text => {
@@ -174,9 +173,9 @@ impl Decoder {
     }
 }
 
-/// What the server says on its own account. What the library cannot read, it cannot heed.
-fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
-    if text.len() > MAX_UNASKED {
+/// Decodes a request or notification of the server. Messages that the library cannot read are ignored.
+fn unsolicited(text: &str) -> Option<ServerJsonRpcMessage> {
+    if text.len() > MAX_UNSOLICITED {
         tracing::debug!(bytes = text.len(), "an over-long message of a server was ignored");
         return None;
     }
@@ -190,8 +189,8 @@ fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
             request: ServerRequest::ElicitRequest(_),
             ..
         }) => {
-            // As it was sent: the library's types leave out what they do not know of a form, such as patterns.
-            let whole: Question = serde_json::from_str(text).ok()?;
+            // Kept as JSON: the library's types drop unknown keywords of a form, such as `pattern`.
+            let whole: RawRequest = serde_json::from_str(text).ok()?;
             Some(ServerJsonRpcMessage::request(
                 ServerRequest::CustomRequest(CustomRequest::new(whole.method, whole.params)),
                 id,
@@ -202,38 +201,37 @@ fn unasked(text: &str) -> Option<ServerJsonRpcMessage> {
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct RawRequest {
     method: String,
     params: Option<Value>,
 }
 
-/// Our ids are numbers; some servers answer with the number as a string, or as a float.
+/// Parses the id of one of our requests. Some servers return the number as a string or a float.
 fn number(id: &RawValue) -> Option<i64> {
     let text = id.get();
     let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    text.parse().ok().or_else(|| integral(text.parse().ok()?))
-}
-
-/// What is beyond 2^53 is no id of ours.
-fn integral(id: f64) -> Option<i64> {
-    (id.fract() == 0.0 && id.abs() < 9e15).then_some(id as i64)
+    text.parse().ok().or_else(|| {
+        let id: f64 = text.parse().ok()?;
+        (id.fract() == 0.0 && id.abs() < 9e15).then_some(id as i64)
+    })
 }
 
 /// An error without its data.
 #[derive(Deserialize)]
-struct Said {
+struct BareError {
     code: ErrorCode,
     message: String,
 }
 
 fn error_data(error: &RawValue) -> ErrorData {
     let read = if error.get().len() > MAX_ERROR_DATA {
-        serde_json::from_str::<Said>(error.get()).map(|said| ErrorData::new(said.code, said.message, None))
+        serde_json::from_str::<BareError>(error.get())
+            .map(|bare| ErrorData::new(bare.code, bare.message, None))
     } else {
         serde_json::from_str(error.get())
     };
     read.unwrap_or_else(|_| {
-        // Not as JSON-RPC has it (a bare string, a code that is no integer): its own words are the best there is.
+        // Not a JSON-RPC error (a string, a code that is not an integer): quoted as received.
         let (code, text) = (ErrorCode::INTERNAL_ERROR, error.get());
         let cut = text.get(..text.floor_char_boundary(2048)).unwrap_or_default();
         ErrorData::new(code, cut.to_owned(), None)

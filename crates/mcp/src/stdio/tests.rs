@@ -63,7 +63,7 @@ async fn each_line_is_what_it_is() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1}"#,
-            vec!["1!-32603 the server's answer could not be read: it has neither a result nor an error"],
+            vec!["1!-32603 the server's answer could not be read: neither `result` nor `error` is present"],
         ),
         (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, vec![]),
         (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}"#, vec!["1!-32700 parse"]),
@@ -125,7 +125,7 @@ async fn what_is_too_long_to_be_decoded_is_an_error() {
     );
     tokio::spawn(async move { drop(mouth.write_all(lines.as_bytes()).await) });
     let first = said(transport.receive().await.unwrap());
-    assert_eq!(first, "0!-32603 the server's answer could not be read: it has more than 1048576 bytes");
+    assert_eq!(first, "0!-32603 the server's answer could not be read: more than 1048576 bytes");
     let Some(ServerJsonRpcMessage::Error(second)) = transport.receive().await else { panic!() };
     assert_eq!((&*second.error.message, second.error.data), ("words", None));
 }

@@ -1,18 +1,18 @@
-//! What is sent to a server's stdin: one message after the other, and none of them for ever.
+//! Writes messages to a server's stdin, with a time limit.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::end::{ConnectionEnd, EndCause};
+use crate::error::{ConnectionEnd, EndCause};
 
 /// Messages that may wait to be written.
 pub(crate) const QUEUE: usize = 64;
-/// How long a server may take to read anything at all of what waits for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// Limit for a server that reads nothing.
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Writes what comes until nobody can send any more or the connection is over. The pipe is closed then.
+/// Writes queued messages until the queue is closed or the connection is over, then closes the pipe.
 pub(crate) async fn write(
     mut queue: mpsc::Receiver<Vec<u8>>,
     mut pipe: impl AsyncWrite + Unpin,
@@ -48,13 +48,13 @@ async fn put(message: &[u8], pipe: &mut (impl AsyncWrite + Unpin)) -> Result<(),
 }
 
 async fn bounded<T>(work: impl Future<Output = std::io::Result<T>>) -> Result<T, EndCause> {
-    match tokio::time::timeout(PATIENCE, work).await {
+    match tokio::time::timeout(WRITE_TIMEOUT, work).await {
         Ok(Ok(done)) => Ok(done),
-        // A broken pipe: the server does not read any more.
+        // A broken pipe: the server has closed its input.
         Ok(Err(_)) => Err(EndCause::NotReading),
         Err(_) => Err(EndCause::GivenUp(format!(
-            "the server has read nothing of what was sent to it for {} s",
-            PATIENCE.as_secs()
+            "the server read nothing from its standard input for {} s",
+            WRITE_TIMEOUT.as_secs()
         ))),
     }
 }
@@ -73,7 +73,7 @@ mod tests {
         send.send(vec![b'x'; 10_000_000]).await.unwrap();
         let begun = tokio::time::Instant::now();
         write(queue, pipe, end.clone()).await;
-        assert_eq!(begun.elapsed().as_secs(), PATIENCE.as_secs());
+        assert_eq!(begun.elapsed().as_secs(), WRITE_TIMEOUT.as_secs());
         assert!(matches!(end.cause(), Some(EndCause::GivenUp(reason)) if reason.contains("for 10 s")));
     }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_closed_its_ear_is_noticed() {
+    async fn a_closed_input_is_noticed() {
         let (pipe, other) = tokio::io::duplex(7);
         drop(other);
         let (send, queue) = mpsc::channel(QUEUE);

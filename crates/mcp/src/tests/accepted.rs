@@ -88,7 +88,7 @@ async fn a_list_that_cannot_be_had_is_never_taken_for_the_same() {
             let Err(InvokeError::Unreachable { message, sent: false }) = outcome else {
                 panic!("{outcome:?}")
             };
-            assert!(message.contains("not sent: it cannot be told"), "{message}");
+            assert!(message.contains("not sent: the tool could not be compared"), "{message}");
             assert!(ensemble.refresh().await.is_none());
         }
         assert_eq!(calls(&fixture), 0);

@@ -84,7 +84,10 @@ async fn silence_is_a_timeout_and_the_server_is_told() {
     let (_connection, _ensemble, tools) = fixture.connected().await;
     let begun = Instant::now();
     let late = call(&tools[0], json!({})).await;
-    assert_eq!(late, Err(InvokeError::Timeout("no answer within 30 s; it was told to stop".into())));
+    assert_eq!(
+        late,
+        Err(InvokeError::Timeout("no answer within 30 s; the server was asked to cancel the call".into()))
+    );
     assert_eq!(begun.elapsed().as_secs(), 30);
     assert!(call(&tools[1], json!({})).await.is_ok(), "it is still of use");
     assert_eq!(fixture.fake.starts(), 1);
@@ -183,7 +186,7 @@ async fn a_broken_output_schema_is_noted() {
         let answer = call(&tools[0], json!({ "give": give })).await.unwrap();
         assert_eq!(answer.content[0], Content::Structured { value: give.clone() });
         let note = answer.content.get(1).and_then(Content::as_text).unwrap_or_default();
-        assert_eq!(note.contains("does not fit the tool's own output schema"), !fits, "{give} {note}");
+        assert_eq!(note.contains("does not match the tool's output schema"), !fits, "{give} {note}");
     }
 }
 

@@ -44,7 +44,7 @@ async fn whatever_hangs_it_ends_with_the_timeout() {
             } else {
                 let reason = fixture.refused().await;
                 assert_eq!(
-                    reason, "it was not connected within 10 s (`connect_timeout`)",
+                    reason, "the server was not connected within 10 s (`connect_timeout`)",
                     "{stuck} {known:?}"
                 );
             }
@@ -60,7 +60,7 @@ async fn reasons_are_told() {
         (|_| Act::Exit, "the server closed the connection"),
         (
             |request| error(request, -32000, "no licence\u{1b}[31m"),
-            "it answered with an error: no licence\\x1b[31m",
+            "the server answered with an error: no licence\\x1b[31m",
         ),
         (
             |request| match request["method"].as_str() {
@@ -71,7 +71,7 @@ async fn reasons_are_told() {
                 ),
                 _ => legacy(request),
             },
-            "it speaks version 2099-01-01 of the protocol, which is not known here",
+            "the server uses protocol version 2099-01-01, which converse does not support",
         ),
         (
             // That the other era is refused, too, says less.
@@ -83,28 +83,28 @@ async fn reasons_are_told() {
                 ),
                 _ => error(request, -32601, "no such method"),
             },
-            "it speaks none of our versions of the protocol, but 2099-01-01",
+            "no common protocol version: the server supports 2099-01-01",
         ),
         (
             |request| match request["method"].as_str() {
                 Some("tools/list") => error(request, -32603, "broken"),
                 _ => legacy(request),
             },
-            "it answered with an error: tools/list: broken",
+            "the server answered with an error: tools/list: broken",
         ),
         (
             |request| match request["method"].as_str() {
                 Some("tools/list") => result(request, &json!({ "tools": [], "nextCursor": "same" })),
                 _ => legacy(request),
             },
-            "it lists its tools for ever: a cursor came twice",
+            "the server's list of tools does not end: the same cursor came twice",
         ),
         (
             |request| match request["method"].as_str() {
                 Some("tools/list") => result(request, &json!({ "nothing": true })),
                 _ => legacy(request),
             },
-            "its list of tools could not be read: missing field `tools`",
+            "the list of tools could not be read: missing field `tools`",
         ),
     ];
     for (script, wanted) in cases {

@@ -76,7 +76,7 @@ async fn what_is_remembered_is_tried_first_and_put_right() {
 async fn a_forced_era_is_the_only_one() {
     let mut fixture = Fixture::new(|_, request| legacy(request));
     fixture.protocol = Protocol::Modern;
-    assert_eq!(fixture.refused().await, "it answered with an error: no such method");
+    assert_eq!(fixture.refused().await, "the server answered with an error: no such method");
     assert_eq!((fixture.fake.heard(), fixture.era()), (vec!["server/discover".to_owned()], None));
     fixture.protocol = Protocol::Legacy;
     fixture.connected().await;

@@ -96,6 +96,6 @@ async fn a_list_that_is_timed_changes_nothing_and_says_what_is_wrong() {
     let silent = connection.measure_listing().await.unwrap_err();
     assert!(silent.contains("within 4 s"), "{silent}");
     connection.disconnect().await;
-    assert_eq!(connection.measure_listing().await.unwrap_err(), "it is not connected");
+    assert_eq!(connection.measure_listing().await.unwrap_err(), "the server is not connected");
     assert_eq!(connection.stderr_tail(), "", "it has no process");
 }

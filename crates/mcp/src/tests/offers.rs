@@ -72,7 +72,7 @@ async fn resources_are_listed_and_read_in_both_eras() {
         let listed = connection.resources().await.unwrap();
         let uris: Vec<&str> = listed.items.iter().map(|one| one.uri.as_str()).collect();
         assert_eq!(uris, ["x:///a", "x:///b"]);
-        assert_eq!(listed.skipped, ["#2: it is no object", "lost: it has no `uri`"]);
+        assert_eq!(listed.skipped, ["#2: not an object", "lost: `uri` is missing"]);
         let templates = connection.templates().await.unwrap();
         assert_eq!(templates.items[0].variables(), ["id"]);
         let read = connection.read("x:///a:b?c=d").await.unwrap();
@@ -94,7 +94,7 @@ async fn what_is_not_there_is_told_apart_from_what_fails() {
             let fixture =
                 having(era, &["resources", "prompts"], move |request| error(request, code, "no\u{7}pe"));
             let (connection, _ensemble) = fixture.open();
-            let text = format!("it answered with error {code}: no\\x07pe");
+            let text = format!("the server answered with error {code}: no\\x07pe");
             let wanted = if unknown { OfferError::Unknown(text) } else { OfferError::Failed(text) };
             assert_eq!(connection.read("x:///a").await, Err(wanted.clone()));
             assert_eq!(connection.prompt("p", &BTreeMap::new(), &FakeArtefacts(true)).await, Err(wanted));
@@ -129,15 +129,21 @@ async fn lists_without_end_cost_the_list() {
     };
     let fixture = having(legacy, &["resources", "prompts"], same);
     let (connection, _ensemble) = fixture.open();
-    assert_eq!(failed(connection.resources().await), "it lists its resources for ever: a cursor came twice");
-    assert_eq!(failed(connection.prompts().await), "it lists its prompts for ever: a cursor came twice");
+    assert_eq!(
+        failed(connection.resources().await),
+        "the server's list of resources does not end: the same cursor came twice"
+    );
+    assert_eq!(
+        failed(connection.prompts().await),
+        "the server's list of prompts does not end: the same cursor came twice"
+    );
     let fixture = having(legacy, &["resources"], |request| {
         let many: Vec<Value> = (0..100_000).map(|n| json!({ "uri": format!("x:///{n}") })).collect();
         result(request, &json!({ "resources": many }))
     });
     let (connection, _ensemble) = fixture.open();
     let error = failed(connection.resources().await);
-    assert_eq!(error, "it lists its resources for ever: more than 10000 resources");
+    assert_eq!(error, "the server's list of resources does not end: more than 10000 resources");
     let fixture = having(legacy, &["resources"], |request| result(request, &json!({ "tools": [] })));
     let (connection, _ensemble) = fixture.open();
     assert!(failed(connection.templates().await).contains("missing field `resourceTemplates`"));
@@ -148,12 +154,18 @@ async fn silence_has_an_end() {
     let fixture = having(legacy, &["resources", "prompts", "completions"], |_| Act::Nothing);
     let (connection, _ensemble) = fixture.open();
     let begun = Instant::now();
-    assert_eq!(failed(connection.resources().await), "it did not answer `resources/list` within 30 s");
-    assert_eq!(failed(connection.read("x:///a").await), "it did not answer `resources/read` within 60 s");
+    assert_eq!(
+        failed(connection.resources().await),
+        "the server did not answer `resources/list` within 30 s"
+    );
+    assert_eq!(
+        failed(connection.read("x:///a").await),
+        "the server did not answer `resources/read` within 60 s"
+    );
     let prompt = connection.prompt("p", &BTreeMap::new(), &FakeArtefacts(true)).await;
-    assert_eq!(failed(prompt), "it did not answer `prompts/get` within 60 s");
+    assert_eq!(failed(prompt), "the server did not answer `prompts/get` within 60 s");
     let none = connection.complete(Reference::Prompt("p"), "a", "", &BTreeMap::new()).await;
-    assert_eq!(failed(none), "it did not answer `completion/complete` within 3 s");
+    assert_eq!(failed(none), "the server did not answer `completion/complete` within 3 s");
     assert_eq!(begun.elapsed().as_secs(), 153);
     let told = fixture.fake.heard().iter().filter(|method| *method == "notifications/cancelled").count();
     assert_eq!(told, 2, "of what may be long work the server hears that nobody waits any more");
@@ -204,7 +216,7 @@ async fn prompts_are_listed_and_filled_in() {
         let (connection, _ensemble) = fixture.open();
         let listed = connection.prompts().await.unwrap();
         assert_eq!((listed.items.len(), listed.items[0].name.as_str()), (1, "greet"));
-        assert_eq!(listed.skipped, ["#1: it has no name"]);
+        assert_eq!(listed.skipped, ["#1: `name` is missing"]);
         let arguments = BTreeMap::from([("who".to_owned(), "5".to_owned())]);
         let messages = connection.prompt("greet", &arguments, &FakeArtefacts(true)).await.unwrap();
         assert_eq!(messages[0].content, [Content::text(r#""greet" {"who":"5"}"#)], "an argument is a text");

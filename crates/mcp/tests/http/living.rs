@@ -84,7 +84,8 @@ async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
 /// What says nothing of the session may have been said after the tool has run: nothing is sent again.
 #[tokio::test]
 async fn a_refusal_is_no_lost_session() {
-    let refused = |text: &str| InvokeError::Failed(format!("the server refused it: it answered HTTP {text}"));
+    let refused =
+        |text: &str| InvokeError::Failed(format!("the call was refused: the server answered HTTP {text}"));
     let unknown = |text: &str| InvokeError::Interrupted(format!("interrupted, outcome unknown: {text}"));
     let json = |body: serde_json::Value| ("application/json", body.to_string());
     for (line, (kind, body), failure) in [
@@ -94,9 +95,9 @@ async fn a_refusal_is_no_lost_session() {
         (
             "500 Internal Server Error",
             ("text/plain", "at line 7".to_owned()),
-            unknown("it answered HTTP 500"),
+            unknown("the server answered HTTP 500"),
         ),
-        ("520 Odd", ("text/html", "<p>".to_owned()), unknown("it answered HTTP 520")),
+        ("520 Odd", ("text/html", "<p>".to_owned()), unknown("the server answered HTTP 520")),
     ] {
         let site = Site::new(move |request| match request.asks() {
             "tools/call" => Some((line, format!("content-type: {kind}\r\n"), body.clone())),
@@ -184,7 +185,7 @@ async fn a_busy_server_is_waited_for_within_reason() {
         let connected = at(&site).connect().await;
         assert_eq!(connected.is_ok(), connects, "{method} {times}: {connected:?}");
         if let Err(ConnectError { reason, .. }) = connected {
-            assert!(reason.contains("it answered HTTP"), "{reason}");
+            assert!(reason.contains("the server answered HTTP"), "{reason}");
         }
     }
 }

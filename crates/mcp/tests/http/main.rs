@@ -98,7 +98,7 @@ async fn failures_of_a_call_are_told_apart() {
     let cases: [(Answerer, Verdict); 13] = [
         (
             |_| status("401 Unauthorized", "s3cret-token"),
-            |e| matches!(e, InvokeError::Failed(t) if t.contains("(401)")),
+            |e| matches!(e, InvokeError::Failed(t) if t.contains("(HTTP 401)")),
         ),
         (
             |_| status("503 Service Unavailable", "x"),
@@ -106,7 +106,7 @@ async fn failures_of_a_call_are_told_apart() {
         ),
         (
             |_| Some(("429 Too Many Requests", "retry-after: 7\r\n".into(), String::new())),
-            |e| matches!(e, InvokeError::Unreachable { message, sent: false } if message.contains("429, and asks to be left alone for 7 s")),
+            |e| matches!(e, InvokeError::Unreachable { message, sent: false } if message.contains("HTTP 429, retry after 7 s")),
         ),
         (
             |_| status("502 Bad Gateway", "<html>"),
@@ -122,11 +122,11 @@ async fn failures_of_a_call_are_told_apart() {
         ),
         (
             |_| status("202 Accepted", ""),
-            |e| matches!(e, InvokeError::Interrupted(t) if t.contains("(HTTP 202) and answers nothing")),
+            |e| matches!(e, InvokeError::Interrupted(t) if t.contains("(HTTP 202) but sent no answer")),
         ),
         (
             |_| Some(("200 OK", "content-type: text/event-stream\r\n".into(), ": nothing\n\n".into())),
-            |e| matches!(e, InvokeError::Interrupted(t) if t.contains("the stream of events ended before it")),
+            |e| matches!(e, InvokeError::Interrupted(t) if t.contains("the event stream ended before the answer arrived")),
         ),
         (
             |request| {
@@ -194,23 +194,23 @@ async fn reasons_are_told_without_secrets() {
         format!("http://user:s3cret-password@{}/mcp", listener.local_addr().unwrap())
     };
     for (url, headers, wanted) in [
-        (unauthorized.url.clone(), token(), "it asks for authorization (401)"),
-        (challenged.url.clone(), token(), "it asks for authorization (403)"),
-        (broken.url.clone(), token(), "it answered HTTP 500"),
-        (page.url.clone(), token(), "it answered with text/html instead of JSON"),
-        (wordy.url.clone(), token(), "it answered with an error: Bearer who is … with …?"),
-        (closed, vec![], "it could not be reached: "),
-        ("ftp://s3cret-host/".into(), vec![], "its `url` must begin with"),
-        ("http://s3cret host".into(), vec![], "its `url` is not an address"),
+        (unauthorized.url.clone(), token(), "the server requires authorization (HTTP 401)"),
+        (challenged.url.clone(), token(), "the server requires authorization (HTTP 403)"),
+        (broken.url.clone(), token(), "the server answered HTTP 500"),
+        (page.url.clone(), token(), "the server answered with text/html instead of JSON"),
+        (wordy.url.clone(), token(), "the server answered with an error: Bearer who is … with …?"),
+        (closed, vec![], "the server could not be reached: "),
+        ("ftp://s3cret-host/".into(), vec![], "`url` must begin with"),
+        ("http://s3cret host".into(), vec![], "`url` is not an address"),
         (
             "http://localhost/".into(),
             vec![("a b".into(), SecretRef::Literal("x".into()))],
-            "the header `a b` is not",
+            "the header `a b` has a name that is not valid",
         ),
         (
             "http://localhost/".into(),
             vec![("x-a".into(), SecretRef::Literal("s3cret\n".into()))],
-            "the header `x-a` has a value that no header can have",
+            "the header `x-a` has a value that is not valid",
         ),
         (
             "http://localhost/".into(),

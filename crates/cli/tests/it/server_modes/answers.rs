@@ -30,7 +30,7 @@ pub(super) fn rows() -> Vec<Row> {
             name: "http: every session is gone at once",
             policy: "max_retries = 3",
             misdeed: |asked, _| on(asked, "tools/call", || nothing(404)),
-            ends: Ends::Call("interrupted", "it has just begun"),
+            ends: Ends::Call("interrupted", "it has just started"),
             asked: &[("initialize", 2), ("tools/call", 2)],
             ..ROW
         },
@@ -48,7 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row {
             name: "http: 401 in the middle of a session",
             misdeed: |asked, _| on(asked, "tools/call", || nothing(401).header("www-authenticate", "Bearer")),
-            ends: Ends::Call("failed", "asks for authorization (401)"),
+            ends: Ends::Call("failed", "requires authorization (HTTP 401)"),
             asked: &[("tools/call", 1)],
             ..ROW
         },
@@ -58,7 +58,7 @@ pub(super) fn rows() -> Vec<Row> {
                 let challenge = "Bearer error=\"insufficient_scope\", scope=\"files:write\"";
                 on(asked, "tools/call", || nothing(403).header("www-authenticate", challenge))
             },
-            ends: Ends::Call("failed", "asks for authorization (403)"),
+            ends: Ends::Call("failed", "requires authorization (HTTP 403)"),
             asked: &[("tools/call", 1)],
             ..ROW
         },
@@ -103,7 +103,7 @@ pub(super) fn rows() -> Vec<Row> {
             name: "http: 503 for a call that may not be repeated",
             policy: "max_retries = 2",
             misdeed: |asked, _| on(asked, "tools/call", || nothing(503)),
-            ends: Ends::Call("unreachable", "takes no calls now"),
+            ends: Ends::Call("unreachable", "the server is busy"),
             asked: &[("tools/call", 1)],
             ..ROW
         },

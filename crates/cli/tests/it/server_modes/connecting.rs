@@ -50,7 +50,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row {
             name: "http: 202 to the handshake",
             misdeed: |asked, _| on(asked, "initialize", || nothing(202)),
-            ends: Ends::LeftOut("(HTTP 202) and answers nothing"),
+            ends: Ends::LeftOut("(HTTP 202) but sent no answer"),
             ..ROW
         },
         Row {
@@ -74,7 +74,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row {
             name: "http: 401 at once",
             misdeed: |_, _| Some(nothing(401).header("www-authenticate", "Bearer realm=\"x\"")),
-            ends: Ends::LeftOut("asks for authorization (401)"),
+            ends: Ends::LeftOut("requires authorization (HTTP 401)"),
             ..ROW
         },
         Row {
@@ -93,7 +93,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row {
             name: "http: 503, come back tomorrow",
             misdeed: |_, _| Some(nothing(503).header("retry-after", "86400")),
-            ends: Ends::LeftOut("to be left alone for 86400 s"),
+            ends: Ends::LeftOut("retry after 86400 s"),
             asked: &[("server/discover", 1)],
             ..ROW
         },
@@ -137,7 +137,7 @@ pub(super) fn rows() -> Vec<Row> {
             misdeed: |asked, _| {
                 on(asked, "tools/list", || asked.answers(json!({ "tools": [], "nextCursor": "again" })))
             },
-            ends: Ends::LeftOut("for ever"),
+            ends: Ends::LeftOut("does not end"),
             ..ROW
         },
         Row {
@@ -149,7 +149,7 @@ pub(super) fn rows() -> Vec<Row> {
                     asked.answers(json!({ "tools": (0..100_000).map(tool).collect::<Vec<_>>() }))
                 })
             },
-            ends: Ends::LeftOut("for ever"),
+            ends: Ends::LeftOut("does not end"),
             ..ROW
         },
         Row {

@@ -32,7 +32,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row {
             name: "http: a stream that drops without a number",
             misdeed: |asked, _| on(asked, "tools/call", || events(": nothing yet\n\n")),
-            ends: Ends::Call("interrupted", "the stream of events ended before it"),
+            ends: Ends::Call("interrupted", "the event stream ended before the answer arrived"),
             asked: &[("tools/call", 1)],
             ..ROW
         },

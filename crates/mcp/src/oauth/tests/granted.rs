@@ -28,7 +28,7 @@ async fn a_token_is_granted_kept_and_used_by_the_next_run() {
 async fn without_a_person_it_is_said_how_to_log_in() {
     let network = Network::new();
     let message = network.authority(false).challenged(401, None, CHALLENGE).await.unwrap_err();
-    assert_eq!(message, "it asks who you are: `converse ensembles login web`");
+    assert_eq!(message, "the server requires a login: run `converse ensembles login web`");
     assert!(network.state().questions.is_empty());
 }
 
@@ -42,7 +42,7 @@ async fn more_is_asked_for_beside_what_was_granted_and_not_for_ever() {
     assert_eq!(network.state().questions[1]["scope"], "write read");
     // Granted, and refused all the same: to ask once more would change nothing.
     let message = authority.challenged(403, Some(&second), NARROW).await.unwrap_err();
-    assert!(message.contains("`write`, which was granted"), "{message}");
+    assert!(message.contains("`write` although it was granted"), "{message}");
     assert_eq!(network.state().questions.len(), 2);
     let mut token = second;
     for scope in ["a", "b", "c"] {
@@ -58,14 +58,18 @@ async fn more_is_asked_for_beside_what_was_granted_and_not_for_ever() {
     let narrow = network.authority(false);
     let message =
         narrow.challenged(403, Some(&token), &NARROW.replace("write", "x y read")).await.unwrap_err();
-    assert_eq!(message, "it wants more than was granted: `converse ensembles login web --scope x --scope y`");
+    assert_eq!(
+        message,
+        "the server requires more scopes than were granted: run `converse ensembles login web --scope x --scope y`"
+    );
     let odd = NARROW.replace("write", "x;touch${IFS}y no\u{202e}ne z");
     let message = narrow.challenged(403, Some(&token), &odd).await.unwrap_err();
-    let command = "it wants more than was granted: `converse ensembles login web --scope z`";
-    let rest = "; it names as well, each to be quoted with care after `--scope`: \"x;touch${IFS}y\"";
+    let command =
+        "the server requires more scopes than were granted: run `converse ensembles login web --scope z`";
+    let rest = "; further scopes, to be quoted for the shell after `--scope`: \"x;touch${IFS}y\"";
     assert_eq!(message, format!("{command}{rest}"));
     let message = narrow.challenged(403, Some(&token), "Bearer error=\"invalid_request\"").await.unwrap_err();
-    assert!(message.contains("(403): invalid_request"), "{message}");
+    assert!(message.contains("(HTTP 403): invalid_request"), "{message}");
 }
 
 #[tokio::test]
@@ -82,7 +86,7 @@ async fn tokens_that_are_never_taken_are_not_asked_for_for_ever() {
             Err(why) => message = why,
         }
     }
-    assert!(message.contains("none of the 3 tokens"), "{message}");
+    assert!(message.contains("none of 3 new tokens"), "{message}");
     assert_eq!(network.state().questions.len(), 3);
 }
 

@@ -46,7 +46,7 @@ async fn roots_are_told_where_they_are_granted() {
                 let roots = got["q0"]["roots"].as_array().unwrap();
                 assert_eq!(roots.len(), 1, "the one outside is not told: {got}");
                 assert_eq!(roots[0]["name"], "src");
-                assert!(fixture.warnings.lock().unwrap()[0].contains("`..` is not told"));
+                assert!(fixture.warnings.lock().unwrap()[0].contains("`..` is not sent"));
             } else if era == Era::Legacy {
                 assert_eq!(got["q0"]["code"], -32601, "{got}");
             } else {

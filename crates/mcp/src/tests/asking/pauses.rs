@@ -138,7 +138,7 @@ async fn after_the_answer_the_limits_run_on() {
 async fn a_call_asks_ten_times_and_after_two_refusals_no_more() {
     let questions: Vec<_> = (0..14).map(|_| ("elicitation/create", named())).collect();
     for (reply, most, word) in [
-        (filled(json!({})), 10, "has asked ten times"),
+        (filled(json!({})), 10, "the server asked ten times"),
         (ElicitationReply::Decline, 2, "you declined twice"),
         (ElicitationReply::Cancel, 2, "you declined twice"),
     ] {

@@ -89,15 +89,15 @@ async fn odd_rounds_fail_the_call_in_words() {
     for (odd, word) in [
         (json!({}), "neither `inputRequests` nor"),
         (json!({ "inputRequests": {} }), "neither `inputRequests` nor"),
-        (json!({ "inputRequests": [] }), "no object"),
+        (json!({ "inputRequests": [] }), "is not an object"),
         (json!({ "inputRequests": { "a": 1 } }), "no `method`"),
         (json!({ "inputRequests": { "a": { "method": "ping" } } }), "`ping` and was refused"),
         (
             json!({ "inputRequests": { "a": { "method": "elicitation/create", "params": 5 } } }),
-            "no `message`",
+            "`message` is missing",
         ),
         (json!({ "inputRequests": many }), "more than 16"),
-        (json!({ "requestState": 5 }), "is no text"),
+        (json!({ "requestState": 5 }), "is not a string"),
         (json!({ "requestState": "x".repeat(2 * 1024 * 1024) }), "too long"),
     ] {
         let mut fixture = Fixture::new(move |_, request| {
@@ -123,7 +123,7 @@ async fn only_a_modern_server_asks_in_its_result() {
         (
             Era::Legacy,
             "input_required",
-            json!("the server asks for input in a way that is not of its version"),
+            json!("the server asks for input in a way that its protocol version does not allow"),
         ),
     ] {
         let answer = json!({ "resultType": kind, "requestState": "x", "content": text });
