@@ -1,8 +1,8 @@
-//! `--schema FILE`: what the answer must be, for the wire and for the check afterwards.
+//! `--schema FILE`: the schema of the answer, for the request and for the check afterwards.
 //!
-//! Wires want an object at the root (OpenAI refuses anything else,
-//! <https://developers.openai.com/api/docs/guides/structured-outputs>, 2026-11), so a schema of another kind is sent
-//! inside of one, and the value is taken out again before it is checked against the schema as the user wrote it.
+//! Wires need an object at the root (OpenAI refuses anything else,
+//! <https://developers.openai.com/api/docs/guides/structured-outputs>, 2026-11). So another schema is wrapped in an
+//! object, and the value is unwrapped before it is checked against the user's schema.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -17,12 +17,12 @@ use crate::failure::Failure;
 use crate::trust::open_regular;
 use crate::world::World;
 
-/// The key of the object around a value that is none.
+/// The key in the object around a value that is not an object.
 const INNER: &str = "value";
-/// The same that schemas of arguments may have.
+/// The same limit as for the schemas of arguments.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// A schema that is valid, and how it is sent.
+/// A valid schema and its form in requests.
 #[derive(Debug)]
 pub struct Wanted {
     schema: ValueSchema,
@@ -61,7 +61,7 @@ impl Wanted {
         Ok(Self { schema: compiled, sent, wrapped })
     }
 
-    /// For [`converse_provider::Controls::answer`].
+    /// Returns the value of [`converse_provider::Controls::answer`].
     pub fn format(&self) -> AnswerFormat {
         AnswerFormat { name: "answer".to_owned(), schema: self.sent.clone() }
     }
@@ -82,7 +82,7 @@ impl AnswerCheck for Wanted {
         let inner =
             value.get(INNER).filter(|_| self.wrapped && value.as_object().is_some_and(|o| o.len() == 1));
         match inner {
-            // Some models know better and leave the object out, even if theirs looks like it.
+            // Some models omit the wrapping object, even if the value itself looks like it.
             Some(inner) => {
                 self.checked(inner.clone()).or_else(|errors| self.checked(value).map_err(|_| errors))
             }
@@ -91,7 +91,7 @@ impl AnswerCheck for Wanted {
     }
 }
 
-/// Whoever reads the value must read what the model wrote: no number is rounded and no key is lost on the way.
+/// Keeps the text that the model wrote: numbers are not rounded and no key is lost.
 fn read(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Err("it is empty".to_owned());
@@ -112,8 +112,8 @@ fn told(fault: &SchemaFault) -> String {
     }
 }
 
-/// An object whose only property is of that schema. Definitions move to the root, where wires look for them, and
-/// references to anywhere else follow the schema.
+/// Wraps a schema in an object with one property. Definitions move to the root, where wires expect them, and other
+/// references are adjusted.
 fn within(mut schema: Value) -> Value {
     let mut root = Map::new();
     if let Some(object) = schema.as_object_mut() {
@@ -134,7 +134,7 @@ fn within(mut schema: Value) -> Value {
     Value::Object(root)
 }
 
-/// Keys whose values are data, and those whose values are schemas by name.
+/// Keywords whose values are data, and keywords whose values are schemas by name.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
@@ -159,7 +159,7 @@ fn moved_within(named: &mut Value) {
     named.as_object_mut().into_iter().flat_map(|named| named.values_mut()).for_each(moved);
 }
 
-/// An anchor (`#name`) moves along by itself.
+/// An anchor (`#name`) moves with its schema.
 fn moved_target(target: &mut String) {
     let stays = ["#/$defs/", "#/definitions/"].iter().any(|root| target.starts_with(root));
     let pointer = target.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -1,7 +1,7 @@
-//! The answers "always" that are kept: `approvals.toml` in the user's state directory.
+//! Stored "always" answers: `approvals.toml` in the user's state directory.
 //!
-//! It fails closed. A file that is damaged, too large, no file, or that others may write to holds no answers, and is
-//! never mended by writing over it. Answers are rules like others: they allow, so whatever asks or denies beats them.
+//! Fails closed: a file that is damaged, too large, not a regular file or writable by others holds no answers, and is
+//! not overwritten. Answers are rules that allow, so any rule that asks or denies overrides them.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct Approvals {
     file: PrivateText,
 }
 
-/// The rules that hold here, and what the user must hear of the file.
+/// The rules that apply here, and the warning about the file.
 pub fn rules(world: &World) -> (Vec<Rule>, Option<String>) {
     let Some(approvals) = Approvals::of(world) else { return (Vec::new(), None) };
     let all = match approvals.read() {
@@ -31,7 +31,7 @@ pub fn rules(world: &World) -> (Vec<Rule>, Option<String>) {
     (here.filter_map(|one| one.rule(format!("{NAME}:{}", one.line)).ok()).collect(), None)
 }
 
-/// What belongs to a directory holds in that one only.
+/// An answer for a directory applies in that directory only.
 fn holds_in(approval: &Approval, world: &World) -> bool {
     approval.project.as_deref().is_none_or(|project| world.cwd.to_str() == Some(project))
 }
@@ -42,7 +42,11 @@ impl Approvals {
         world.state_dir().map(|dir| Self { file: PrivateText { dir, name: NAME, most: MAX_BYTES } })
     }
 
-    /// All of them, in the order of the file; else why it cannot be relied upon.
+    /// Returns all answers in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// Why the file cannot be used.
     pub fn read(&self) -> Result<Vec<Approval>, String> {
         let Some(text) = self.file.read().map_err(|why| self.about(why))? else { return Ok(Vec::new()) };
         let mut sources = SourceMap::new();
@@ -54,7 +58,7 @@ impl Approvals {
         }
     }
 
-    /// Kept once, however often it is given.
+    /// Adds an answer once, however often it is given.
     pub fn add(&self, approval: Approval) -> Result<(), String> {
         self.change(|mut all| {
             let same = |one: &Approval| Approval { at: String::new(), line: 0, ..one.clone() };
@@ -69,7 +73,7 @@ impl Approvals {
         })
     }
 
-    /// Forgets those of these numbers, counted from 1. All of them or none.
+    /// Deletes the answers with these numbers, counted from 1. All or none.
     pub fn revoke(&self, numbers: &BTreeSet<usize>) -> Result<Result<Vec<Approval>, usize>, String> {
         let mut revoked = Vec::new();
         let mut unknown = None;
@@ -102,7 +106,7 @@ impl Approvals {
     }
 }
 
-/// Where and what, without the line itself: it may hold anything.
+/// Describes position and fault without the line itself, which may contain anything.
 fn damage(error: &Diagnostic, sources: &SourceMap) -> String {
     let finding = error.finding(sources);
     format!("is damaged in line {}: {}", finding.line.unwrap_or(1), finding.message)

@@ -1,11 +1,11 @@
-//! The audit log as a sink: what is decided about an invocation, that it starts, what came of it.
+//! The audit log as an event sink: decisions about invocations, their starts and their results.
 //!
-//! It hears the same events as the journal, in the loop and in `ensembles call`, so that there is one log and one form.
-//! It is opened at the first record: a run that invokes nothing touches no file. Where there is no place for a log (no
-//! home, a read-only one) the run goes on with a warning, as it does without a session; any other reason why it cannot
-//! be opened or written ends the run before anything is invoked.
+//! The sink receives the same events as the journal, in the loop and in `ensembles call`, so that there is one log in
+//! one form. The log is opened at the first record, so a run without invocations writes no file. If there is no place
+//! for a log (no home, a read-only one), the run continues with a warning, as it does without a session. Any other
+//! error in opening or writing it ends the run before anything is invoked.
 //!
-//! `serve` opens it before it serves anybody, and has its lines written beside the calls: see `scribe`.
+//! `serve` opens the log at its start and writes lines beside the calls: see `scribe`.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -34,7 +34,7 @@ mod scribe;
 use gathering::Gathering;
 use scribe::{Scribe, Slip};
 
-/// Where the log is; `None` without a home. One that is no directory (`/dev/null`) is how others say that there is none.
+/// Returns the path of the log; `None` without a home. A home that is not a directory, such as `/dev/null`, is none.
 pub fn place(world: &World) -> Option<PathBuf> {
     let dir = world.state_dir()?;
     let is_none =
@@ -71,12 +71,12 @@ pub fn verify(
     Ok((path, verified))
 }
 
-/// One log, for whoever hears it; see [`AuditSink::for_client`].
+/// A log, shared by the sinks of several clients; see [`AuditSink::for_client`].
 pub struct AuditSink<'a> {
     book: Arc<Book<'a>>,
-    /// For whom, if somebody calls through us.
+    /// The client that calls, if not converse itself.
     client: Option<String>,
-    /// What was asked for and has no answer yet.
+    /// Requested invocations without an answer.
     open: Mutex<HashMap<InvocationId, OpenCall>>,
     slip: Arc<Slip>,
 }
@@ -88,10 +88,10 @@ struct Book<'a> {
     session: Option<String>,
     redactor: Redactor,
     warn: Box<dyn Fn(&str) + Send + Sync + 'a>,
-    /// Tools are on a cassette.
+    /// Whether tools are replayed from a cassette.
     replayed: bool,
     log: Mutex<Log>,
-    /// Of many calls at once.
+    /// For many concurrent calls.
     gathers: bool,
 }
 
@@ -121,8 +121,8 @@ impl<'a> AuditSink<'a> {
 }
 
 impl AuditSink<'static> {
-    /// Of many calls at once, for others. `warn` is told what the user should know. Opened here and now: whoever serves
-    /// is not to learn from its first call that it cannot.
+    /// Opens the log for many concurrent calls of clients, at once so that `serve` fails at its start and not at the
+    /// first call. `warn` gets warnings for the user.
     pub fn gathering(
         enabled: bool,
         session: String,
@@ -137,12 +137,12 @@ impl AuditSink<'static> {
         Ok(Self::of(Arc::new(book), None))
     }
 
-    /// The same log, for one call of this client.
+    /// Returns a sink for one call of this client, which writes to the same log.
     pub fn for_client(&self, client: Option<String>) -> Self {
         Self::of(Arc::clone(&self.book), client)
     }
 
-    /// Waits until all that was heard by now is written.
+    /// Waits until all events so far are written.
     pub async fn flush(&self) -> Result<(), SinkError> {
         self.book.append(Vec::new(), false, &self.slip)?;
         self.settle().await
@@ -219,7 +219,7 @@ impl AuditSink<'_> {
         self.record(&invocation.id, &invocation.tool, Happened::Started { arguments })
     }
 
-    /// An answer that no tool gave: no such tool, bad arguments, a limit. A refusal has been recorded as a decision.
+    /// Handles an answer without a tool: an unknown tool, bad arguments, a limit. Refusals are recorded as decisions.
     fn answered(&self, asked: &OpenCall, result: &InvocationResult) -> Record {
         let happened = Happened::finished(result.outcome, &result.content, None);
         self.record(&result.id, &asked.tool, happened)

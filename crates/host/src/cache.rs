@@ -1,5 +1,5 @@
-//! Small files in the user's cache directory. All of them are hints that save time: they may be lost, and nothing here
-//! fails or is synced to the disk.
+//! Small files in the user's cache directory. They only save time: they may be lost, failures are ignored, and nothing
+//! is synced to disk.
 
 use std::fs;
 use std::io;
@@ -14,20 +14,20 @@ use converse_session::files::{self, Replace};
 pub struct Cache(pub Option<PathBuf>);
 
 impl Cache {
-    /// A regular file of at most so many bytes.
+    /// Returns a regular file of at most `limit` bytes.
     pub fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
         let path = self.0.as_deref()?.join(name);
         let metadata = fs::metadata(&path).ok()?;
         if metadata.is_file() && metadata.len() <= limit { fs::read(path).ok() } else { None }
     }
 
-    /// How long ago it was written.
+    /// Returns the age of a file.
     pub fn age(&self, name: &str) -> Option<Duration> {
         let metadata = fs::metadata(self.0.as_deref()?.join(name)).ok()?;
         metadata.modified().ok()?.elapsed().ok()
     }
 
-    /// The file has all of these bytes or is as it was before.
+    /// Writes a file atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         if let Some(dir) = &self.0
             && let Err(error) = write(dir, name, bytes)
@@ -36,7 +36,7 @@ impl Cache {
         }
     }
 
-    /// Makes room for one more: of more than so many files the oldest tenth goes.
+    /// Makes room for one more file: beyond the limit, the oldest tenth is deleted.
     pub(crate) fn prune(&self, most: usize) {
         let Some(dir) = &self.0 else { return };
         let Ok(entries) = fs::read_dir(dir) else { return };

@@ -1,4 +1,5 @@
-//! The ensembles of this run: found, read, judged by what the user trusts, resolved; and what the user must hear of them.
+//! [`Catalogue`]: the ensembles of a run: found, parsed, checked against the user's trust and resolved, with their
+//! notices.
 
 mod places;
 mod project;
@@ -23,7 +24,7 @@ use crate::world::World;
 use project::Project;
 use roots::{root, roots};
 
-/// The tools in this binary.
+/// The ensembles in this binary.
 pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
     #[cfg(feature = "test-fakes")]
     return builtins().iter().chain(converse_testkit::fakes::FAKES).collect();
@@ -31,67 +32,67 @@ pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
     builtins().iter().collect()
 }
 
-/// Everything that was found.
+/// All ensembles found.
 #[derive(Debug)]
 pub struct Catalogue {
     pub plans: Vec<EnsemblePlan>,
     broken: Vec<Broken>,
     diagnostics: Vec<Diagnostic>,
     project: Project,
-    /// As written, for places in them.
+    /// The source texts, for positions in them.
     descriptors: Vec<EnsembleDescriptor>,
     sources: SourceMap,
     protected: Vec<PathBuf>,
     roots: Vec<Root>,
     project_trusted: bool,
-    /// About the project as a whole.
+    /// Notices about the project as a whole.
     notes: Vec<String>,
 }
 
-/// How closely descriptors are looked at.
+/// How thoroughly descriptors are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rigour {
-    /// As far as a run needs it.
+    /// As a run needs it.
     Run,
     Check {
-        /// A variable that is not set is an error.
+        /// Whether an unset variable is an error.
         require_env: bool,
     },
 }
 
-/// How the project's ensembles are read.
+/// Whether the project's ensembles are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Judged {
-    /// By what the user has trusted.
+    /// According to the user's trust.
     AsTheyStand,
-    /// As if they were trusted, to see what that would mean.
+    /// As if the project were trusted, to show the effect.
     AsIfTrusted,
 }
 
 impl Catalogue {
-    /// Explicit directories, the project's `ensembles/`, the user's, and those in the binary.
+    /// Reads explicit directories, the project's `ensembles/`, the user's, and the built-in ones.
     pub fn find(world: &World, explicit: &[PathBuf]) -> Self {
         Self::read(world, &roots(world, explicit), shipped(), Rigour::Run, Judged::AsTheyStand)
     }
 
-    /// What would be in force if the project were trusted. Nothing of it may run.
+    /// Returns what would apply if the project were trusted. Nothing of it may run.
     pub fn as_if_trusted(world: &World) -> Self {
         Self::read(world, &roots(world, &[]), shipped(), Rigour::Run, Judged::AsIfTrusted)
     }
 
-    /// What there would be without the project.
+    /// Returns what would apply without the project.
     pub fn without_project(world: &World) -> Self {
         let mut roots = roots(world, &[]);
         roots.retain(|root| root.scope != Scope::Project);
         Self::read(world, &roots, shipped(), Rigour::Run, Judged::AsTheyStand)
     }
 
-    /// Those in the binary, and no others.
+    /// Returns the built-in ensembles only.
     pub fn shipped(world: &World) -> Self {
         Self::read(world, &[], shipped(), Rigour::Run, Judged::AsTheyStand)
     }
 
-    /// For `check`: every schema is compiled. Directories that are named stand alone.
+    /// For `check`: compiles every schema. Explicit directories replace the others.
     pub fn check(world: &World, directories: &[PathBuf], require_env: bool) -> Self {
         let rigour = Rigour::Check { require_env };
         if directories.is_empty() {
@@ -127,7 +128,7 @@ impl Catalogue {
         let mut diagnostics = loaded.diagnostics;
         diagnostics.extend(resolved.diagnostics);
         diagnostics.retain(|diagnostic| !is_copy_of_shipped(diagnostic, &loaded.sources));
-        // As somebody reads: file by file, from the top.
+        // In reading order: file by file, from the top.
         diagnostics.sort_by_cached_key(|diagnostic| {
             let finding = diagnostic.finding(&loaded.sources);
             (finding.file, finding.line, finding.column)
@@ -150,17 +151,17 @@ impl Catalogue {
         }
     }
 
-    /// Files and directories that no tool may write to while these ensembles are in use.
+    /// Returns files and directories that no tool may write to while these ensembles are in use.
     pub fn protected(&self) -> &[PathBuf] {
         &self.protected
     }
 
-    /// Of all directories that were looked in, as they are now.
+    /// Returns the lockfiles of all directories searched, read now.
     pub fn lockfiles(&self) -> Lockfiles {
         Lockfiles::read(&self.roots, self.project_trusted)
     }
 
-    /// Does a descriptor of this name stand somewhere, whatever became of it?
+    /// Returns whether a descriptor with this name exists, even if it failed to load.
     pub fn knows(&self, name: &str) -> bool {
         self.plans.iter().any(|plan| plan.name.as_str() == name)
             || self.broken.iter().any(|broken| broken.name.as_deref() == Some(name))
@@ -174,29 +175,29 @@ impl Catalogue {
         self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
     }
 
-    /// Everything that is declared, also what stands in descriptors with an error. To be looked at, not to be used.
+    /// Returns everything declared, including ensembles with errors. For display only.
     pub fn declared(&self) -> impl Iterator<Item = &EnsemblePlan> {
         self.plans.iter().chain(self.broken.iter().filter_map(|broken| broken.rest.as_ref()))
     }
 
-    /// What the project's files declare, if there are any.
+    /// Returns what the project's files declare, if there are any.
     pub fn declaration(&self) -> Result<Option<Declaration>, Failure> {
         let unread = |why: &String| Failure::new(Kind::Configuration, "untrusted", why.as_str());
         self.project.clone().map_err(|why| unread(&why))
     }
 
-    /// What is to be said of the project as a whole.
+    /// Returns the notices about the project.
     pub fn notes(&self) -> Vec<String> {
         self.notes.iter().map(|note| format!("warning: {note}")).collect()
     }
 
-    /// Does something of the project lie still until it is trusted?
+    /// Returns whether something of the project is inactive until the project is trusted.
     pub fn holds_back(&self) -> bool {
         self.plans.iter().any(is_inert)
     }
 
-    /// The ensembles to use: those that are named, or all that are enabled. What is wrong in the user's own or an
-    /// explicit directory stops the run; what is wrong in a project is only told, unless it is named.
+    /// Returns the ensembles to use: the named ones, or all that are enabled. Errors in the user's own or an explicit
+    /// directory end the run. Errors in a project are only reported, unless the ensemble is named.
     pub fn select(&self, named: Option<&[String]>) -> Result<Vec<&EnsemblePlan>, Failure> {
         self.stop_for_own_errors()?;
         let Some(named) = named else {
@@ -208,7 +209,7 @@ impl Catalogue {
     pub fn named(&self, name: &str) -> Result<&EnsemblePlan, Failure> {
         let plan = self.plans.iter().find(|plan| plan.name.as_str() == name);
         let broken = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name));
-        // A broken one of the project stands in nobody's way.
+        // A broken ensemble of the project must not block others.
         if let Some(broken) = broken.filter(|broken| plan.is_none() || broken.scope != Scope::Project) {
             let concerns = |diagnostic: &Diagnostic| diagnostic.place.source() == broken.source;
             let excess =
@@ -238,7 +239,7 @@ impl Catalogue {
         ))
     }
 
-    /// Errors in what the user wrote or named end a run; a project's do not.
+    /// Errors in files that the user wrote or named end a run; errors of a project do not.
     pub fn stop_for_own_errors(&self) -> Result<(), Failure> {
         let own = |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) != Scope::Project;
         if self.diagnostics.iter().any(|diagnostic| diagnostic.is_error() && own(diagnostic)) {
@@ -247,7 +248,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// For `check`: an ensemble that nothing may start is as good as a broken one.
+    /// For `check`: an ensemble that must not be started counts as broken.
     pub fn stop_for_untrusted(&self) -> Result<(), Failure> {
         let held_back = |diagnostic: &&Diagnostic| {
             matches!(diagnostic.code, Code::UntrustedConnection | Code::UntrustedExcess)
@@ -260,7 +261,7 @@ impl Catalogue {
         }
     }
 
-    /// Half a project is not trusted: an error in what it declares must be mended first.
+    /// A project with errors in its declarations is not trusted; they must be fixed first.
     pub fn stop_for_errors_of_the_project(&self) -> Result<(), Failure> {
         let of_project =
             |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) == Scope::Project;
@@ -285,12 +286,12 @@ impl Catalogue {
     }
 }
 
-/// It would start or contact something, and nobody has trusted it.
+/// Returns whether an ensemble would start or contact something and is not trusted.
 pub fn is_inert(plan: &EnsemblePlan) -> bool {
     plan.reaches_out() && !plan.trusted
 }
 
-/// Nothing is said of a project that loses nothing by not being trusted and never was.
+/// Says nothing about a project that was never trusted and loses nothing by it.
 fn notes(standing: Option<&Standing>, diagnostics: &[Diagnostic]) -> Vec<String> {
     use Code::{
         UntrustedConfiguration, UntrustedConnection, UntrustedExcess, UntrustedPermission, UntrustedShadow,
@@ -312,7 +313,7 @@ fn notes(standing: Option<&Standing>, diagnostics: &[Diagnostic]) -> Vec<String>
     notes
 }
 
-/// A project that holds the very descriptors of this binary (its own repository does) shadows nothing, and none of its own are used.
+/// A project with the built-in descriptors themselves (such as the repository of converse) overrides nothing.
 fn is_copy_of_shipped(diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
     let source = diagnostic.place.source();
     let copy = || shipped().iter().any(|(_, text)| *text == sources.text(source));

@@ -1,7 +1,7 @@
 //! HTTP clients, for providers, servers and tools alike.
 //!
-//! Plain `http:` loads no certificates at all (loading the platform's costs as much as all the rest of a short run).
-//! For `https:` they are the platform's, or the bundled ones where a machine has none.
+//! Plain `http:` loads no certificates, because loading those of the platform takes as long as the rest of a short run.
+//! `https:` uses the certificates of the platform, or the bundled ones if the machine has none.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -10,16 +10,16 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, redirect};
 
-/// What a redirect is worth.
+/// The handling of redirects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
-    /// Followed to the same origin with the same method, so that a key never travels to another.
+    /// Follow to the same origin with the same method, so that a key is never sent to another origin.
     SameOrigin,
-    /// It is the answer.
+    /// Return the redirect as the response.
     Never,
 }
 
-/// Two clients of one set-up, each built at its first use and once: without certificates, and with them.
+/// Two clients with the same configuration, each built on first use: without and with certificates.
 #[derive(Debug)]
 pub struct Clients {
     plan: ClientPlan,
@@ -38,18 +38,18 @@ impl Clients {
         place.get_or_init(build).as_ref().map_err(Clone::clone)
     }
 
-    /// The one that such an address needs.
+    /// Returns the client for an address.
     pub fn to(&self, uri: &http::Uri) -> Result<&Client, Cause> {
         self.get(is_https(uri))
     }
 }
 
-/// Set-up of a client.
+/// The configuration of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientPlan {
     pub connect_timeout: Duration,
     pub redirects: Redirects,
-    /// Connections that are kept open for the next request.
+    /// Idle connections kept open.
     pub reuse: bool,
 }
 
@@ -58,11 +58,12 @@ impl ClientPlan {
         built(https, || self.builder())
     }
 
-    /// A client for one request, past every proxy: whatever the URL's name, it connects to these addresses.
+    /// Builds a client for one request that uses no proxy and connects to these addresses, whatever the name in the
+    /// URL.
     pub fn pinned(self, uri: &http::Uri, addresses: &[IpAddr]) -> Result<Client, Cause> {
         let literal = uri.host().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
         if literal.is_some_and(|literal| !addresses.contains(&literal)) {
-            // Nobody is asked about an address, so it must have been judged itself.
+            // An IP address in the URL is not resolved, so it must have been checked itself.
             let message = "the request could not be made: its address was not judged".to_owned();
             return Err(Cause { kind: CauseKind::Request, message });
         }
@@ -84,10 +85,10 @@ impl ClientPlan {
 }
 
 fn built(https: bool, builder: impl Fn() -> ClientBuilder) -> Result<Client, reqwest::Error> {
-    // Fails only when somebody has installed one before, which is as good.
+    // Fails only if a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if https {
-        // Without any certificate on the machine the platform's verifier cannot be built.
+        // Without any certificate on the machine, the verifier of the platform cannot be built.
         builder().build().or_else(|_| with_bundled_roots(builder()).build())
     } else {
         without_roots(builder()).build()
@@ -98,7 +99,7 @@ fn is_https(uri: &http::Uri) -> bool {
     uri.scheme() == Some(&http::uri::Scheme::HTTPS)
 }
 
-/// Answers every name with the same addresses.
+/// Resolves every name to the same addresses.
 #[derive(Clone)]
 struct Pinned(Arc<[SocketAddr]>);
 
@@ -121,7 +122,7 @@ fn without_roots(builder: ClientBuilder) -> ClientBuilder {
     builder.tls_backend_preconfigured(config)
 }
 
-/// 307 and 308 to the same origin, five times at most; anything else is the answer itself.
+/// Follows 307 and 308 to the same origin, at most five times; returns anything else as the response.
 fn same_origin() -> redirect::Policy {
     redirect::Policy::custom(|attempt| {
         let first = attempt.previous().first().map(reqwest::Url::origin);
@@ -131,8 +132,8 @@ fn same_origin() -> redirect::Policy {
     })
 }
 
-/// The whole chain of causes in one line; reqwest's own words hide the telling ones. Names the origin only: the rest of
-/// an address may be secret.
+/// Describes an error with its whole chain of causes on one line, because reqwest's own text omits the important ones.
+/// Only the origin of the address is shown; the rest may be secret.
 pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
     use std::error::Error as _;
     let mut message = String::new();
@@ -163,7 +164,7 @@ pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
     Cause { kind, message: if message.is_empty() { what } else { format!("{what}: {message}") } }
 }
 
-/// Why an exchange failed.
+/// The class of a failed exchange.
 #[derive(Debug, Clone)]
 pub struct Cause {
     pub kind: CauseKind,
@@ -172,20 +173,20 @@ pub struct Cause {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CauseKind {
-    /// It was never sent.
+    /// The request was not sent.
     Request,
-    /// The server cannot be trusted; it will be the same next time. Nothing was sent.
+    /// The server cannot be trusted, which is permanent. The request was not sent.
     Tls,
-    /// No connection was made. Nothing was sent.
+    /// There was no connection. The request was not sent.
     Unreachable,
-    /// There is no host of that name, says whoever knows. Nothing was sent.
+    /// The host name does not exist, according to the resolver. The request was not sent.
     NoSuchHost,
-    /// It may have been sent.
+    /// The request may have been sent.
     Broken,
 }
 
-/// The resolver's answer "there is none", as against "ask me later" (EAI_AGAIN): the code itself does not come through
-/// the standard library. The words are those of glibc (without a locale of its own), musl and macOS.
+/// Texts of the resolver for a name that does not exist, as opposed to a temporary failure (EAI_AGAIN). The standard
+/// library does not expose the code. The texts are those of glibc (without a locale), musl and macOS.
 fn is_no_such_host(message: &str) -> bool {
     const NONE: [&str; 4] = [
         "Name or service not known",
@@ -196,8 +197,8 @@ fn is_no_such_host(message: &str) -> bool {
     NONE.iter().any(|words| message.contains(words))
 }
 
-/// Is it a refusal of TLS itself: a certificate, a protocol, a server that speaks something else? An IO error hides what
-/// it wraps from the chain of causes, so it is opened.
+/// Returns whether the error is a TLS failure (certificate, version, or a server without TLS). An IO error hides its
+/// inner error from the chain of causes, so it is unwrapped.
 fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
     let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     cause.is::<rustls::Error>() || wrapped.is_some_and(|inner| is_tls(inner))

@@ -1,5 +1,5 @@
-//! The sandbox of commands: our own binary again, run with a word that stands in no help, which shuts itself in and
-//! becomes the program; and what a run decides of it.
+//! The sandbox of commands: this binary, started with a hidden command, which confines itself and becomes the program.
+//! Also decides whether a run uses the sandbox.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use crate::settings::Files;
 use crate::world::World;
 
-/// No command has this name.
+/// The hidden command. No command of the CLI has this name.
 const WORD: &str = "confined";
 
-/// Does not return if these words are ours and all goes well: this process is another program then.
+/// Enters the sandbox if the command line asks for it. Does not return on success: this process becomes the program.
 pub fn called(words: &[OsString]) -> Option<u8> {
     match words {
         [_, word, rest @ ..] if word == WORD => Some(converse_process::sandbox::confined(rest)),
@@ -61,18 +61,18 @@ pub fn bwrap(world: &World) -> Option<PathBuf> {
     program(world, "bwrap")
 }
 
-/// What a bare name means to a command of the project: never a program that the project brings.
+/// Returns the search path for a command of the project, which never contains programs of the project.
 pub fn program(world: &World, name: &str) -> Option<PathBuf> {
     find_program(name, world.var("PATH"), &world.cwd, world.project()).ok()
 }
 
-/// Where commands in a sandbox have their directories.
+/// Returns the parent of the private directories of sandboxed commands.
 pub fn temporary(world: &World) -> &Path {
     let named = world.var("TMPDIR").map(Path::new).filter(|path| path.is_absolute());
     named.unwrap_or(Path::new("/tmp"))
 }
 
-/// What nothing in a sandbox may read.
+/// Returns paths that sandboxed commands must not read.
 pub fn private(world: &World) -> Vec<PathBuf> {
     [world.config_dir(), world.data_dir(), world.state_dir(), world.cache_dir()]
         .into_iter()

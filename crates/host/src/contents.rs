@@ -1,7 +1,7 @@
-//! Content by digest: pictures, sounds, the full texts of results that were cut.
+//! Blobs by digest: images, audio, and the full texts of truncated results.
 //!
-//! A session keeps all of it. A run that keeps nothing still has to show the model the pictures of its tools, so those
-//! are held until it ends; a text that was cut is not, since nobody could read it later.
+//! A session stores all of them. A run without a session keeps the media of its tools in memory, because the model
+//! still has to see them. Truncated texts are not kept then, because nobody could read them later.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use converse_ensemble::Artefacts;
 use converse_session::{Contents, digest};
 use parking_lot::{Mutex, RwLock};
 
-/// Bytes that a run without a session holds at most.
+/// Bytes kept in memory by a run without a session.
 const MOST_HELD: usize = 64 * 1024 * 1024;
 
-/// Cheap to share; a clone is the same one.
+/// A cheaply clonable handle; clones share the blobs.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// `None`: there are none yet.
+    /// `None` if there are no sessions.
     sessions: Arc<RwLock<Option<Arc<[Contents]>>>>,
-    /// There will be sessions, if there are none yet.
+    /// Whether sessions will be added later.
     awaited: bool,
     held: Arc<Mutex<Held>>,
 }
@@ -28,9 +28,9 @@ pub struct Kept {
 struct Held {
     contents: HashMap<Digest, Arc<[u8]>>,
     bytes: usize,
-    /// What is held longest goes when there is no more room; else what comes then is not held.
+    /// Evicts the oldest blobs if there is no room; a blob that is still too large is not kept.
     rolling: bool,
-    /// From the one that is held longest.
+    /// The oldest blob first.
     order: VecDeque<Digest>,
 }
 
@@ -44,32 +44,32 @@ impl Held {
 }
 
 impl Kept {
-    /// None: of a run that keeps nothing. Several: of models that are compared; each session keeps all.
+    /// The sessions that store the blobs: none for a run without a session, several if models are compared.
     pub fn new(sessions: impl IntoIterator<Item = Contents>) -> Self {
         let kept = Self::awaiting(false);
         kept.settle(sessions);
         kept
     }
 
-    /// Of a run without an end: nothing is kept, and what is held is needed for a moment only.
+    /// Creates a store for a run without an end, which keeps blobs only briefly.
     pub fn rolling() -> Self {
         let kept = Self::new(None);
         kept.held.lock().rolling = true;
         kept
     }
 
-    /// Of a run whose sessions are begun later, if it is to have any: see [`Kept::settle`].
+    /// Creates a store for a run whose sessions may begin later: see [`Kept::settle`].
     pub fn awaiting(awaited: bool) -> Self {
         Self { sessions: Arc::default(), awaited, held: Arc::default() }
     }
 
-    /// The sessions that are here from now on.
+    /// Sets the sessions.
     pub fn settle(&self, sessions: impl IntoIterator<Item = Contents>) {
         let sessions = sessions.into_iter().collect();
         *self.sessions.write() = Some(sessions);
     }
 
-    /// There are none again; they are awaited as they were.
+    /// Removes the sessions and awaits new ones.
     pub fn unsettle(&self) {
         *self.sessions.write() = None;
     }
@@ -82,17 +82,17 @@ impl Kept {
         self.sessions.read().clone()
     }
 
-    /// Does anything outlive the run?
+    /// Returns whether blobs outlive the run.
     pub(crate) fn is_of_a_session(&self) -> bool {
         self.settled().map_or(self.awaited, |sessions| !sessions.is_empty())
     }
 
-    /// For what the model is to be shown.
+    /// Returns the blobs for the prompts of a model.
     pub fn shown(&self) -> Shown {
         Shown(self.clone())
     }
 
-    /// For a run that sends nothing: no session gets it.
+    /// Returns a store for a run that sends nothing and writes to no session.
     pub fn held(&self) -> OnlyHeld {
         OnlyHeld(self.clone())
     }
@@ -120,12 +120,12 @@ impl Artefacts for Kept {
             let kept = session.put(bytes);
             kept.inspect_err(|error| tracing::warn!(%error, "an artefact was not kept")).ok()
         };
-        // All of them, also after one that could not.
+        // Stores in all sessions, even if one fails.
         self.sessions().iter().map(put).fold(None, Option::or)
     }
 }
 
-/// [`Kept`], where what cannot be kept is at least held.
+/// [`Kept`], with blobs that cannot be stored kept in memory.
 #[derive(Debug, Clone)]
 pub struct Shown(Kept);
 
@@ -135,7 +135,7 @@ impl Artefacts for Shown {
     }
 }
 
-/// [`Kept`], where nothing is kept and all is held until the run ends.
+/// [`Kept`], with all blobs kept in memory until the run ends.
 #[derive(Debug, Clone)]
 pub struct OnlyHeld(Kept);
 

@@ -1,5 +1,5 @@
-//! What a provider's requests are sent with and nobody is shown: the key, and headers that are as secret (a gateway
-//! wants one of its own). They are no part of a request's value; the wire adds them.
+//! Credentials of a provider: the key, and headers that are secret as well (a gateway may require one). They are not
+//! part of the request; the HTTP client adds them.
 
 use http::header::HeaderName;
 
@@ -11,17 +11,17 @@ pub struct Credentials {
     pub headers: Vec<SecretHeader>,
 }
 
-/// A header whose value is in a variable.
+/// A header whose value is in an environment variable.
 #[derive(Debug, Clone)]
 pub struct SecretHeader {
     pub name: HeaderName,
     pub variable: String,
-    /// `None` while the variable is not set.
+    /// `None` if the variable is not set.
     pub value: Option<Secret>,
 }
 
 impl Credentials {
-    /// Something is there to be sent.
+    /// Returns whether there is a credential to send.
     pub fn are_set(&self) -> bool {
         self.secrets().next().is_some()
     }
@@ -30,12 +30,12 @@ impl Credentials {
         self.key.iter().chain(self.headers.iter().filter_map(|header| header.value.as_ref()))
     }
 
-    /// Of its headers.
+    /// Returns the values of the headers.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.headers.iter().map(|header| header.variable.as_str())
     }
 
-    /// The variable of a header that should be set and is not.
+    /// Returns the variable of a header that should be set but is not.
     pub fn unset(&self) -> Option<&str> {
         self.headers.iter().find(|header| header.value.is_none()).map(|header| header.variable.as_str())
     }

@@ -1,6 +1,6 @@
-//! Which era of MCP each server spoke last time: `mcp-eras.json` in the user's cache directory.
+//! The MCP era of each server, stored in `mcp-eras.json` of the user's cache directory.
 //!
-//! Only a hint that saves a second start: it may be lost, and one that is wrong costs one try. So nothing here fails.
+//! Saves a second start. A lost or wrong entry costs one attempt, so failures are ignored.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::cache::Cache;
 
 const NAME: &str = "mcp-eras.json";
 const MAX_BYTES: u64 = 1024 * 1024;
-/// More servers than anybody has; then it begins anew.
+/// Number of servers; beyond it the file starts empty.
 const MOST: usize = 5_000;
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl EraStore for EraFile {
             return;
         }
         let mut known = self.known().lock();
-        // Another run may have learnt something in the meantime.
+        // Another run may have written in the meantime.
         known.extend(self.read());
         if known.len() >= MOST {
             known.clear();

@@ -1,5 +1,5 @@
-//! How a run fails: errors of all crates folded into few kinds. The kind alone decides the exit code; the code and the
-//! hints are made here, where the command line is known.
+//! [`Failure`]: errors of all crates mapped to a few kinds. The kind alone decides the exit code. The error code and
+//! hints are made here, because they refer to the command line.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use converse_text::safe;
 
-/// What sort of failure it is; see the exit codes in `docs/reference/exit-codes.md`.
+/// The kind of a failure; see the exit codes in `docs/reference/exit-codes.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Internal,
@@ -25,23 +25,23 @@ pub enum Kind {
     Unapproved,
     Output,
     Ensemble,
-    /// Nobody reads stdout any more: quiet.
+    /// Nobody reads stdout any more; nothing is printed.
     Closed,
-    /// By a signal of this number.
+    /// The run was ended by the signal with this number.
     Signal(u8),
 }
 
-/// One failure, ready to be told.
+/// A failure with its message, code and hints.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub kind: Kind,
-    /// Stable, kebab-case.
+    /// Stable code in kebab-case.
     pub code: &'static str,
     pub message: String,
     pub hints: Vec<String>,
-    /// Facts for machines: `model`, `status`, `attempts`, `request_id`, `retry_after_s` …
+    /// Details for machines: `model`, `status`, `attempts`, `request_id`, `retry_after_s` …
     pub facts: Vec<(&'static str, Value)>,
-    /// What came before it is worth going on from.
+    /// Whether the work before the failure can be resumed.
     pub resumable: bool,
 }
 
@@ -59,7 +59,7 @@ impl Failure {
         self
     }
 
-    /// "Did you mean", if a known name is near; else where to look.
+    /// Adds "did you mean" if a known name is similar, or else a place to look.
     pub fn did_you_mean<'n>(
         self,
         asked: &str,
@@ -81,24 +81,24 @@ impl Failure {
         self
     }
 
-    /// Whose failure it is, as `provider/model`, where it is told apart from its model.
+    /// Adds the model as `provider/model`, if the failure is reported apart from its model.
     pub fn of_model(self, id: &str) -> Self {
         self.fact("model", id)
     }
 
-    /// How the provider names the request: whoever asks for help there is asked for it.
+    /// Adds the provider's id of the request, which its support asks for.
     fn request(mut self, id: &str) -> Self {
         self.message.push_str(&format!(" (request {id})"));
         self.fact("request_id", id)
     }
 
-    /// With every known secret taken out of its words.
+    /// Redacts all known secrets.
     pub fn redacted(self, redact: impl Fn(&str) -> String) -> Self {
         let hints = self.hints.iter().map(|hint| redact(hint)).collect();
         Self { message: redact(&self.message), hints, ..self }
     }
 
-    /// `error[code]: …` and its hints, safe for a terminal.
+    /// Formats `error[code]: …` with its hints, safe for a terminal.
     pub fn lines(&self) -> String {
         let mut text = format!("error[{}]: {}\n", self.code, safe(&self.message).replace('\n', "\n  "));
         for hint in &self.hints {
@@ -146,7 +146,7 @@ impl From<SinkError> for Failure {
     }
 }
 
-/// Of a run, which can go on without this session.
+/// For a run that can continue without this session.
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         Self::of_session(error).or_anew()
@@ -154,7 +154,7 @@ impl From<SessionError> for Failure {
 }
 
 impl Failure {
-    /// With what a run can do that was told to go on with a session; not for those that are chosen within a run.
+    /// For a run that should resume a session. Not for sessions chosen during a run.
     pub fn or_anew(self) -> Self {
         match self.kind {
             Kind::Usage => self,
@@ -162,7 +162,7 @@ impl Failure {
         }
     }
 
-    /// What went wrong with a session, and what can be done about that one.
+    /// Describes what is wrong with a session and how to fix it.
     pub fn of_session(error: SessionError) -> Self {
         let failure = Self::new(Kind::Output, "session", error.to_string());
         let unknown = |failure| Self { kind: Kind::Usage, code: "no-such-session", ..failure };
@@ -211,7 +211,7 @@ fn exchange(error: ExchangeError) -> Failure {
             Failure::new(Kind::ProviderUnreachable, "cut-short", cause.to_string())
         }
     };
-    // A refusal may know its name from the body.
+    // The body of a refusal may name the request id.
     if let Some(id) = request_id.filter(|_| !failure.facts.iter().any(|(name, _)| *name == "request_id")) {
         failure = failure.request(&id);
     }

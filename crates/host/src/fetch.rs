@@ -1,4 +1,4 @@
-//! HTTP for tools, by reqwest: one request, no redirect, as much of the body as is wanted.
+//! HTTP for tools, by reqwest: one request, no redirects, a limited body.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Fetch for HttpFetch {
     }
 }
 
-/// One request and what it is answered, whoever built the client.
+/// Sends a request with any client.
 pub async fn exchange(client: &Client, request: Request<Bytes>, limit: usize) -> Result<Fetched, FetchError> {
     let request = reqwest::Request::try_from(request).map_err(|error| failed(&error))?;
     let response = client.execute(request).await.map_err(|error| failed(&error))?;
@@ -59,7 +59,7 @@ pub async fn exchange(client: &Client, request: Request<Bytes>, limit: usize) ->
     Ok(Fetched { status, content_type, body: body.freeze(), truncated, location, challenges })
 }
 
-/// There is no client to send it with.
+/// There is no client for the request.
 pub(crate) fn unbuilt(cause: Cause) -> FetchError {
     FetchError::Refused(cause.message)
 }

@@ -1,4 +1,5 @@
-//! Access granted by a page that sends back by itself, as those of test servers do: nobody is asked, nothing listens.
+//! [`Headless`]: logins at an authorization page that redirects at once, as those of test servers do, without a
+//! browser.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub struct Headless {
 }
 
 impl Headless {
-    /// Nothing has to be there: the page's answer is taken for the browser's.
+    /// Nothing listens at `redirect_uri`: the redirect of the page is read directly.
     pub fn new(redirect_uri: &str) -> Self {
         let plan = ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::Never, reuse: false };
         Self { redirect_uri: redirect_uri.to_owned(), clients: Clients::new(plan) }
@@ -30,7 +31,7 @@ impl Headless {
     async fn sent_back(&self, url: &str) -> Result<String, String> {
         let uri: Uri = url.parse().map_err(|_| "the address to grant access at is none".to_owned())?;
         let client = self.clients.to(&uri).map_err(|cause| cause.message)?;
-        // Its own words would show the whole address.
+        // The error text would show the whole address.
         let asked = timeout(PATIENCE, client.get(url).send()).await;
         let Ok(Ok(answer)) = asked else {
             return Err("the page where access is granted did not answer".to_owned());

@@ -1,4 +1,4 @@
-//! The provider's wire over HTTP, by reqwest.
+//! HTTP connections to providers, on reqwest.
 
 use std::time::Duration;
 
@@ -85,19 +85,18 @@ fn translate(error: &reqwest::Error) -> WireError {
     in_words(cause_of(error))
 }
 
-/// Where a proxy stands in between it is the proxy that was not reached, and who reads of the provider alone looks in the
-/// wrong place.
+/// Describes a failed connection. If a proxy is in between, the message names the proxy.
 fn by_proxy(cause: Cause, target: &http::Uri) -> Cause {
     let unconnected = matches!(cause.kind, CauseKind::Unreachable | CauseKind::NoSuchHost);
     let Some(proxy) = Matcher::from_system().intercept(target).filter(|_| unconnected) else { return cause };
-    // Without the password that may stand in it.
+    // Without a password in the address.
     let (scheme, host) = (proxy.uri().scheme_str().unwrap_or("http"), proxy.uri().host().unwrap_or_default());
     let port = proxy.uri().port().map(|port| format!(":{port}")).unwrap_or_default();
     let message = format!("through the proxy {scheme}://{host}{port}: {}", cause.message);
     Cause { message, ..cause }
 }
 
-/// The cause in the words of the wire.
+/// Classifies the error for the engine.
 fn in_words(Cause { kind, message }: Cause) -> WireError {
     let kind = match kind {
         CauseKind::Tls => WireErrorKind::Tls,

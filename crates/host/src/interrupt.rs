@@ -1,4 +1,4 @@
-//! Whether a run is asked to end, and by which signal.
+//! [`Interrupt`]: the request to end a run, and its signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Failure, Kind};
 
-/// The request to end a run. Clones are the same one.
+/// The request to end a run. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     pub token: CancellationToken,
@@ -15,7 +15,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// One of its own that is cancelled with this one.
+    /// Returns a request that is also cancelled with this one.
     pub fn child(&self) -> Self {
         Self { token: self.token.child_token(), ..Self::default() }
     }
@@ -24,13 +24,13 @@ impl Interrupt {
         Some(self.number.load(Ordering::SeqCst)).filter(|number| *number != 0)
     }
 
-    /// Ends the run, by a signal of this number.
+    /// Ends the run because of the signal with this number.
     pub fn tell(&self, number: u8) {
         self.number.store(number, Ordering::SeqCst);
         self.token.cancel();
     }
 
-    /// The failure that an interrupted run ends with.
+    /// Returns the failure of an interrupted run.
     pub fn failure(&self) -> Failure {
         Failure::new(Kind::Signal(self.number().unwrap_or(2)), "interrupted", "interrupted")
     }

@@ -1,4 +1,4 @@
-//! The session as a sink: what happens is on disk before the loop goes on.
+//! The session as an event sink: events are on disk before the loop continues.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -11,7 +11,7 @@ use crate::cassette::mode::CassetteMode;
 
 type Clock = fn() -> Timestamp;
 
-/// Writes the journal; synced to the disk before tools run and when a turn is complete.
+/// Writes the journal. Syncs it to disk before tools run and when a turn is complete.
 pub struct JournalSink {
     book: Mutex<Book>,
     clock: Clock,
@@ -22,19 +22,19 @@ crate::opaque_debug!(JournalSink);
 
 struct Book {
     session: Session,
-    /// On which line each canister of the conversation stands; a repair may have added some that stand nowhere.
+    /// The line of each canister of the conversation; canisters added by a repair have none.
     lines: Vec<Option<u64>>,
 }
 
 impl JournalSink {
-    /// `canisters`: how many the conversation has so far.
+    /// `canisters` is the current length of the conversation.
     pub fn new(session: Session, canisters: usize, clock: Clock) -> Self {
         let mut lines: Vec<_> = session.loaded.places.iter().map(|place| Some(place.seq)).collect();
         lines.resize(canisters, None);
         Self { book: Mutex::new(Book { session, lines }), clock, cassette: CassetteMode::default() }
     }
 
-    /// Of a run that may be a replay.
+    /// For a run that may replay a cassette.
     pub fn with_cassette(self, cassette: &CassetteMode) -> Self {
         Self { cassette: cassette.clone(), ..self }
     }
@@ -52,7 +52,7 @@ impl JournalSink {
         kept.map_err(|error| save_failed(&error))
     }
 
-    /// The conversation is as it was when it had so many canisters. Durable.
+    /// Returns the conversation to its state with this many canisters. Durable.
     pub fn rewind(&self, canisters: usize) -> Result<(), SinkError> {
         let first = self.book()?.lines.get(canisters).copied().flatten();
         let unknown = || SinkError::Save("it is not known where this stands in the journal".to_owned());
@@ -62,18 +62,18 @@ impl JournalSink {
         Ok(())
     }
 
-    /// What is not on the disk yet is brought there, as far as that goes.
+    /// Syncs what is not on disk yet, as far as possible.
     pub fn settle(&self) -> Result<(), SinkError> {
         self.append([], true)
     }
 
-    /// Reads or changes what people see of the session.
+    /// Reads or changes the metadata of the session.
     pub fn with<T>(&self, change: impl FnOnce(&mut Session) -> T) -> Result<T, SinkError> {
         Ok(change(&mut self.book()?.session))
     }
 
-    /// Which model was asked, for a later `--continue`: that begins with it again, also where another answered instead.
-    /// Best effort: the journal is what counts.
+    /// Records the model of the turn, which a later `--continue` uses again even if a fallback answered. Best effort:
+    /// the journal counts.
     pub fn note_model(&self, model: &str) {
         if let Ok(mut book) = self.book()
             && let session = &mut book.session
@@ -86,7 +86,7 @@ impl JournalSink {
         }
     }
 
-    /// A turn begins that is on a cassette: nobody shall take its answers for new ones. Best effort.
+    /// Marks a turn as replayed from a cassette, so that its answers do not count as new. Best effort.
     pub fn note_replay(&self) {
         if let Some(text) = self.cassette.told()
             && let Err(error) = self.append([Body::Note { text: text.to_owned() }], false)
@@ -129,7 +129,7 @@ impl Sink for JournalSink {
                 self.append(bodies, true)
             }
             Event::Used { usage, cost, model, provider, .. } => {
-                // Whoever says again what was said is paid nothing.
+                // A replayed reply costs nothing.
                 let cost = if self.cassette.answers_for_models() { Some(Cost(0)) } else { *cost };
                 let (model, provider) = ((*model).to_owned(), Some((*provider).to_owned()));
                 self.append([Body::Used { usage: *usage, cost, model, provider }], false)

@@ -1,7 +1,7 @@
 //! The library behind `converse`: conversations of models with declared tools, for programs of your own.
 //!
-//! A [`Host`] reads the settings, connects the ensembles and knows the model. A [`Conversation`] grows by [`Turn`]s; each
-//! tells what happens as [`Event`]s and ends in a [`Reply`]. Tools of the program itself are [`OwnTool`]s.
+//! A [`Host`] reads the settings, connects the ensembles and chooses the model. A [`Conversation`] consists of
+//! [`Turn`]s. Each turn yields [`Event`]s and ends in a [`Reply`]. Tools of the embedding program are [`OwnTool`]s.
 //!
 //! ```
 //! use converse_host::{Event, Host};
@@ -24,8 +24,8 @@
 //! # }
 //! ```
 //!
-//! The examples of this crate show a tool of one's own and an approver. The modules are what `converse` itself is made of;
-//! they change more often than the names above.
+//! The examples of this crate show a custom tool and an approver. The modules are internals of `converse`; they change
+//! more often than the names above.
 
 // Futures that connect servers nest deeper than the default limit of the optimising compiler.
 #![recursion_limit = "256"]
@@ -112,8 +112,8 @@ pub use crate::host::{Conversation, ConversationBuilder, Event, Host, HostBuilde
 pub use crate::options::{RuleOptions, TurnOptions};
 pub use crate::own_tool::OwnTool;
 
-/// What a program that starts itself must call first with its command line: runs the guardian or enters a sandbox if these
-/// words ask for it. `Some`: the exit code; there is nothing else to do.
+/// Runs the guardian or enters a sandbox if this command line asks for it. A program that starts itself again must call
+/// it first. Returns the exit code, or `None` if the program should continue.
 pub fn child_process(words: &[OsString]) -> Option<u8> {
     if guardian::is_called(words) {
         converse_process::guard();

@@ -1,7 +1,9 @@
-//! The lockfiles of this run: beside each directory of descriptors, by its name. `ensembles/` has `ensembles.lock`.
+//! The lockfiles of a run. Each is beside its directory of descriptors and has its name: `ensembles/` has
+//! `ensembles.lock`.
 //!
-//! An ensemble belongs to the lockfile of the directory that its descriptor was found in; those in the binary belong to
-//! none. A project's is read whether the project is trusted or not: a lockfile only holds back. What cannot be read in full holds back all tools that it speaks of.
+//! An ensemble belongs to the lockfile of the directory that contains its descriptor; built-in ensembles have none. The
+//! lockfile of a project is read even if the project is not trusted, because a lockfile only holds back. A lockfile
+//! that cannot be read in full holds back all tools of its ensembles.
 
 mod discovered;
 mod file;
@@ -23,35 +25,35 @@ pub(crate) use place::lock_path;
 pub(crate) use proposal::lockable;
 pub use proposal::{Proposal, plans_to_lock};
 
-/// Of all directories that were looked in, nearest first.
+/// The lockfiles of all directories searched, nearest first.
 #[derive(Debug, Default)]
 pub struct Lockfiles(Vec<Locked>);
 
-/// Of one directory.
+/// The lockfile of one directory.
 #[derive(Debug)]
 pub struct Locked {
     pub scope: Scope,
-    /// False for a project's that nobody has trusted: it is obeyed and never written.
+    /// False for a project that is not trusted: its lockfile applies but is never written.
     pub trusted: bool,
-    /// The directory as messages name it, without a slash at its end.
+    /// The directory in messages, without a trailing slash.
     directory: String,
     pub path: PathBuf,
-    /// The path as messages name it.
+    /// The path in messages.
     pub shown: String,
     pub state: State,
 }
 
-/// What was found there.
+/// The content of a lockfile.
 #[derive(Debug, PartialEq)]
 pub enum State {
     Absent,
     Sound(Lockfile),
-    /// Why nobody can rely on it.
+    /// Why the file cannot be used.
     Damaged(String),
 }
 
 impl Lockfiles {
-    /// Nothing is pinned.
+    /// The directory has no lockfile.
     pub const NONE: &'static Self = &Self(Vec::new());
 
     pub fn read(roots: &[Root], project_trusted: bool) -> Self {
@@ -70,23 +72,23 @@ impl Lockfiles {
         self.0.iter()
     }
 
-    /// The one that an ensemble belongs to.
+    /// Returns the lockfile that an ensemble belongs to.
     pub fn of(&self, plan: &EnsemblePlan) -> Option<&Locked> {
         self.0.iter().find(|locked| locked.covers(plan))
     }
 
-    /// Was anything of this ensemble ever accepted?
+    /// Returns whether any tool of this ensemble was accepted.
     pub fn speak_of(&self, plan: &EnsemblePlan) -> bool {
         let sound = self.of(plan).and_then(Locked::sound);
         sound.is_some_and(|lockfile| lockfile.ensembles.contains_key(plan.name.as_str()))
     }
 
-    /// What the tools of an ensemble must be.
+    /// Returns the accepted definitions of the tools of an ensemble.
     pub fn pins(&self, plan: &EnsemblePlan) -> Pins {
         match self.of(plan).map(|locked| &locked.state) {
             None | Some(State::Absent) => Pins::Free,
             Some(State::Damaged(_)) => Pins::Unknown,
-            // One that is not in it was never accepted: a new name is no way around the lockfile.
+            // A tool that is not listed was never accepted, so that a new name does not bypass the lockfile.
             Some(State::Sound(lockfile)) => accepted(lockfile.ensembles.get(plan.name.as_str())),
         }
     }
@@ -94,7 +96,7 @@ impl Lockfiles {
 
 impl Locked {
     pub fn covers(&self, plan: &EnsemblePlan) -> bool {
-        // Paths, not texts: `tools/.` is `tools`.
+        // Compares paths and not texts: `tools/.` is `tools`.
         let directory = Path::new(&plan.origin.file).parent();
         self.scope == plan.origin.scope && directory == Some(Path::new(&self.directory))
     }
@@ -106,12 +108,12 @@ impl Locked {
         }
     }
 
-    /// Only over what was read: of two runs at once the second one would forget what the first has found.
+    /// Writes only if the file is unchanged since it was read, so that concurrent runs do not lose entries.
     pub fn replace(&self, text: &str) -> io::Result<()> {
         file::write(&self.path, text, &self.state)
     }
 
-    /// What `lock` and `check` must be told to mean this directory.
+    /// Returns the option that makes `lock` and `check` use this directory.
     pub fn flag(&self) -> String {
         lock_flag(self.scope, &self.directory)
     }

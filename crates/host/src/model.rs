@@ -1,4 +1,4 @@
-//! Which model answers: `provider/model` to an endpoint and a key.
+//! Resolves a model: from `provider/model` to an endpoint and a key.
 
 pub mod fallback;
 mod lore;
@@ -23,25 +23,25 @@ use crate::world::World;
 
 pub const UNDERSTUDY: &str = "understudy";
 
-/// A model and the way to it.
+/// A model with its endpoint and credentials.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// As `provider/model`.
+    /// `provider/model`.
     pub id: String,
-    /// The provider's own name for it.
+    /// The provider's name of the model.
     pub name: String,
     pub endpoint: Endpoint,
-    /// What is known of it.
+    /// Known facts about the model.
     pub facts: Facts,
     pub credentials: Credentials,
-    /// What is known of the provider, or of the one that it is like.
+    /// The known provider, or the one that it resembles.
     pub row: Option<&'static ProviderRow>,
-    /// The variable that should hold a key and does not.
+    /// The variable that should contain a key but does not.
     missing_key: Option<String>,
 }
 
 impl Model {
-    /// Checked before anything is sent or kept.
+    /// Checks the key before anything is sent or stored.
     pub fn require_key(&self) -> Result<(), Failure> {
         match &self.missing_key {
             Some(variable) => Err(no_key(&self.endpoint.provider, variable)),
@@ -69,7 +69,7 @@ fn no_key(provider: &ProviderName, variable: &str) -> Failure {
         .hint("`-m understudy` answers without a key")
 }
 
-/// The model that is named, or the best that this machine has.
+/// Resolves the named model, or the best model available on this machine.
 pub fn choose(named: Option<&str>, files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
     match named {
         Some(id) => parse(id, files, world),
@@ -77,7 +77,7 @@ pub fn choose(named: Option<&str>, files: &SettingsPlan, world: &World) -> Resul
     }
 }
 
-/// `provider/model`, `provider:model`, a provider alone, or a well-known bare id.
+/// Accepts `provider/model`, `provider:model`, a provider alone, or a well-known id.
 fn parse(id: &str, files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
     if id.trim().is_empty() {
         return Err(
@@ -103,7 +103,7 @@ fn parse(id: &str, files: &SettingsPlan, world: &World) -> Result<Model, Failure
     Ok(usable(reach, name, files, world))
 }
 
-/// The first provider whose key is set, a local server of the settings, or the understudy.
+/// Chooses the first provider whose key is set, a local server from the settings, or the understudy.
 fn automatic(files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
     let mut nameless = None;
     for row in rows() {
@@ -124,7 +124,7 @@ fn automatic(files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
         }
     }
     match nameless {
-        // Somebody who set a key does not want the understudy.
+        // A user who set a key does not want the understudy.
         Some(reach) => Err(no_model(&reach.endpoint.provider)),
         None => understudy(),
     }
@@ -143,8 +143,8 @@ fn usable(reach: Reach, name: String, files: &SettingsPlan, world: &World) -> Mo
     Model { id, name, endpoint, facts, credentials: reach.credentials, row: reach.row, missing_key }
 }
 
-/// `openai`, and what is like it, is Chat Completions, which every server that calls itself compatible has; but OpenAI serves its newest
-/// models, with tools, by the Responses API only.
+/// Chooses the wire: `openai` and compatible servers use Chat Completions, which all of them have. OpenAI itself serves
+/// its newest models with tools only over the Responses API.
 fn spoken(reach: &Reach, facts: &Facts) -> Dialect {
     let free = reach.row.is_some_and(ProviderRow::picks_its_wire) && !reach.dialect_said;
     if free && facts.needs_responses && reach.is_vendors_own() {
@@ -153,7 +153,7 @@ fn spoken(reach: &Reach, facts: &Facts) -> Dialect {
     reach.endpoint.dialect
 }
 
-/// Every key that this run could use.
+/// Returns every key that this run could use.
 pub fn keys(files: &SettingsPlan, world: &World) -> Result<Vec<Secret>, Failure> {
     Ok(all(files, world).iter().flat_map(|reach| reach.credentials.secrets()).cloned().collect())
 }

@@ -1,7 +1,7 @@
-//! The providers' own lists of models: asked for, and kept in `models/<provider>.jsonl` of the user's cache directory.
+//! The model lists of providers, cached in `models/<provider>.jsonl` of the user's cache directory.
 //!
-//! The first line says whose list it is and when it was asked for, each other one is a model. So a run that wants one
-//! model reads one line of JSON and not four hundred.
+//! The first line has the server and the time, each other line a model. So a run that needs one model parses one line
+//! of JSON instead of four hundred.
 
 mod offered;
 
@@ -28,21 +28,21 @@ pub use offered::{Freshness, OfferedModel, offered_models, provider_list, unders
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 const MAX_PAGES: usize = 20;
 const MAX_MODELS: usize = 5_000;
-/// Older lists say nothing about prices and windows of today.
+/// Maximum age for facts about a model; older prices and windows may be wrong.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long a list is shown without asking again.
+/// Maximum age of a list for display.
 pub const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// A list and the time it is from.
+/// A list and its time.
 #[derive(Debug)]
 pub struct ModelList {
     pub models: Vec<ListedModel>,
-    /// False if the provider has more than was read.
+    /// False if the provider has more models than were read.
     pub whole: bool,
     pub at: Timestamp,
 }
 
-/// The lists that are kept.
+/// The cached lists.
 #[derive(Debug)]
 pub struct ModelLists(Cache);
 
@@ -51,7 +51,7 @@ impl ModelLists {
         Self(Cache(world.cache_dir().map(|dir| dir.join("models"))))
     }
 
-    /// One model, if the list of this very server is kept and not too old.
+    /// Returns one model, if the list of this very server is cached and recent.
     pub fn find(&self, endpoint: &Endpoint, model: &str, now: Timestamp) -> Option<ListedModel> {
         let (_, lines) = self.lines(endpoint, now, MAX_AGE)?;
         let beginning = format!("{{\"name\":{}", Value::from(model));
@@ -61,7 +61,7 @@ impl ModelLists {
         read(lines.lines().find(same)?)
     }
 
-    /// The whole list, of at most that age.
+    /// Returns the whole list if it is not older than `age`.
     pub fn get(&self, endpoint: &Endpoint, now: Timestamp, age: Duration) -> Option<ModelList> {
         let (at, lines) = self.lines(endpoint, now, age)?;
         let head: Value = serde_json::from_str(lines.lines().next()?).ok()?;
@@ -90,7 +90,7 @@ impl ModelLists {
     }
 }
 
-/// A name of a provider holds nothing that a path could not.
+/// Provider names contain no characters with a meaning in paths.
 fn file(provider: &ProviderName) -> String {
     format!("{provider}.jsonl")
 }
@@ -107,8 +107,7 @@ fn written(model: &ListedModel) -> Value {
     Value::Object(line)
 }
 
-/// Facts as people and scripts read them too: what is not known is `null`, prices are millionths of a dollar for a
-/// million tokens.
+/// Formats facts: an unknown fact is `null`; prices are millionths of a dollar per million tokens.
 pub fn as_json(facts: &Facts) -> Value {
     let thinking = facts.thinking.map(|thinking| match thinking {
         Thinking::None => "none",
@@ -195,11 +194,11 @@ fn read(line: &str) -> Option<ListedModel> {
 pub enum Unlisted {
     /// The server cannot be reached.
     Wire(WireError),
-    /// Nothing came in time.
+    /// No response in time.
     Late,
-    /// It answered with that status.
+    /// A response with this status.
     Status(u16),
-    /// It answered, and that is no list.
+    /// A response that is not a list.
     Nonsense(String),
 }
 
@@ -209,15 +208,15 @@ impl From<ListError> for Unlisted {
     }
 }
 
-/// What a server said.
+/// A response of a server.
 #[derive(Debug)]
 pub struct Offered {
     pub models: Vec<ListedModel>,
-    /// False if it has more than was asked for, or than is read.
+    /// False if the response was longer than requested or than the limit.
     pub whole: bool,
 }
 
-/// Asks the server for all of its models, or the first page of them: everything within `patience`.
+/// Requests all models, or the first page of them, within `patience`.
 pub async fn ask(
     endpoint: &Endpoint,
     credentials: Credentials,
@@ -228,7 +227,7 @@ pub async fn ask(
     asked.await.unwrap_or(Err(Unlisted::Late))
 }
 
-/// All pages there can be.
+/// The maximum number of pages.
 pub const ALL: usize = MAX_PAGES;
 
 async fn asked(
@@ -249,7 +248,7 @@ async fn asked(
             models.truncate(MAX_MODELS);
             break;
         }
-        // A server that names the same page again, or nothing new, has no more.
+        // A server that returns the same page again, or nothing new, has no more.
         if next.is_none() || next == known || models.len() == before {
             return Ok(Offered { models, whole: true });
         }

@@ -1,4 +1,4 @@
-//! What a turn is asked to be, before settings files and the environment are added.
+//! [`TurnOptions`]: the options of a turn before settings files and the environment are applied.
 
 use std::path::PathBuf;
 
@@ -7,26 +7,26 @@ use converse_provider::Effort;
 
 use crate::cassette::mode::CassetteMode;
 
-/// The choices for one conversation. An absent one is made by the environment, the settings files, or a default.
+/// The options of a conversation. A missing option comes from the environment, the settings files or a default.
 #[derive(Debug, Clone, Default)]
 pub struct TurnOptions {
-    /// As `provider/model`. Several are compared.
+    /// `provider/model`. Several models are compared.
     pub model: Vec<String>,
-    /// Models that answer instead, in order.
+    /// Fallback models in order.
     pub fallback: Vec<String>,
-    /// Instructions to the model, or `@FILE`.
+    /// Instructions for the model, or `@FILE`.
     pub system: Option<String>,
     pub preset: Option<String>,
-    /// The only ensembles to use; empty: all that are enabled.
+    /// The ensembles to use; empty for all that are enabled.
     pub ensemble: Vec<String>,
     /// Directories of descriptors, trusted for this run.
     pub directories: Vec<PathBuf>,
     pub rules: RuleOptions,
-    /// Files, addresses and resources for the model to read.
+    /// Files, addresses and resources to attach.
     pub attach: Vec<String>,
     pub no_tools: bool,
     pub continue_last: bool,
-    /// The session to go on with.
+    /// The session to resume.
     pub session: Option<String>,
     pub ephemeral: bool,
     pub temperature: Option<f64>,
@@ -35,7 +35,7 @@ pub struct TurnOptions {
     pub max_iterations: Option<u32>,
     pub max_invocations: Option<u32>,
     pub max_cost: Option<Cost>,
-    /// Seconds.
+    /// Timeout in seconds.
     pub deadline: Option<f64>,
     pub no_stream: bool,
     pub show_reasoning: bool,
@@ -45,11 +45,11 @@ pub struct TurnOptions {
     pub replay: Option<PathBuf>,
     pub live_tools: bool,
     pub live_model: bool,
-    /// What `record` or `replay` names, once it is open.
+    /// The cassette of `record` or `replay`, once it is open.
     pub cassette: CassetteMode,
 }
 
-/// Patterns of tools that may run without asking, only after asking, or never.
+/// Patterns of tools that run without asking, only after asking, or never.
 #[derive(Debug, Clone, Default)]
 pub struct RuleOptions {
     pub allow: Vec<String>,

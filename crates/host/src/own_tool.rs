@@ -1,4 +1,4 @@
-//! Tools of the program that embeds this library.
+//! [`OwnTool`]: a tool of the program that embeds this library.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,25 +12,29 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The ensemble of these tools: rules name a tool `own.NAME`.
+/// The ensemble of these tools; rules name a tool `own.NAME`.
 const ENSEMBLE: &str = "own";
 
-/// A tool: a name, a description, a JSON Schema and one async method.
+/// A tool: a name, a description, a JSON Schema and an async method.
 ///
-/// Arguments are checked against the schema before the call; rules, approval, timeout and the audit log apply as they do
-/// for every other tool.
+/// Arguments are checked against the schema before the call. Rules, approval, timeout and the audit log apply as for
+/// every other tool.
 pub trait OwnTool: Send + Sync + 'static {
-    /// Letters, digits, `_` and `-`.
+    /// The name: letters, digits, `_` and `-`.
     const NAME: &'static str;
-    /// What the tool does, for the model.
+    /// The description for the model.
     const DESCRIPTION: &'static str;
-    /// What a call does to the world. A tool that only computes or reads runs without approval.
+    /// The effect of a call. A tool that only computes or reads runs without approval.
     const EFFECTS: Effects = Effects::External;
 
-    /// The JSON Schema of the arguments; an object.
+    /// The JSON Schema of the arguments, an object.
     fn schema() -> Value;
 
-    /// Runs one call. The error is a message for the model.
+    /// Runs a call.
+    ///
+    /// # Errors
+    ///
+    /// The message for the model.
     fn call(&self, arguments: Value) -> impl Future<Output = Result<String, String>> + Send;
 }
 
@@ -60,7 +64,7 @@ struct Declared {
     invocable: Arc<dyn Invocable>,
 }
 
-/// The tools of one program, as an ensemble.
+/// The tools of a program as an ensemble.
 #[derive(Clone, Default)]
 pub(crate) struct OwnTools(Vec<Declared>);
 
@@ -81,7 +85,11 @@ impl OwnTools {
         });
     }
 
-    /// `None` without tools. An error if a name is not one.
+    /// Returns `None` without tools.
+    ///
+    /// # Errors
+    ///
+    /// A name is not valid.
     pub(crate) fn ensemble(self) -> Result<Option<Ensemble>, Failure> {
         if self.0.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A connection that says that it is waited for, where that takes long enough to wonder.
+//! [`ProgressConnection`]: shows a progress message while a slow connection is opened.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::context::{Notices, while_waiting};
 pub(crate) struct ProgressConnection<C> {
     pub inner: C,
     pub notices: Arc<dyn Notices>,
-    /// `starting NAME`.
+    /// The message, such as `starting NAME`.
     pub what: String,
 }
 

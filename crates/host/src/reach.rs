@@ -1,5 +1,4 @@
-//! HTTP to places that a model chose, by reqwest: to the addresses that were judged and to no others, or by the user's
-//! proxy.
+//! HTTP to addresses that a model chose, by reqwest: connects only to the checked addresses, or uses the user's proxy.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,14 +17,14 @@ use crate::fetch::{exchange, unbuilt};
 #[derive(Debug)]
 pub struct HttpReach {
     plan: ClientPlan,
-    /// With whatever proxies the environment names.
+    /// With the proxies of the environment.
     by_proxy: Clients,
-    /// The same that those clients go by.
+    /// The proxy rules of those clients.
     proxies: Matcher,
 }
 
 impl HttpReach {
-    /// `connect_timeout` is that of resolving, too.
+    /// `connect_timeout` also limits name resolution.
     pub fn new(connect_timeout: Duration) -> Self {
         let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false };
         Self { plan, by_proxy: Clients::new(plan), proxies: Matcher::from_system() }

@@ -1,7 +1,7 @@
-//! A conversation without the secrets that are known.
+//! A copy of a conversation with all known secrets redacted.
 //!
-//! Long results and attached texts are kept by the digest of their bytes; without its secret such a text is another
-//! one, and the messages point to that.
+//! Long results and attached texts are stored by digest. A redacted text has a new digest, and the messages refer to
+//! it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 use crate::failure::{Failure, Kind};
 use crate::secrets::Redactor;
 
-/// The conversation with every known secret taken out.
+/// Returns the conversation with every known secret redacted.
 ///
 /// # Errors
 ///
-/// A message that cannot be read without its secret.
+/// A message cannot be read without its secret.
 pub fn redacted(mut document: Document, redactor: &Redactor) -> Result<Document, Failure> {
     let (mut others, mut contents) = (HashMap::new(), BTreeMap::new());
     for (old, bytes) in std::mem::take(&mut document.contents) {
@@ -64,7 +64,7 @@ pub fn redacted(mut document: Document, redactor: &Redactor) -> Result<Document,
     })
 }
 
-/// Without what its maker signed: a reply that is another one than was signed is never taken back by him.
+/// Removes the provider's signatures, because the provider would refuse a changed reply.
 fn unsealed(canister: &mut Canister) {
     match canister {
         Canister::Assistant(assistant) => {

@@ -1,7 +1,7 @@
-//! Tools whose answers are cleaned of keys before anybody sees them: the model, the journal, the audit, the screen.
+//! [`RedactingConnection`]: redacts keys from results before the model, journal, audit log and screen get them.
 //!
-//! A tool that was handed a key may say it again (an error page, a debug line, a file), and then it would be on disk and
-//! with the provider.
+//! A tool that was given a key may repeat it (an error page, a debug line, a file). Without this the key would be
+//! stored on disk and sent to the provider.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 
 use crate::secrets::Redactor;
 
-/// A connection whose tools are discreet.
+/// A connection whose results are redacted.
 pub(crate) struct RedactingConnection<C> {
     pub inner: C,
     pub redactor: Redactor,
@@ -67,7 +67,7 @@ impl Invocable for DiscreetTool {
 
 impl DiscreetTool {
     fn clean(&self, mut answer: Answer) -> Answer {
-        // What would have to be cleaned is not handed on as it came.
+        // A result that needs redaction is not passed on verbatim.
         answer.verbatim = answer.verbatim.filter(|text| !self.redactor.is_in_json(text));
         for content in &mut answer.content {
             match content {

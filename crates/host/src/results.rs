@@ -1,5 +1,5 @@
-//! Answers of tools that may be given again: `results/<key>.json` in the user's cache directory, which no tool may write
-//! to and nobody else may read; of a run that keeps nothing, in memory.
+//! Cached results of tools: `results/<key>.json` in the user's cache directory, which no tool may write to and nobody
+//! else may read. A run that stores nothing caches in memory.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
 
-/// A larger answer is not kept.
+/// Bytes of a result; a larger one is not cached.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// When there are more, those that were written first are forgotten.
+/// Number of files; beyond it the oldest are deleted.
 const MOST_KEPT: usize = 500;
-/// Bytes that are held in memory at most; beyond that as well.
+/// Bytes of the cache in memory.
 const MOST_HELD: usize = 64 * 1024 * 1024;
 
 /// The time, in milliseconds since 1970.
@@ -29,7 +29,7 @@ pub fn now() -> u64 {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry {
-    /// When it was written and when it is too old, in milliseconds since 1970: a clock that was set back makes it older.
+    /// Time of writing and expiry, in milliseconds since 1970. An entry from the future counts as expired.
     from: u64,
     until: u64,
     content: Vec<Content>,
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// In files.
+/// A cache in files.
 pub struct ResultFiles {
     cache: Cache,
     now: Now,
@@ -71,7 +71,7 @@ impl Results for ResultFiles {
     }
 }
 
-/// For as long as the run.
+/// A cache in memory.
 pub struct ResultsInMemory {
     held: Mutex<Held>,
     now: Now,
@@ -81,7 +81,7 @@ crate::opaque_debug!(ResultsInMemory);
 
 #[derive(Default)]
 struct Held {
-    /// With their sizes in bytes.
+    /// Entries with their sizes in bytes.
     entries: HashMap<Digest, (Entry, usize)>,
 }
 

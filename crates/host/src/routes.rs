@@ -1,4 +1,4 @@
-//! The ways of a run: the model that is asked, and those who answer instead.
+//! [`Routes`]: the models of a run, and the connections to them.
 
 use converse_engine::{Route, Wire};
 use converse_provider::processor_of;
@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::settings::Settings;
 use crate::wiring;
 
-/// What carries the requests of each.
+/// The connection of each model.
 pub struct Wires {
     first: Box<dyn Wire>,
     others: Vec<Box<dyn Wire>>,
@@ -21,7 +21,7 @@ impl Settings {
         Wires { first: wire(&self.model), others: self.fallbacks.models.iter().map(wire).collect() }
     }
 
-    /// The first, and those after it.
+    /// The first model and its fallbacks.
     pub fn routes<'w>(&self, wires: &'w Wires) -> (Route<'w>, Vec<Route<'w>>) {
         let others = self.fallbacks.models.iter().zip(&wires.others);
         (

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::failure::{Failure, Kind};
 
-/// How long what is still done on threads of its own (a file that is written, a name that is resolved) may take to end.
+/// Limit for work on other threads (writing a file, resolving a name) at the end of a run.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
-/// Runs it to its end. A thread that is stuck is left behind: it never keeps the program.
+/// Runs a future to its end. A stuck thread is abandoned, so that it never blocks the exit.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = runtime()?;
     let output = runtime.block_on(future);
@@ -16,16 +16,16 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     Ok(output)
 }
 
-/// One thread: cheaper everywhere that was measured; what is heavy has threads of its own.
+/// Creates a runtime with one thread, which is cheaper everywhere it was measured. Heavy work has threads of its own.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let build = || tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // It panics where the files that it hears signals by are not to be had, and for nothing else.
+    // Tokio panics if it cannot open its files for signals, and for no other reason.
     let built =
         catch_unwind(build).unwrap_or_else(|_| Err(std::io::Error::other("too few files may be open")));
     built.map_err(|error| denied("runtime", &error))
 }
 
-/// What no run can be without (a thread, an open file) is not to be had.
+/// The failure of a run that cannot get a thread or open a file.
 pub fn denied(code: &'static str, error: &std::io::Error) -> Failure {
     Failure::new(Kind::Output, code, format!("the system does not give what a run needs: {error}")).hint(
         "`ulimit -n` is how many files may be open, `ulimit -u` how many processes and threads there may be",

@@ -1,7 +1,7 @@
-//! A model for servers that were granted one (`sampling = true`): the conversation's own, one answer at a time.
+//! [`Models`]: the model for servers with `sampling = true`: the conversation's own, one request at a time.
 //!
-//! What a server asks is judged, asked about and audited as an invocation of `ENSEMBLE.sampling/createMessage`, and what
-//! it costs is paid by the call that the server asked for.
+//! A request is checked, approved and audited as an invocation of `ENSEMBLE.sampling/createMessage`. Its cost counts
+//! for the call during which the server asked.
 
 mod budget;
 mod model;
@@ -30,21 +30,21 @@ use crate::spent::Spent;
 
 use model::Model;
 
-/// Answers in one run, and tokens of one.
+/// Limits: requests per run, and tokens per answer.
 const MOST: u32 = 10;
 const MAX_TOKENS: u64 = 4096;
 const INVOKER: &str = "sampling/createMessage";
-/// What a rule has to spell out to allow it: who wrote `e.*` had the tools of `e` in mind.
+/// A rule must name this explicitly to allow it, because the author of `e.*` meant the tools of `e`.
 const SPELLED: &str = "sampling/";
 const DESCRIPTION: &str = "A server of tools asks the model on its own account";
-/// What of a question counts; the rest (preferences for models, context of other servers) is not heeded.
+/// The fields of a request that are used. Others (model preferences, context of other servers) are ignored.
 const HEEDED: [&str; 5] = ["systemPrompt", "messages", "maxTokens", "temperature", "stopSequences"];
 
-/// Where servers ask, and where they are served from.
+/// The queue of requests from servers.
 pub struct Models {
     sender: mpsc::Sender<Request>,
     requests: Mutex<mpsc::Receiver<Request>>,
-    /// A turn runs, and they are answered.
+    /// Whether a turn is running, so that requests are answered.
     serving: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ struct Request {
     ensemble: String,
     params: Value,
     meter: CostMeter,
-    /// Until all of it is paid.
+    /// Held until all costs are recorded.
     _order: PendingCost,
     reply: oneshot::Sender<Result<Value, String>>,
 }
@@ -81,7 +81,7 @@ impl Sampler for Models {
     }
 }
 
-/// What they are served with.
+/// What requests are answered with.
 pub struct Around<'a> {
     pub settings: &'a Settings,
     pub catalogue: &'a Catalogue,
@@ -89,7 +89,7 @@ pub struct Around<'a> {
     pub approver: &'a dyn Approver,
     pub audit: &'a dyn Sink,
     pub artefacts: Arc<dyn Artefacts>,
-    /// By the turns, beside what servers ask for now.
+    /// Spending of the turns, beside that of requests.
     pub spent: &'a Spent,
     pub cancel: &'a CancellationToken,
 }
@@ -102,14 +102,14 @@ impl Models {
         Arc::new(Self { sender, requests: Mutex::new(requests), serving: AtomicBool::new(false) })
     }
 
-    /// Runs beside the turns of a run, and ends with them.
+    /// Runs beside the turns of a run and ends with them.
     pub async fn serve(&self, around: Around<'_>) -> Infallible {
         let mut requests = self.requests.lock().await;
         let _serving = Serving::begin(&self.serving);
         let (mut asked, mut bills) = (0, Bills::default());
         loop {
             let Some(mut request) = requests.recv().await else {
-                // The sender lives in `self`.
+                // `self` holds a sender.
                 return std::future::pending().await;
             };
             asked += 1;
@@ -119,14 +119,14 @@ impl Models {
             } else {
                 around.sampled(&mut request, asked, &bills).await
             };
-            // Whoever hears of it may look at the meter.
+            // The receiver may read the meter.
             let Request { reply, .. } = request;
             let _ = reply.send(sampled);
         }
     }
 }
 
-/// As long as it lives they are answered.
+/// Answers requests until dropped.
 struct Serving<'a>(&'a AtomicBool);
 
 impl<'a> Serving<'a> {
@@ -142,11 +142,11 @@ impl Drop for Serving<'_> {
     }
 }
 
-/// What servers have spent in calls that are not paid yet.
+/// Costs of requests that are not paid yet.
 #[derive(Default)]
 struct Bills {
     meters: Vec<CostMeter>,
-    /// Something was spent, and nobody knows how much.
+    /// Whether a request had an unknown cost.
     unknown: Arc<AtomicBool>,
 }
 
@@ -168,7 +168,7 @@ impl Around<'_> {
         let model = Model::of(self.settings, self.left(bills)?, meter.clone(), Arc::clone(&bills.unknown));
         let (roster, tool) = self.roster(ensemble, model).await.ok_or("this server is not known any more")?;
         let turn = self.spent.turn();
-        // Not one of those that the model asks for.
+        // Ids differ from those of calls by the model.
         let id = InvocationId::new(format!("inv_{}_s{number}", turn.0)).map_err(|error| error.to_string())?;
         let arguments = Arguments::from_object(heeded(params));
         let invocation =
@@ -184,7 +184,7 @@ impl Around<'_> {
         let mut running = std::pin::pin!(single.run(invocation, Host::default()));
         let answered = tokio::select! {
             answered = &mut running => answered,
-            // Nobody waits for it any more.
+            // The server has cancelled.
             () = reply.closed() => {
                 scope.now.cancel();
                 running.await
@@ -197,7 +197,7 @@ impl Around<'_> {
         }
     }
 
-    /// What is left of the limit of costs, if there is one.
+    /// Returns the rest of the cost limit, if there is one.
     fn left(&self, bills: &Bills) -> Result<Option<Cost>, String> {
         let Some(most) = self.settings.limits.cost else { return Ok(None) };
         let known = self.spent.most().filter(|_| !bills.unknown.load(Ordering::Relaxed));
@@ -208,7 +208,7 @@ impl Around<'_> {
         }
     }
 
-    /// One with nothing in it but the model, under the name of the server's ensemble.
+    /// Builds an ensemble that contains only the model, with the name of the server's ensemble.
     async fn roster(&self, ensemble: &str, model: Model) -> Option<(Roster, ToolName)> {
         let plan = self.catalogue.named(ensemble).ok()?;
         let name = ToolName::new(format!("{ensemble}__sampling")).ok()?;
@@ -222,7 +222,7 @@ impl Around<'_> {
     }
 }
 
-/// What is judged, shown and audited is what the model is asked.
+/// The arguments that are checked, shown and audited are those that the model gets.
 fn heeded(params: &Value) -> Map<String, Value> {
     let told = HEEDED.iter().filter_map(|key| Some(((*key).to_owned(), params.get(*key)?.clone())));
     let mut heeded: Map<String, Value> = told.collect();
@@ -231,7 +231,7 @@ fn heeded(params: &Value) -> Map<String, Value> {
     heeded
 }
 
-/// A connection to nothing but the model.
+/// A connection to the model alone.
 struct Only {
     model: Arc<Model>,
     name: ToolName,

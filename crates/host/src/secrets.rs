@@ -1,4 +1,4 @@
-//! Keys: found in the snapshot of the environment, attached by the wire, shown by nobody.
+//! Keys: read from the environment snapshot, attached by the HTTP client, redacted from all output.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::world::World;
 
-/// A key. Its value leaves this module only to become a header, or to be searched for in what is about to be printed.
+/// A key. Its value leaves this module only as a header or to be searched for in output.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -23,11 +23,11 @@ impl Secret {
         &self.0
     }
 
-    /// Enough of it to know it by; `None`: it is too short to be a key.
+    /// Returns a prefix long enough to recognise the key; `None` if it is too short to be a key.
     fn beginning(&self) -> Option<&str> {
         const TELLING: usize = 12;
         let key = self.0.as_str();
-        // Up to its host, a URL may begin as any other does.
+        // The part of a URL up to its host is not specific enough.
         let host = key
             .split_once("://")
             .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
@@ -38,8 +38,8 @@ impl Secret {
         self.beginning().is_some_and(|beginning| text.contains(beginning))
     }
 
-    /// The text with the key replaced wherever it stands, also where only its beginning stands: somebody before us may
-    /// have cut the text. Keys too short to be one are left alone.
+    /// Redacts the key wherever the text contains it, or its beginning at the end of a truncated text. Values too short
+    /// to be a key are not redacted.
     pub(crate) fn redact(&self, text: &str) -> String {
         let key = self.0.as_str();
         let Some(beginning) = self.beginning() else { return text.to_owned() };
@@ -56,7 +56,7 @@ impl Secret {
     }
 }
 
-/// Takes every known secret out of what is about to be said. Shared: keys become known while settings are read.
+/// Redacts every known secret from output. Shared, because keys become known while settings are read.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor(Arc<RwLock<Vec<Secret>>>);
 
@@ -65,7 +65,7 @@ impl Redactor {
         self.0.write().extend(secrets);
     }
 
-    /// Tokens come by again and again.
+    /// The same tokens are added again and again.
     pub(crate) fn learn_once(&self, secret: Secret) {
         let mut known = self.0.write();
         if !known.iter().any(|old| old.0 == secret.0) {
@@ -78,20 +78,20 @@ impl Redactor {
         secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
-    /// The same for a line by itself, which may be one of several of a key.
+    /// Redacts a line that may be one of several lines of a key.
     pub(crate) fn clean_line(&self, line: &str) -> String {
         let secrets = self.0.read();
         let lines = secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
         lines.fold(line.to_owned(), |line, secret| secret.redact(&line))
     }
 
-    /// The one that is in a text, if there is one.
+    /// Returns a secret that the text contains.
     pub fn found(&self, text: &str) -> Option<Secret> {
         let secrets = self.0.read();
         secrets.iter().find(|secret| secret.is_in(text)).cloned()
     }
 
-    /// Most texts hold no key and are left as they are.
+    /// Most texts contain no key and are returned unchanged.
     pub fn clean_text(&self, text: &mut String) {
         let clean = self.clean(text);
         if clean != *text {
@@ -99,21 +99,22 @@ impl Redactor {
         }
     }
 
-    /// Is one of them in a JSON text, escaped or not? What cannot be read may hold anything.
+    /// Returns whether a JSON text contains a secret, escaped or not. A text that cannot be parsed counts as containing
+    /// one.
     pub(crate) fn is_in_json(&self, text: &str) -> bool {
         let secrets = self.0.read();
         if secrets.is_empty() {
             return false;
         }
         let hold = |text: &str| secrets.iter().any(|secret| secret.is_in(text));
-        // Without a backslash every string is there as it is.
+        // Without a backslash, strings are unescaped in the text.
         hold(text)
             || text.contains('\\')
                 && serde_json::from_str(text).map_or(true, |value| is_any_text(&value, &hold))
     }
 
-    /// Every text in a value, and every key: no two of them become one. Serialised text is no place to look: there a key
-    /// may be escaped, and a key that looks like JSON would break it.
+    /// Redacts every string and every key in a value; keys stay distinct. Serialised text cannot be searched instead:
+    /// keys may be escaped there, and a secret that looks like JSON would break it.
     pub fn clean_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.clean(text),
@@ -128,7 +129,7 @@ impl Redactor {
         }
     }
 
-    /// In the same order; a name that is taken already gets a number.
+    /// Keeps the order; a key that exists already gets a number.
     fn renamed(&self, object: Map<String, Value>) -> Map<String, Value> {
         let names: Vec<String> = object.keys().map(|key| self.clean(key)).collect();
         let mut taken: HashSet<String> = object
@@ -137,7 +138,7 @@ impl Redactor {
             .filter(|(key, name)| key == name)
             .map(|(_, name)| name.clone())
             .collect();
-        // Counts on through the whole object: as many tries as there are keys, not the square of it.
+        // Continues the numbering through the whole object, so that the work stays linear.
         let mut number = 1;
         let mut fresh = |name: String| {
             let mut free = name.clone();
@@ -155,7 +156,7 @@ impl Redactor {
     }
 }
 
-/// Is it so of a text in a value, or of a key?
+/// Returns whether a text or key in the value matches.
 fn is_any_text(value: &Value, so: &impl Fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => so(text),
@@ -171,8 +172,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Every variable that looks like a secret: what is in it is never printed, whoever says it. The keys that are used are
-/// learnt beside these, whatever their variables are called.
+/// Returns every variable that looks like a secret, so that its value is never printed. Keys in use are added as well,
+/// whatever their variables are called.
 pub(crate) fn keys_of(world: &World) -> Vec<Secret> {
     let secrets = world.env.iter().filter(|(name, value)| is_secret(name, value));
     secrets.map(|(_, value)| Secret::new(value.as_str())).collect()

@@ -1,4 +1,4 @@
-//! What the turns of a run have spent so far, for whoever spends beside them, and where they are.
+//! The spending of the turns of a run, shared by concurrent spenders.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use converse_canister::{Cost, TurnId};
 use converse_engine::{Event, Sink, SinkError};
 use parking_lot::{Mutex, MutexGuard};
 
-/// By the places of the models that are compared.
+/// Spending by the position of the compared models.
 #[derive(Default)]
 pub struct Spent(Mutex<BTreeMap<usize, Seat>>);
 
@@ -16,11 +16,11 @@ crate::opaque_debug!(Spent);
 struct Seat {
     turn: TurnId,
     known: Cost,
-    /// A reply cost something that nobody said.
+    /// Whether a reply had an unknown cost.
     unknown: bool,
 }
 
-/// Hears what one turn spends.
+/// Records the spending of one turn.
 pub struct Meter<'a> {
     spent: &'a Spent,
     place: usize,
@@ -34,14 +34,14 @@ impl Spent {
         Meter { spent: self, place }
     }
 
-    /// Of the turn that has spent the most, as each has its limit for itself; `None` if nobody knows.
+    /// Returns the spending of the most expensive turn, because each turn has a limit of its own; `None` if unknown.
     pub fn most(&self) -> Option<Cost> {
         let seats = self.lock();
         let known = seats.values().map(|seat| seat.known).max().unwrap_or_default();
         (!seats.values().any(|seat| seat.unknown)).then_some(known)
     }
 
-    /// Where the first is.
+    /// Returns the entry of the first turn.
     pub fn turn(&self) -> TurnId {
         self.lock().values().next().map_or(TurnId(1), |seat| seat.turn)
     }

@@ -1,8 +1,8 @@
-//! OpenTelemetry: what models and tools took, told to a collector by OTLP over HTTP, where the environment names one.
+//! OpenTelemetry: durations of models and tools, exported by OTLP over HTTP if the environment names a collector.
 //!
-//! The spans are made of the loop's own events when a turn has ended, and sent by a thread of their own: nothing waits for
-//! a collector but the very end of the program, and that two seconds at most. What cannot be sent is not kept. Never told:
-//! what anybody said, arguments, results, keys.
+//! Spans are built from the loop's events when a turn has ended, and sent on a separate thread. Only the end of the
+//! program waits for the collector, at most two seconds. Spans that cannot be sent are dropped. Texts, arguments,
+//! results and keys are never exported.
 
 mod metrics;
 mod otlp;
@@ -29,10 +29,10 @@ use target::{SetupNotice, Target};
 
 /// Characters of a text: models invent names.
 const LONGEST: usize = 200;
-/// What the end of the program may take longer for it.
+/// Limit for the export at the end of the program.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Where it is told, if anywhere. Costs nothing if nowhere.
+/// The exporter. Costs nothing if no collector is configured.
 #[derive(Debug, Default)]
 pub struct Telemetry(Option<Box<Exporter>>);
 
@@ -42,12 +42,12 @@ struct Exporter {
     resource: Resource,
     redactor: Redactor,
     metrics: Mutex<Metrics>,
-    /// Begun with the first turn.
+    /// Started by the first turn.
     sender: OnceLock<Sender>,
 }
 
 impl Telemetry {
-    /// What the environment says; the keys of the collector become known to the redactor.
+    /// Reads the environment. Keys of the collector are added to the redactor.
     pub fn of(world: &World, redactor: &Redactor) -> Self {
         let Some(target) = Target::of(world) else { return Self(None) };
         redactor.learn(target.secrets().map(Secret::new));
@@ -57,7 +57,7 @@ impl Telemetry {
         Self(Some(Box::new(Exporter { target, resource, redactor, metrics, sender: OnceLock::new() })))
     }
 
-    /// What is wrong with how it is set up: warnings, for the first turn.
+    /// Returns warnings about the configuration, for the first turn.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.told().filter_map(|told| match told {
             SetupNotice::Warning(text) => Some(format!("warning: {text}")),
@@ -65,7 +65,7 @@ impl Telemetry {
         })
     }
 
-    /// Remarks on how it is set up, for users who asked for more words.
+    /// Returns remarks about the configuration, for verbose output.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         self.told().filter_map(|told| match told {
             SetupNotice::Warning(_) => None,
@@ -77,14 +77,14 @@ impl Telemetry {
         self.0.iter().flat_map(|exporter| &exporter.target.told)
     }
 
-    /// Hears one turn with this model (`provider/model`), in this session.
+    /// Returns the sink for one turn with this model (`provider/model`) in this session.
     pub fn turn(&self, model: &str, session: Option<&str>) -> Option<Listener<'_>> {
         let exporter = self.0.as_deref().filter(|exporter| exporter.target.is_any())?;
         let trace = Trace::begin(model, session, exporter.target.parent.as_ref());
         Some(Listener { exporter, trace: Mutex::new(trace) })
     }
 
-    /// The program ends: what was not sent by now has a little time. Gives a warning if that was not enough.
+    /// Sends the rest at the end of the program. Returns a warning if the time was not enough.
     pub fn settle(&self) -> Option<String> {
         let sender = self.0.as_ref().and_then(|exporter| exporter.sender.get())?;
         let problem = sender.settle(LAST_WORDS)?;
@@ -92,7 +92,7 @@ impl Telemetry {
     }
 }
 
-/// A sink that makes a trace of one turn.
+/// A sink that builds the trace of one turn.
 #[derive(Debug)]
 pub struct Listener<'a> {
     exporter: &'a Exporter,
@@ -100,7 +100,7 @@ pub struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// The turn has ended; from here on it is told.
+    /// Ends the turn and exports its trace.
     pub fn end(self, failure: Option<&Failure>) {
         let Exporter { target, resource, redactor, metrics, sender } = self.exporter;
         let trace = self.trace.into_inner();
@@ -123,7 +123,7 @@ impl Listener<'_> {
 }
 
 impl Sink for Listener<'_> {
-    /// Never fails: a turn does not depend on who watches it.
+    /// Never fails, because a turn does not depend on telemetry.
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         self.trace().hear(event);
         Ok(())

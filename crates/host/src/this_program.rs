@@ -1,4 +1,4 @@
-//! The file that runs, to be run again: as the guardian, and to become a command in its sandbox.
+//! The path of the running program, which is started again as the guardian and inside a sandbox.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,17 +7,17 @@ use std::sync::LazyLock;
 
 use rustix::param::linux_execfn;
 
-/// Leads to the very file, also when another has taken its name since.
+/// Refers to this very file, even if another file has taken its name.
 const LINK: &str = "/proc/self/exe";
 
-/// Where there is no `/proc`, or one that does not show us, it is the name that we were started by.
+/// Without `/proc`, or if it does not show us: the name that the program was started by.
 pub fn this_program() -> PathBuf {
     static FOUND: LazyLock<PathBuf> =
         LazyLock::new(|| found(Path::new(LINK), OsStr::from_bytes(linux_execfn().to_bytes())));
     FOUND.clone()
 }
 
-/// A relative name is below the directory that we still are in: nothing changes it.
+/// A relative name is below the current directory, which never changes.
 fn found(link: &Path, name: &OsStr) -> PathBuf {
     let named = || Path::new(name).canonicalize().ok().filter(|file| file.is_file());
     let link = Some(link).filter(|link| link.exists()).map(Path::to_path_buf);

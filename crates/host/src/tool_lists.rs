@@ -1,4 +1,4 @@
-//! The tools of servers as they were last time: `mcp-tools/<key>.json` in the user's cache directory.
+//! The stored tools of servers: `mcp-tools/<key>.json` in the user's cache directory.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use converse_mcp::ToolListStore;
 use crate::cache::Cache;
 use crate::secrets::Redactor;
 
-/// More than any server may list.
+/// Bytes of a list; more than any server may list.
 const MAX_BYTES: u64 = 33 * 1024 * 1024;
-/// More servers than anybody has; then the oldest are forgotten.
+/// Number of servers; beyond it the oldest are deleted.
 const MOST: usize = 1_000;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl ListFiles {
         Self { cache: Cache(dir.map(|dir| dir.join("mcp-tools"))), redactor }
     }
 
-    /// How long ago it was seen.
+    /// Returns the age of a list.
     pub fn age(&self, key: &str) -> Option<Duration> {
         self.cache.age(&name(key))
     }
@@ -36,11 +36,11 @@ impl ToolListStore for ListFiles {
     }
 
     fn put(&self, key: &str, list: &str) {
-        // A server may repeat a key that it was handed. A list without the key would be another one: it is asked for anew.
+        // A server may repeat a key that it was given. A redacted list would be a different list, so it is not stored.
         if self.redactor.is_in_json(list) {
             return;
         }
-        // Written also if it is the same: that is when it was seen.
+        // Written even if unchanged, because its time shows when the server was seen.
         if self.age(key).is_none() {
             self.cache.prune(MOST);
         }

@@ -1,10 +1,11 @@
-//! What a project's ensembles declare, as one digest; and whether the user has trusted exactly that.
+//! [`Declaration`]: a digest of everything that a project's ensembles declare, and whether the user has trusted exactly
+//! that.
 //!
-//! Trust is bound to content, not to a name: every descriptor and invoker file counts, with its path below the project's
-//! root and the very text that was judged. A digest of the disk would be of other bytes if a file changed in between.
-//! The project's own files that its commands name count as well ([`Scripts`]).
-//! `converse.toml` does not count: a project's settings can only tighten. A version that gives a meaning to keys that
-//! had none must change `DOMAIN`, or it would act on what nobody was shown.
+//! Trust is bound to content and not to a name. The digest covers every descriptor and invoker file with its path below
+//! the project's root and the very text that was checked; hashing the disk again could see a changed file. Files of the
+//! project that its commands name are included ([`Scripts`]). `converse.toml` is not included, because a project's
+//! settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
+//! on something that the user was not shown.
 
 mod private;
 mod regular;
@@ -31,13 +32,13 @@ pub use store::{Entry, Store, StoreError};
 pub use texts::Texts;
 pub use variables::decides_code;
 
-/// No other digest of this program begins like this one.
+/// Domain separation: no other digest of this program has this prefix.
 const DOMAIN: &[u8] = b"converse-trust-2";
 
-/// One file of a declaration.
+/// A file of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileDigest {
-    /// Below the project's root, with `/`; `PATH -> TARGET` for a link, whose digest is that of its target's name.
+    /// Path below the project's root, with `/`; `PATH -> TARGET` for a link, whose digest is that of the target's name.
     pub path: String,
     /// Lower-case hex.
     pub sha256: String,
@@ -52,7 +53,7 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// `None`: the project declares nothing.
+    /// Returns `None` if the project declares nothing.
     pub fn of(sources: &SourceMap, scripts: &[FileDigest]) -> Option<Self> {
         let project = sources.iter().filter(|(_, source)| source.scope == Scope::Project);
         let files: BTreeSet<(&str, &str)> =
@@ -60,7 +61,7 @@ impl Declaration {
         (!files.is_empty()).then(|| Self::of_files(&files, scripts))
     }
 
-    /// A file that two ensembles name is there once, unless it changed between the two readings.
+    /// A file named by two ensembles is included once, unless it changed between two reads.
     fn of_files(files: &BTreeSet<(&str, &str)>, scripts: &[FileDigest]) -> Self {
         let mut whole = Sha256::new_with_prefix(DOMAIN);
         let scripts_as_pairs = scripts.iter().map(|script| (script.path.as_str(), script.sha256.as_str()));
@@ -79,7 +80,7 @@ impl Declaration {
         Self { hash: Digest(whole.finalize().into()).to_string(), files }
     }
 
-    /// What has become of the files that were trusted.
+    /// Returns the changes since the files were trusted.
     pub fn since(&self, before: &[FileDigest]) -> Changes {
         let (old, new) = (by_path(before), by_path(&self.files));
         let names = |keep: &dyn Fn(&str) -> bool| {
@@ -117,7 +118,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// All in one line, the first of them by name.
+    /// Describes the changes on one line, with the first names.
     fn in_a_line(&self) -> String {
         const NAMED: usize = 10;
         let marked = |paths: &[String], mark: &str| {
@@ -135,15 +136,15 @@ impl Changes {
     }
 }
 
-/// How a declaration stands with the user.
+/// The trust status of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Trusted,
-    /// Nobody was ever asked about this project.
+    /// The user has never decided about this project.
     Unknown,
-    /// Trusted as it was before.
+    /// An earlier version was trusted.
     Changed(Changes),
-    /// It cannot be told, so it is not trusted.
+    /// The status cannot be determined, so the project is not trusted.
     Unsound(String),
 }
 
@@ -158,7 +159,7 @@ impl Standing {
         }
     }
 
-    /// What the user must hear even if nothing was held back.
+    /// Returns a warning that is shown even if nothing is held back.
     pub fn warning(&self) -> Option<String> {
         match self {
             Self::Trusted | Self::Unknown => None,
@@ -174,7 +175,7 @@ impl Standing {
     }
 }
 
-/// The way out of not being trusted.
+/// Returns a hint on how to trust the project.
 pub const HOW: &str = "`converse ensembles trust` shows what its ensembles declare and asks";
 
 #[cfg(test)]

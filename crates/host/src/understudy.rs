@@ -1,4 +1,4 @@
-//! The embedded model behind the same port as HTTP, so that every layer above it is the real one.
+//! The embedded understudy behind the same port as HTTP, so that every layer above it is the real one.
 
 use bytes::Bytes;
 use converse_engine::{ByteStream, Wire, WireError};

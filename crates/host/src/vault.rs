@@ -1,6 +1,6 @@
-//! Tokens of servers: one file each in `<data>/tokens`, for nobody's eyes but the user's.
+//! Tokens of servers: one file each in `<data>/tokens`, readable only by the user.
 //!
-//! A file that others can read is refused instead of mended: whoever could read it may have.
+//! A file that others can read is refused and not repaired, because others may have read it.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read as _};
@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use crate::secrets::{Redactor, Secret};
 
 const MAX_BYTES: u64 = 256 * 1024;
-/// Somebody else renews the same token meanwhile, and waits for a server.
+/// Limit for another process that renews the same token and waits for a server.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -30,7 +30,7 @@ impl FileVault {
         Self { dir, redactor }
     }
 
-    /// Keys are digests; one that is not leads to no file.
+    /// Keys are digests; any other key has no file.
     fn path(&self, key: &str, ending: &str) -> Result<PathBuf, String> {
         let plain = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if plain {
@@ -95,7 +95,7 @@ impl Vault for FileVault {
     }
 }
 
-/// A link is not followed, and a pipe keeps nobody waiting.
+/// Does not follow links and does not block on pipes.
 fn flags() -> i32 {
     (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
 }

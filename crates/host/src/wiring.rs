@@ -1,4 +1,4 @@
-//! Plans to live things: a roster of ensembles, a wire to the model.
+//! Connects what is planned: the ensembles and the model.
 
 mod answers;
 mod lock_notices;
@@ -46,21 +46,21 @@ use crate::world::World;
 
 use lock_notices::LockNotices;
 
-/// Time to reach a server for tools; how long it may take to be ready is its ensemble's.
+/// Limit for a connection to a server of HTTP tools. The limit for connecting an ensemble is its own.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What connecting is done for.
+/// The parameters of connecting.
 pub struct Wiring<'a> {
     pub world: &'a World,
     pub context: &'a RunContext,
     pub interrupt: &'a Interrupt,
     pub deadline: Option<Instant>,
     pub contents: &'a Kept,
-    /// Of the catalogue: what no tool may write to.
+    /// Paths from the catalogue that no tool may write to.
     pub protected: &'a [PathBuf],
-    /// What tools must be to be offered; [`Lockfiles::NONE`] where all are to be seen.
+    /// The accepted definitions; [`Lockfiles::NONE`] to show all tools.
     pub lockfiles: &'a Lockfiles,
-    /// Who answers what servers ask of us.
+    /// Answer the requests of servers.
     pub asked: Responders,
 }
 
@@ -68,7 +68,7 @@ crate::opaque_debug!(Wiring<'_>);
 
 type Servers = Vec<(EnsembleName, Arc<McpConnection>)>;
 
-/// Everybody who can be invoked, and what could not be connected.
+/// The connected ensembles, and those that failed to connect.
 pub struct Connected {
     pub roster: Roster,
     pub failures: Vec<ConnectError>,
@@ -80,7 +80,7 @@ pub struct Connected {
 
 crate::opaque_debug!(Connected);
 
-/// What connections said to the user and was not yet passed on.
+/// Warnings from connections that are not shown yet.
 #[derive(Debug, Clone, Default)]
 struct ConnectionNotices(Arc<Mutex<Vec<String>>>);
 
@@ -101,7 +101,7 @@ impl Connected {
         self.failures.iter().map(ToString::to_string).collect()
     }
 
-    /// What the model is told of those that could not be connected. Not why: that is foreign text.
+    /// Returns a note for the model about ensembles that failed to connect. It omits the reason, which is foreign text.
     pub fn note(&self) -> Option<String> {
         let mut names: Vec<&str> = self.failures.iter().map(|failure| failure.ensemble.as_str()).collect();
         names.sort_unstable();
@@ -116,23 +116,23 @@ impl Connected {
         ))
     }
 
-    /// What each server that is connected says of itself.
+    /// Returns what each connected server reports about itself.
     pub fn surveys(&self) -> Vec<(&EnsembleName, Survey)> {
         self.servers.iter().filter_map(|(name, server)| Some((name, server.survey()?))).collect()
     }
 
-    /// One that is connected by this name.
+    /// Returns the connection with this name.
     pub fn server(&self, name: &str) -> Option<&McpConnection> {
         self.servers.iter().find(|(known, _)| known.as_str() == name).map(|(_, server)| server.as_ref())
     }
 
-    /// Tells the user what has come up since: for runs that go on for long.
+    /// Shows new warnings to the user, for long runs.
     pub fn tell_news(&self, context: &RunContext) {
         self.connection_notices.tell(&self.guardian, context);
         self.lock_notices.tell(&self.roster.offer(), context);
     }
 
-    /// Bounded: servers are asked to end, then made to.
+    /// Disconnects within a time limit: servers are asked to exit, then killed.
     pub async fn disconnect(self, context: &RunContext) {
         self.lock_notices.tell(&self.roster.offer(), context);
         self.roster.disconnect().await;
@@ -142,8 +142,8 @@ impl Connected {
 }
 
 impl<'a> Wiring<'a> {
-    /// To look at what there is: no tool is called, so that nothing has to be protected from one and all are to be seen,
-    /// and nobody is asked anything.
+    /// For looking at tools only: nothing is called, so nothing is protected, all tools are shown, and the user is not
+    /// asked.
     pub fn looking(
         world: &'a World,
         context: &'a RunContext,
@@ -156,12 +156,12 @@ impl<'a> Wiring<'a> {
 }
 
 impl Wiring<'_> {
-    /// Connects the chosen ensembles, all at once. A `required` one that fails stops the run.
+    /// Connects the chosen ensembles concurrently. If a `required` ensemble fails, so does the run.
     pub async fn connect(&self, plans: &[&EnsemblePlan], rules: Vec<Rule>) -> Result<Connected, Failure> {
         self.connect_for(plans, rules, None).await
     }
 
-    /// The same, for models that are compared: calls that they make alike are run once.
+    /// The same for compared models, which share identical calls.
     pub async fn connect_for(
         &self,
         plans: &[&EnsemblePlan],
@@ -171,7 +171,7 @@ impl Wiring<'_> {
         self.connect_with(plans, rules, shared, Vec::new()).await
     }
 
-    /// The same, beside ensembles that are connected already.
+    /// The same beside ensembles that are already connected.
     pub(crate) async fn connect_with(
         &self,
         plans: &[&EnsemblePlan],
@@ -197,7 +197,7 @@ impl Wiring<'_> {
             }
             failure = self.stopped() => {
                 self.context.notices.hush();
-                // What was begun is dropped and so killed; the guardian sees to what it leaves behind.
+                // Dropping kills what was started; the guardian handles the rest.
                 return Err(failure);
             }
         };
@@ -307,13 +307,13 @@ impl Wiring<'_> {
             warn: Arc::new(move |line| connection_notices.add(line)),
             responders: self.asked.clone(),
             reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),
-            // What is granted to one run is forgotten with it.
+            // Tokens from the run's own consent last for the run.
             vault: if self.asked.consent.is_none() { self.vault() } else { None },
             consent: self.asked.consent.clone(),
         }
     }
 
-    /// One server alone, for its tokens: with whoever grants access to it, and where that is kept.
+    /// Creates the connection of one server for its tokens.
     pub fn stranger(
         &self,
         plan: &EnsemblePlan,
@@ -339,8 +339,8 @@ impl Wiring<'_> {
         inherited(self.world.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// What the variables hold that a descriptor hands to somebody: never to be printed. Those that every child gets
-    /// are no secrets.
+    /// Returns the values of variables that descriptors pass on, which must be redacted. Variables of every child
+    /// process are not secrets.
     fn secrets(&self, plan: &EnsemblePlan) -> Vec<Secret> {
         let of_builtins = variables_of_builtins(plan).filter(|variable| variable.is_secret);
         let names = plan.variables().chain(of_builtins.map(|variable| variable.name));
@@ -348,7 +348,7 @@ impl Wiring<'_> {
         names.filter_map(|name| self.world.env.get(name)).map(|value| Secret::new(value.as_str())).collect()
     }
 
-    /// Resolves when the run must not go on.
+    /// Resolves when the run must stop.
     async fn stopped(&self) -> Failure {
         let deadline = async {
             match self.deadline {
@@ -365,7 +365,7 @@ impl Wiring<'_> {
     }
 }
 
-/// What its built-in tools may read.
+/// Returns what built-in tools may read.
 fn variables_of_builtins(plan: &EnsemblePlan) -> impl Iterator<Item = &'static Variable> {
     let is_used = |builtin: &&Builtin| {
         plan.invokers
@@ -376,8 +376,8 @@ fn variables_of_builtins(plan: &EnsemblePlan) -> impl Iterator<Item = &'static V
     used.flat_map(|builtin| builtin.variables)
 }
 
-/// A server of the user's own starts at home, not in whatever repository the user happens to be: launchers and
-/// interpreters look for code in the directory they are started in. `cwd = "."` asks for it.
+/// A server of the user starts in the home directory and not in the current repository, because launchers and
+/// interpreters look for code in their working directory. `cwd = "."` changes that.
 pub fn at_home<'a>(
     plan: &EnsemblePlan,
     connection: &'a ConnectionPlan,
@@ -394,7 +394,7 @@ pub fn at_home<'a>(
     }
 }
 
-/// In the words of a progress.
+/// Describes the request for a progress display.
 fn waited_for(plan: &EnsemblePlan, connection: &ConnectionPlan) -> String {
     let verb = if matches!(connection.way, Way::Stdio { .. }) { "starting" } else { "connecting" };
     format!("{verb} {}", plan.name)
@@ -409,15 +409,14 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
     Some(failure.hint(format!("{place} says that it is required")))
 }
 
-/// Connections are not kept for the next request: a server that answers and then waits for the acknowledgement would
-/// make each one 40 ms late.
+/// Connections are not reused: a server that sends an answer and then waits for its acknowledgement would delay each
+/// one by 40 ms.
 fn clients_of_servers() -> Clients {
     let redirects = Redirects::SameOrigin;
     Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, reuse: false })
 }
 
-/// What tools may never write to: our own configuration, sessions, whom the user has trusted, lists of tools, and what
-/// the catalogue says.
+/// Returns the paths that no tool may write to: configuration, sessions, trust, tool lists, and those of the catalogue.
 fn protected(world: &World, declared: &[PathBuf]) -> Vec<PathBuf> {
     confined::private(world).into_iter().chain(declared.iter().cloned()).collect()
 }

@@ -1,8 +1,8 @@
-//! Wording that messages share: counts, sizes, costs, and the name of a tool as people write it.
+//! Wording shared by messages: counts, sizes, costs and tool names.
 
 use converse_canister::Cost;
 
-/// `1 tool`, `2 tools`: for nouns of ours, which all take an s but one.
+/// `1 tool`, `2 tools`: adds an `s` for any number except one.
 pub fn counted(count: usize, noun: &str) -> String {
     match (count, noun) {
         (1, noun) => format!("1 {noun}"),
@@ -16,7 +16,7 @@ pub fn they_are(count: usize, noun: &str) -> String {
     they(count, noun, ["is", "are"])
 }
 
-/// `1 tool runs`, `2 tools run`: `does` is what one does, and what several do.
+/// `1 tool runs`, `2 tools run`: `does` has the singular and the plural form.
 pub fn they(count: usize, noun: &str, does: [&str; 2]) -> String {
     let [one, several] = does;
     format!("{} {}", counted(count, noun), if count == 1 { one } else { several })
@@ -47,12 +47,12 @@ pub fn bytes(count: u64) -> String {
     if unit == "B" { format!("{count} B") } else { format!("{amount:.1} {unit}") }
 }
 
-/// A cost in US dollars.
+/// Formats a cost in US dollars.
 pub fn dollars(cost: Cost) -> f64 {
     cost.0 as f64 / 1e6
 }
 
-/// A tool as people write it: `ensemble.invoker`, made from the name shown to models, `ensemble__invoker`.
+/// Formats the name shown to models, `ensemble__invoker`, as `ensemble.invoker`.
 pub fn tool_name(shown: &str) -> String {
     shown.replacen("__", ".", 1)
 }

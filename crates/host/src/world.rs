@@ -1,4 +1,4 @@
-//! The world as it was when the program began: environment, directories, terminals. Read here, once, and nowhere else.
+//! [`World`]: environment, directories and terminals, read once when the program starts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,43 +16,42 @@ use rustix::process::umask;
 
 use crate::failure::{Failure, Kind};
 
-/// A snapshot; nothing below `main` asks the system again, except for the time.
+/// A snapshot of the process environment. Nothing below `main` asks the system again, except for the time.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// The command line, the program's name first.
+    /// The command line with the program name first.
     pub words: Vec<OsString>,
-    /// Variables whose names and values are UTF-8. Others cannot be named in configuration; of those that are heeded there
-    /// are none.
+    /// Variables whose names and values are UTF-8. Others cannot be named in configuration.
     pub env: BTreeMap<String, String>,
-    /// Canonical where that is possible.
+    /// The working directory, canonical if possible.
     pub cwd: PathBuf,
-    /// The directory of the settings and the user's ensembles, if it is not the usual one.
+    /// The directory of the settings and of the user's ensembles, if it is not the default.
     pub config: Option<PathBuf>,
-    /// The directory of records, tokens and caches, if they are not in the usual ones.
+    /// The directory of records, tokens and caches, if it is not the default.
     pub data: Option<PathBuf>,
     pub stdin: Input,
     pub stdout_tty: bool,
     pub stderr_tty: bool,
 }
 
-/// What standard input is.
+/// The type of standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     Terminal,
     File,
-    /// A pipe or a socket: somebody may still write to it, or never.
+    /// A pipe or a socket, which may or may not deliver data.
     Pipe,
-    /// Closed, or a device such as /dev/null.
+    /// Closed, or a device such as `/dev/null`.
     Nothing,
 }
 
 impl World {
-    /// The command line alone, which is there whatever the rest of the world is like.
+    /// Reads only the command line, which is available even if the rest is not.
     pub fn command_line() -> Vec<OsString> {
         std::env::args_os().collect()
     }
 
-    /// Also what the user is to be warned of.
+    /// Reads the environment. Also returns warnings for the user.
     #[allow(clippy::disallowed_methods, reason = "this is the one place that may")]
     pub fn snapshot() -> Result<(Self, Option<&'static str>), Failure> {
         let (env, warning) = variables(std::env::vars_os())?;
@@ -72,7 +71,7 @@ impl World {
         Ok((world, warning))
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -101,21 +100,21 @@ impl World {
         self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
-    /// What the settings' place begins with: `$XDG_CONFIG_HOME`, or the home.
+    /// Returns the base of the settings directory: `$XDG_CONFIG_HOME`, or the home directory.
     pub(crate) fn config_home(&self) -> Option<&Path> {
         let absolute = |name| self.var(name).map(Path::new).filter(|path| path.is_absolute());
         absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME"))
     }
 
-    /// The XDG base directory specification: relative values are to be ignored.
+    /// Relative values are ignored, as the XDG base directory specification requires.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |name: &str| self.var(name).map(Path::new).filter(|path| path.is_absolute());
         let base = absolute(variable).map(Path::to_path_buf);
         Some(base.or_else(|| absolute("HOME").map(|home| home.join(below_home)))?.join("converse"))
     }
 
-    /// The directory converse runs in, if it can be that of a project: neither the whole file system nor one with the
-    /// user's home in it, where the programs of the user are.
+    /// Returns the working directory if it can be a project: neither the root of the file system nor a directory that
+    /// contains the user's home, where the user's programs are.
     pub fn project(&self) -> Option<&Path> {
         let home = self.home().map(|home| home.canonicalize().unwrap_or(home));
         let holds_home = home.is_some_and(|home| home.starts_with(&self.cwd));
@@ -126,20 +125,20 @@ impl World {
         Timestamp::now()
     }
 
-    /// A number in [0, 1) that differs from run to run: enough for jitter, useless for secrets.
+    /// Returns a number in [0, 1) that differs between runs: good enough for jitter, useless for secrets.
     pub fn dice() -> f64 {
         f64::from(seed() >> 8) / f64::from(1u32 << 24)
     }
 
-    /// Bytes that no two runs share, for session ids.
+    /// Returns bytes that differ between runs, for session ids.
     pub fn random_bytes() -> [u8; 10] {
         let mut seeds = [seed(), seed(), seed()].into_iter().flat_map(u32::to_le_bytes);
         std::array::from_fn(|_| seeds.next().unwrap_or_default())
     }
 }
 
-/// What we make is ours to use: a mask that takes the owner's own rights would make directories that nobody can enter.
-/// What it takes from others it keeps.
+/// Gives the owner full rights to files that we create: a mask without them would make directories that nobody can
+/// enter. What the mask takes from others stays.
 pub fn own_what_is_made() {
     let mask = umask(Mode::RWXG | Mode::RWXO);
     umask(mask.difference(Mode::RWXU));
@@ -147,8 +146,8 @@ pub fn own_what_is_made() {
 
 const ODD_PATH: &str = "warning: entries of PATH that are not UTF-8 are passed over";
 
-/// A variable that decides what is allowed, who is asked or where something is, and cannot be read, is not as good as one
-/// that is not set: rules would be missing, without a word. Of PATH what can be read is used.
+/// Checks variables that decide permissions or paths. One that is not UTF-8 must not count as unset, because rules
+/// would be missing silently. Of `PATH`, the readable entries are used.
 fn variables(
     all: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(BTreeMap<String, String>, Option<&'static str>), Failure> {
@@ -174,7 +173,7 @@ fn variables(
     Ok((env, warning))
 }
 
-/// Those that are about looks (`TERM`, `LANG`, `NO_COLOR` …) and those that descriptors name are not among them.
+/// Variables about appearance (`TERM`, `LANG`, `NO_COLOR` …) and variables that descriptors name are not included.
 fn is_heeded(name: &str) -> bool {
     const PLACES: [&str; 6] =
         ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR"];
@@ -187,7 +186,7 @@ fn is_heeded(name: &str) -> bool {
         || of_a_provider()
 }
 
-/// The standard library seeds its hash maps from the system's random source; a hash of nothing is a piece of that.
+/// The standard library seeds its hash maps from the system's random source; a hash of nothing yields random bits.
 fn seed() -> u32 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::collections::hash_map::RandomState::new().build_hasher().finish() as u32

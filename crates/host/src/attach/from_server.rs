@@ -1,5 +1,4 @@
-//! An attachment that an MCP server has: `mcp:ENSEMBLE:URI`. The server is asked for the URI as it is written; where it
-//! points to is its own affair.
+//! Attachments from an MCP server: `mcp:ENSEMBLE:URI`. The server gets the URI unchanged and resolves it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use super::{Attachment, Kind, NAME_CHARS, refused};
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::secrets::Redactor;
 
-/// A resource, by the ensemble whose server has it.
+/// A resource and the ensemble of its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) ensemble: String,
@@ -19,7 +18,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// What stands after `mcp:`. The URI may hold colons of its own.
+    /// Parses the text after `mcp:`. The URI may contain colons.
     pub(super) fn parse(typed: &str) -> Result<Self, Failure> {
         let parts = typed.split_once(':').filter(|(ensemble, uri)| !ensemble.is_empty() && !uri.is_empty());
         let (ensemble, uri) = parts.ok_or_else(|| {
@@ -33,13 +32,13 @@ impl Named {
         format!("mcp:{}:{}", self.ensemble, self.uri)
     }
 
-    /// What it holds: one attachment for each part.
+    /// Reads the resource: one attachment for each part.
     pub(super) async fn read(
         &self,
         server: &McpConnection,
         redactor: &Redactor,
     ) -> Result<Vec<Attachment>, Failure> {
-        // No address holds braces: RFC 3986 does not know them.
+        // RFC 3986 does not allow braces in a URI.
         if self.uri.contains(['{', '}']) {
             return Err(self.is_a_template(server).await);
         }
@@ -73,7 +72,7 @@ impl Named {
                         let text = String::from_utf8_lossy(&found.bytes);
                         text_of(found.name.clone(), redactor.clean(&text), &said)
                     }
-                    // What it is called like a file is the end of its address.
+                    // The file name is the end of the URI.
                     Kind::Bytes(_) => Attachment { name: last_of(&found.name).to_owned(), ..found },
                 }
             }
@@ -83,7 +82,7 @@ impl Named {
 
     async fn unknown(&self, server: &McpConnection, said: &str) -> Failure {
         let message = format!("`{}` has no resource `{}`: {said}", self.ensemble, self.uri);
-        // The first error is what counts: that nothing could be listed is not told.
+        // The first error counts; failed listings are not reported.
         let listed = server.resources().await.unwrap_or_default();
         let names = listed.items.iter().map(|resource| resource.uri.as_str());
         let otherwise =

@@ -1,5 +1,5 @@
-//! An attachment that a server has. The user has named the address, so it is asked for like one typed into a browser;
-//! another address that the server names instead has to be typed, too: what is fetched goes to a model.
+//! Attachments from a URL. The user typed the address, so it is requested as in a browser. A redirect to another server
+//! must be typed as well, because the content is sent to a model.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::fetch::HttpFetch;
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// All of it, redirects included.
+/// Time limit, including redirects.
 const WHOLE: Duration = Duration::from_secs(60);
 const MOST_REDIRECTS: usize = 5;
 
@@ -61,7 +61,7 @@ async fn followed(mut uri: Uri) -> Result<(Uri, Fetched), Failure> {
     Err(refused(&shown(&uri), "the server sends us in circles"))
 }
 
-/// Where the server sends us, if it is the same server, and no less safely.
+/// Returns the redirect target if it is on the same server and not less secure.
 fn next(from: &Uri, location: &str) -> Result<Uri, Failure> {
     let absolute = match location {
         path if path.starts_with('/') && !path.starts_with("//") => {
@@ -83,7 +83,7 @@ fn failed(uri: &Uri, error: &FetchError) -> Failure {
     refused(&shown(uri), &error.to_string())
 }
 
-/// Without what may be secret in it: a name and password, a query.
+/// Returns the address without secret parts: user, password and query.
 fn shown(uri: &Uri) -> String {
     let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
     let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());

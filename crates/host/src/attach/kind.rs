@@ -1,15 +1,20 @@
-//! What a file is, by its first bytes. Names lie, and so do servers; these dozen types are all that any model takes.
+//! Detects the type of a file by its first bytes, because names and servers may be wrong. These are the types that
+//! models
 
-/// What can be attached.
+/// The type of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Words: the name says which sort.
+    /// Text, with the media type from the name.
     Text,
-    /// A picture, PDF file or recording of this MIME type.
+    /// An image, PDF file or recording with this MIME type.
     Bytes(&'static str),
 }
 
-/// What the bytes are, or in words what they are instead.
+/// Returns the type.
+///
+/// # Errors
+///
+/// A description of the content, if no model accepts it.
 pub(super) fn of(bytes: &[u8]) -> Result<Kind, &'static str> {
     match foreign(bytes) {
         Some(what) => Err(what),
@@ -46,13 +51,13 @@ fn magic(bytes: &[u8]) -> Option<&'static str> {
             [b'm', b'i' | b's', b'f', b'1', ..] => "image/heif",
             _ => return None,
         },
-        // Readers look for it in the first 1024 bytes: ISO 32000-1, appendix H, note 13.
+        // PDF readers search the first 1024 bytes: ISO 32000-1, appendix H, note 13.
         _ if bytes.get(..bytes.len().min(1024))?.windows(5).any(|five| five == b"%PDF-") => "application/pdf",
         _ => return None,
     })
 }
 
-/// Sorts that are common and that no model takes: worth a word of their own.
+/// Common types that no model accepts, with names for the message.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     Some(match bytes {
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => "it is a BMP picture; make it a PNG",
@@ -70,7 +75,7 @@ fn is_text(bytes: &[u8]) -> bool {
     !bytes.is_empty() && !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
 }
 
-/// The sort of a text by the end of its name.
+/// Returns the media type of a text by the end of its name.
 pub(super) fn text_mime(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     match ending.as_deref() {
@@ -86,7 +91,7 @@ pub(super) fn text_mime(name: &str) -> &'static str {
     }
 }
 
-/// The sort of a text by a server's word for it, if it is the name of one.
+/// Returns the media type of a text by the server's `Content-Type`, if it is a text type.
 pub(super) fn text_mime_said(said: &str) -> Option<&'static str> {
     let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     Some(match said.as_str() {
@@ -102,7 +107,7 @@ pub(super) fn text_mime_said(said: &str) -> Option<&'static str> {
     })
 }
 
-/// Does a server's word for a file go with what it is? A word of no meaning goes with all.
+/// Returns whether the server's `Content-Type` fits the detected type. A generic one fits every type.
 pub(super) fn agrees(said: &str, kind: Kind) -> bool {
     let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let sort = |mime: &str| mime.split('/').next().unwrap_or_default().to_owned();
@@ -110,7 +115,7 @@ pub(super) fn agrees(said: &str, kind: Kind) -> bool {
         ("" | "application/octet-stream" | "binary/octet-stream", _) => true,
         ("application/pdf" | "application/x-pdf", kind) => kind == Kind::Bytes("application/pdf"),
         ("image/svg+xml", kind) => kind == Kind::Text,
-        // Ogg is called either.
+        // Ogg has both names.
         ("application/ogg" | "video/ogg", kind) => kind == Kind::Bytes("audio/ogg"),
         (said, Kind::Bytes(mime)) => sort(said) == sort(mime) && mime != "application/pdf",
         (said, Kind::Text) => !matches!(sort(said).as_str(), "image" | "audio" | "video" | "font"),

@@ -1,7 +1,7 @@
-//! The messages of a prompt as canisters of a transcript: they open the user's turn.
+//! The messages of a prompt as canisters that open the user's turn.
 //!
-//! Words that the prompt puts into the assistant's mouth are replies of no model: they carry nothing but text, and what
-//! a wire would refuse (a conversation that begins with them, two of them in a row) is mended.
+//! Messages of the assistant in a prompt become replies without a model, which contain only text. Sequences that a wire
+//! would refuse (an assistant message first, or two in a row) are repaired.
 
 use converse_canister::{Assistant, Blobs, Canister, Content, Stop, TurnId, User};
 use converse_ensemble::Artefacts;
@@ -10,10 +10,10 @@ use converse_mcp::{PromptMessage, Speaker};
 use super::unkept;
 use crate::failure::Failure;
 
-/// UserInput by nobody, before a prompt that begins with the assistant.
+/// An empty user message before a prompt that begins with the assistant.
 const BEFORE: &str = "[a prepared conversation begins here]";
 
-/// Bytes are taken from `held` and kept. `turn`: the next reply's.
+/// Bytes are taken from `held` and stored. `turn` is that of the next reply.
 pub(super) fn canisters(
     messages: &[PromptMessage],
     keep: &dyn Artefacts,
@@ -63,7 +63,7 @@ fn kept(content: &[Content], keep: &dyn Artefacts, held: &dyn Blobs) -> Result<V
     Ok(content.to_vec())
 }
 
-/// No wire takes pictures from an assistant.
+/// No wire accepts images from an assistant.
 fn in_words(content: &Content) -> Content {
     match content {
         Content::Blob { mime, .. } => Content::text(format!("[{mime}: cannot be shown here]")),

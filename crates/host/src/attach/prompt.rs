@@ -1,8 +1,8 @@
-//! `ask --prompt ENSEMBLE.NAME key=value … ["more words"]`: a prompt that an MCP server has.
+//! `ask --prompt ENSEMBLE.NAME key=value … ["more words"]`: a prompt of an MCP server.
 //!
-//! The words are taken from the left as long as they are `key=value` of an argument that the prompt declares; the first
-//! that is not, and all after it, are the user's own words, said after the prompt. What looks like a mistyped argument
-//! is refused instead.
+//! Words from the left are arguments as long as they are `key=value` with an argument that the prompt declares. The
+//! first other word and all after it are the user's text, which follows the prompt. A word that looks like a mistyped
+//! argument is refused.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::suggested::suggested;
 use crate::failure::{Failure, Kind};
 use crate::secrets::Redactor;
 
-/// A prompt as the user asks for it.
+/// A requested prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     pub(super) ensemble: String,
@@ -24,14 +24,14 @@ pub struct Asked {
     words: Vec<String>,
 }
 
-/// What became of it.
+/// A fetched prompt.
 pub(super) struct Filled {
     pub(super) messages: Vec<PromptMessage>,
-    /// The user's own words after the arguments.
+    /// The user's text after the arguments.
     pub(super) rest: String,
 }
 
-/// The words of the command line, told apart.
+/// The parsed words of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Given {
     arguments: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ struct Given {
 }
 
 impl Asked {
-    /// The name of a prompt may hold dots, that of an ensemble does not.
+    /// The name of a prompt may contain dots; that of an ensemble cannot.
     pub fn parse(named: &str, words: &[String]) -> Result<Self, Failure> {
         let parts = named.split_once('.').filter(|(ensemble, name)| !ensemble.is_empty() && !name.is_empty());
         let (ensemble, name) = parts.ok_or_else(|| {
@@ -81,7 +81,7 @@ impl Asked {
         Ok(Filled { messages, rest: given.rest })
     }
 
-    /// May it be the last word before the model's?
+    /// Returns whether the message may be the last before the model's reply.
     pub(super) fn stands_alone(&self, messages: &[PromptMessage]) -> Result<(), Failure> {
         let last = messages.iter().rfind(|message| says_something(message));
         match last.map(|message| message.speaker) {
@@ -140,7 +140,7 @@ impl Asked {
         Ok(Given { arguments, rest: rest.join(" ") })
     }
 
-    /// A key that is nearly that of an argument which is not given was meant to be it.
+    /// A key similar to a missing argument is a typing error.
     fn is_meant(&self, key: &str, prompt: &Prompt, given: &BTreeMap<String, String>) -> Result<(), Failure> {
         let open =
             prompt.arguments.iter().map(|one| one.name.as_str()).filter(|name| !given.contains_key(*name));
@@ -175,7 +175,7 @@ fn is_declared(key: &str, prompt: &Prompt) -> bool {
     prompt.arguments.iter().any(|argument| argument.name == key)
 }
 
-/// A server that was handed a key may say it again.
+/// A server that was given a key may repeat it.
 fn discreet(message: PromptMessage, redactor: &Redactor) -> PromptMessage {
     let clean = |content: Content| match content {
         Content::Text { text, seal } => Content::Text { text: redactor.clean(&text), seal },

@@ -1,14 +1,14 @@
-//! A request as it is shown: the same, but with the bytes of large pictures and the like only counted.
+//! A request for display: unchanged except for large binary data, which is only counted.
 
 use std::collections::HashSet;
 
 use converse_canister::{Blobs, Canister, Content};
 use serde_json::Value;
 
-/// Characters of base64 that are shown as they are.
+/// Characters of base64 that are shown unchanged.
 const SHOWN: usize = 1024;
 
-/// Puts `…N bytes of base64…` in place of what is the base64 of a blob of the view, alone or at the end of a data URL.
+/// Replaces the base64 of blobs in the view by `…N bytes of base64…`, alone or at the end of a data URL.
 pub fn shortened(request: &mut Value, view: &[Canister], blobs: &dyn Blobs) {
     let contents = view.iter().flat_map(|canister| match canister {
         Canister::User(user) => user.content.as_slice(),

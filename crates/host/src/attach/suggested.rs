@@ -1,4 +1,4 @@
-//! What a server suggests where something is missing, told with the failure. It has no more than a few seconds for it.
+//! Suggestions of a server for a missing argument, added to the failure. They must arrive within a few seconds.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use converse_mcp::{McpConnection, OfferError, Reference};
 
 use crate::failure::Failure;
 
-/// Values and templates that an error names.
+/// Number of values and templates in an error.
 pub(super) const MOST_NAMED: usize = 10;
-/// Names that the server is asked for values of.
+/// Number of arguments for which values are requested.
 const MOST_ASKED: usize = 5;
 
-/// Each of the names with its values, if there are any. One that is not answered is the last that is asked for.
+/// Adds suggested values of the names to the failure. Stops at the first name that is not answered in time.
 pub(super) async fn suggested<'n>(
     failure: Failure,
     server: &McpConnection,

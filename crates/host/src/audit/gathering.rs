@@ -1,7 +1,7 @@
-//! One sync for the lines of many calls.
+//! [`Gathering`]: one sync to disk for the lines of many concurrent calls.
 //!
-//! Each call waits until its line is on the disk before it begins. Where hundreds begin at once, a sync for each of them
-//! would be most of the work: so a thread of its own syncs, and whoever comes while it does shares the next one.
+//! Each call waits until its line is on disk. With hundreds of calls at once, a sync for each would be most of the
+//! work, so a separate thread syncs, and lines that arrive meanwhile share the next sync.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Gathering {
     synced: watch::Receiver<Synced>,
 }
 
-/// How far the disk is, or why nobody knows.
+/// The progress of syncing, or why it is unknown.
 #[derive(Debug, Clone, Default)]
 struct Synced {
     lines: u64,
@@ -26,26 +26,26 @@ struct Synced {
 }
 
 impl Gathering {
-    /// `file` is where the lines are written.
+    /// `file` is the log.
     pub(super) fn begin(file: File) -> Self {
         let (wake, woken) = sync_channel(1);
         let (sender, synced) = watch::channel(Synced::default());
         let written = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&written);
-        // Ends when nobody can wake it any more. If there is no thread to be had, it cannot be woken, and that is told.
+        // Ends when all senders are dropped. If the thread cannot be started, sending fails and is reported.
         let _ = std::thread::Builder::new().spawn(move || sync(&file, &woken, &counted, &sender));
         Self { written, wake, synced }
     }
 
-    /// A line was written that somebody will wait for.
+    /// Announces a line that will be waited for.
     pub(super) fn note(&self) {
         self.written.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits until all that is written by now is on the disk.
+    /// Waits until all lines written so far are on disk.
     pub(super) async fn settle(&self) -> Result<(), SinkError> {
         let upto = self.written.load(Ordering::SeqCst);
-        // Full: it was woken and has not begun yet, so it will see our line.
+        // A full channel means that the thread was woken and has not started, so it will include our line.
         if let Err(TrySendError::Disconnected(())) = self.wake.try_send(()) {
             return Err(SinkError::Audit(super::GONE.to_owned()));
         }
@@ -59,7 +59,7 @@ impl Gathering {
     }
 }
 
-/// After a failure nothing counts as synced any more: the system may have dropped what it could not write.
+/// After a failure nothing counts as synced: the system may have dropped data.
 fn sync(file: &File, woken: &Receiver<()>, written: &AtomicU64, synced: &watch::Sender<Synced>) {
     while woken.recv().is_ok() {
         let lines = written.load(Ordering::SeqCst);

@@ -1,9 +1,8 @@
-//! The lines of many calls, written by a thread of its own.
+//! [`Scribe`]: a thread that writes the audit lines of many concurrent calls.
 //!
-//! Another process may hold the log's lock for as long as it likes. Who waits for it here is that thread, not the one
-//! that serves everybody else. It writes what it is handed in the order in which it was handed; whoever needs to know
-//! that his lines are there waits for them. If the lock cannot be had in time, all that were waiting with it are told
-//! so together: nobody waits for more than one such wait.
+//! Another process may hold the lock of the log for any time. Only this thread waits for it, not the one that serves
+//! the calls. It writes in the order of arrival, and callers that need their lines on disk wait for them. If the lock
+//! is not available in time, all waiting callers fail together, so that nobody waits longer than once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +16,7 @@ use tokio::sync::watch;
 use super::gathering::Gathering;
 use crate::world::World;
 
-/// Sheets that may wait to be written: more than calls are taken at once.
+/// Number of queued sheets; more than concurrent calls are accepted.
 const QUEUE: usize = 32 * 1024;
 
 #[derive(Clone)]
@@ -26,7 +25,7 @@ pub(super) struct Scribe {
     gathering: Gathering,
 }
 
-/// What is written at once, or not at all.
+/// Records that are written together or not at all.
 struct Sheet {
     records: Vec<Record>,
     at: Timestamp,
@@ -35,10 +34,10 @@ struct Sheet {
     is_told: bool,
 }
 
-/// How far the sheets of one caller are. After one that was not written no other is.
+/// The progress of one caller's sheets. After a failed sheet, no other is written.
 pub(super) struct Slip {
     handed: AtomicU64,
-    /// Somebody is to wait for the disk as well.
+    /// Whether the caller also waits for the disk.
     durable: AtomicBool,
     done: watch::Sender<Done>,
 }
@@ -50,19 +49,19 @@ struct Done {
 }
 
 impl Scribe {
-    /// `append` writes records, all or none. Ends when nobody can hand in any more.
+    /// Starts the thread. `append` writes records, all or none. The thread ends when all senders are dropped.
     pub(super) fn begin(
         gathering: Gathering,
         mut append: impl FnMut(&[Record], Timestamp) -> Result<(), AuditError> + Send + 'static,
     ) -> Self {
         let (sheets, handed) = sync_channel(QUEUE);
         let noted = gathering.clone();
-        // If there is no thread to be had, nobody is there to be handed anything, and that is told.
+        // If the thread cannot be started, sending fails and is reported.
         let _ = std::thread::Builder::new().spawn(move || write(&handed, &noted, &mut append));
         Self { sheets, gathering }
     }
 
-    /// Never waits. [`Scribe::settle`] says what came of it.
+    /// Queues a sheet without waiting. [`Scribe::settle`] returns the result.
     pub(super) fn hand(
         &self,
         records: Vec<Record>,
@@ -79,7 +78,7 @@ impl Scribe {
         })
     }
 
-    /// Waits until all of this slip is written, and on the disk if it is to be.
+    /// Waits until all sheets of this slip are written, and on disk if required.
     pub(super) async fn settle(&self, slip: &Slip) -> Result<(), SinkError> {
         slip.settle().await?;
         match slip.durable.swap(false, Ordering::SeqCst) {
@@ -110,7 +109,7 @@ fn write(
         let is_busy = matches!(appended, Err(AuditError::Busy { .. }));
         let written = appended.map_err(|error| super::failed(&error));
         if is_busy {
-            // They have waited with it.
+            // These sheets were waiting for the same lock.
             sheets.try_iter().take(QUEUE).for_each(|late| late.tell(written.clone()));
         }
         sheet.tell(written);
@@ -124,7 +123,7 @@ impl Sheet {
     }
 }
 
-/// Nobody waits for a writer that has crashed.
+/// Fails the sheet if the writer has crashed.
 impl Drop for Sheet {
     fn drop(&mut self) {
         if !self.is_told {
@@ -153,7 +152,7 @@ impl Slip {
     async fn settle(&self) -> Result<(), SinkError> {
         let upto = self.handed.load(Ordering::SeqCst);
         let mut done = self.done.subscribe();
-        // Its sender is ours.
+        // `self` holds the sender, so this cannot fail.
         let _ = done.wait_for(|done| done.failed.is_some() || done.sheets >= upto).await;
         self.failed()
     }

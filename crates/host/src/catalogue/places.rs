@@ -1,4 +1,4 @@
-//! Findings and their places in the files that were read; some are made only after the reading.
+//! Findings and their positions in the source files.
 
 use converse_canister::InvokerName;
 use converse_config::{Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, Span, Spanned};
@@ -6,21 +6,21 @@ use converse_mcp::UnmatchedSetting;
 
 use super::Catalogue;
 
-/// Findings that a run tells in lines of their own.
+/// Findings that a run reports in lines of their own.
 const MOST_LINES: usize = 30;
 
 impl Catalogue {
-    /// All diagnostics, file by file, from the top.
+    /// Returns the findings in reading order: file by file, from the top.
     pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// The finding, and its text with the source line.
+    /// Returns the finding, and its text with the source line.
     pub(crate) fn rendered(&self, diagnostic: &Diagnostic) -> (Finding, String) {
         (diagnostic.finding(&self.sources), diagnostic.render(&self.sources))
     }
 
-    /// The project as a whole, then each finding in one line: where it is and what.
+    /// Returns notices about the project, then each finding on one line with its position.
     pub fn lines(&self) -> Vec<String> {
         let place = |finding: &Finding| match (finding.line, finding.column) {
             (Some(line), Some(column)) => format!("{}:{line}:{column}", finding.file),
@@ -39,7 +39,7 @@ impl Catalogue {
         self.notes().into_iter().chain(lines).collect()
     }
 
-    /// Those of the lines that are there only because nobody trusts the project.
+    /// Returns the findings that exist only because the project is not trusted.
     pub fn lines_of_distrust(&self) -> Vec<String> {
         let is_distrust = |line: &String| line.contains("[untrusted-");
         let mut lines = self.notes();
@@ -47,7 +47,7 @@ impl Catalogue {
         lines
     }
 
-    /// Where this part of an invoker's arguments stands, or the invoker.
+    /// Returns the position of a part of an invoker's arguments, or of the invoker.
     pub(crate) fn place_in(&self, plan: &EnsemblePlan, invoker: &InvokerName, pointer: &str) -> Option<Span> {
         let mut invokers = self.written(plan)?.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
         let found =
@@ -56,7 +56,7 @@ impl Catalogue {
         Some(whole.map_or(found.span, |arguments| arguments.place(pointer)))
     }
 
-    /// Where it says this of the tools of its server.
+    /// Returns the position of a setting about the server's tools.
     pub(crate) fn place_of_idle(&self, plan: &EnsemblePlan, idle: &UnmatchedSetting) -> Option<Span> {
         let tools = self.written(plan)?.tools.as_ref()?;
         let pattern = |patterns: &[Spanned<String>], text: &str| {

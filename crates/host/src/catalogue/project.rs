@@ -1,14 +1,14 @@
-//! What the project's own files declare, before anybody has said whether they are trusted.
+//! What the project's files declare, before the user has decided about trust.
 
 use converse_config::{Given, Loaded, Resolved, Scope, resolve};
 
 use crate::trust::{Declaration, Scripts, Standing};
 use crate::world::World;
 
-/// `Ok(None)`: the project declares nothing. An error: it cannot be answered for.
+/// `Ok(None)`: the project declares nothing. An error: the declaration cannot be determined.
 pub(super) type Project = Result<Option<Declaration>, String>;
 
-/// To find the files its commands name, the descriptors are read as if they were trusted; nothing runs.
+/// Parses the descriptors as if they were trusted, to find the files that their commands name. Nothing runs.
 pub(super) fn project(loaded: &Loaded, given: &Given<'_>, world: &World) -> Project {
     if loaded.sources.iter().all(|(_, source)| source.scope != Scope::Project) {
         return Ok(None);
@@ -20,7 +20,7 @@ pub(super) fn project(loaded: &Loaded, given: &Given<'_>, world: &World) -> Proj
     Ok(Declaration::of(&loaded.sources, &scripts))
 }
 
-/// How it stands with the user; `None` where there is nothing to trust, and then nobody's trust is looked up.
+/// Returns the trust status; `None` if there is nothing to trust, and then the record is not read.
 pub(super) fn standing(project: &Project, world: &World) -> Option<Standing> {
     match project {
         Ok(None) => None,

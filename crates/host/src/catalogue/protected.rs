@@ -1,4 +1,4 @@
-//! What no tool may write to, because something that may be called would run it or be made of it.
+//! Paths that no tool may write to, because callable tools depend on them.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,10 @@ use crate::lockfiles::lock_path;
 use crate::trust::Scripts;
 use crate::world::World;
 
-/// The directories of descriptors, their lockfiles, and what commands name in the project: of the project's own ensembles
-/// whole directories too, as trust is in all that they hold; of the user's only files, since a directory that a user names
-/// is rather work. A server of the user's that says nothing of its directory starts elsewhere.
+/// Returns the directories of descriptors, their lockfiles, and paths inside the project that commands name. For
+/// ensembles of the project that includes directories, because trust covers their content. For ensembles of the user it
+/// includes only files, because a directory that a user names is usually data. Servers of the user without a `cwd`
+/// start elsewhere.
 pub(super) fn protected(
     roots: &[Root],
     plans: &[EnsemblePlan],
@@ -33,7 +34,7 @@ pub(super) fn protected(
         .collect()
 }
 
-/// What is in the binary names no file of anybody's.
+/// Built-in ensembles name no files.
 fn is_our_own(plan: &EnsemblePlan) -> bool {
     plan.origin.scope == Scope::Shipped
 }

@@ -1,4 +1,4 @@
-//! Where ensembles are looked for.
+//! The directories that are searched for ensembles.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use converse_config::{Root, Scope};
 use crate::settings::{can_be_looked_for, leads_out};
 use crate::world::World;
 
-/// Explicit directories, the project's, the user's: nearest first.
+/// Returns explicit directories, the project's and the user's, nearest first.
 pub(super) fn roots(world: &World, explicit: &[PathBuf]) -> Vec<Root> {
     let mut roots: Vec<Root> = explicit.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
     let project = world.cwd.join("ensembles");
-    // A link to somewhere else could show its reader files that are none of the project's.
+    // A link out of the project could show its reader other files.
     let own = !leads_out(&project, &world.cwd);
     if own && !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
         roots.push(Root { scope: Scope::Project, dir: project, shown: "ensembles".to_owned() });

@@ -1,4 +1,5 @@
-//! A project whose ensembles are not looked at, because nobody has trusted it: whoever asks for all of them must hear of it.
+//! Errors about a project whose ensembles are skipped because the project is not trusted, for commands that use all
+//! ensembles.
 
 use converse_config::{Scope, shipped};
 
@@ -7,9 +8,9 @@ use crate::failure::Failure;
 use crate::trust::HOW;
 
 impl Catalogue {
-    /// An error if there are any. `what` was not done with them.
+    /// Fails if there are such ensembles. `what` was not done with them.
     pub fn stop_for_skipped(&self, what: &str) -> Result<(), Failure> {
-        // A project may hold the very descriptors of this binary; those are not its own.
+        // The project may contain copies of the built-in descriptors, which do not count.
         let is_own = |text: &str| shipped().iter().all(|(_, shipped)| *shipped != text);
         let of_project = |scope, text: &str| scope == Scope::Project && is_own(text);
         let some = self.sources.iter().any(|(_, source)| of_project(source.scope, &source.text));

@@ -1,4 +1,4 @@
-//! A lockfile on the disk: never through a link, whole or not at all.
+//! Lockfiles on disk: written atomically and never through a link.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read as _};
@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path) -> State {
     }
 }
 
-/// One byte more than may be, so that one that is too large is known for it.
+/// Reads one byte more than allowed, so that a file that is too large is recognised.
 fn text(path: &Path) -> io::Result<Option<String>> {
     let file = match open_regular(path) {
         Ok(file) => file,
@@ -40,8 +40,8 @@ fn text(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// All of it or what was there before, with the mode that was there before. A link is not written through, and nothing is
-/// replaced but what was `before`.
+/// Writes atomically and keeps the mode. Does not write through a link, and replaces the file only if it still equals
+/// `before`.
 pub(super) fn write(path: &Path, text: &str, before: &State) -> io::Result<()> {
     let _alone = alone(path)?;
     if read(path) != *before {
@@ -60,7 +60,8 @@ pub(super) fn write(path: &Path, text: &str, before: &State) -> io::Result<()> {
     )
 }
 
-/// Until it is dropped nobody else writes a lockfile in this directory. Where that cannot be had, it is done without.
+/// Locks the directory against other writers of lockfiles until dropped. Continues without a lock where none is
+/// available.
 fn alone(path: &Path) -> io::Result<Option<File>> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let Ok(directory) = File::open(directory.unwrap_or(Path::new("."))) else { return Ok(None) };

@@ -1,8 +1,8 @@
-//! Where the lockfile of a directory is.
+//! The place of the lockfile of a directory.
 
 use std::path::{Path, PathBuf};
 
-/// Beside it, by its name; `None` for what has no name, such as the root of the file system.
+/// Returns the path beside the directory; `None` for a directory without a name, such as the root of the file system.
 pub(crate) fn lock_path(directory: &Path) -> Option<PathBuf> {
     let named = match directory.file_name() {
         Some(_) => directory.to_owned(),
@@ -13,7 +13,7 @@ pub(crate) fn lock_path(directory: &Path) -> Option<PathBuf> {
     Some(named.with_file_name(name))
 }
 
-/// As a message names it, beside the directory that the user knows.
+/// Returns the path for messages.
 pub(super) fn shown(directory: &str, path: &Path) -> String {
     let is_plain = Path::new(directory).file_name().is_some() && !directory.ends_with('.');
     if is_plain { format!("{directory}.lock") } else { path.display().to_string() }

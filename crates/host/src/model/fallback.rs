@@ -1,4 +1,4 @@
-//! The models that answer instead, where the first one cannot.
+//! Fallback models, asked where the first model cannot answer.
 
 use converse_canister::Cost;
 use converse_config::SettingsPlan;
@@ -8,15 +8,15 @@ use crate::cassette::mode::CassetteMode;
 use crate::failure::Failure;
 use crate::world::World;
 
-/// Who answers instead, and who was named for it and cannot.
+/// The usable fallbacks, and notes about the others.
 #[derive(Debug, Default)]
 pub struct Fallbacks {
     pub models: Vec<Model>,
-    /// A line for each that is left out.
+    /// A line for each fallback that is skipped.
     pub left_out: Vec<String>,
 }
 
-/// The models of those names that can be asked. One without its key is left out: the first may well answer.
+/// Resolves the named fallbacks. One without its key is skipped, because the first model may well answer.
 pub fn fallbacks(
     named: &[String],
     first: &Model,
@@ -45,7 +45,7 @@ pub fn fallbacks(
     Ok(fallbacks)
 }
 
-/// A limit of costs holds only where it is known what things cost.
+/// A cost limit needs known prices.
 pub(crate) fn require_price(model: &Model, limit: Option<Cost>) -> Result<(), Failure> {
     let told = || model.row.is_some_and(|row| row.reports_cost());
     if limit.is_none() || model.facts.price.is_some() || model.is_understudy() || told() {

@@ -1,5 +1,5 @@
-//! What is known of a model, and from whom: the user, the provider's own list as it was kept, the table in the program.
-//! The nearer one wins, field by field.
+//! Known facts about a model, from the settings, the provider's cached list and the built-in table. The nearer source
+//! wins, field by field.
 
 use converse_config::SettingsPlan;
 use converse_provider::{Facts, KnownModel, ListedModel, Price, known};
@@ -8,17 +8,17 @@ use super::{Reach, said};
 use crate::model_lists::ModelLists;
 use crate::world::World;
 
-/// The layers of what is known of one model.
+/// The sources of facts about a model.
 #[derive(Debug, Default)]
 pub struct Lore {
-    /// Of the settings.
+    /// From the settings.
     pub own: Option<Facts>,
-    /// Of the provider's list.
+    /// From the provider's list.
     pub listed: Option<ListedModel>,
     pub table: Option<KnownModel>,
-    /// It runs on this machine, so nobody wants money for it.
+    /// Whether the model runs on this machine and is therefore free.
     pub free: bool,
-    /// The settings say so or not; the others only can say so.
+    /// Whether the model needs the Responses API. Settings can say yes or no, other sources only yes.
     pub needs_responses: Option<bool>,
 }
 
@@ -28,7 +28,7 @@ impl Lore {
         Self::with(reach, model, files, listed)
     }
 
-    /// With what the provider says of it.
+    /// Adds the facts from the provider's list.
     pub fn with(reach: &Reach, model: &str, files: &SettingsPlan, listed: Option<ListedModel>) -> Self {
         let plan = files.models.get(&format!("{}/{model}", reach.endpoint.provider));
         Self {
@@ -68,12 +68,12 @@ impl Lore {
     }
 }
 
-/// As the table writes days.
+/// Formats a day as the table does.
 pub fn today() -> String {
     World::now().strftime("%F").to_string()
 }
 
-/// The table is about what vendors serve. Elsewhere the same name can do the same, but who knows what it costs?
+/// The table describes the servers of vendors. Elsewhere a model of the same name may have other prices.
 fn of_table(reach: &Reach, model: &str) -> Option<KnownModel> {
     let mut known = known(reach.row?.vendor(), model, &today())?;
     if !reach.is_vendors_own() {
@@ -82,7 +82,7 @@ fn of_table(reach: &Reach, model: &str) -> Option<KnownModel> {
     Some(known)
 }
 
-/// A server of the kind that people run themselves, and on this machine.
+/// Returns whether this is a local server of a kind that users run themselves.
 fn is_free(reach: &Reach) -> bool {
     let rest = reach.endpoint.base_url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();

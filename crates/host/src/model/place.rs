@@ -1,13 +1,14 @@
-//! Is that where a vendor serves its models?
+//! Compares base URLs with those of vendors.
 
 use http::Uri;
 
-/// Capitals of the host, the port that is meant anyway and slashes at the end make no difference.
+/// Returns whether two URLs are the same place. The case of the host, a default port and trailing slashes do not
+/// matter.
 pub(super) fn same_base_url(one: &str, other: &str) -> bool {
     matches!((place(one), place(other)), (Some(one), Some(other)) if one == other)
 }
 
-/// Scheme, host, port and path. `None` for what is no URL.
+/// Returns scheme, host, port and path; `None` if the text is not a URL.
 fn place(url: &str) -> Option<(String, String, u16, String)> {
     let uri: Uri = url.trim().parse().ok()?;
     let scheme = uri.scheme_str()?.to_ascii_lowercase();

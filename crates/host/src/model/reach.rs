@@ -1,4 +1,4 @@
-//! A provider as this run could reach it: its row, if it has one, under what the user's settings say.
+//! [`Reach`]: a provider as this run could reach it: its row in the table, overridden by the settings.
 
 use converse_canister::ProviderName;
 use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
@@ -14,35 +14,36 @@ use crate::failure::{Failure, Kind};
 use crate::secrets::Secret;
 use crate::world::World;
 
-/// A provider and the way to it.
+/// A provider and how to reach it.
 #[derive(Debug)]
 pub struct Reach {
-    /// Without a base URL where nobody has named one, or one that cannot be used.
+    /// The endpoint, without a base URL if none is configured or it is not usable.
     pub endpoint: Endpoint,
     pub default_model: Option<String>,
-    /// The variables a key is looked for in.
+    /// The variables that may contain the key.
     pub key_variables: Vec<String>,
     pub credentials: Credentials,
-    /// Its own row, or that of the provider it is like.
+    /// The provider's own row, or that of the provider that it resembles.
     pub row: Option<&'static ProviderRow>,
-    /// The user named a wire.
+    /// Whether the user chose a wire.
     pub(crate) dialect_said: bool,
-    /// The variables that would name a base URL.
+    /// The variables that may contain the base URL.
     base_url_variables: &'static [&'static str],
-    /// Who names a base URL that cannot be used, and why not. The URL itself is kept nowhere: a password may be in it.
+    /// The source of an unusable base URL and the reason. The URL itself is not stored, because it may contain a
+    /// password.
     pub unusable: Option<(String, &'static str)>,
-    /// It will want a key: the base URL is the vendor's own, or a variable is named for one.
+    /// Whether a key is required: the base URL is the vendor's own, or a variable is named for the key.
     pub(super) wants_key: bool,
     pub local: bool,
 }
 
 impl Reach {
-    /// Whose it is: the base URL is the one of the row.
+    /// Returns whether the base URL is that of the row.
     pub(crate) fn is_vendors_own(&self) -> bool {
         self.row.is_some_and(|row| same_base_url(row.base_url, &self.endpoint.base_url))
     }
 
-    /// Checked before anything is sent there.
+    /// Checks the configuration before anything is sent.
     pub fn require_base_url(&self) -> Result<(), Failure> {
         if !self.endpoint.base_url.is_empty() {
             return Ok(());
@@ -60,15 +61,15 @@ impl Reach {
         Err(failure.hint(format!("`base_url` in `[providers.{name}]` of your `config.toml`")))
     }
 
-    /// The endpoint as requests go there: one without a key is for servers that want none; a dry run shows where the
-    /// key would go.
+    /// Returns the endpoint for requests. An endpoint without a key is for servers that need none; a dry run shows the
+    /// place of the key.
     pub fn signed(&self) -> Endpoint {
         let keyed = self.credentials.key.is_some() || self.needs_key();
         let auth = if keyed { self.endpoint.auth } else { AuthScheme::None };
         Endpoint { auth, ..self.endpoint.clone() }
     }
 
-    /// Where its key should be.
+    /// Returns the place where the key should be.
     pub fn key_variable(&self) -> &str {
         self.key_variables.first().map_or("its key", String::as_str)
     }
@@ -77,28 +78,28 @@ impl Reach {
         self.endpoint.auth != AuthScheme::None && self.wants_key && !self.local
     }
 
-    /// The variable that should hold a key, or a header, and does not.
+    /// Returns the variable that should contain a key or header but does not.
     pub fn missing_key(&self) -> Option<&str> {
         let key = (self.needs_key() && self.credentials.key.is_none()).then(|| self.key_variable());
         key.or_else(|| self.credentials.unset())
     }
 }
 
-/// `None` if nobody knows such a provider.
+/// Returns `None` for an unknown provider.
 pub fn reach(provider: &str, files: &SettingsPlan, world: &World) -> Option<Reach> {
     let name = ProviderName::new(provider).ok()?;
     let (row, plan) = (row(provider), files.providers.get(&name));
     (row.is_some() || plan.is_some()).then(|| made(name, row, plan, world))
 }
 
-/// The provider of a row.
+/// Returns the provider of a row.
 pub(super) fn of_row(row: &'static ProviderRow, files: &SettingsPlan, world: &World) -> Reach {
     let name = row.endpoint(None).provider;
     let plan = files.providers.get(&name);
     made(name, Some(row), plan, world)
 }
 
-/// All providers, for a list.
+/// Returns all providers, for a list.
 pub fn all(files: &SettingsPlan, world: &World) -> Vec<Reach> {
     let known = rows().iter().map(|row| of_row(row, files, world));
     let own = files.providers.iter().filter(|(name, _)| row(name.as_str()).is_none());
@@ -120,7 +121,7 @@ fn made(
         Some((variable, value)) => ((*variable).to_owned(), Some(value.to_owned())),
         None => (format!("`base_url` of `[providers.{name}]`"), plan.base_url.clone()),
     };
-    // A vendor's key is for the vendor: who is only like it has one of its own.
+    // A vendor's key is for the vendor. A provider that only resembles it has a key of its own.
     let vendors = own.map(|row| row.key_env).unwrap_or_default();
     let key_variables: Vec<String> =
         plan.key_env.iter().cloned().chain(vendors.iter().map(|name| (*name).to_owned())).collect();
@@ -137,7 +138,7 @@ fn made(
     Reach {
         wants_key: match own {
             Some(row) => row.base_url.is_empty() || vendors_url,
-            // Somebody's own server: whether it wants a key is theirs to say, by naming a variable for it.
+            // A server of the user needs a key only if the settings name a variable for it.
             None => {
                 plan.key_env.is_some() || (like.is_some() && vendors_url && plan.secret_headers.is_empty())
             }
@@ -157,7 +158,7 @@ fn made(
     }
 }
 
-/// Their names are checked when the settings are read.
+/// The names are checked when the settings are parsed.
 fn secret_headers(plan: &ProviderPlan, world: &World) -> Vec<SecretHeader> {
     let header = |(name, variable): &(String, String)| {
         Some(SecretHeader {
@@ -169,7 +170,7 @@ fn secret_headers(plan: &ProviderPlan, world: &World) -> Vec<SecretHeader> {
     plan.secret_headers.iter().filter_map(header).collect()
 }
 
-/// A server that nothing is known about but what the settings say.
+/// Builds a server that is known only from the settings.
 fn bare(name: &ProviderName, plan: &ProviderPlan, base_url: String) -> Endpoint {
     let dialect = plan.dialect.map_or(Dialect::OpenAiChat, said::dialect);
     let auth = match dialect {
@@ -184,7 +185,7 @@ fn bare(name: &ProviderName, plan: &ProviderPlan, base_url: String) -> Endpoint 
 fn with_settings(endpoint: Endpoint, plan: &ProviderPlan) -> Endpoint {
     let auth = match (&plan.auth, endpoint.auth) {
         (Some(auth), _) => said::auth(auth),
-        // A server of the table that wants none, run with one.
+        // A server of the table that needs no key but is run with one.
         (None, AuthScheme::None) if plan.key_env.is_some() => AuthScheme::Bearer,
         (None, auth) => auth,
     };
@@ -201,7 +202,7 @@ fn with_settings(endpoint: Endpoint, plan: &ProviderPlan) -> Endpoint {
     }
 }
 
-/// What is said to be like a provider that nobody knows; the settings' reader has no table.
+/// Reports `like` with an unknown provider, because the settings parser has no table.
 pub(crate) fn unlike(files: &SettingsPlan) -> Vec<Diagnostic> {
     let likes = files.providers.values().filter_map(|plan| plan.like.as_ref());
     let unknown = likes.filter(|like| row(&like.value).is_none());

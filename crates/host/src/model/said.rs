@@ -1,4 +1,4 @@
-//! What the settings say of providers and models, in the words of the crate that uses it.
+//! Providers and models from the settings, as types of the provider crate.
 
 use converse_config::{
     AuthPlan, ChangePlan, Dialect as SaidDialect, ModelPlan, PatchPlan, ProviderPlan,
@@ -23,7 +23,7 @@ pub(super) fn auth(said: &AuthPlan) -> AuthScheme {
     match said {
         AuthPlan::None => AuthScheme::None,
         AuthPlan::Bearer => AuthScheme::Bearer,
-        // A few bytes for each server that the settings name, once in a run: they live as long as it.
+        // Leaks a few bytes for each server in the settings, once per run.
         AuthPlan::Header(name) => AuthScheme::Header(Box::leak(name.clone().into_boxed_str())),
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn tools(said: ToolsPlan) -> ToolProtocol {
     }
 }
 
-/// Where nothing is said, those it had.
+/// Missing values keep the known ones.
 pub(super) fn quirks(had: Quirks, plan: &ProviderPlan) -> Quirks {
     let said = &plan.quirks;
     Quirks {

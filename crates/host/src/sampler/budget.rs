@@ -1,4 +1,5 @@
-//! Who pays: each reply goes on the meter of the call as its bill comes, and so does one that nobody waited for.
+//! Accounting of sampling: the cost of each reply is added to the meter of the call, even if nobody waited for the
+//! reply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +10,15 @@ use converse_ensemble::CostMeter;
 
 pub(super) struct SamplingBudget {
     meter: CostMeter,
-    /// What one reply can cost, where its price is known.
+    /// The highest cost of one reply, if the prices are known.
     most: Option<Cost>,
-    /// Set if something was spent, and nobody knows how much.
+    /// Set if a reply had an unknown cost.
     unknown: Arc<AtomicBool>,
-    /// A reply is under way.
+    /// Whether a reply is in progress.
     open: AtomicBool,
 }
 
-/// The most that is asked for: a token is a byte at least.
+/// Estimates the highest number of input tokens: a token has at least one byte.
 pub(super) fn most(bytes: usize, tokens: Option<u32>) -> Usage {
     Usage { input: Some(bytes as u64), output: tokens.map(u64::from), ..Usage::default() }
 }
@@ -27,12 +28,12 @@ impl SamplingBudget {
         Self { meter, most, unknown, open: AtomicBool::new(false) }
     }
 
-    /// All bills have come.
+    /// All costs are recorded.
     pub(super) fn close(&self) {
         self.open.store(false, Ordering::Relaxed);
     }
 
-    /// What broke off before its price was told counts with the most that it can have cost.
+    /// An interrupted reply counts with its highest possible cost.
     fn pay(&self, cost: Option<Cost>) {
         match cost.or(self.most) {
             Some(cost) => self.meter.add(cost),

@@ -1,4 +1,4 @@
-//! The model as a tool: one answer to messages that a server has written.
+//! The model as a tool: one reply to the messages of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,9 +25,9 @@ use crate::settings::Settings;
 use crate::world::World;
 use crate::{model, wiring};
 
-/// Said to a server.
+/// Message for the server.
 pub(super) const REACHED: &str = "the limit of costs is reached";
-/// Sequences that a server may stop the model at.
+/// Number of stop sequences of a request.
 const MAX_STOPS: usize = 4;
 
 pub(super) struct Model {
@@ -37,15 +37,15 @@ pub(super) struct Model {
     retry: RetryPolicy,
     connect_timeout: Duration,
     cassette: CassetteMode,
-    /// What may still be spent.
+    /// The rest of the cost limit.
     cost: Option<Cost>,
     meter: CostMeter,
     unknown: Arc<AtomicBool>,
 }
 
 impl Model {
-    /// `left` is what may still be spent, if there is a limit. What it costs goes on the meter; `unknown` is set if nobody
-    /// knows what.
+    /// `left` is the rest of the cost limit, if any. Costs are added to the meter; `unknown` is set if a cost is
+    /// unknown.
     pub(super) fn of(
         settings: &Settings,
         left: Option<Cost>,
@@ -105,7 +105,7 @@ impl Model {
         let budget = SamplingBudget::new(self.meter.clone(), most, Arc::clone(&self.unknown));
         let ports = Ports { approver: &Nobody, sinks: &[&budget], jitter: &World::dice };
         let ended = converse(&mut conversation, &engine, ports, &context.cancel).await;
-        // One that is cancelled may be billed all the same, though nothing of it had come.
+        // A cancelled request may be billed although nothing was received.
         if !matches!(ended, Ok(Ending::Cancelled)) {
             budget.close();
         }
@@ -118,7 +118,7 @@ impl Model {
         self.answered(replies).ok_or_else(|| InvokeError::Failed(why.to_owned()))
     }
 
-    /// The result of `sampling/createMessage`.
+    /// Builds the result of `sampling/createMessage`.
     fn answered(&self, replies: &[Canister]) -> Option<Answer> {
         let replies: Vec<&Assistant> = replies
             .iter()
@@ -153,7 +153,7 @@ impl Invocable for Model {
     }
 }
 
-/// The messages as canisters: those of the assistant are replies of no model.
+/// Converts the messages to canisters; those of the assistant become replies without a model.
 fn said(arguments: &Map<String, Value>) -> Vec<Canister> {
     let mut canisters = Vec::new();
     if let Some(text) = arguments.get("systemPrompt").and_then(Value::as_str) {
@@ -180,7 +180,7 @@ fn text(part: &Value) -> Option<Content> {
     Some(Content::text(part["text"].as_str()?))
 }
 
-/// The conversation's own, and what the server asks for within them.
+/// Combines the controls of the conversation with those of the server.
 fn controls(own: &Controls, arguments: &Map<String, Value>) -> Controls {
     let asked =
         arguments.get("maxTokens").and_then(Value::as_u64).and_then(|tokens| u32::try_from(tokens).ok());
@@ -196,7 +196,7 @@ fn controls(own: &Controls, arguments: &Map<String, Value>) -> Controls {
     }
 }
 
-/// It is offered no tools, so that there is nothing to approve and nothing to keep.
+/// Runs without tools, so nothing is approved or stored.
 struct Nobody;
 
 impl Approver for Nobody {

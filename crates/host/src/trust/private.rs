@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 pub struct PrivateText {
     pub dir: PathBuf,
     pub name: &'static str,
-    /// Bytes.
+    /// Limit in bytes.
     pub most: u64,
 }
 
@@ -23,14 +23,18 @@ impl PrivateText {
         self.dir.join(self.name)
     }
 
-    /// `None` if there is none; why it cannot be relied upon, as the rest of a sentence about it.
+    /// Returns the text; `None` if the file does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Why the file cannot be used, as the end of a sentence.
     pub fn read(&self) -> Result<Option<String>, String> {
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
-        // What is looked at is what was opened. Opening a pipe must not wait for somebody to write to it.
+        // Checks the open file itself. Opening a pipe must not block.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
         let file = match OpenOptions::new().read(true).custom_flags(flags).open(self.path()) {
             Ok(file) => file,
-            // Without a directory that can be one there is no file either.
+            // If a parent is not a directory, the file does not exist.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(None);
             }
@@ -47,7 +51,7 @@ impl PrivateText {
         Ok(Some(text))
     }
 
-    /// Two runs that write must not lose each other's word, least of all a revocation.
+    /// Locks the file, so that two concurrent writers lose no entry, least of all a revocation.
     pub fn lock(&self) -> io::Result<File> {
         files::private_dir(&self.dir)?;
         let path = self.path().with_extension("lock");
@@ -58,7 +62,7 @@ impl PrivateText {
         Err(io::Error::other("another process has been changing it for ten seconds"))
     }
 
-    /// The file has this text or is as it was before. Only for who holds the lock.
+    /// Writes the file atomically. Requires the lock.
     pub fn replace(&self, text: &str) -> io::Result<()> {
         if text.len() as u64 > self.most {
             return Err(io::Error::other(format!("it would have more than {} bytes", self.most)));
@@ -67,7 +71,7 @@ impl PrivateText {
     }
 }
 
-/// Nobody but its owner, who is the user or root, may have written it.
+/// Checks that only the owner, who is the user or root, can write the file.
 fn sound_file(file: &Metadata, own: u32) -> Result<(), String> {
     if !file.is_file() {
         return Err("is not a regular file".to_owned());
@@ -78,7 +82,7 @@ fn sound_file(file: &Metadata, own: u32) -> Result<(), String> {
     sound_owner(file, own, "belongs to somebody else")
 }
 
-/// Nobody else may put another file in its place.
+/// Checks that nobody else can replace the file.
 fn sound_directory(directory: &Metadata, own: u32) -> Result<(), String> {
     let mode = directory.permissions().mode();
     if mode & 0o022 != 0 && mode & 0o1000 == 0 {

@@ -1,4 +1,4 @@
-//! A file that may be read: opening it neither waits nor does anything, and what is open is a regular file.
+//! Opens a file only if it is a regular file. Opening does not block and has no side effects.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Never through a link as the last part of its path: whoever calls this has followed those that may be followed.
+/// Does not follow a link as the last part of the path; the caller has resolved links that may be followed.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;

@@ -1,9 +1,9 @@
-//! The files of a project that its commands would run: they are part of what is trusted, or a script could be swapped
-//! behind a command line that stays the same.
+//! [`Scripts`]: files of a project that its commands would run. They are part of what is trusted; otherwise a script
+//! could be replaced while its command line stays the same.
 //!
-//! Every part of a word or of a variable's value counts that leads to a file or a directory below the project's root. A
-//! link counts by what it names and is never followed out. What a file reads in turn (modules, packages) is beyond what
-//! can be told from outside.
+//! Every part of a word or variable value that leads to a file or directory below the project's root counts. A link
+//! counts by its target's name and is not followed out of the project. Files that a script reads in turn (modules,
+//! packages) cannot be known.
 
 mod digests;
 mod lead;
@@ -19,29 +19,29 @@ use digests::Digests;
 use lead::{End, lead};
 use names::{Command, commands};
 
-/// Names that are looked at, of all commands together.
+/// Number of names checked, of all commands together.
 const MAX_NAMES: usize = 20_000;
 
-/// What programs put behind a name themselves.
+/// Extensions that programs add to a name.
 const ENDINGS: [&str; 6] = [".js", ".cjs", ".mjs", ".ts", ".py", ".rb"];
 
-/// What the commands of some plans name, as paths below the project's root.
+/// Files named by the commands of some plans, as paths below the project's root.
 #[derive(Debug, Default)]
 pub struct Scripts {
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
-    /// Named like a file, and not there yet.
+    /// Names of files that do not exist yet.
     missing: BTreeSet<PathBuf>,
     links: BTreeSet<(PathBuf, PathBuf)>,
-    /// The project as a whole is handed to a command.
+    /// Whether a command gets the project as a whole.
     pub whole: bool,
-    /// Why it cannot be told what would run.
+    /// Why it cannot be determined what would run.
     untold: Option<String>,
     looked: usize,
 }
 
 impl Scripts {
-    /// Only looks at names. `root` is canonical.
+    /// Resolves names without reading files. `root` is canonical.
     pub fn of<'a>(
         plans: impl IntoIterator<Item = &'a EnsemblePlan>,
         root: &Path,
@@ -54,7 +54,7 @@ impl Scripts {
         scripts
     }
 
-    /// Those of each command by itself. Only looks at names.
+    /// Resolves the names of each command separately, without reading files.
     pub fn each<'a>(
         plans: impl IntoIterator<Item = &'a EnsemblePlan>,
         root: &Path,
@@ -68,7 +68,11 @@ impl Scripts {
         plans.into_iter().flat_map(|plan| commands(plan, environment)).map(one).collect()
     }
 
-    /// As part of what is trusted. An error says what cannot be answered for.
+    /// Returns the digests of the files.
+    ///
+    /// # Errors
+    ///
+    /// Why the files cannot be trusted.
     pub fn digests(&self, root: &Path) -> Result<Vec<FileDigest>, String> {
         if let Some(why) = &self.untold {
             return Err(why.clone());
@@ -81,7 +85,7 @@ impl Scripts {
         Ok(digests.all())
     }
 
-    /// What no tool may write to while these commands can be run, below `root`.
+    /// Returns paths below `root` that no tool may write to while these commands can run.
     pub fn files(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         self.files.iter().chain(&self.missing).map(|path| root.join(path))
     }
@@ -123,7 +127,7 @@ impl Scripts {
         }
     }
 
-    /// Is anything there?
+    /// Adds what the path leads to. Returns whether it exists.
     fn found(&mut self, path: &Path, root: &Path, named: bool) -> bool {
         let lead = lead(path, root);
         self.links.extend(lead.links);
@@ -143,7 +147,7 @@ impl Scripts {
     }
 }
 
-/// A bare word may be anything.
+/// A word without a slash may be anything.
 fn is_path(name: &str) -> bool {
     !name.starts_with('-') && name.contains(['/', '.'])
 }

@@ -1,7 +1,8 @@
-//! Whom the user has trusted: `trust.jsonl` in the user's state directory, an object a line, the last one for a root wins.
+//! The trusted projects: `trust.jsonl` in the user's state directory, one object per line; the last one for a root
+//! counts.
 //!
-//! It fails closed. A file that is damaged, too large, no file, or that others may write to, trusts nobody and is never
-//! mended by writing over it: what it held is for the user to look at.
+//! Fails closed: a file that is damaged, too large, not a regular file or writable by others trusts no project and is
+//! not overwritten, so that the user can look at it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,22 +15,22 @@ use super::private::PrivateText;
 use crate::world::World;
 
 const NAME: &str = "trust.jsonl";
-/// Thousands of projects.
+/// Bytes of the file; enough for thousands of projects.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// One project as it was trusted.
+/// A trusted project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The project's canonical path.
+    /// The canonical path of the project.
     pub root: String,
-    /// SHA-256 of everything it declared, lower-case hex.
+    /// SHA-256 of everything that it declared, in lower-case hex.
     pub hash: String,
-    /// RFC 3339.
+    /// Time in RFC 3339.
     pub at: String,
     pub files: Vec<FileDigest>,
 }
 
-/// The file cannot be relied upon; says why, with its path.
+/// Why the file cannot be used, with its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsound(String);
 
@@ -39,7 +40,7 @@ impl std::fmt::Display for Unsound {
     }
 }
 
-/// Why an entry could not be kept or removed.
+/// Why an entry could not be stored or removed.
 #[derive(Debug)]
 pub enum StoreError {
     Unsound(Unsound),
@@ -71,7 +72,7 @@ impl Store {
         Ok(self.read()?.into_iter().rfind(|entry| entry.root == root))
     }
 
-    /// Replaces what was recorded of this root.
+    /// Replaces the entry of this root.
     pub fn record(&self, entry: Entry) -> Result<(), StoreError> {
         let _lock = self.file.lock().map_err(|error| self.unwritten(&error))?;
         let mut entries = self.read()?;
@@ -80,9 +81,9 @@ impl Store {
         self.replace(&entries).map_err(|error| self.unwritten(&error))
     }
 
-    /// False if there was nothing to remove.
+    /// Removes an entry. Returns false if there was none.
     pub fn forget(&self, root: &str) -> Result<bool, StoreError> {
-        // Without a file nothing is made.
+        // Does not create a missing file.
         if self.read()?.is_empty() {
             return Ok(false);
         }
@@ -96,7 +97,7 @@ impl Store {
         Ok(entries.len() < before)
     }
 
-    /// The digests of all files that are trusted anywhere.
+    /// Returns the digests of all trusted files.
     pub fn digests(&self) -> Result<BTreeSet<String>, Unsound> {
         Ok(self.read()?.into_iter().flat_map(|entry| entry.files).map(|file| file.sha256).collect())
     }
@@ -134,7 +135,7 @@ impl Store {
         self.file.read().map_err(|why| self.unsound(why))
     }
 
-    /// Only for who holds the lock.
+    /// Requires the lock.
     fn replace(&self, entries: &[Entry]) -> io::Result<()> {
         let mut text = String::new();
         for entry in entries {

@@ -1,8 +1,8 @@
-//! The texts that were trusted, kept beside the record under the SHA-256 of their bytes, so that a change can be shown
-//! line by line and not only named. Losing them loses the picture, never the verdict.
+//! The trusted texts, stored beside the record under the SHA-256 of their bytes, so that a change can be shown as a
+//! diff. Losing them loses the diff, never the decision.
 //!
-//! Kept is only what lies in the project itself: a link of a repository must not copy what is elsewhere to where it would
-//! be found. What no record names any more is removed.
+//! Only files inside the project are stored: a link in a repository must not copy files from elsewhere. Texts that no
+//! record refers to are deleted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,9 +18,9 @@ use super::FileDigest;
 use super::regular::open_regular;
 use crate::world::World;
 
-/// Longer files are named only.
+/// Bytes of a text; longer files are only named.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Two files that have nothing in common are not compared for ever.
+/// Limit for a diff of files that have nothing in common.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub struct Texts {
@@ -35,7 +35,7 @@ impl Texts {
         world.state_dir().map(|dir| Self { dir: dir.join("trusted") })
     }
 
-    /// Keeps those of the project's files that still are what was trusted.
+    /// Stores those files of the project that still have their trusted content.
     pub fn keep(&self, root: &Path, files: &[FileDigest]) {
         for file in files {
             let kept = read_below(root, file).map(|text| self.put(&file.sha256, &text));
@@ -45,7 +45,7 @@ impl Texts {
         }
     }
 
-    /// What has become of a file, as a unified diff; `None` if that cannot be told any more.
+    /// Returns the change of a file as a unified diff; `None` if its trusted text is not available.
     pub fn diff(&self, root: &Path, before: &FileDigest, now: &FileDigest) -> Option<String> {
         let old = read(&self.dir.join(&before.sha256), &before.sha256)?;
         let new = read_below(root, now)?;
@@ -54,7 +54,7 @@ impl Texts {
         Some(diff.unified_diff().context_radius(2).header(&before, &now).to_string())
     }
 
-    /// Removes those that no record names any more.
+    /// Deletes texts that no record refers to.
     pub fn keep_only(&self, named: &BTreeSet<String>) {
         let is_text = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
@@ -71,13 +71,13 @@ impl Texts {
     }
 }
 
-/// One of the project's files: what lies elsewhere is none, whatever leads there.
+/// Opens a file of the project; files elsewhere are refused, whatever path leads there.
 fn read_below(root: &Path, file: &FileDigest) -> Option<String> {
     let path = root.join(&file.path).canonicalize().ok()?;
     if path.starts_with(root.canonicalize().ok()?) { read(&path, &file.sha256) } else { None }
 }
 
-/// The text of a file that has this digest.
+/// Returns the text with this digest.
 fn read(path: &Path, sha256: &str) -> Option<String> {
     let mut text = String::new();
     open_regular(path).ok()?.take(MAX_BYTES + 1).read_to_string(&mut text).ok()?;

@@ -1,4 +1,4 @@
-//! Variables that decide which code runs, whatever the command line says.
+//! Environment variables that decide which code runs, whatever the command line is.
 
 const NAMES: [&str; 18] = [
     "BASH_ENV",
@@ -21,10 +21,10 @@ const NAMES: [&str; 18] = [
     "_JAVA_OPTIONS",
 ];
 
-/// Of the loaders of Linux and macOS.
+/// Prefixes for the dynamic loaders of Linux and macOS.
 const BEGINNINGS: [&str; 2] = ["LD_", "DYLD_"];
 
-/// Does setting it choose programs or code?
+/// Returns whether setting the variable selects programs or code.
 pub fn decides_code(name: &str) -> bool {
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }

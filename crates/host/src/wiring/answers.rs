@@ -1,4 +1,4 @@
-//! Which answers of tools are given again, and what must be the same for that.
+//! Cached results of tools: which results are reused, and what must be equal for that.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Wiring, variables_of_builtins};
 use crate::results::{ResultFiles, ResultsInMemory, now};
 
 impl Wiring<'_> {
-    /// What a run without a session learns is forgotten with it.
+    /// A run without a session caches in memory only.
     pub(super) fn results(&self) -> Arc<dyn Results> {
         if self.contents.is_of_a_session() {
             Arc::new(ResultFiles::new(self.world.cache_dir(), now))
@@ -20,7 +20,7 @@ impl Wiring<'_> {
         }
     }
 
-    /// The connection, with tools that give answers again if any of them may: what that takes is not for free.
+    /// Wraps the connection with the cache if any of its tools may reuse results, because the cache has a cost.
     pub(super) fn remembering<C: Connection + 'static>(
         &self,
         plan: &EnsemblePlan,
@@ -35,8 +35,8 @@ impl Wiring<'_> {
         Box::new(Cached { inner, results: Arc::clone(results), circumstances: self.circumstances(plan) })
     }
 
-    /// What an answer depends on beside the tool and its arguments: all that is declared, and what the variables hold
-    /// that it refers to or that its built-ins read. Values go into the digest only.
+    /// Returns a digest of everything that a result depends on beside the tool and its arguments: the declaration, and
+    /// the values of variables that it refers to or that its built-ins read.
     fn circumstances(&self, plan: &EnsemblePlan) -> Digest {
         let of_builtins = variables_of_builtins(plan).map(|variable| variable.name);
         let mut names: Vec<&str> = plan.variables().chain(of_builtins).collect();

@@ -1,4 +1,4 @@
-//! What the user is told of tools that are held back by a lockfile: each of them once.
+//! [`LockNotices`]: messages about tools held back by a lockfile, each shown once.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::context::RunContext;
 use crate::lockfiles::{Lockfiles, State};
 use converse_text::safe_line;
 
-/// Names of tools in one line; the rest is counted.
+/// Number of tool names in one message; the rest is counted.
 const MAX_NAMES: usize = 10;
-/// Characters of a tool's name.
+/// Characters of a tool name.
 const NAME: usize = 64;
 
-/// The ensembles that a lockfile speaks of.
+/// The ensembles of a lockfile.
 #[derive(Debug)]
 pub(super) struct LockNotices {
     lock_notices: Vec<LockNotice>,
@@ -25,7 +25,7 @@ pub(super) struct LockNotices {
 #[derive(Debug)]
 struct LockNotice {
     ensemble: String,
-    /// Where its descriptor is.
+    /// The directory of the descriptor.
     place: String,
     lockfile: String,
     damage: Option<String>,
@@ -52,7 +52,7 @@ impl LockNotices {
         Self { lock_notices: plans.iter().filter_map(notice).collect(), told: Mutex::default() }
     }
 
-    /// What has not been told yet.
+    /// Returns the messages that were not shown yet.
     pub(super) fn tell(&self, offer: &Offer, context: &RunContext) {
         let mut told = self.told.lock();
         for notice in &self.lock_notices {

@@ -1,4 +1,4 @@
-//! Servers that are asked for a resource or a prompt only: no tool of theirs is offered in this run.
+//! Servers that are connected only for a resource or a prompt; their tools are not offered.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{ConnectionNotices, Servers, Wiring, at_home};
 use crate::context::RunContext;
 use crate::failure::Failure;
 
-/// Each is started when it is first asked.
+/// Servers, each started by its first request.
 pub struct Readers {
     servers: Servers,
     guardian: Guardian,
@@ -22,7 +22,7 @@ pub struct Readers {
 crate::opaque_debug!(Readers);
 
 impl Wiring<'_> {
-    /// Starts nothing yet. Plans without a server are passed over.
+    /// Creates the connections without starting a server. Plans without a server are skipped.
     pub fn readers(&self, plans: &[&EnsemblePlan]) -> Readers {
         self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
         let (guardian, connection_notices) = (self.guardian(), ConnectionNotices::default());
@@ -35,7 +35,7 @@ impl Wiring<'_> {
         Readers { servers: plans.iter().filter_map(server).collect(), guardian, connection_notices }
     }
 
-    /// What becomes of it, unless the run must not go on first.
+    /// Awaits a request unless the run ends first.
     pub async fn unless_stopped<T>(&self, asking: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             answer = asking => Ok(answer),
@@ -49,7 +49,7 @@ impl Readers {
         self.servers.iter().find(|(known, _)| known.as_str() == name).map(|(_, server)| server.as_ref())
     }
 
-    /// Bounded, and all at once.
+    /// Disconnects all servers concurrently, within a time limit.
     pub async fn disconnect(self, context: &RunContext) {
         join_all(self.servers.iter().map(|(_, server)| server.disconnect())).await;
         self.guardian.sweep();

@@ -1,4 +1,4 @@
-//! The files and directories that were found, as digests of what is in them.
+//! Digests of the files and directories named by commands.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
 use super::super::regular::open_regular;
 use crate::trust::FileDigest;
 
-/// Bytes of all files together; reading more at each start would be felt.
+/// Bytes of all files together; reading more at each start would be noticeable.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// Files, links and directories below all directories that are named.
+/// Files, links and directories below all directories together.
 const MAX_ENTRIES: usize = 2_000;
 
 pub(super) struct Digests<'a> {
@@ -34,7 +34,7 @@ impl<'a> Digests<'a> {
         self.found.into_iter().map(file).collect()
     }
 
-    /// A link counts by what it names; nothing is read of it.
+    /// A link is hashed by its target's name; its target is not read.
     pub(super) fn link(&mut self, link: &Path, target: &Path) -> Result<(), String> {
         let (link, target) = (text(link)?, text(target)?);
         let sha256 = digest(target.as_bytes()).to_string();
@@ -49,7 +49,7 @@ impl<'a> Digests<'a> {
         Ok(())
     }
 
-    /// Every file below it; links count, and are not followed.
+    /// Hashes every file below a directory; links are hashed and not followed.
     pub(super) fn directory(&mut self, path: &Path) -> Result<(), String> {
         let named = text(path)?;
         let unread = |error: io::Error| format!("`{named}`: {error}");
@@ -87,8 +87,8 @@ impl<'a> Digests<'a> {
         }
     }
 
-    /// Python's byte code that is only used while its source is as it was: it comes with the first run. What says of
-    /// itself that its source need not be looked at is code like any other.
+    /// Returns whether a file is Python bytecode that is only used while its source is unchanged; the first run creates
+    /// it. Bytecode that is used without checking the source counts as code.
     fn is_cache(&self, path: &Path) -> bool {
         let in_cache = path.parent().is_some_and(|dir| dir.ends_with("__pycache__"));
         if !in_cache || path.extension().is_none_or(|extension| extension != "pyc") {
@@ -96,12 +96,12 @@ impl<'a> Digests<'a> {
         }
         let mut head = [0; 8];
         let read = open_regular(&self.root.join(path)).and_then(|mut file| file.read_exact(&mut head));
-        // After the magic number: flags, none of them set where the time of the source is compared (PEP 552).
+        // The flags after the magic number are zero if the time of the source is compared (PEP 552).
         read.is_ok() && head.ends_with(&[0; 4])
     }
 }
 
-/// Two names must not become one.
+/// Escapes names, so that two names stay distinct.
 fn text(path: &Path) -> Result<String, String> {
     let named = path.to_str().map(str::to_owned);
     named.ok_or_else(|| format!("`{}`: its name is not UTF-8", path.to_string_lossy()))

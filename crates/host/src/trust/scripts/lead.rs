@@ -1,5 +1,4 @@
-//! Where a path leads, link by link. Nothing is opened, and nothing outside of the project is looked at but to see whether
-//! it leads back.
+//! Resolves a path link by link, without opening files. Outside the project it only checks whether the path leads back.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,13 +6,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// As the kernel has it.
+/// The limit of the kernel.
 const MAX_LINKS: usize = 40;
 
-/// All paths are below the project's root.
+/// The result. All paths are below the project's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lead {
-    /// Links of the project on the way, each with the very target it names.
+    /// Links of the project on the way, each with its target as written.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) end: End,
 }
@@ -22,11 +21,11 @@ pub(super) struct Lead {
 pub(super) enum End {
     File(PathBuf),
     Directory(PathBuf),
-    /// The project's own directory.
+    /// The project's root itself.
     Root,
-    /// Somebody may make it there.
+    /// The path does not exist but may be created.
     Missing(PathBuf),
-    /// Outside of the project, or a pipe, a socket, a device.
+    /// Outside the project, or a pipe, socket or device.
     Other,
 }
 
@@ -80,7 +79,7 @@ fn end(path: &Path, root: &Path, links: &mut Vec<(PathBuf, PathBuf)>) -> End {
     if here.as_os_str().is_empty() { End::Root } else { End::Directory(here) }
 }
 
-/// What is left of it below the root; a path that only reaches the project from outside, by its canonical form.
+/// Returns the rest of a path below the root; a path that enters the project from outside by its canonical form.
 fn below(path: &Path, root: &Path) -> Option<VecDeque<OsString>> {
     let parts = |path: &Path| {
         let named = path.components().filter(|part| !matches!(part, Component::CurDir));

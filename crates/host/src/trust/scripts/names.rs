@@ -1,7 +1,7 @@
-//! What a command may name as code: its words, the values of its variables, and the parts of both.
+//! Names of code that a command line may contain: its words, the values of its variables, and parts of both.
 //!
-//! More is found than is meant: a name that leads to nothing costs a look, one that is overlooked is a script that can be
-//! swapped.
+//! Finds more than is meant: a name that leads to nothing costs a lookup, while a missed name is a script that can be
+//! replaced.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use converse_config::{
 
 use crate::trust::decides_code;
 
-/// A longer one is no path.
+/// Bytes of a path.
 const MAX_BYTES: usize = 4096;
 
-/// What stands between names, each alone and all together: a name may hold some of the others.
+/// Separators of names, tried one by one and together, because a name may contain some of them.
 const SEPARATORS: [&[char]; 4] = [
     &['='],
     &[':'],
@@ -23,7 +23,7 @@ const SEPARATORS: [&[char]; 4] = [
     &[' ', '\t', '\r', '\n', '=', ':', ',', ';', '&', '|', '<', '>', '(', ')', '"', '\'', '`'],
 ];
 
-/// Programs that run what lies in a directory they are given.
+/// Programs that run the code in a directory given to them.
 const RUNNERS: [&str; 19] = [
     "bun", "bunx", "cargo", "deno", "go", "java", "lua", "node", "nodejs", "npm", "npx", "perl", "php",
     "pnpm", "ruby", "ts-node", "tsx", "uv", "yarn",
@@ -37,7 +37,7 @@ pub(super) struct Command<'a> {
     pub(super) cwd: Option<&'a PathBuf>,
 }
 
-/// All of a plan: its server's, and those of its invokers.
+/// Returns all command lines of a plan: of its server and its invokers.
 pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) -> Vec<Command<'a>> {
     let mut commands = Vec::new();
     let connection = plan.connection.as_ref().map(|connection| &connection.way);
@@ -65,7 +65,7 @@ fn words(command: &CommandPlan, environment: &Environment) -> Vec<String> {
     command.templates().map(|template| fixed(template, environment)).collect()
 }
 
-/// The text of a template before its first argument.
+/// Returns the text of a template before its first argument.
 fn fixed(template: &Template, environment: &Environment) -> String {
     let known = template.pieces.iter().take_while(|piece| !matches!(piece, TemplatePiece::Argument(_)));
     let pieces = known.cloned().collect();
@@ -74,7 +74,7 @@ fn fixed(template: &Template, environment: &Environment) -> String {
 }
 
 impl Command<'_> {
-    /// Everything in it that may be a path.
+    /// Returns everything in the command line that may be a path.
     pub(super) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Command<'_> {
         names
     }
 
-    /// `-m NAME`, `-mNAME`: the file of that name, or the package that it begins with.
+    /// Handles `-m NAME` and `-mNAME`: the file with that name, or its first package.
     fn module(&self, at: usize) -> impl Iterator<Item = String> {
         let word = self.words.get(at).map(String::as_str).unwrap_or_default();
         let name = match word.strip_prefix("-m") {
@@ -103,18 +103,18 @@ impl Command<'_> {
         top.into_iter().flat_map(|top| [format!("./{top}.py"), format!("./{top}")])
     }
 
-    /// What it runs by the name of a directory: the first word that is no option.
+    /// Returns the directory that the program runs: the first word that is not an option.
     pub(super) fn runs(&self) -> Option<&str> {
         let (program, rest) = self.words.split_first()?;
         let program = Path::new(program).file_name()?.to_str()?;
         let is_runner = program.starts_with("python") || RUNNERS.contains(&program);
-        // `-` is what it reads.
+        // `-` is standard input.
         let first = rest.iter().find(|word| *word == "-" || !word.starts_with('-') && *word != "run");
         first.filter(|first| is_runner && *first != "-").map(String::as_str)
     }
 }
 
-/// Says of a bare word that it is a path.
+/// Marks a word without a slash as a path.
 fn as_path(name: &str) -> String {
     if name.starts_with('/') || name.is_empty() { name.to_owned() } else { format!("./{name}") }
 }
@@ -125,7 +125,7 @@ fn parts(word: &str) -> impl Iterator<Item = &str> {
     [Some(word), value].into_iter().flatten().chain(split)
 }
 
-/// The part, and what may be a path at its end: `-r./pre.js`, `-Ilib`, `@arguments.txt`.
+/// Returns a part, and paths at its end: `-r./pre.js`, `-Ilib`, `@arguments.txt`.
 fn tails(part: &str) -> impl Iterator<Item = &str> {
     let mut tails = vec![part];
     if let Some(option) = part.strip_prefix('-') {
