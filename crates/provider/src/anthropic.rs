@@ -1,8 +1,8 @@
 //! Anthropic Messages: `POST {base}/v1/messages`.
 //!
-//! The keys are those of the SDK's types (2.11.0), explained at <https://platform.claude.com/docs/en/api/messages>.
-//! What differs between the two versions of the API is in [`version`], how a model is made to think in [`thinking`],
-//! where the cache is told to keep something in [`caching`], and how an answer is held to a schema in [`answer`].
+//! The keys are those of the SDK's types (2.11.0), explained at <https://platform.claude.com/docs/en/api/messages>. The
+//! differences between the two versions of the API are in [`version`], control of reasoning in [`thinking`], cache
+//! marks in [`caching`], and structured answers in [`answer`].
 
 mod answer;
 mod assembly;
@@ -144,8 +144,8 @@ pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> 
     Ok(json!({ "name": tool.name.as_str(), "description": tool.description, "input_schema": schema }))
 }
 
-/// Returns a declaration without arguments for a tool that is no longer offered. The server was seen to refuse a history
-/// with calls when no tools are declared, so the tools that were called are declared and calling is switched off.
+/// Returns a declaration without arguments for a tool that is no longer offered. The server refuses a history with
+/// calls if no tools are declared, so the called tools are declared and calling is switched off.
 fn retired_tool(name: &str) -> Value {
     let schema = json!({ "type": "object", "properties": {} });
     json!({ "name": name, "description": "No longer available.", "input_schema": schema })
@@ -162,8 +162,8 @@ const MAX_TOKENS_HIGH_EFFORT: u32 = 64_000;
 /// requests of more than 10 minutes, since the network drops idle connections.
 const MAX_TOKENS_WHOLE: u32 = 21_333;
 
-/// Returns the user's limit, or the model's maximum bounded by the kind of request, since a runaway reply costs money and
-/// time. `max_tokens` has no default on this wire and must be sent.
+/// Returns the user's limit, or the model's maximum bounded by the kind of request, since a runaway reply costs money
+/// and time. `max_tokens` has no default on this wire and must be sent.
 fn max_tokens(prompt: &Prompt<'_>) -> u32 {
     let controls = prompt.controls;
     if let Some(limit) = controls.max_output_tokens {

@@ -1,8 +1,8 @@
 //! The decoder of all dialects: detects the kind of body and feeds the dialect's assembly.
 //!
 //! An error status becomes a refusal. A success is a stream if its head and its first character agree (some servers
-//! answer a streaming request with a plain JSON error), else one JSON document. A page, an empty body or anything else is
-//! nonsense. Streams and documents end in the same [`Assembly`], so they give the same reply.
+//! answer a streaming request with a plain JSON error), else one JSON document. A page, an empty body or anything else
+//! is nonsense. Streams and documents end in the same [`Assembly`], so they give the same reply.
 //!
 //! The first error is kept until the end and later bytes are ignored, so `finish` returns the same error however the
 //! body was cut.
@@ -129,7 +129,7 @@ impl<A: Assembly> BodyDecoder<A> {
 
     fn take(&mut self, mut bytes: &[u8], out: &mut Vec<Delta>) -> Result<(), ReplyError> {
         if matches!(self.mode, Mode::Sniffing) {
-            // A byte order mark and blanks may stand before anything.
+            // A byte order mark and white space may precede any body.
             let blank = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf);
             let start = bytes.iter().position(|byte| !blank(byte)).unwrap_or(bytes.len());
             bytes = bytes.get(start..).unwrap_or_default();

@@ -131,7 +131,8 @@ pub struct Quirks {
     /// Whether `response_format` and tools work together. Groq refuses a request with both; servers that apply it as a
     /// grammar to every token never call a tool.
     pub format_beside_tools: bool,
-    /// System texts of reasoning models go under `developer`; else `system`, which nobody refuses.
+    /// Whether system texts of reasoning models use the role `developer`; otherwise `system`, which every server
+    /// accepts.
     pub developer_role: bool,
     /// Responses: `include: ["reasoning.encrypted_content"]` is asked for. OpenAI gives it unasked by now; compatible
     /// servers may not know the word.

@@ -1,15 +1,14 @@
 //! Ollama's own chat: `POST {base}/api/chat`, the base without `/v1`.
 //!
-//! A reply is a line of JSON for every piece, or one object. What is different from the wires that look alike:
-//! arguments are objects, a result names its tool rather than its call, calls come in a piece of their own before the
-//! last, and `done_reason` is `stop` with them. A request without `stream` is streamed, so it is always said.
+//! A reply has one line of JSON for every piece, or is one object. Differences from similar wires: arguments are
+//! objects, a result names its tool instead of its call, calls come in a separate piece before the last, and their
+//! `done_reason` is `stop`. Without `stream` Ollama streams, so the key is always sent.
 //!
-//! The surprising part: Ollama drops the oldest messages of a prompt that does not fit its window, and shifts the
-//! window while it writes, both without a word (default window: 4096 tokens on small machines,
-//! <https://docs.ollama.com/context-length>). We ask it not to: with `truncate` and `shift` false it refuses, or ends
-//! the reply as `length`. Versions that do not know the two keys pass over them. The window is the user's own setting
-//! (`num_ctx` from [`crate::Facts::wanted_window`]): a larger one costs memory and reloads the model, so none is
-//! invented, and what a list says a model could have is not asked for.
+//! Ollama silently drops the oldest messages of a prompt that does not fit its window, and shifts the window while it
+//! writes (default window: 4096 tokens on small machines, <https://docs.ollama.com/context-length>). With `truncate`
+//! and `shift` false it refuses instead, or ends the reply as `length`. Versions that do not know the two keys ignore
+//! them. The window is the user's own setting (`num_ctx` from [`crate::Facts::wanted_window`]): a larger one costs
+//! memory and reloads the model, so the maximum of a model is not requested.
 //!
 //! <https://docs.ollama.com/api/chat>, <https://github.com/ollama/ollama/blob/main/api/types.go> (`ChatRequest`), types
 //! of the Python SDK 0.6.3 (checked 2026-11).
@@ -51,8 +50,8 @@ impl Processor for Ollama {
         body.insert("model".into(), json!(prompt.model));
         body.insert("messages".into(), Value::Array(messages::messages(prompt, endpoint)?));
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
-        // A format is a grammar for every token: with it no tool can be called. The answer is told in words then.
-        // <https://github.com/ollama/ollama/issues/8095>, <https://github.com/ollama/ollama/issues/13750>.
+        // A format is a grammar for every token, so no tool can be called with it. The schema is then described in
+        // text. <https://github.com/ollama/ollama/issues/8095>, <https://github.com/ollama/ollama/issues/13750>.
         if let Some(answer) = controls.answer.as_ref().filter(|_| tools.is_empty()) {
             body.insert("format".into(), answer.schema.clone());
         }
@@ -111,7 +110,7 @@ fn options(controls: &Controls, facts: &Facts) -> Map<String, Value> {
     options
 }
 
-/// Further options join ours; every other key stands as it is given.
+/// Adds further options to ours; other keys are set as given.
 fn merge(body: &mut Map<String, Value>, extra: &Map<String, Value>) {
     for (key, value) in extra {
         match (body.get_mut(key), value) {

@@ -1,9 +1,9 @@
-//! OpenAI Chat Completions: `POST {base}/chat/completions`, and everybody who says that theirs is the same.
+//! OpenAI Chat Completions: `POST {base}/chat/completions`, of OpenAI and all compatible servers.
 //!
-//! Two dozen servers speak this wire and no two the same dialect of it. Where they differ in what they *accept*, the
-//! endpoint's [`crate::Quirks`] say so and the request follows; where they differ in what they *send*, everything is
-//! accepted at once, whoever sends it. A request holds nothing that was not asked for: strict servers refuse unknown
-//! keys, so a turn is rebuilt from `role`, `content` and `tool_calls` alone.
+//! Two dozen servers use this wire, each with differences. Differences in what they *accept* are in the endpoint's
+//! [`crate::Quirks`], and the request follows them. Differences in what they *send* are accepted from every server.
+//! Strict servers refuse unknown keys, so a request has only necessary keys, and a turn is rebuilt from `role`,
+//! `content` and `tool_calls` alone.
 //!
 //! The wire is that of the SDK's types (3.52.0), explained at <https://platform.openai.com/docs/api-reference/chat>.
 
@@ -134,8 +134,9 @@ pub(crate) fn word(effort: Effort) -> &'static str {
     }
 }
 
-/// Returns a tool as chat servers want it. `parameters` always has `type` and `properties`, which some servers' templates
-/// read without a check; `strict` is never sent, since it restricts schemas in ways that ours need not follow.
+/// Returns a tool as chat servers want it. `parameters` always has `type` and `properties`, which some servers'
+/// templates read without a check; `strict` is never sent, since it restricts schemas in ways that ours need not
+/// follow.
 pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
     let schema = for_openai(tool)?;
     let function =

@@ -46,7 +46,7 @@ impl Processor for OpenAiResponses {
         let conversation = input::conversation(prompt, endpoint)?;
         let mut body = Map::new();
         body.insert("model".into(), json!(prompt.model));
-        // Not carried over by `previous_response_id`, so they are said every time.
+        // Not carried over by `previous_response_id`, so they are sent every time.
         if let Some(instructions) = conversation.instructions {
             body.insert("instructions".into(), json!(instructions));
         }
@@ -117,7 +117,7 @@ fn thinks(prompt: &Prompt<'_>) -> bool {
     }
 }
 
-/// A summary is asked for only when it shall be shown: organisations that have not proved who they are get a 400 for it.
+/// A summary is requested only if it will be shown: organisations without verification get a 400 for it.
 /// <https://github.com/BerriAI/litellm/issues/16032> (2026-11).
 fn reasoning(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Option<Value>, TranslateError> {
     let mut reasoning = Map::new();
@@ -134,7 +134,8 @@ fn reasoning(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Option<Value>, 
     Ok((!reasoning.is_empty()).then_some(Value::Object(reasoning)))
 }
 
-/// <https://developers.openai.com/api/docs/guides/structured-outputs> (2026-11): here the schema stands beside the type.
+/// <https://developers.openai.com/api/docs/guides/structured-outputs> (2026-11): here the schema stands beside the
+/// type.
 fn format(prompt: &Prompt<'_>, structured: Structured) -> Option<Value> {
     let answer = prompt.controls.answer.as_ref()?;
     match structured {

@@ -1,14 +1,13 @@
-//! Tools in words, for models and servers that know none: opt-in, around the processor of any wire.
+//! Tools described in text, for models and servers without tool support. Opt-in, around the processor of any wire.
 //!
-//! The tools stand in the system text, with their schemas. The model writes `<tool_call>{…}</tool_call>`, the form of
-//! Hermes and Qwen, which many local models have been trained on; results are told to it as `<tool_response>`. The
-//! request itself has no tools, so nothing in it can be refused for them, and no native form of a reply is kept: there
-//! is nothing to replay.
+//! The system text lists the tools with their schemas. The model writes `<tool_call>{…}</tool_call>`, the form of
+//! Hermes and Qwen, which many local models are trained on. Results are sent as `<tool_response>`. The request itself
+//! has no tools that a server could refuse, and no native form of a reply is kept.
 //!
-//! What is written without the marker stays text. Whatever the model writes from a `<tool_response>` of its own on is
-//! dropped: it has invented results. The rest is as with any other wire: malformed JSON is malformed arguments, an
-//! unknown name is an unknown tool, and nothing of a reply that was cut is run. An answer that must follow a schema is told
-//! so beside the tools.
+//! Text without the marker stays text. Text from a `<tool_response>` of the model's own on is dropped, because its
+//! results are invented. Otherwise the rules of every wire apply: malformed JSON is malformed arguments, an unknown
+//! name is an unknown tool, and nothing in a truncated reply is run. The schema of a structured answer is described
+//! beside the tools.
 //!
 //! The form: <https://github.com/NousResearch/Hermes-Function-Calling> (checked 2026-11).
 
@@ -54,7 +53,8 @@ impl Processor for Prompted {
     ) -> Result<http::Request<Bytes>, TranslateError> {
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
         let view = text_view::view(prompt, endpoint, &tools);
-        // A server that holds every token to a schema leaves no room for a block: the schema is told instead.
+        // A server that enforces a schema for every token leaves no room for a call, so the schema is described in
+        // text.
         let free = (!tools.is_empty()).then(|| Controls { answer: None, ..prompt.controls.clone() });
         let controls = free.as_ref().unwrap_or(prompt.controls);
         let told = Prompt { view: &view, tools: &[], controls, ..*prompt };

@@ -1,4 +1,4 @@
-//! What of a tool's schema each wire is told.
+//! The schema of a tool as each wire gets it.
 //!
 //! | wire | what is changed |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | OpenAI, both | also: `properties` at the root, `items` at each array, no `enum`, `const` or `not` at the root |
 //! | Gemini | also: no references ([`inline`]), `required` names what `properties` have, no `true` for a schema |
 //!
-//! Everything else passes unchanged. A tool's arguments are an object for all providers, and most answer 400 to a root
-//! that is anything else (as recorded refusals show). Each change only loosens what the *model* is told, or says the
-//! same in other words: the arguments are checked against the original schema before anything runs.
+//! Everything else passes unchanged. Every provider requires an object for the arguments, and most answer 400 to
+//! another root (as recorded refusals show). Each change only loosens what the *model* gets, or says the same in
+//! another form: the arguments are checked against the original schema before anything runs.
 //!
 //! The sources are those of the lint's table, which finds the same faults.
 
@@ -110,7 +110,7 @@ fn narrow(schema: &mut Map<String, Value>) {
         schema.shift_remove("properties");
     }
     name_what_is_required(schema);
-    // The one value that it may have, in the word that is heeded.
+    // The only allowed value, as an `enum`, which every wire supports.
     if !schema.contains_key("enum")
         && schema.get("const").is_some_and(|value| value.is_string() || value.is_number())
         && let Some(value) = schema.shift_remove("const")
@@ -177,8 +177,8 @@ fn schema_at<'a>(schema: &'a Map<String, Value>, reference: &str) -> Option<&'a 
     schema.get(section)?.get(name.replace("~1", "/").replace("~0", "~"))
 }
 
-/// Keywords whose value is a schema, a list of them, or a table of them. What stands under any other (`enum`,
-/// `default`, `examples`) is data, whatever it looks like.
+/// Keywords whose value is a schema, a list of schemas, or a table of schemas. The value of any other keyword (`enum`,
+/// `default`, `examples`) is data.
 pub(crate) const ONE: [&str; 12] = [
     "items",
     "additionalItems",

@@ -1,19 +1,18 @@
 //! Invocations that a model wrote into its text instead of making them.
 //!
-//! A server whose template or parser does not know the model's own form hands it out as text, and a weak model may
-//! write a form that it has seen elsewhere. Such text is recognised so that the user can be told; nothing is ever run
-//! from it, since text may also quote, explain or repeat what a tool has returned.
+//! A server whose template or parser does not know the model's own format returns it as text, and a weak model may
+//! write a format that it has seen elsewhere. Such text is recognised only to warn the user. Nothing is run from it,
+//! because text may also quote, explain or repeat the output of a tool.
 //!
-//! Only names that are offered count. A form with a marker of its own is taken at its word; plain JSON must look like
-//! an invocation and nothing else, and must be the end of the text: a JSON answer that has a `name` is no invocation.
-//! Each form goes through the text once, on stretches that do not overlap.
+//! Only names of offered tools count. A format with its own marker is accepted anywhere. Plain JSON must be an
+//! invocation and nothing else, and must end the text: a JSON answer with a `name` is not an invocation. Each form goes
+//! through the text once, on stretches that do not overlap.
 //!
 //! The forms (checked 2026-11): <https://docs.vllm.ai/en/latest/features/tool_calling.html> and its parsers (Hermes,
 //! Qwen, Mistral, Llama, Granite, DeepSeek, Kimi, GLM, Pythonic, Phi-4), `<function=…>`
-//! <https://github.com/QwenLM/Qwen3-Coder> and
-//! <https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/>, `functools`
-//! <https://github.com/microsoft/PhiCookBook>, `tool_code` <https://ai.google.dev/gemma/docs/capabilities/function-calling>,
-//! Harmony <https://github.com/openai/harmony>.
+//! <https://github.com/QwenLM/Qwen3-Coder> and <https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/>,
+//! `functools` <https://github.com/microsoft/PhiCookBook>, `tool_code`
+//! <https://ai.google.dev/gemma/docs/capabilities/function-calling>, Harmony <https://github.com/openai/harmony>.
 
 mod shape;
 #[cfg(test)]
@@ -78,7 +77,7 @@ const MARKERS: &[(&str, After, &str)] = &[
     ("\nAction: ", After::Name, "Action:"),
 ];
 
-/// The invocations of offered tools that stand in a text, in the order of the forms. Linear in the text.
+/// Returns the invocations of offered tools in a text, ordered by format. Linear in the length of the text.
 pub fn text_calls(text: &str, tools: &[Declaration]) -> Vec<TextCall> {
     if tools.is_empty() {
         return Vec::new();

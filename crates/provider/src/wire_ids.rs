@@ -1,9 +1,9 @@
 //! Ids of invocations on a wire.
 //!
-//! A server gets its own ids back byte for byte, and no other server's: foreign ids are refused for their characters
-//! (Anthropic `^[a-zA-Z0-9_-]+$`, Mistral exactly nine alphanumerics). Everywhere else our own id is used, which fits
-//! all but Mistral, for whom it is hashed. The first use of an id wins, so a request's prefix stays what it was when a
-//! server calls a later invocation by a name that it has used before.
+//! A server gets its own ids back unchanged and no ids of other servers, because those are refused for their characters
+//! (Anthropic `^[a-zA-Z0-9_-]+$`, Mistral exactly nine alphanumerics). Otherwise our own id is used, which all servers
+//! accept except Mistral, for which it is hashed. The first use of an id wins, so that the prefix of a request does not
+//! change when a server reuses an id for a later invocation.
 
 use std::collections::HashSet;
 

@@ -1,16 +1,14 @@
-//! An answer of a given form: `output_config.format`, its schema narrowed to what the server compiles.
+//! Structured answers: `output_config.format`, with the schema narrowed to what the server compiles.
 //!
-//! The strict subset knows types, `enum`, `const`, `anyOf`, local references, a few string formats and `minItems` of 0
-//! or 1; every object is closed. What else a schema says (`minimum`, `pattern`, …) is put into the description, for the
-//! model to read; the answer is checked against the whole schema afterwards in any case. So a narrowed schema may say
-//! less than the original, and it may allow fewer answers, but never only wrong ones: where it would have to (free keys,
-//! a place that may hold anything, a schema that refers to itself, too many options), the original is told in words
-//! instead.
+//! The strict subset has types, `enum`, `const`, `anyOf`, local references, a few string formats and `minItems` of 0
+//! or 1; every object is closed. Other keywords (`minimum`, `pattern`, …) are put into the description, for the
+//! model to read. The answer is checked against the whole schema afterwards in any case. So a narrowed schema may say
+//! less than the original and allow fewer answers, but never only wrong ones. Where it would (free keys,
+//! any value, a schema that refers to itself, too many options), the original is described in text instead.
 //!
-//! As the SDK's own `transform_schema` (2.11.0) does it, but for objects with combinators and `allOf`, which it narrows
-//! to something that nothing fits.
-//! <https://platform.claude.com/docs/en/build-with-claude/structured-outputs> (translations checked 2026-11); the limits
-//! of 24 optional properties and 16 unions are from recorded refusals.
+//! Follows the SDK's own `transform_schema` (2.11.0), except for objects with combinators and `allOf`, which it narrows
+//! to a schema that nothing matches. <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>
+//! (translations checked 2026-11); the limits of 24 optional properties and 16 unions are from recorded refusals.
 
 use serde_json::{Map, Value, json};
 
@@ -39,7 +37,7 @@ pub(super) fn form(answer: &AnswerFormat) -> AnswerForm {
     }
 }
 
-/// The schema in the strict subset, if it can be said there.
+/// Returns the schema in the strict subset, if it can be expressed there.
 fn narrow(schema: &Value) -> Option<Value> {
     let mut narrowing = Narrowing { root: schema, optional: 0, unions: 0 };
     let narrowed = narrowing.node(schema, 0)?;
@@ -162,7 +160,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// Closed, so free keys cannot be said; nor can an object of which nothing is known.
+    /// A closed object cannot express free keys, nor an object without known properties.
     fn object(
         &mut self,
         strict: &mut Map<String, Value>,

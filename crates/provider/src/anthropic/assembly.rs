@@ -206,7 +206,7 @@ impl Assembly for MessageAssembly {
     }
 }
 
-/// Token counts as they were last said: `message_delta` repeats them cumulatively, it does not add.
+/// The last reported token counts: `message_delta` repeats them cumulatively.
 #[derive(Debug, Clone, Copy, Default)]
 struct WireUsage {
     input: Option<u64>,

@@ -78,7 +78,7 @@ impl Block {
         })
     }
 
-    /// What its beginning tells.
+    /// Reports what the start of the block contains.
     pub(super) fn announce(&self, out: &mut Vec<Delta>) {
         match (self.kind, self.call) {
             (Kind::Call, Some(index)) => {

@@ -1,18 +1,18 @@
-//! Marks up to which a prompt is kept in the server's cache, so that the next request of a growing conversation finds
-//! what this one wrote.
+//! Cache marks: the prefix of the prompt up to a mark is kept in the server's cache, so that the next request of a
+//! growing conversation can reuse it.
 //!
-//! A mark writes the prefix that ends there, and reads the longest one that was written before at one of the 20 blocks
-//! that end at the mark. Four marks are allowed. Two of them stand on what is the same for every conversation, the last
-//! tool and the system text. The other two end the last user message and the one before it: the next to last is where
-//! the previous request ended, and had its mark, so it is found however many calls and results came since. With a mark
-//! at the end alone a turn of ten parallel calls would put 20 blocks in between, and everything would be paid again.
+//! A mark writes the prefix that ends there, and reads the longest prefix written before at one of the 20 blocks that
+//! end at the mark. Four marks are allowed. Two are on the parts that all conversations share: the last tool and the
+//! system text. The other two end the last user message and the one before it: the latter is where the previous request
+//! ended, so its prefix is found however many calls and results followed. With a mark only at the end, a turn of ten
+//! parallel calls would put 20 blocks in between, and everything would be paid again.
 //!
-//! Writing costs a quarter more than plain input, reading a tenth. So a question without tools, that nobody may ever
-//! follow up, gets no marks. A prompt that is too short for the cache (512 to 4096 tokens, by model) is no error and
-//! costs nothing; no size is guessed here.
+//! Writing costs a quarter more than plain input, reading a tenth. So a question without tools, which may have no
+//! follow-up, gets no marks. A prompt that is too short for the cache (512 to 4096 tokens, by model) is not an error
+//! and costs nothing, so no size is estimated here.
 //!
-//! Marks are put only where they are known: by Anthropic's own server, and where a quirk says so. A user who marks
-//! something in `extra` is left alone.
+//! Marks are set only for Anthropic's own server and where a quirk says so. If the user sets marks in `extra`, none are
+//! added.
 //!
 //! <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, the sizes from
 //! <https://dev.to/creeta/claudes-prompt-cache-fails-silently-below-1024-tokens-1ch1> (checked 2026-11).
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 const MARK: &str = "cache_control";
 
-/// Puts the marks into a body that is complete otherwise.
+/// Adds the marks to a body that is otherwise complete.
 pub(super) fn mark(body: &mut Map<String, Value>) {
     let tools = list_len(body.get("tools"));
     let messages = list_len(body.get("messages"));

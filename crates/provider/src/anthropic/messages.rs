@@ -1,11 +1,11 @@
 //! Canisters as Anthropic messages.
 //!
-//! Users and assistants take turns strictly: what would be two messages of one role becomes one. The results of a turn
-//! stand together in the user message right after it, in the order of the invocations and before anything the user
-//! says, or the server refuses the request. No text block is ever blank and no message empty.
+//! User and assistant alternate strictly, so consecutive messages of one role are merged. The results of a turn come
+//! together in the user message right after it, in the order of the invocations and before any text of the user, or the
+//! server refuses the request. Text blocks are never blank and messages never empty.
 //!
-//! A turn of this very model goes back as it came ([`native_blocks`]); one from elsewhere is told in neutral words,
-//! without reasoning, whose signatures mean nothing here.
+//! A turn of the same model is sent back unchanged ([`native_blocks`]); a turn of another model is sent in neutral
+//! form, without reasoning, whose signatures are not valid here.
 
 use converse_canister::{Blobs, Canister, Content, Document, Stop};
 use serde_json::{Map, Value, json};
@@ -123,7 +123,7 @@ fn document_blocks(document: &Document, media: &Media<'_>) -> Vec<Value> {
         .join("\n");
     let mut blocks = Vec::new();
     if !text.is_empty() {
-        // The only media type of a text source; what it really is, the title tells.
+        // The only media type of a text source; the title names the actual type.
         let source = json!({ "type": "text", "media_type": "text/plain", "data": text });
         blocks.push(titled(json!({ "type": "document", "source": source }), &title));
     }
@@ -178,7 +178,7 @@ fn neutral_blocks(turn: &Turn<'_>) -> Vec<Value> {
     blocks
 }
 
-/// An empty result has no `content` at all; a failed one only text, and `is_error`.
+/// An empty result has no `content`; a failed one only text and `is_error`.
 fn result_block(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value {
     let mut block = Map::new();
     block.insert("type".into(), json!("tool_result"));

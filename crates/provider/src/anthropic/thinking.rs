@@ -1,16 +1,16 @@
-//! How hard the model thinks: `thinking` and `output_config.effort`.
+//! Control of reasoning: `thinking` and `output_config.effort`.
 //!
-//! Which form a model takes differs by generation. Older ones want a budget (`enabled`), newer ones refuse it and want
-//! `adaptive` and a word for the effort; those without thinking refuse both. What is known of the model decides; where
-//! nothing is, the word alone is sent, and `disabled` for no thinking at all. Some models cannot be kept from thinking
-//! and refuse `disabled`: the server's message says so.
+//! The form depends on the generation of the model. Older models need a budget (`enabled`). Newer ones refuse it and
+//! need `adaptive` and an effort level. Models without reasoning refuse both. The known facts decide; without facts,
+//! only the level is sent, and `disabled` for no reasoning. The reasoning of some models cannot be switched off, and
+//! they refuse `disabled`: the server's message says so.
 //!
-//! The newer models leave the text of their thoughts out unless `display` asks for it. It is asked for with every effort,
-//! so that it can be shown later, and where a user wants to see it without having said how hard to think.
+//! Newer models omit the text of their reasoning unless `display` requests it. It is requested with every effort, so
+//! that it can be shown later, and if the user wants to see it without setting an effort.
 //!
-//! Three things do not go with thinking and are met here: a `tool_choice` that forces a tool (thinking gives way),
-//! sampling (an error: the user asked for both), and with a budget a tool loop whose turn does not begin with a thought,
-//! because another model wrote it (thinking waits for the next turn).
+//! Three things are incompatible with reasoning: a `tool_choice` that forces a tool (reasoning is switched off),
+//! sampling parameters (an error: the user asked for both), and with a budget a tool loop whose turn does not begin
+//! with reasoning because another model wrote it (reasoning resumes with the next turn).
 //!
 //! <https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking>,
 //! <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>,

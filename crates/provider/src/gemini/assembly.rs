@@ -1,11 +1,10 @@
 //! Collects one response, streamed or whole.
 //!
-//! A stream is chunks of the same form as a whole response, each with the parts that are new; usage is repeated in each,
-//! cumulatively. A finish reason means that the reply is whole, and nothing else does: there is no last event, so the
-//! stream is read to the end of its body, where late usage and an empty part with a signature may still come. Only the
-//! first candidate is read.
+//! A stream has chunks of the same form as a whole response, each with the new parts; usage is repeated cumulatively.
+//! Only a finish reason completes the reply. There is no last event, so the stream is read to the end of its body,
+//! where late usage and an empty part with a signature may follow. Only the first candidate is read.
 //!
-//! Without `alt=sse` the stream is one JSON array of the same chunks, which some proxies send whatever was asked for.
+//! Without `alt=sse` the stream is one JSON array of the same chunks, which some proxies always send.
 
 use converse_canister::{Stop, Usage};
 use serde_json::value::RawValue;
@@ -138,7 +137,7 @@ impl Assembly for CandidateAssembly {
     }
 }
 
-/// Token counts as they were last said.
+/// The last reported token counts.
 #[derive(Debug, Clone, Copy, Default)]
 struct WireUsage {
     prompt: Option<u64>,
@@ -163,8 +162,8 @@ impl WireUsage {
         }
     }
 
-    /// Gemini counts thoughts beside the candidates, and results of its own tools beside the prompt. A count of zero is
-    /// left out on this wire: at the end, where the total is told, the parts that are not are none.
+    /// Gemini counts reasoning apart from the candidates, and results of its own tools apart from the prompt. A count
+    /// of zero is omitted on this wire: at the end, where the total is known, missing parts are zero.
     fn counted(self, at_the_end: bool) -> Usage {
         let known =
             self.candidates.is_some() || self.thoughts.is_some() || (at_the_end && self.total.is_some());

@@ -106,7 +106,7 @@ pub(super) struct FunctionCall<'a> {
     pub(super) name: LenientStr<'a>,
     #[serde(borrow)]
     pub(super) args: Option<&'a RawValue>,
-    /// Arguments in pieces, which come only to those who ask for them.
+    /// Arguments in pieces, which are sent only on request.
     #[serde(borrow)]
     pub(super) partial_args: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -1,11 +1,11 @@
 //! Canisters as `contents`.
 //!
-//! User and model take turns strictly: what would be two contents of one role becomes one. The results of a turn stand
-//! first in the user content right after it, one for each call, in the calls' order.
+//! User and model alternate strictly, so consecutive contents of one role are merged. The results of a turn come first
+//! in the user content right after it, one for each call, in the order of the calls.
 //!
-//! A turn of this very model goes back as it came ([`super::replay`]); one from elsewhere is told in neutral words,
-//! without reasoning. Gemini 3 refuses calls without a signature, and calls from elsewhere have none: the first of such
-//! a turn gets the value that Google documents for this (a signature belongs on the first of parallel calls only).
+//! A turn of the same model is sent back unchanged ([`super::replay`]); a turn of another model is sent in neutral
+//! form, without reasoning. Gemini 3 refuses calls without a signature, and calls of other models have none: the first
+//! call of such a turn gets the placeholder that Google documents (only the first of parallel calls has a signature).
 //! <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>,
 //! <https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures> (checked 2026-11).
 

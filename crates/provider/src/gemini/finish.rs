@@ -1,10 +1,10 @@
-//! Why a reply ended, in Gemini's words: `FinishReason` of google-genai 3.4.0 and
+//! Maps Gemini's finish reasons: `FinishReason` of google-genai 3.4.0 and
 //! <https://ai.google.dev/api/generate-content#FinishReason> (checked 2026-11).
 //!
-//! Three kinds are no end of a reply. What the model wrote could not be read as a call, or called what is not there:
-//! the request is tried again, which is what Google's own command-line client does
-//! (<https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/core/geminiChat.ts>). A signature was
-//! missing: the request is to blame. And no reason at all (`FINISH_REASON_UNSPECIFIED`): the reply goes on.
+//! Three kinds do not end a reply. If the model wrote an unreadable call, or called an unknown tool, the request is
+//! retried, as Google's own command-line client does
+//! (<https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/core/geminiChat.ts>). If a signature was
+//! missing, the request is wrong. `FINISH_REASON_UNSPECIFIED` means that the reply continues.
 
 use converse_canister::Stop;
 use serde_json::json;
@@ -51,7 +51,7 @@ pub(super) fn stop(reason: &str, message: Option<&str>) -> Result<Option<Stop>, 
     }))
 }
 
-/// A prompt that was not answered at all.
+/// Builds the stop of a blocked prompt.
 pub(super) fn blocked(reason: &str, message: Option<&str>) -> Stop {
     let more = message.map(|message| format!(": {message}")).unwrap_or_default();
     Stop::Refused { reason: Some(format!("the prompt was blocked ({reason}){more}")) }

@@ -1,14 +1,15 @@
-//! What a model's name tells: where it is asked, and of which generation it is.
+//! Reads the path and the generation from the name of a model.
 
 use crate::{Endpoint, TranslateError};
 
 /// Generation and step: `gemini-2.5-flash` is (2, 5).
 pub(super) type Generation = (u32, u32);
 
-/// The first that wants its signatures back, takes media in results and thinks by words.
+/// The first generation that requires its signatures, accepts media in results and has reasoning levels.
 pub(super) const THREE: Generation = (3, 0);
 
-/// `None` for what is no Gemini or does not say. `gemini-flash-latest` and its like are the newest there is.
+/// Returns `None` if the name is not of a Gemini model or has no version. `gemini-flash-latest` etc. count as the
+/// newest.
 pub(super) fn generation(model: &str) -> Option<Generation> {
     let name = bare(model).strip_prefix("gemini-")?;
     let number = name.split('-').next().unwrap_or_default();

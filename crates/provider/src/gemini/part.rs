@@ -1,4 +1,4 @@
-//! One part of a reply: what it means, and the form in which it came.
+//! One part of a reply: its meaning, and its form as received.
 
 use converse_canister::{Arguments, Content};
 use serde_json::{Map, Value, json};
@@ -85,7 +85,7 @@ impl PartList {
         }
     }
 
-    /// True if the text has joined the fragment before it, or is none at all.
+    /// Appends the text to the previous fragment. Returns true if it was appended or is empty.
     fn goes_on(&mut self, part: &TextPart<'_>) -> bool {
         if part.text.is_empty() {
             return true;
@@ -171,7 +171,7 @@ mod tests {
                 r#"[{"text":"a"},{"text":"b","thought":true}]"#,
                 2,
             ),
-            // A signature, or what nobody here knows, stays where it came.
+            // A signature or an unknown part keeps its position.
             (
                 vec![r#"{"text":"a"}"#, r#"{"text":"b","thoughtSignature":"s"}"#, r#"{"text":"c"}"#],
                 r#"[{"text":"a"},{"text":"b","thoughtSignature":"s"},{"text":"c"}]"#,

@@ -26,7 +26,7 @@ pub(super) fn parts(turn: &Turn<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Ve
     parts
 }
 
-/// The id that the server gave the call, if it gave one that can be told from the others.
+/// Returns the server's id of the call, if it is unique.
 pub(super) fn servers_id<'a>(call: &'a Call<'_>) -> Option<&'a str> {
     call.invocation.wire_id.as_deref().filter(|id| *id == call.wire_id)
 }

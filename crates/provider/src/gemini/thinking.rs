@@ -1,12 +1,12 @@
-//! How a model is made to think: by a word (`thinkingLevel`, Gemini 3 and later) or by a budget of tokens
+//! Control of reasoning: by a level (`thinkingLevel`, Gemini 3 and later) or by a budget of tokens
 //! (`thinkingBudget`, Gemini 2.5), never by both, which is a 400.
 //!
-//! What it thought is asked for wherever it thinks: summaries cost nothing that is not paid for anyway.
+//! Summaries of the reasoning are always requested, because they cost nothing extra.
 //!
-//! Words: <https://ai.google.dev/gemini-api/docs/thinking#thinking-levels>; not every model takes every word (probed by
-//! others: <https://github.com/bolna-ai/bolna/pull/956>, <https://github.com/egoist/chatwise-releases/issues/1206>), and
-//! none of this kind can be kept from thinking. Budgets: those of Google's own table for `reasoning_effort`,
-//! <https://ai.google.dev/gemini-api/docs/openai#thinking>. Checked 2026-11.
+//! Levels: <https://ai.google.dev/gemini-api/docs/thinking#thinking-levels>; not every model accepts every level
+//! (probed by others: <https://github.com/bolna-ai/bolna/pull/956>,
+//! <https://github.com/egoist/chatwise-releases/issues/1206>), and reasoning cannot be switched off. Budgets: those of
+//! Google's own table for `reasoning_effort`, <https://ai.google.dev/gemini-api/docs/openai#thinking>. Checked 2026-11.
 
 use serde_json::{Value, json};
 
@@ -14,13 +14,13 @@ use super::model::{THREE, bare, generation};
 use crate::controls::no_reasoning_error;
 use crate::{Effort, Facts, Thinking, TranslateError};
 
-/// Beginnings of the models that take `minimal`; all others of their kind begin at `low`.
+/// Prefixes of the models that accept `minimal`; the lowest level of others is `low`.
 const MINIMAL: [&str; 3] = ["gemini-3-flash", "gemini-3.1-flash-lite", "gemini-3.5-flash"];
-/// It knows only `low` and `high`.
+/// A model that knows only `low` and `high`.
 const NO_MEDIUM: &str = "gemini-3-pro";
-/// It cannot be kept from thinking; this is its smallest budget.
+/// A model whose reasoning cannot be switched off, and its smallest budget.
 const ALWAYS_THINKS: (&str, u32) = ("gemini-2.5-pro", 128);
-/// Models for pictures and voices think in their own ways, if at all.
+/// Models for images and audio have other controls, if any.
 const OTHERS: [&str; 5] = ["image", "tts", "live", "audio", "embedding"];
 
 /// `thinkingConfig`, if there is anything to say.

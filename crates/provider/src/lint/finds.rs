@@ -7,7 +7,8 @@ use super::walk::{self, SchemaNode, escaped};
 /// Where below the site, and what.
 pub(super) type Finding = (String, String);
 
-/// google-genai 3.4.0, `class Schema`, without what only the enterprise product has (`additionalProperties`, `defs`, `ref`).
+/// google-genai 3.4.0, `class Schema`, without what only the enterprise product has (`additionalProperties`, `defs`,
+/// `ref`).
 const PARAMETERS: &[&str] = &[
     "anyOf",
     "default",
@@ -111,7 +112,7 @@ pub(super) fn beyond_parameters(node: &SchemaNode<'_>) -> Vec<Finding> {
     beyond.map(|key| (format!("/{}", escaped(key)), key.clone())).collect()
 }
 
-/// What stands below a keyword that nobody heeds is not looked at either.
+/// Returns whether the schema is below no keyword that servers ignore.
 fn is_heeded(node: &SchemaNode<'_>) -> bool {
     !node.pointer.split('/').any(|segment| UNHEEDED.contains(&segment))
 }

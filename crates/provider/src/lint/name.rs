@@ -1,5 +1,5 @@
-//! The name of a tool. converse shows every tool under a name that all providers take, so a fault of a name is always
-//! adapted; it is said because people meet the other name in answers and logs.
+//! The name of a tool. converse offers every tool under a name that all providers accept, so a name never fails. It is
+//! reported because users see the adapted name in answers and logs.
 
 use converse_canister::ToolName;
 

@@ -65,7 +65,7 @@ pub(super) fn faults(which: LintTarget, root: &Value, nodes: &[SchemaNode<'_>]) 
     faults
 }
 
-/// What stands beside the reference and may not.
+/// Returns a keyword beside the reference that is not allowed there.
 fn company<'a>(node: &SchemaNode<'a>) -> Option<&'a str> {
     let keys = node.schema.as_object()?.keys().map(String::as_str);
     keys.filter(|_| !node.is_root())
@@ -181,8 +181,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Where the author finds what stands at this pointer of the schema that is sent: the root of what is written may be a
-/// `$ref`, in whose place its target is sent.
+/// Returns the pointer in the author's schema for a pointer in the schema that is sent: the root may be a `$ref`, which
+/// is replaced by its target.
 pub(super) fn written_at(written: &Value, pointer: &str) -> String {
     let mut base = String::new();
     for _ in 0..MAX_STEPS {

@@ -1,9 +1,9 @@
-//! What a keyword must look like in draft 2020-12, which Anthropic and OpenAI hold all schemas against; older drafts
-//! wrote some of them otherwise. Gemini reads its own list of them and fails where one has another form.
+//! The form of keywords in draft 2020-12, which Anthropic and OpenAI require; older drafts have other forms of some.
+//! Gemini has a list of its own and fails on other forms.
 //!
 //! Error text: <https://github.com/anthropics/claude-code/issues/63673>,
-//! <https://github.com/FoundationAgents/OpenManus/issues/1162>; the forms: <https://json-schema.org/draft/2020-12/schema>
-//! (checked 2026-11).
+//! <https://github.com/FoundationAgents/OpenManus/issues/1162>; the forms:
+//! <https://json-schema.org/draft/2020-12/schema> (checked 2026-11).
 
 use serde_json::Value;
 

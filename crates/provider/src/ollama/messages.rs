@@ -122,8 +122,8 @@ fn assistant_message(turn: &Turn<'_>) -> Option<Value> {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
     message.insert("content".into(), json!(words.join("\n\n")));
-    // Some models forget why they called if they are not told what they thought; templates that do not want it leave
-    // it out. <https://docs.ollama.com/capabilities/tool-calling>: the whole message goes back.
+    // Some models need their reasoning to continue after a call; templates that do not use it ignore it.
+    // <https://docs.ollama.com/capabilities/tool-calling>: the whole message is sent back.
     if let Some(thinking) = turn.native.unwrap_or_default().iter().find_map(|item| item.get("thinking")) {
         message.insert("thinking".into(), thinking.clone());
     }

@@ -1,8 +1,8 @@
-//! An answer that is held to a schema.
+//! Structured answers with a JSON Schema.
 //!
-//! `strict` makes the server hold the model to every letter of the schema, and refuse schemas that say what it cannot
-//! hold anybody to. So it is asked for only where the schema stays within that subset; otherwise the model is told the
-//! schema and no more. The answer is checked here in any case.
+//! With `strict` the server enforces the whole schema, and refuses schemas with keywords that it cannot enforce. So
+//! `strict` is set only for schemas within that subset; otherwise the model only gets the schema. The answer is checked
+//! here in any case.
 //!
 //! The subset: <https://developers.openai.com/api/docs/guides/structured-outputs> (checked 2026-11).
 

@@ -105,7 +105,7 @@ impl CompletionAssembly {
         Ok(true)
     }
 
-    /// The first reason stands: some servers repeat it, with the usage or changed to `stop`.
+    /// The first reason counts: some servers repeat it, with the usage or changed to `stop`.
     fn note_finish(&mut self, reason: Option<&str>) -> Result<(), Fault> {
         match reason {
             // OpenRouter; DeepSeek's word for being out of resources.

@@ -1,6 +1,6 @@
 //! The calls of one chat reply, from fragments that servers number and name as they please.
 //!
-//! Which call a fragment belongs to, in this order:
+//! The call of a fragment, in this order:
 //!
 //! | the fragment has | and there is | then it |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | a name, no id | that call has another name, or whole arguments already | is a new call |
 //! | a name, no id | none of these | goes on |
 //!
-//! So arguments of two calls are never mixed as long as the server says anything at all that tells them apart.
+//! So arguments of two calls are not mixed as long as the server distinguishes the calls in any way.
 
 use std::borrow::Cow;
 
@@ -141,14 +141,14 @@ fn arguments(raw: Option<&RawValue>) -> Cow<'_, str> {
     if !raw.starts_with('"') {
         return Cow::Borrowed(raw);
     }
-    // Borrowed where nothing is escaped; a lone surrogate is no text, so the raw form stands and will not parse.
+    // Borrowed if nothing is escaped. A lone surrogate is not text, so the raw form is kept and will not parse.
     serde_json::from_str::<&str>(raw)
         .map(Cow::Borrowed)
         .or_else(|_| serde_json::from_str::<String>(raw).map(Cow::Owned))
         .unwrap_or(Cow::Borrowed(raw))
 }
 
-/// Whether a growing text is one whole JSON object, told without reading it again.
+/// Whether a growing text is one complete JSON object, tracked incrementally.
 #[derive(Debug, Default, Clone, Copy)]
 struct Balance {
     depth: u32,

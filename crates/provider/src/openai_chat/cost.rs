@@ -1,10 +1,10 @@
-//! What a server says that a call cost.
+//! The cost of a call as reported by the server.
 
 use converse_canister::Cost;
 use serde_json::Value;
 
-/// OpenRouter says what a call cost, in credits, which are dollars. With a key of one's own at the vendor (`is_byok`)
-/// that is only its fee, and what the vendor takes stands beside it; without one the same field repeats the cost.
+/// Reads the cost that OpenRouter reports, in credits, which are dollars. With the user's own key at the vendor
+/// (`is_byok`) it is only the fee, and the vendor's price is in another field; otherwise that field repeats the cost.
 /// <https://openrouter.ai/docs/use-cases/usage-accounting> (a copy read 2026-11-22).
 pub(crate) fn cost(wire: &Value) -> Option<Cost> {
     let fee = dollars(wire.get("cost")?)?;

@@ -1,8 +1,8 @@
 //! OpenRouter's `reasoning_details`, collected from fragments.
 //!
-//! They must go back complete and in order. Streamed text comes in hundreds of fragments of one entry, the signature in
-//! the last: neighbouring `reasoning.text` fragments of one index become one entry again. Every other kind stays as it
-//! came, since nobody knows how its fragments join.
+//! They must be sent back complete and in order. Streamed text comes in hundreds of fragments of one entry, with the
+//! signature in the last: neighbouring `reasoning.text` fragments of one index become one entry again. Other types are
+//! kept as received, because it is not known how their fragments join.
 //!
 //! The fragments are as in recorded streams; <https://openrouter.ai/docs/use-cases/reasoning-tokens>.
 

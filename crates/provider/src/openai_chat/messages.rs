@@ -1,13 +1,14 @@
 //! Canisters as chat messages.
 //!
 //! A turn is one assistant message with all its calls, followed by one `tool` message each, in the order of the calls.
-//! A `tool` message holds text only, so an image in a result leaves a line there and follows in a user message after
-//! the last `tool` message. A failed result says so in its first words: this wire has no flag for it.
+//! A `tool` message contains only text, so an image in a result is replaced by a line there and follows in a user
+//! message after the last `tool` message. The text of a failed result begins with the failure: this wire has no flag
+//! for it.
 //!
-//! Where a server takes no user message after a `tool` message (it comes when a turn was stopped, or with an image of a
-//! result), a short one of the assistant stands in between.
+//! If a server accepts no user message after a `tool` message (after a stopped turn, or with an image of a result), a
+//! short assistant message is inserted.
 //!
-//! Neighbouring user messages are joined: the templates of some local models take nothing but alternation.
+//! Consecutive user messages are joined, because the templates of some local models require alternation.
 
 use converse_canister::{Blobs, Canister, Content, Document};
 use serde_json::{Map, Value, json};
@@ -171,7 +172,7 @@ fn document_parts(document: &Document, media: &Media<'_>) -> Vec<UserPart> {
     parts
 }
 
-/// None if the turn says nothing and calls nothing: an empty message is refused by some and means nothing to all.
+/// Returns `None` for a turn without text and calls, because some servers refuse an empty message.
 fn assistant_message(turn: &Turn<'_>, endpoint: &Endpoint) -> Option<Value> {
     let words = turn.words();
     let calls: Vec<Value> = turn.calls().map(call).collect();
@@ -194,7 +195,8 @@ fn assistant_message(turn: &Turn<'_>, endpoint: &Endpoint) -> Option<Value> {
 
 fn call(call: &Call<'_>) -> Value {
     let arguments = &call.invocation.arguments;
-    // The model's own text, byte for byte; what is no object (a malformed one is empty) is refused by strict servers.
+    // The model's own text, byte for byte. Strict servers refuse anything but an object, so malformed arguments become
+    // `{}`.
     let text = if arguments.object.is_empty() { "{}" } else { arguments.raw.trim() };
     json!({
         "id": call.wire_id,

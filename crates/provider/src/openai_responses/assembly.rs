@@ -1,10 +1,10 @@
 //! Collects one response, streamed or whole.
 //!
-//! Deltas are told and forgotten: the turn is made of the items in `response.output_item.done`, whose encrypted
-//! reasoning is the valid one (that of `added` is not). Exactly one of `response.completed`, `.incomplete` and `.failed`
-//! ends a stream; anything else at the end is a cut. [`super::items`] says what becomes of events that come twice or in
-//! another order. Sequence numbers are trusted in one point: an event that has the number of the one before it says
-//! nothing new. Events and items of other kinds are passed over and kept.
+//! Deltas are reported and not kept: the turn is built from the items in `response.output_item.done`, whose encrypted
+//! reasoning is the valid one (that of `added` is not). Exactly one of `response.completed`, `.incomplete` and
+//! `.failed` ends a stream; without them the reply is incomplete. [`super::items`] handles events that come twice or in
+//! another order. Sequence numbers are used in one case: an event with the number of the previous one is a repetition.
+//! Events and items of other kinds are skipped but kept.
 //!
 //! The events are those of the SDK's types (3.52.0), explained at
 //! <https://platform.openai.com/docs/api-reference/responses-streaming> (checked 2026-11).
@@ -115,7 +115,7 @@ impl ResponseAssembly {
         let stop = match status {
             "completed" => Stop::End,
             "incomplete" => incomplete(response.incomplete_details),
-            // Not at its end: whatever comes next is no part of this body.
+            // Not finished: whatever follows is not part of this body.
             "in_progress" | "queued" => return Ok(()),
             failure => return Err(Fault::BrokenOff(failure.to_owned())),
         };

@@ -1,9 +1,9 @@
 //! Canisters as a flat list of items.
 //!
-//! A call is an item and so is its output; `call_id` pairs them. All calls of a turn stand before all their outputs. A
-//! turn of this very model goes back as it came ([`super::replay`]); one from elsewhere as one message and its calls. An
-//! output is a text, or a list where it holds pictures or files. A failed one says so in its first words: there is no
-//! flag for it.
+//! A call and its output are items, paired by `call_id`. All calls of a turn precede all their outputs. A turn of the
+//! same model is sent back unchanged ([`super::replay`]); a turn of another model becomes one message and its calls. An
+//! output is a text, or a list if it contains images or files. The text of a failed output begins with the failure,
+//! because there is no flag for it.
 
 use converse_canister::{Blobs, Canister, Content, Document, Stop};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn parts(contents: &[Content], place: Position, media: &Media<'_>) -> Vec<Value>
     contents.iter().filter_map(part).collect()
 }
 
-/// `ResponseInputImageParam` and `ResponseInputFileParam` of SDK 3.52.0. There is no sound on this wire, so none comes.
+/// `ResponseInputImageParam` and `ResponseInputFileParam` of SDK 3.52.0. This wire has no audio, so none arrives here.
 fn shown_part(shown: &EncodedMedia<'_>) -> Value {
     match shown.medium {
         Medium::Picture => {
@@ -120,7 +120,8 @@ fn document_parts(document: &Document, media: &Media<'_>) -> Vec<Value> {
     text.into_iter().chain(shown).collect()
 }
 
-/// A turn in words that any model understands: what it said, then its calls. Empty if it says nothing and calls nothing.
+/// A turn in words that any model understands: what it said, then its calls. Empty if it says nothing and calls
+/// nothing.
 fn neutral_items(turn: &Turn<'_>) -> Vec<Value> {
     let words = turn.words();
     let message = (!words.is_empty()).then(|| json!({ "role": "assistant", "content": words.join("\n\n") }));

@@ -9,11 +9,11 @@
 //! | `added` for an index that is there | nothing |
 //! | a delta for an index that is done | nothing |
 //! | a delta for an index that never began | words, kept for the case that the item never comes |
-//! | an event without an index | belongs to the item that began last |
+//! | an event without an index | is for the item that began last |
 //! | an item of the last event that was not `done` | an item |
 //! | `added` and never `done` | its words; a call is lost, and with it the reply |
 //!
-//! Items stand in the order of their indices, those of one index in that of their coming.
+//! Items are in the order of their indices; items with the same index in order of arrival.
 
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ impl Items {
         Ok(())
     }
 
-    /// The item that a delta belongs to, unless it is done.
+    /// Returns the item of a delta, unless it is done.
     pub(super) fn growing(&mut self, index: Option<u64>) -> Result<Option<&mut Slot>, Fault> {
         let place = match self.place(index) {
             Some(place) => place,

@@ -1,15 +1,15 @@
-//! A turn goes back to its maker as it came, item by item: reasoning in its encrypted form with its id, messages with
-//! their `phase`, items of a kind nobody here knows.
+//! Replays a turn to the provider that wrote it, item by item: reasoning in encrypted form with its id, messages with
+//! their `phase`, and items of unknown types.
 //!
-//! What is changed, because servers refuse it from us although they wrote it (recorded refusals; 2026-11:
+//! These changes are made, because servers refuse the original form although they wrote it (recorded refusals; 2026-11:
 //! <https://community.openai.com/t/how-to-use-reasoning-encrypted-content-with-store-false-stateless/1286934>):
-//! - reasoning that holds nothing (neither `encrypted_content` nor its own text) is left out: its id is known to nobody.
-//!   What it led to goes without an id as well, since those ids ask for it;
-//! - reasoning that led to nothing (a reply that was cut by its limit) is left out;
-//! - a message without words is left out with the reasoning that led to it;
-//! - words between two calls stand before them: some servers want all calls side by side. Reasoning stays before what it
-//!   led to;
-//! - an id that was given twice, and arguments that were no JSON object.
+//! - reasoning without content (neither `encrypted_content` nor text) is left out, because the server does not know its id.
+//!   The items after it are sent without an id as well, because their ids refer to it;
+//! - reasoning without a following item (a reply truncated by its limit) is left out;
+//! - an empty message is left out with the reasoning before it;
+//! - messages between two calls are moved before them, because some servers require adjacent calls. Reasoning stays before
+//!   the item that it led to;
+//! - repeated ids, and arguments that are not a JSON object, are replaced.
 //!
 //! If the calls in the native form are not the invocations of the transcript, the native form is not used.
 
@@ -101,7 +101,7 @@ fn can_go_back(reasoning: &Item) -> bool {
 fn is_blank(message: &Item) -> bool {
     let says = |part: &Value| part.get("text").is_some() || part.get("refusal").is_some();
     let parts = message.get("content").and_then(Value::as_array);
-    // What is no text at all may say a lot.
+    // A part that is not text may have content.
     parts.into_iter().flatten().all(says) && texts(message).all(|text| text.trim().is_empty())
 }
 
@@ -122,7 +122,7 @@ fn pop_reasoning(items: &mut Vec<Item>) -> bool {
     items.len() < whole
 }
 
-/// Messages between two calls, unless reasoning led to them, stand before the first of them and its reasoning.
+/// Moves messages between two calls, unless reasoning led to them, before the first call and its reasoning.
 fn side_by_side(mut items: Vec<Item>) -> Vec<Item> {
     let Some(first) = items.iter().position(|item| is(item, CALL)) else { return items };
     let last = items.iter().rposition(|item| is(item, CALL)).unwrap_or(first);

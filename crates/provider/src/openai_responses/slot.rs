@@ -1,7 +1,7 @@
-//! One output item: what was told of it while it grew, and its form when it was done.
+//! An output item: the deltas reported while it grew, and its finished form.
 //!
-//! Only the finished form counts. What was told before is kept to tell no more than the rest at the end, and for the
-//! words of a reply that never came to its end.
+//! Only the finished form counts. The reported deltas are kept to report only the rest at the end, and for the text of
+//! a reply that was interrupted.
 
 use converse_canister::{Arguments, Content};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl Slot {
         self.form.is_some()
     }
 
-    /// A call is told once; `calls` is the number of those before it.
+    /// Reports a call once; `calls` is the number of calls before it.
     pub(super) fn announce(&mut self, item: &Value, calls: &mut usize, out: &mut Vec<Delta>) {
         if self.call.is_some() || !is_call(item) {
             return;
@@ -57,14 +57,14 @@ impl Slot {
         out.push(Delta::Arguments { index, fragment: fragment.to_owned() });
     }
 
-    /// A new part of the summary begins: it is apart from what was told.
+    /// Begins a new part of the summary, separated from the reported text.
     pub(super) fn part_reasoning(&mut self, out: &mut Vec<Delta>) {
         if !self.reasoning.is_empty() {
             self.tell_reasoning("\n\n", out);
         }
     }
 
-    /// Takes the finished form and tells what of it was not told yet.
+    /// Takes the finished form and reports what was not reported yet.
     pub(super) fn finish(&mut self, form: Value, calls: &mut usize, out: &mut Vec<Delta>) {
         self.announce(&form, calls, out);
         if is_call(&form) && !self.told_arguments {
@@ -107,7 +107,7 @@ impl Slot {
     }
 }
 
-/// Words that came without the item they belong to: a message of them is as good.
+/// Builds a message from text that arrived without its item.
 fn unfinished(text: String, reasoning: String) -> (Vec<Piece>, Option<Value>) {
     let mut pieces = Vec::new();
     if !reasoning.is_empty() {

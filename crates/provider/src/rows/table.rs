@@ -36,9 +36,9 @@ const OPENAI: ProviderRow = ProviderRow {
     ..CLOUD
 };
 
-/// Above each row the vendor's page and what is known from where (see the module's head). Quirks lean to what is
-/// refused by nobody: a key that a server does not know costs a 400, one that is left out costs a token count. A
-/// `…_BASE_URL` holds what `base_url` holds, path and all: the SDKs of Groq, Together and Fireworks read theirs without.
+/// Above each row: the vendor's page, and the source of each fact (see the module's head). Quirks prefer what no server
+/// refuses: an unknown key costs a 400, a missing one only a token count. A `…_BASE_URL` holds what `base_url` holds,
+/// path and all: the SDKs of Groq, Together and Fireworks read theirs without.
 pub(super) const ROWS: &[ProviderRow] = &[
     // https://platform.claude.com/docs/en/api/overview – SDK 2.11.0: base URL and variables; it sends the key as a
     // bearer token, the API takes either header

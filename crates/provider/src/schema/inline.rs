@@ -1,8 +1,8 @@
 //! A schema without references: each becomes what it refers to.
 //!
-//! Gemini resolves references itself, but refuses those that lead nowhere, those with company, and circles below what
-//! is required. A circle is opened where it closes: what stands there says the type and no more. So is what would make
-//! the schema longer than it can reasonably be; schemas come from strangers. Both only loosen what the model is told.
+//! Gemini resolves references itself, but refuses references without a target, references beside other keywords, and
+//! cycles through required properties. A cycle is cut where it closes: only the type remains there. The same happens
+//! where the schema would become too long, because schemas are foreign. Both only loosen what the model gets.
 
 use serde_json::{Map, Value};
 
@@ -85,7 +85,7 @@ fn combine(schema: &mut Map<String, Value>, key: String, value: Value) {
     }
 }
 
-/// What is said of a schema that is not shown.
+/// Describes a schema that is cut.
 fn outline(schema: &Map<String, Value>) -> Map<String, Value> {
     let said = schema.iter().filter(|(key, _)| matches!(key.as_str(), "type" | "title" | "description"));
     said.map(|(key, value)| (key.clone(), value.clone())).collect()
