@@ -1,4 +1,4 @@
-//! [`ProgressConnection`]: shows a progress message while a slow connection is opened.
+//! A connection that shows a progress message while a slow connection is opened.
 
 use std::sync::Arc;
 

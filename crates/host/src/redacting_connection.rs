@@ -1,4 +1,4 @@
-//! [`RedactingConnection`]: redacts keys from results before the model, journal, audit log and screen get them.
+//! A connection that redacts keys from results before the model, journal, audit log and screen get them.
 //!
 //! A tool that was given a key may repeat it (an error page, a debug line, a file). Without this the key would be
 //! stored on disk and sent to the provider.

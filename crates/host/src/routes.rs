@@ -1,4 +1,4 @@
-//! [`Routes`]: the models of a run, and the connections to them.
+//! The models of a run, and the connections to them.
 
 use converse_engine::{Route, Wire};
 use converse_provider::processor_of;

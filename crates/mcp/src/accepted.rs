@@ -22,10 +22,6 @@ pub(crate) struct Accepted {
 }
 
 /// Checks a tool. `name` is its name for the model.
-///
-/// # Errors
-///
-/// The tool has changed, or the tools could not be listed.
 pub(crate) async fn verify(
     link: &Link,
     tool: &InvokerName,

@@ -1,7 +1,7 @@
 //! The handshake: finds out the era of a server and checks its protocol version.
 //!
-//! A modern server gets `server/discover`, a legacy one `initialize`. If the era is unknown, the second follows the first
-//! on the same connection when the first is answered with an error
+//! A modern server gets `server/discover`, a legacy one `initialize`. If the era is unknown, the second follows the
+//! first on the same connection when the first is answered with an error
 //! (<https://modelcontextprotocol.io/specification/draft/basic/lifecycle>, checked 2026-11). Servers that exit, do not
 //! answer or send something else are tried again by [`crate::server`] on a new connection.
 
@@ -65,10 +65,6 @@ impl Mode {
 }
 
 /// Performs the handshake. `end` is set if the server is given up, now or later.
-///
-/// # Errors
-///
-/// The server refused, does not answer, or has no common protocol version.
 pub(crate) async fn handshake<T>(
     transport: T,
     handler: Handler,
@@ -169,7 +165,8 @@ impl HandshakeState {
         self.unanswered_discover.get().is_some()
     }
 
-    /// Returns whether a message answers `server/discover` after `initialize` was sent, which the library does not expect.
+    /// Returns whether a message answers `server/discover` after `initialize` was sent, which the library does not
+    /// expect.
     fn is_late(&self, message: &ServerJsonRpcMessage) -> bool {
         let id = match message {
             ServerJsonRpcMessage::Response(response) => Some(&response.id),

@@ -59,10 +59,6 @@ pub(crate) struct Route {
 
 impl HttpEndpoint {
     /// Creates the transport. `changed` is marked when a new session starts, because the server may have been updated.
-    ///
-    /// # Errors
-    ///
-    /// A variable is not set, or the address or a header is not valid.
     pub(crate) fn route(
         &self,
         surroundings: &Surroundings,

@@ -100,8 +100,8 @@ pub(crate) enum NoAnswer {
 }
 
 impl Way {
-    /// Returns the time limit of the era probe. A launcher may download the server first and must not be killed for that;
-    /// half of the connect timeout is left for a second start.
+    /// Returns the time limit of the era probe. A launcher may download the server first and must not be killed for
+    /// that; half of the connect timeout is left for a second start.
     pub(crate) fn probe(&self, connect_timeout: Duration) -> Duration {
         let is_slow = match self {
             Self::Stdio(launch) => launch.is_launcher(),
@@ -116,10 +116,6 @@ impl Way {
 
 impl Link {
     /// Connects to the server. Only the era probe has a time limit. Dropping the future kills a started process.
-    ///
-    /// # Errors
-    ///
-    /// The server cannot be started or reached, or the handshake failed.
     pub(crate) async fn open(
         way: &Way,
         surroundings: &Surroundings,

@@ -70,10 +70,6 @@ impl Kind {
 }
 
 /// Reads all pages and returns the entries as received. The caller sets the time limit.
-///
-/// # Errors
-///
-/// The server refused, sent an invalid page, or exceeded a limit.
 pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, Failure> {
     let endless = |why: String| Failure::Endless { what: kind.what(), why };
     let mut entries = Vec::new();

@@ -119,11 +119,8 @@ struct Message<'a> {
     content: &'a RawValue,
 }
 
-/// Parses the result of `prompts/get`. Content of an unknown type is passed on as JSON.
-///
-/// # Errors
-///
-/// A message is not valid; then the whole prompt is refused.
+/// Parses the result of `prompts/get`. Content of an unknown type is passed on as JSON. A prompt with an
+/// invalid message is refused as a whole.
 pub(crate) fn messages(result: &str, artefacts: &dyn Artefacts) -> Result<Vec<PromptMessage>, String> {
     let said = |error: serde_json::Error| sanitize::clean(&error.to_string(), 300);
     let Messages { messages } = serde_json::from_str(result)

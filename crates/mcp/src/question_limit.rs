@@ -40,10 +40,6 @@ impl QuestionLimit {
 
 impl Count {
     /// Counts a question. Counts as refused until [`Count::record`] says otherwise.
-    ///
-    /// # Errors
-    ///
-    /// The question must not be asked.
     pub(crate) fn try_ask(&mut self) -> Result<(), LimitReached> {
         let why = match () {
             () if self.refused >= MAX_REFUSALS => {

@@ -167,11 +167,8 @@ struct Content<'a> {
     blob: Option<&'a RawValue>,
 }
 
-/// Parses the result of `resources/read`.
-///
-/// # Errors
-///
-/// A part is not valid; then the whole resource is refused, because half of a document is a different document.
+/// Parses the result of `resources/read`. A resource with an invalid part is refused as a whole, because half of a
+/// document is a different document.
 pub(crate) fn parts(result: &str, asked: &str) -> Result<Vec<Part>, String> {
     let said = |error: serde_json::Error| {
         format!("the server's answer could not be read: {}", sanitize::clean(&error.to_string(), 300))

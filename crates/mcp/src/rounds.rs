@@ -1,8 +1,8 @@
 //! Multi-round requests: a request is repeated with the input that the server requires until there is a result
 //! (<https://modelcontextprotocol.io/specification/draft/basic/patterns/mrtr>, checked 2026-11).
 //!
-//! `requestState` is returned unchanged and only with the same request. Legacy servers send requests of their own instead
-//! (see [`crate::handler`]), so they have one round.
+//! `requestState` is returned unchanged and only with the same request. Legacy servers send requests of their own
+//! instead (see [`crate::handler`]), so they have one round.
 
 mod round;
 
@@ -28,8 +28,8 @@ pub(crate) const MAX_ROUNDS: usize = 10;
 /// Questions of one round, and bytes of `requestState`.
 const MAX_QUESTIONS: usize = 16;
 const MAX_STATE: usize = 1024 * 1024;
-/// `URLElicitationRequiredError` (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>, checked
-/// 2026-11).
+/// `URLElicitationRequiredError` (<https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation>,
+/// checked 2026-11).
 const OPEN_FIRST: ErrorCode = ErrorCode(-32042);
 /// Delay before a round without questions; doubled each time, up to five times this value.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -71,10 +71,6 @@ impl Link {
     ///
     /// The clock of the request is paused while the user is asked. If the request ends early or the future is dropped,
     /// the server gets a cancellation.
-    ///
-    /// # Errors
-    ///
-    /// The request was cancelled, timed out, was refused or could not be sent.
     pub(crate) async fn request_rounds(
         &self,
         request: ClientRequest,
@@ -150,7 +146,8 @@ impl Link {
         }
     }
 
-    /// Handles a legacy error that requires addresses to be opened first. Returns whether the user agreed to all of them.
+    /// Handles a legacy error that requires addresses to be opened first. Returns whether the user agreed to all of
+    /// them.
     async fn agreed_to_open(&self, error: &ErrorData, in_flight: &InFlightRequest) -> bool {
         let addresses = error.data.as_ref().and_then(|data| data["elicitations"].as_array());
         let Some(addresses) = addresses.filter(|_| error.code == OPEN_FIRST && self.era == Era::Legacy)

@@ -8,10 +8,6 @@ const MAX_BYTES: usize = 128 * 1024;
 const MAX_MESSAGES: usize = 50;
 
 /// Checks a sampling request.
-///
-/// # Errors
-///
-/// Why the request cannot be answered, for the server.
 pub(crate) fn validate(params: &Value) -> Result<(), String> {
     if params.to_string().len() > MAX_BYTES {
         return Err(format!("the request has more than {MAX_BYTES} bytes"));

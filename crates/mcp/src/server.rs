@@ -135,11 +135,7 @@ impl Server {
         Err(failed)
     }
 
-    /// Returns an open connection, and opens a new one if necessary.
-    ///
-    /// # Errors
-    ///
-    /// The server cannot be connected before the deadline. Nothing was sent.
+    /// Returns an open connection, and opens a new one if necessary. After an error, nothing was sent.
     pub(crate) async fn link(&self, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         if let Some(link) = self.living() {
             return Ok(link);
@@ -327,7 +323,8 @@ fn modes(protocol: Protocol, known: Option<Era>, probe: Duration) -> Vec<Mode> {
 /// Retries, with doubled delays.
 const MAX_RETRIES: u32 = 3;
 
-/// Calls `open` until it succeeds or a retry is useless. The caller sets the time limit; `diagnostics` records failures.
+/// Calls `open` until it succeeds or a retry is useless. The caller sets the time limit; `diagnostics` records
+/// failures.
 pub(crate) async fn retry_with_backoff<T, F>(
     diagnostics: &ConnectDiagnostics,
     open: impl Fn() -> F,

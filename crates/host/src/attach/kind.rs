@@ -11,10 +11,6 @@ pub(super) enum Kind {
 }
 
 /// Returns the type.
-///
-/// # Errors
-///
-/// A description of the content, if no model accepts it.
 pub(super) fn of(bytes: &[u8]) -> Result<Kind, &'static str> {
     match foreign(bytes) {
         Some(what) => Err(what),

@@ -33,10 +33,6 @@ const MAX_CHALLENGE: usize = 4096;
 
 impl Inner {
     /// Sends a request with a token and answers challenges. `request` builds the request of each attempt.
-    ///
-    /// # Errors
-    ///
-    /// The request failed, there is no token, or no token is accepted.
     pub(super) async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ClientError> {
         let mut token = match &self.bearer {
             Some(bearer) => bearer.token().await.map_err(ClientError::Denied)?,

@@ -1,4 +1,5 @@
-//! The authorization response in the redirect of the browser: <https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2> and RFC 9207 (checked 2026-11).
+//! The authorization response in the redirect of the browser: <https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2>
+//! and RFC 9207 (checked 2026-11).
 
 use reqwest::Url;
 
@@ -23,12 +24,8 @@ impl std::fmt::Debug for Callback {
 }
 
 impl Callback {
-    /// Parses the address that the browser was redirected to. `state` is the request's own; a response with another state
-    /// is refused before anything else is read.
-    ///
-    /// # Errors
-    ///
-    /// The address is not the redirect address, belongs to another request, or reports an error.
+    /// Parses the address that the browser was redirected to. `state` is the request's own; a response with another
+    /// state is refused before anything else is read.
     pub(super) fn read(text: &str, redirect_uri: &str, state: &str) -> Result<Self, OauthError> {
         let odd = |what: &str| {
             OauthError::Failed(format!("the address that the browser returned {what}; log in again"))

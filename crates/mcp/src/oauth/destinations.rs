@@ -56,10 +56,6 @@ pub(super) struct ServerOrigin {
 impl ServerOrigin {
     /// Classifies the address that the user configured. Its name is not resolved, because the server's owner controls
     /// what it resolves to.
-    ///
-    /// # Errors
-    ///
-    /// The address needs HTTPS and does not use it.
     pub(super) fn new(mut url: Url) -> Result<Self, String> {
         let class = match (address(&url), url.domain()) {
             (Some(address), _) => Class::of(address),
@@ -78,10 +74,6 @@ impl ServerOrigin {
     }
 
     /// Checks an address before its name is resolved.
-    ///
-    /// # Errors
-    ///
-    /// Why the address must not be contacted.
     pub(super) fn check(&self, text: &str) -> Result<Url, String> {
         let refused = |why: &str| Err(format!("{} is not allowed: {why}", sanitize::clean(text, 200)));
         let Ok(url) = Url::parse(text) else { return refused("it is not an address") };
@@ -111,10 +103,6 @@ impl ServerOrigin {
     }
 
     /// Checks the addresses that a name resolved to. All must be allowed.
-    ///
-    /// # Errors
-    ///
-    /// Why the name must not be contacted.
     pub(super) fn check_addresses(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), String> {
         if self.is_own(url) {
             return Ok(());

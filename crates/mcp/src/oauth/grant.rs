@@ -52,10 +52,6 @@ impl fmt::Debug for Client {
 
 impl Grant {
     /// Reads a token response. `scopes` are the granted ones, whether the response repeats them or not.
-    ///
-    /// # Errors
-    ///
-    /// The token is not a bearer token that fits into a header.
     pub(super) fn of(
         token: &OAuthTokenResponse,
         issuer: Option<String>,

@@ -46,10 +46,6 @@ impl GuardedHttp {
     }
 
     /// Sends a request and returns the response with any status.
-    ///
-    /// # Errors
-    ///
-    /// The address is not allowed, or there is no response.
     pub(super) async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
         let answered = self.checked_exchange(request).await;
         *self.failed.lock() = answered.as_ref().err().cloned();

@@ -94,12 +94,8 @@ impl Authority {
         })
     }
 
-    /// Logs the user in and stores the token. Requests `scopes`, those that the server needs and those of `before` if it
-    /// has the same issuer, so that a grant never loses scopes.
-    ///
-    /// # Errors
-    ///
-    /// A login is not possible in this run, was refused, or failed.
+    /// Logs the user in and stores the token. Requests `scopes`, those that the server needs and those of `before` if
+    /// it has the same issuer, so that a grant never loses scopes.
     pub(super) async fn granted(
         &self,
         challenge: Option<&str>,

@@ -1,7 +1,7 @@
 //! Renewal of access tokens with refresh tokens.
 //!
-//! Most servers accept a refresh token once and treat a second use as theft. So the vault is locked and read again before
-//! a refresh token is used.
+//! Most servers accept a refresh token once and treat a second use as theft. So the vault is locked and read again
+//! before a refresh token is used.
 
 use rmcp::transport::auth::{AuthError, CredentialStore as _, InMemoryCredentialStore, StoredCredentials};
 
@@ -29,11 +29,7 @@ enum RefreshOutcome {
 }
 
 impl Authority {
-    /// Renews a token unless another process has done so.
-    ///
-    /// # Errors
-    ///
-    /// The renewal failed, and a later one may succeed.
+    /// Renews a token unless another process has done so. An error may be temporary.
     pub(super) async fn renewed(&self, old: &Grant, challenge: Option<&str>) -> Result<Renewed, OauthError> {
         if old.refresh.is_none() {
             return Ok(Renewed::Ended);
@@ -74,7 +70,8 @@ impl Authority {
             Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
                 Ok(RefreshOutcome::Rejected)
             }
-            // The server does not know the client any more, and none of its tokens. A configured client can be repaired there.
+            // The server does not know the client any more, and none of its tokens. A configured client can be repaired
+            // there.
             Err(_)
                 if server.guarded_http.refusal().is_some_and(|code| OF_CLIENTS.contains(&code.as_str())) =>
             {
