@@ -10,7 +10,7 @@ mod search;
 
 use std::collections::BTreeSet;
 
-use converse_session::{Fork, Metadata, Store, Uuid, new_id};
+use converse_session::{Fork, Metadata, Store, Uuid, is_reserved_tag, new_id};
 
 use crate::args::{ForkArgs, Sessions, SessionsShowArgs};
 use converse_host::failure::Failure;
@@ -97,7 +97,7 @@ impl SessionCommands<'_> {
             None => of.name.map(|name| format!("{name} (fork)")),
         };
         // A fork belongs to no comparison.
-        let tags = of.tags.into_iter().filter(|tag| !sessions::is_reserved_tag(tag)).collect();
+        let tags = of.tags.into_iter().filter(|tag| !is_reserved_tag(tag)).collect();
         let metadata = Metadata { name, model: of.model, tags, ..Metadata::default() };
         let id = new_id(now, &World::random_bytes());
         let fork = Fork { id, program: PROGRAM.to_owned(), upto: args.at, metadata };

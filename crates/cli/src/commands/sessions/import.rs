@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use converse_session::{Document, ImportError, MAX_IMPORT_BYTES, new_id};
+use converse_session::{Document, ImportError, MAX_IMPORT_BYTES, drop_invalid_labels, new_id};
 
 use super::{PROGRAM, SessionCommands};
 use crate::args::SessionsImportArgs;
 use converse_host::failure::{Failure, Kind};
-use converse_host::turn::sessions::drop_invalid_labels;
 use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::poll_io::Patient;

@@ -1,11 +1,11 @@
 //! `sessions rename` and `tag`.
 
-use converse_session::{Metadata, Uuid};
+use converse_session::{MOST_TAGS, Metadata, Uuid, is_reserved_tag, label_tag};
 
 use super::SessionCommands;
 use crate::args::TagArgs;
 use converse_host::failure::Failure;
-use converse_host::turn::sessions::{self, MOST_TAGS, is_reserved_tag};
+use converse_host::turn::sessions;
 use converse_terminal::render::output::write_stdout;
 use converse_text::safe_line;
 
@@ -28,11 +28,11 @@ impl SessionCommands<'_> {
         for word in &args.tags {
             match (word.strip_prefix('-'), word.strip_prefix('+')) {
                 (Some(tag), _) => remove.push(tag.to_owned()),
-                (None, tag) => add.push(sessions::tag(tag.unwrap_or(word))?),
+                (None, tag) => add.push(checked_tag(tag.unwrap_or(word))?),
             }
         }
         if let Some(reserved) = remove.iter().find(|tag| is_reserved_tag(tag)) {
-            return sessions::tag(reserved).map(drop);
+            return checked_tag(reserved).map(drop);
         }
         let mut tags = Vec::new();
         let change = |metadata: &mut Metadata| {
@@ -54,4 +54,8 @@ impl SessionCommands<'_> {
         self.console.warn_all(repair.map(|repair| format!("warning: session {id}: {repair}")));
         Ok(())
     }
+}
+
+fn checked_tag(given: &str) -> Result<String, Failure> {
+    label_tag(given).map_err(|why| Failure::usage("bad-tag", why))
 }

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use converse_session::Summary;
+use converse_session::{Summary, is_reserved_tag};
 use serde_json::{Value, json};
 
 use super::SessionCommands;
 use crate::args::SessionsListArgs;
 use converse_host::failure::Failure;
-use converse_host::turn::sessions::is_reserved_tag;
 use converse_terminal::render::output::write_stdout;
 use converse_terminal::render::table::table;
 use converse_terminal::render::transcript::minute;
