@@ -1,5 +1,5 @@
-//! The program. `main` takes a snapshot of the world, reads the command line, runs one command and turns whatever came
-//! of it into an exit code; nothing else in the workspace knows that there is a process.
+//! The program. `main` takes a snapshot of the environment, parses the command line, runs one command and returns its exit
+//! code.
 
 // What connects servers waits within what waits, deeper than the compiler looks by itself when it optimises.
 #![recursion_limit = "256"]
@@ -113,19 +113,19 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
     }
 }
 
-/// Help and version are answers; the rest is a usage error like any other.
+/// Prints help and version; any other error of the parser is a usage error.
 fn usage(error: &clap::Error, words: &[OsString]) -> u8 {
     let text = error.render().to_string();
     if !error.use_stderr() {
         return report(write_stdout(&text).err().map(Failure::from).as_ref());
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let message = lines.next().unwrap_or("this is no command").trim_start_matches("error: ").to_owned();
+    let message = lines.next().unwrap_or("this is not a command").trim_start_matches("error: ").to_owned();
     let hints = lines.map(|line| line.trim_start_matches("tip: ").to_owned()).collect();
     refused(words, &Failure { hints, ..Failure::usage("usage", message) })
 }
 
-/// The world is not one to run in. Help and version ask nothing of it.
+/// The environment cannot be used. Help and version do not need it.
 fn unusable(words: &[OsString], failure: &Failure) -> u8 {
     match args::parsed(words) {
         Ok(_) => refused(words, failure),
@@ -133,13 +133,13 @@ fn unusable(words: &[OsString], failure: &Failure) -> u8 {
     }
 }
 
-/// Nothing was run to its end: told on stderr, and on stdout to those who read JSON.
+/// Reports a failure before a command ran: on stderr, and as JSON on stdout if that was requested.
 fn refused(words: &[OsString], failure: &Failure) -> u8 {
     commands::ask::refuse(wanted_format(words), failure);
     report(Some(failure))
 }
 
-/// What stdout was to carry, as far as it can be told from a command line that was not understood.
+/// The output format, as far as an invalid command line shows it.
 fn wanted_format(words: &[OsString]) -> Format {
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
     let value = words.iter().zip(words.iter().skip(1)).find(|(flag, _)| matches!(**flag, "-o" | "--output"));
@@ -152,7 +152,7 @@ fn wanted_format(words: &[OsString]) -> Format {
     }
 }
 
-/// Tells a failure, unless it is one to be quiet about, and gives its exit code.
+/// Prints a failure, except for closed output, and returns its exit code.
 pub(crate) fn report(failure: Option<&Failure>) -> u8 {
     let Some(failure) = failure else { return 0 };
     if failure.kind != Kind::Closed {

@@ -1,5 +1,5 @@
-//! `converse doctor`: what a run would find here, line by line, without running anything of it. The network is used for
-//! one question, whether the providers answer and take their keys; `--offline` leaves it out.
+//! `converse doctor`: checks what a run needs, without running anything. The network is used only to check whether
+//! providers answer and accept their keys; `--offline` skips that.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Standard input and output on threads of their own: what blocks there keeps neither a call nor the end of the program.
+//! Standard input and output on their own threads: blocking I/O delays neither calls nor the end of the program.
 
 use std::io::{ErrorKind, Read as _, Write as _, stdin, stdout};
 use std::sync::{Arc, OnceLock};
@@ -12,9 +12,9 @@ use converse_terminal::poll_io::Patient;
 use converse_terminal::render::output::classify;
 
 const CHUNK: usize = 64 * 1024;
-/// Chunks and lines that may wait.
+/// The number of waiting chunks, and of waiting lines.
 const QUEUE: usize = 16;
-/// What a client may take to read the last lines.
+/// The time for a client to read the last lines.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Resolves when the last line is written.
@@ -23,7 +23,7 @@ pub(super) struct Written {
     fault: Fault,
 }
 
-/// Why one of the two ended before its time, the first one of them.
+/// Why reading or writing failed; the first failure counts.
 type Fault = Arc<OnceLock<Failure>>;
 
 impl Written {
@@ -36,13 +36,13 @@ impl Written {
 pub(super) fn begin() -> Result<(Pipes, Written), Failure> {
     let (chunks, input) = mpsc::channel(QUEUE);
     let (output, lines) = mpsc::channel(QUEUE);
-    let (told, written) = oneshot::channel();
+    let (done, written) = oneshot::channel();
     let fault = Fault::default();
     let (unread, unwritten) = (Arc::clone(&fault), Arc::clone(&fault));
     started("stdin", move || read(&chunks, &unread))?;
     started("stdout", move || {
         write(lines, &unwritten);
-        let _ = told.send(());
+        let _ = done.send(());
     })?;
     Ok((Pipes { input, output }, Written { over: written, fault }))
 }
@@ -52,7 +52,7 @@ fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failu
     thread.spawn(work).map(drop).map_err(|error| converse_host::runtime::denied("threads", &error))
 }
 
-/// Until the input ends or nobody wants it.
+/// Reads until the input ends or the receiver is dropped.
 fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
     let mut stdin = Patient(stdin().lock());
     let mut chunk = vec![0; CHUNK];
@@ -66,7 +66,7 @@ fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // A client that has gone with something unread.
+            // The client left with unread output.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
             Err(error) => {
                 let _ = fault.set(Failure::usage("stdin", format!("stdin cannot be read: {error}")));
@@ -76,7 +76,7 @@ fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
     }
 }
 
-/// Until there is nothing more to write or nobody reads it.
+/// Writes until the channel is closed or stdout cannot be written.
 fn write(mut lines: mpsc::Receiver<Vec<u8>>, fault: &Fault) {
     let mut stdout = Patient(stdout().lock());
     while let Some(line) = lines.blocking_recv() {

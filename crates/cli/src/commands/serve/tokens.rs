@@ -1,4 +1,4 @@
-//! The tokens that are let in: a file of the user's, read again when it changes.
+//! The tokens that give access: from a file, which is read again when it changes, and from a variable.
 
 use std::fs::{Metadata, OpenOptions};
 use std::io::{ErrorKind, Read as _};
@@ -14,31 +14,31 @@ use converse_host::failure::Failure;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 
-/// A single token, for who has no file.
+/// The variable with a single token.
 const VARIABLE: &str = "CONVERSE_SERVE_TOKEN";
 
-/// How often the file is looked at.
+/// How often the file is checked for changes.
 const ROUND: Duration = Duration::from_secs(2);
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What is let in by a token that was agreed on.
+/// The accepted tokens.
 pub(super) struct TokenList {
     pub(super) tokens: Arc<Tokens>,
     file: Option<PathBuf>,
-    /// The one of the environment.
+    /// The token of the environment.
     single: String,
-    seen: Option<Seen>,
+    version: Option<FileVersion>,
 }
 
-/// What tells one version of a file from the next.
+/// Identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen([i64; 4]);
+struct FileVersion([i64; 4]);
 
 /// Why a file is not read.
 #[derive(Debug)]
 struct Unread {
     why: String,
-    /// There is none: whoever took it away wants nobody let in by it. Otherwise it may be half written.
+    /// The file was removed, so its tokens no longer give access. Otherwise the file may be incomplete.
     is_gone: bool,
 }
 
@@ -51,12 +51,12 @@ impl TokenList {
         }
         let of_variable = |error: TokenError| Failure::usage("bad-token", format!("{VARIABLE}: {error}"));
         if !single.is_empty() {
-            // By itself, so that nobody looks for it in the file.
+            // Checked alone, so that an error does not name the file.
             Tokens::read(&single).map_err(of_variable)?;
         }
-        let (text, seen) = match file {
+        let (text, version) = match file {
             Some(path) => read(path)
-                .map(|(text, seen)| (text, Some(seen)))
+                .map(|(text, version)| (text, Some(version)))
                 .map_err(|unread| unusable(path, &unread.why))?,
             None => (String::new(), None),
         };
@@ -64,19 +64,21 @@ impl TokenList {
             Some(path) => unusable(path, &error.to_string()),
             None => of_variable(error),
         })?;
-        Ok(Some(Self { tokens: Arc::new(tokens), file: file.map(Path::to_path_buf), single, seen }))
+        Ok(Some(Self { tokens: Arc::new(tokens), file: file.map(Path::to_path_buf), single, version }))
     }
 
-    /// Never ends. While what stands in the file cannot be used the tokens of before are good.
+    /// Watches the file, without end. While it cannot be read, the previous tokens stay valid.
     pub(super) async fn watch(mut self, console: &Console) {
         let Some(path) = self.file.take() else { return std::future::pending().await };
-        let mut told = String::new();
+        let mut shown = String::new();
         loop {
             tokio::time::sleep(ROUND).await;
-            if self.seen.is_some() && std::fs::metadata(&path).ok().map(|now| Seen::of(&now)) == self.seen {
+            if self.version.is_some()
+                && std::fs::metadata(&path).ok().map(|now| FileVersion::of(&now)) == self.version
+            {
                 continue;
             }
-            let said = match self.again(&path) {
+            let warning = match self.again(&path) {
                 Ok(()) if self.tokens.is_empty() => {
                     console
                         .note(&format!("warning: {}: there is no token; nobody is let in", path.display()));
@@ -89,23 +91,23 @@ impl TokenList {
                 Err(Unread { why, is_gone: true }) => format!("{why}; its tokens are not let in any more"),
                 Err(Unread { why, is_gone: false }) => format!("{why}; the tokens of before stay"),
             };
-            if told != said && !said.is_empty() {
-                console.note(&format!("warning: {}: {said}", path.display()));
+            if shown != warning && !warning.is_empty() {
+                console.note(&format!("warning: {}: {warning}", path.display()));
             }
-            told = said;
+            shown = warning;
         }
     }
 
     fn again(&mut self, path: &Path) -> Result<(), Unread> {
-        self.seen = None;
+        self.version = None;
         let taken = |text: &str| {
             let replaced = self.tokens.replace(&joined(text, &self.single));
             replaced.map_err(|error| Unread { why: error.to_string(), is_gone: false })
         };
         match read(path) {
-            Ok((text, seen)) => {
+            Ok((text, version)) => {
                 taken(&text)?;
-                self.seen = Some(seen);
+                self.version = Some(version);
                 Ok(())
             }
             Err(unread) if unread.is_gone => taken("").and(Err(unread)),
@@ -114,17 +116,17 @@ impl TokenList {
     }
 }
 
-impl Seen {
+impl FileVersion {
     fn of(metadata: &Metadata) -> Self {
         let inode = i64::try_from(metadata.ino()).unwrap_or_default();
-        // The change of the inode: whoever writes it in place within one tick of the clock writes another length.
+        // The time of the change of the inode: two writes within one tick of the clock rarely have the same length.
         Self([metadata.ctime(), metadata.ctime_nsec(), metadata.len().cast_signed(), inode])
     }
 }
 
-/// Others must not be able to read it: whoever can, can call.
-fn read(path: &Path) -> Result<(String, Seen), Unread> {
-    // A pipe would be waited for.
+/// Reads the file. Other users must not be able to read it: a token allows every call.
+fn read(path: &Path) -> Result<(String, FileVersion), Unread> {
+    // Opening a pipe must not block.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
@@ -136,7 +138,7 @@ fn read(path: &Path) -> Result<(String, Seen), Unread> {
     }
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text)?;
-    Ok((text, Seen::of(&metadata)))
+    Ok((text, FileVersion::of(&metadata)))
 }
 
 impl From<std::io::Error> for Unread {
