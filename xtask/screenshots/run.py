@@ -262,7 +262,7 @@ def usage(terminal, work):
     terminal.asks("Do I need a coat in Bergen?")
     terminal.answers("take a coat.")
     terminal.types("/usage\r")
-    terminal.answers("all together")
+    terminal.answers("total: about")
 
 
 def sessions(terminal, work):

@@ -52,10 +52,10 @@ properties = { word = { type = "string" } }
 const TALK: &[(&str, &str, bool)] = &[
     ("one", "First.", true),
     ("two", "Second.", true),
-    ("/undo", "taken back: two", false),
+    ("/undo", "undone: two", false),
     ("/save a talk", "a talk", false),
     ("three", "Third.", true),
-    ("/quit", "goes on", false),
+    ("/quit", "converse -c", false),
 ];
 
 pub(crate) fn all() -> Vec<Scenario> {

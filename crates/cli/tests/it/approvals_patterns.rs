@@ -59,8 +59,8 @@ fn a_pattern_is_proposed_shown_and_kept() {
     says(&mut terminal, "p", HOW);
     for (line, why) in [
         ("path=*", "any path at all"),
-        ("path=lib/**", "this very call does not fit: path"),
-        ("append=*", "is no text"),
+        ("path=lib/**", "this call does not match: path"),
+        ("append=*", "is not a string"),
         ("other=*", "no argument"),
         ("3", "write NAME=PATTERN"),
         ("path=src/\u{202e}*", "cannot be seen"),

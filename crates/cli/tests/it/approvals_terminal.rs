@@ -73,7 +73,7 @@ fn without_an_editor_a_line_is_asked_for_and_judged() {
     let (env, mut terminal, _provider) = asked(env, vec![calls([writes("a", "x")]), text("Done.")]);
     terminal.shows(KEYS);
     for (line, why) in [
-        ("{", "that is no JSON"),
+        ("{", "not JSON"),
         ("[1]", "must be a JSON object"),
         ("{\"path\": 1}", "invalid arguments"),
         ("{\"path\": \"forbidden\", \"content\": \"y\"}", "not allowed by the rule"),
@@ -134,7 +134,7 @@ fn a_yes_to_what_was_not_shown_shows_it_first() {
     terminal.forgets();
     terminal.types("y\n");
     let again = terminal.shows(LIST).to_owned();
-    assert!(again.contains("not all of this was shown") && again.contains("the end of it"), "{again}");
+    assert!(again.contains("not everything was shown") && again.contains("the end of it"), "{again}");
     assert_eq!((in_full(&env, "a"), in_full(&env, "b")), (None, None));
     terminal.types("y\n");
     terminal.shows("Done.");

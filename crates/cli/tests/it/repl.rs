@@ -40,7 +40,7 @@ fn a_conversation_goes_on_in_the_next_turn_and_in_the_next_run() {
     assert_eq!(said(&provider), ["I am Ann.", "Hello Ann.", "Who am I?"]);
     screen.prompts();
     screen.types("\x04");
-    screen.shows("`converse -c` goes on");
+    screen.shows("continue: `converse -c`");
     assert_eq!(screen.ends(), 0);
     // The flag alone is enough, and so is the model of the session.
     let mut screen = Screen::run(&env, &["-c"]);
@@ -60,7 +60,7 @@ fn nothing_is_kept_of_a_conversation_in_which_nothing_was_said() {
     let mut screen = Screen::run(&env, &[]);
     screen.prompts();
     screen.types("\x03");
-    screen.shows("press Ctrl-C again or Ctrl-D to leave");
+    screen.shows("press Ctrl-C again or Ctrl-D to quit");
     screen.prompts();
     screen.types("\x03");
     assert_eq!(screen.ends(), 0);
@@ -151,7 +151,7 @@ fn a_turn_is_taken_back_and_asked_again() {
     screen.says("two");
     screen.shows("Second.");
     screen.says("/undo");
-    screen.shows("taken back: two");
+    screen.shows("undone: two");
     screen.says("three");
     screen.shows("Third.");
     assert_eq!(said(&provider), ["one", "First.", "three"]);
@@ -159,9 +159,9 @@ fn a_turn_is_taken_back_and_asked_again() {
     screen.shows("Fourth.");
     assert_eq!(said(&provider), ["one", "First.", "three"]);
     screen.says("/undo 5");
-    screen.shows("taken back: one");
+    screen.shows("undone: one");
     screen.says("/undo");
-    screen.shows("nothing was said yet");
+    screen.shows("there is no message yet");
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     provider.is_content();
@@ -204,7 +204,7 @@ fn questions_are_asked_where_the_conversation_is() {
     screen.shows("Not written.");
     assert!(env.path("work/yes.txt").exists() && !env.path("work/no.txt").exists());
     screen.says("/undo 2");
-    screen.shows("what these tools did is not undone: io.write_file");
+    screen.shows("effects of these tools remain: io.write_file");
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     provider.is_content();
@@ -260,13 +260,13 @@ fn an_unkept_conversation_is_kept_when_that_is_asked_for() {
     screen.shows("First.");
     assert!(!env.path("home/.local/share/converse/sessions").exists());
     screen.says("/save my talk");
-    screen.shows("kept as `my talk`");
+    screen.shows("saved as `my talk`");
     screen.says("/fork");
-    screen.shows("stays as it was");
+    screen.shows("is unchanged");
     screen.says("two");
     screen.shows("Second.");
     screen.says("/clear");
-    screen.shows("a new conversation");
+    screen.shows("new conversation");
     screen.says("/sessions one");
     screen.shows("which one?");
     screen.types("2\n");
@@ -291,7 +291,7 @@ fn a_project_is_asked_about_once_and_stays_still_without_a_yes() {
     assert!(shown.contains("echo") && shown.contains("hello"), "what would run is shown: {shown}");
     screen.types("n\n");
     screen.says("/tools greet");
-    screen.shows("no tool is called so");
+    screen.shows("no tool has this name");
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     let mut screen = Screen::run(&env, &args);
@@ -316,7 +316,7 @@ fn plain_terminals_get_lines_and_no_escape_sequence() {
     screen.says("hello");
     screen.shows("Plain **words**.");
     screen.says("/quit");
-    screen.shows("goes on");
+    screen.shows("continue: ");
     assert!(!screen.raw().contains('\u{1b}'), "{:?}", screen.raw());
     assert_eq!(screen.ends(), 0);
 }
@@ -361,7 +361,7 @@ fn what_can_be_asked_of_the_program_is_answered_by_it() {
     screen.shows("Hello.");
     screen.says("/usage");
     let shown = screen.shows("in this run: ");
-    assert!(shown.contains("all together: about") && shown.contains("essentials.calculator"), "{shown}");
+    assert!(shown.contains("total: about") && shown.contains("essentials.calculator"), "{shown}");
     screen.says("/cost");
     screen.shows("cost unknown");
     screen.says("/deny essentials.*");
@@ -378,7 +378,7 @@ fn what_can_be_asked_of_the_program_is_answered_by_it() {
     screen.says("/modle x");
     screen.shows("did you mean `/model`?");
     screen.says("/show");
-    screen.shows("nothing was invoked");
+    screen.shows("no tool was called");
     screen.says("/help");
     screen.shows("/sessions");
     screen.says("/quit");

@@ -38,16 +38,16 @@ fn refused_questions_are_named_and_taken_back_one_by_one_also_in_the_next_run() 
     screen.says("one");
     screen.shows("First.");
     screen.says("two");
-    screen.shows("`/undo` takes the question back, `/edit` changes it");
+    screen.shows("`/undo` removes the question, `/edit` changes it");
     screen.says("three");
     screen.shows("1 unanswered question goes along with this one; `/undo 2`");
-    screen.shows("2 unanswered questions go along with the next one");
+    screen.shows("2 unanswered questions are sent with the next one");
     leaves(screen);
     let mut screen = Screen::run(&env, &["-c", "--no-tools"]);
     screen.says("/undo");
-    screen.shows("taken back: three");
+    screen.shows("undone: three");
     screen.says("/undo");
-    screen.shows("taken back: two");
+    screen.shows("undone: two");
     screen.says("four");
     screen.shows("Last.");
     assert_eq!(said(&provider), ["one", "First.", "four"]);
@@ -73,7 +73,7 @@ fn an_answer_without_a_word_is_told_and_what_is_asked_again_is_shown() {
     let env = provider.env(TestEnv::new());
     let mut screen = talk(&provider, &env, &["--no-tools"]);
     screen.says("what is it?");
-    screen.shows("the model answered nothing; `/retry` asks again");
+    screen.shows("the model returned no answer; `/retry` repeats the question");
     screen.says("/retry");
     let shown = screen.shows("Words.");
     assert!(shown.lines().any(|line| line.trim_end() == "❯ what is it?"), "{shown}");
@@ -118,13 +118,13 @@ fn what_was_invoked_is_shown_in_the_next_run_too() {
     screen.shows("It is 42.");
     leaves(screen);
     let mut screen = Screen::run(&env, &["-c", "-e", "essentials"]);
-    screen.shows("you said: what is it?");
+    screen.shows("last question: what is it?");
     screen.says("/show");
     screen.shows("[1] essentials.calculator success");
     screen.says("/undo");
-    screen.shows("taken back: what is it?");
+    screen.shows("undone: what is it?");
     screen.says("/show");
-    screen.shows("nothing was invoked in the last turn");
+    screen.shows("no tool was called in the last turn");
     leaves(screen);
 }
 
@@ -141,7 +141,7 @@ fn a_name_is_one_that_a_session_can_have() {
     screen.shows("a name has at most 120 characters");
     assert!(!env.path("home/.local/share/converse/sessions").exists(), "nothing is kept under a bad name");
     screen.says("/save taxes");
-    screen.shows("kept as `taxes`");
+    screen.shows("saved as `taxes`");
     leaves(screen);
 }
 
@@ -158,7 +158,7 @@ fn places_to_fork_at_are_told_by_their_questions() {
     let shown = screen.shows("/fork 4  after: two");
     assert!(shown.contains("/fork 2  after: one"), "{shown}");
     screen.says("/fork 2");
-    screen.shows("stays as it was");
+    screen.shows("is unchanged");
     leaves(screen);
 }
 
@@ -176,7 +176,7 @@ fn mentioned_files_are_named_with_their_size_and_go_once() {
     let count = |index: usize| provider.requests()[index].to_string().matches("the notes").count();
     assert_eq!(count(0), 1);
     screen.says("/undo");
-    screen.shows("taken back: what is in @notes.txt? (with notes.txt)");
+    screen.shows("undone: what is in @notes.txt? (with notes.txt)");
     // As a paste would be.
     screen.says("a line\nand @notes.txt");
     screen.shows("a message of several lines attaches nothing");
@@ -219,6 +219,6 @@ fn a_project_that_is_declined_is_spoken_of_once() {
     screen.types("n\n");
     screen.prompts();
     let shown = screen.text();
-    assert!(shown.contains("it stays untrusted") && !shown.contains("warning:"), "{shown}");
+    assert!(shown.contains("the project stays untrusted") && !shown.contains("warning:"), "{shown}");
     leaves(screen);
 }

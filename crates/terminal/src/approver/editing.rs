@@ -37,7 +37,7 @@ impl Editing {
         match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => Ok(object),
             Ok(_) => Err("the arguments must be a JSON object".to_owned()),
-            Err(error) => Err(format!("that is no JSON: {error}")),
+            Err(error) => Err(format!("not JSON: {error}")),
         }
     }
 
@@ -48,7 +48,7 @@ impl Editing {
         command: &[String],
         state: &std::path::Path,
     ) -> Result<String, String> {
-        private_dir(state).map_err(|error| format!("there is no place for the editor's file: {error}"))?;
+        private_dir(state).map_err(|error| format!("cannot create the editor's file: {error}"))?;
         let text =
             serde_json::to_string_pretty(pending.arguments()).map_err(|error| error.to_string())? + "\n";
         let (command, state) = (command.to_vec(), state.to_owned());
@@ -60,7 +60,7 @@ impl Editing {
     async fn as_a_line(&self, progress: &TerminalView, pending: &Pending) -> Result<String, String> {
         let now = Value::Object(pending.arguments().clone());
         let now = super::visible::visible(&now.to_string(), false);
-        let question = format!("  now: {now}\n  the arguments as one line of JSON (empty = as they are): ");
+        let question = format!("  now: {now}\n  the arguments as one line of JSON (empty = unchanged): ");
         let line = progress.suspended(|| read_answer(question)).await.ok_or("nobody answered")?;
         match line.trim() {
             // Not what was shown, in which some of it is made visible.

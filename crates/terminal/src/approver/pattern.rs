@@ -118,7 +118,7 @@ fn judged(
         (!covers(memory, pending, &one)).then(|| name.clone())
     };
     match varying.iter().find_map(alone) {
-        Some(name) => Err(format!("this very call does not fit: {name} is not as that says")),
+        Some(name) => Err(format!("this call does not match: {name} does not match the pattern")),
         None if covers(memory, pending, &varying) => Ok(varying),
         None => Err("this very call does not fit that".to_owned()),
     }

@@ -36,7 +36,7 @@ impl TerminalApprover {
                             |at| if places.contains(&at) { super::allow() } else { super::deny(None) };
                         return Some((0..asked.len()).map(decision).collect());
                     }
-                    text = format!("  not all of this was shown:\n{}", self.in_full(asked, &hidden));
+                    text = format!("  not everything was shown:\n{}", self.in_full(asked, &hidden));
                     unseen.retain(|at| !places.contains(at));
                 }
             }

@@ -19,12 +19,12 @@ pub(super) fn varying(
     for (name, pattern) in pairs(line, arguments)? {
         match arguments.get(name) {
             Some(Value::String(_)) => {}
-            Some(_) => return Err(format!("`{name}` is no text: only a text may vary")),
+            Some(_) => return Err(format!("`{name}` is not a string: only strings can have a pattern")),
             None => return Err(format!("there is no argument `{name}` in this call")),
         }
         let vary = Vary::new(name, pattern).map_err(|why| format!("{name}: {why}"))?;
         if all.insert(name.to_owned(), vary).is_some() {
-            return Err(format!("`{name}` is said twice"));
+            return Err(format!("`{name}` is given twice"));
         }
     }
     Ok(all)

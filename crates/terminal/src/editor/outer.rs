@@ -41,7 +41,7 @@ impl Drop for Scratch {
 /// In words: no editor is set, it cannot be run, it failed.
 pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String, String> {
     let Some((program, words)) = command.split_first() else {
-        return Err("no editor is set: $VISUAL or $EDITOR names one".to_owned());
+        return Err("no editor is set: set $VISUAL or $EDITOR".to_owned());
     };
     let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
     let scratch = Scratch::new(directory, text).map_err(failed)?;

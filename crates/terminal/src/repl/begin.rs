@@ -37,9 +37,12 @@ use converse_text::safe;
 /// Runs it from the first word to the last.
 pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
     if world.stdin != Input::Terminal || !world.stdout_tty {
-        return Err(Failure::usage("no-terminal", "a conversation needs a terminal, and there is none here")
-            .hint("`converse ask \"a question\"` answers once, also in pipes and scripts")
-            .hint("`converse --help` shows all commands"));
+        return Err(Failure::usage(
+            "no-terminal",
+            "a conversation needs a terminal; stdin or stdout is not one",
+        )
+        .hint("`converse ask \"a question\"` answers once, also in pipes and scripts")
+        .hint("`converse --help` shows all commands"));
     }
     let beginning = Beginning { console, world, attention: signals::attend()? };
     let (files, warnings) = Files::read(world).checked()?;
@@ -105,16 +108,17 @@ impl<'a> Beginning<'a> {
         match asked_in_passing(self.console, self.world, &self.attention.end) {
             Ok(true) => Ok((find(), shown())),
             Ok(false) => {
-                self.console
-                    .note("note: it stays untrusted, and is not started; the rest goes on without it");
+                self.console.note("note: the project stays untrusted; its servers and commands are not used");
                 // All that it says of the project it says because nobody trusts it.
                 let told = catalogue.lines_of_distrust().into_iter().chain(shown()).collect();
                 Ok((catalogue, told))
             }
             Err(failure) if failure.code == "interrupted" => Err(failure),
             Err(failure) => {
-                self.console
-                    .warn(&format!("warning: nobody was asked about this project: {}", failure.message));
+                self.console.warn(&format!(
+                    "warning: could not ask whether to trust this project: {}",
+                    failure.message
+                ));
                 Ok((catalogue, Vec::new()))
             }
         }
@@ -122,8 +126,8 @@ impl<'a> Beginning<'a> {
 
     fn session(&self, options: &TurnOptions) -> Result<Option<Session>, Failure> {
         if options.model.len() > 1 {
-            return Err(Failure::usage("one-model", "a conversation is led with one model")
-                .hint("`converse ask` compares several"));
+            return Err(Failure::usage("one-model", "a conversation uses one model")
+                .hint("`converse ask` compares several models"));
         }
         if !options.continue_last && options.session.is_none() {
             return Ok(None);

@@ -18,10 +18,10 @@ use converse_host::attach::{Asked, UserInput};
 use converse_host::failure::Failure;
 
 const KEYS: &str = "\
-Enter says it; Alt-Enter, Ctrl-J or a \\ at the end begins a new line; \"\"\" opens and closes a block.
-Tab completes; Up and Ctrl-R recall; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
-Ctrl-C breaks a turn off, and clears the line; twice on an empty line, or Ctrl-D, leaves.
-/ENSEMBLE.PROMPT key=value … asks by a prompt of an MCP server; //… says a line that begins with a slash.";
+Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
+Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
+Ctrl-C cancels a turn or clears the line; twice on an empty line, or Ctrl-D, quits.
+/ENSEMBLE.PROMPT key=value … uses a prompt of an MCP server; //… sends a line that begins with a slash.";
 
 impl ReplSession<'_> {
     /// Does what a line says.

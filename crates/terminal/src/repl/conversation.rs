@@ -206,7 +206,7 @@ impl<'a> ReplConversation<'a> {
             return Ok(());
         }
         let Some(session) = sessions::create(World::now(), &self.console.context, self.world) else {
-            return Err(Failure::usage("not-kept", "there is no place to keep a session"));
+            return Err(Failure::usage("not-kept", "there is no directory for sessions"));
         };
         copy_blobs(&self.transcript, contents, &session.contents)?;
         let said = std::mem::take(&mut self.transcript);
@@ -238,7 +238,7 @@ fn copy_blobs(transcript: &Transcript, from: &Kept, to: &Contents) -> Result<(),
     for digest in transcript.as_slice().iter().flat_map(digests) {
         let Some(bytes) = from.bytes(&digest) else { continue };
         to.put(&bytes).map_err(|error| {
-            Failure::new(Kind::Output, "not-kept", format!("an attachment could not be kept: {error}"))
+            Failure::new(Kind::Output, "not-kept", format!("cannot save an attachment: {error}"))
         })?;
     }
     Ok(())

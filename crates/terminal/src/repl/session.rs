@@ -79,7 +79,7 @@ impl ReplSession<'_> {
                 Read::Interrupted { after_keys: false } if once => return Ok(()),
                 Read::Interrupted { .. } => {
                     once = true;
-                    self.view.note("press Ctrl-C again or Ctrl-D to leave");
+                    self.view.note("press Ctrl-C again or Ctrl-D to quit");
                 }
                 Read::Line(line) => {
                     once = false;
@@ -148,7 +148,8 @@ impl ReplSession<'_> {
         let offer = self.connected.roster.offer();
         let is_tool = |name: &&String| offer.tools().any(|tool| tool.qualified == **name);
         for name in found.missing.iter().filter(|name| !is_tool(name)) {
-            self.view.note(&format!("there is no file {}; the words go as they are", safe_line(name, PATH)));
+            self.view
+                .note(&format!("there is no file {}; the text is sent unchanged", safe_line(name, PATH)));
         }
         let mentioned = self.handed_over(words.to_owned(), named).await?;
         let attached = mentioned.sizes();
@@ -189,7 +190,7 @@ impl ReplSession<'_> {
         let said = self.conversation.id.filter(|_| self.conversation.went_on && saved.is_ok());
         self.connected.disconnect(&self.console.context).await;
         if let Some(id) = said {
-            self.view.note(&format!("session {id} saved · `converse -c` goes on"));
+            self.view.note(&format!("session {id} saved · continue: `converse -c`"));
         }
         self.console.warn_all(self.console.context.cassette.eject(interrupted)?);
         saved

@@ -90,7 +90,7 @@ fn unknown(name: &str) -> String {
         Some(near) => format!("did you mean `/{near}`?"),
         None => "`/help` lists the commands".to_owned(),
     };
-    format!("no command `/{name}`; {hint} (`//` says a line that begins with a slash)")
+    format!("no command `/{name}`; {hint} (`//` sends a line that begins with a slash)")
 }
 
 fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
@@ -102,7 +102,7 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
     };
     let whole = |slash: Slash| match said {
         None => slash,
-        Some(_) => Slash::Wrong(format!("`/{}` takes nothing after it", row.name)),
+        Some(_) => Slash::Wrong(format!("`/{}` takes no argument", row.name)),
     };
     match row.name {
         "help" => match said.as_deref() {

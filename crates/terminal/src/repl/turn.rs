@@ -80,10 +80,10 @@ impl ReplSession<'_> {
             ));
         }
         if empty {
-            view.note("the model answered nothing; `/retry` asks again");
+            view.note("the model returned no answer; `/retry` repeats the question");
         }
         if broken && is_said && self.conversation.unanswered() > 0 {
-            view.note("the question stays, and goes along with the next one; `/undo` takes it back");
+            view.note("the question is kept and sent with the next one; `/undo` removes it");
         }
         view.breathe();
         after
@@ -248,12 +248,12 @@ impl ReplSession<'_> {
     fn told(&self, failure: Failure) -> Failure {
         let failure = match failure.kind {
             Kind::Limit | Kind::ProviderNonsense if failure.resumable => {
-                failure.hint("it is kept so far: say `go on`, or `/retry`")
+                failure.hint("the turn is saved up to here: send `go on`, or use `/retry`")
             }
             Kind::ProviderUnreachable | Kind::ProviderNonsense | Kind::ProviderRefused => {
-                failure.hint("`/retry` asks again, `/model` another model")
+                failure.hint("`/retry` repeats the question, `/model` switches the model")
             }
-            Kind::Output => failure.hint("what was said before this turn is saved; this turn may not be"),
+            Kind::Output => failure.hint("earlier turns are saved; this turn may be lost"),
             _ => failure,
         };
         let failure = if self.is_refused(&failure) { self.with_way_out(failure) } else { failure };
@@ -269,10 +269,10 @@ impl ReplSession<'_> {
     }
 
     fn with_way_out(&self, failure: Failure) -> Failure {
-        let failure = failure.hint("`/undo` takes the question back, `/edit` changes it");
+        let failure = failure.hint("`/undo` removes the question, `/edit` changes it");
         failure.hint(match self.conversation.unanswered() {
             0 | 1 => "as it is, it goes along with the next one".to_owned(),
-            count => format!("as it is, {count} unanswered questions go along with the next one"),
+            count => format!("{count} unanswered questions are sent with the next one"),
         })
     }
 }

@@ -84,13 +84,13 @@ impl Sitting {
 
     pub(super) fn clear(&mut self) -> Result<()> {
         self.says("/clear")?;
-        self.shows("a new conversation")?;
+        self.shows("new conversation")?;
         self.shows("stub> ")
     }
 
     pub(super) fn leave(mut self) -> Result<()> {
         self.says("/quit")?;
-        self.shows("goes on")?;
+        self.shows("converse -c")?;
         let end = Instant::now() + PATIENCE;
         while self.script.try_wait()?.is_none() {
             if Instant::now() > end {

@@ -19,12 +19,12 @@ fn turns_are_taken_back_asked_again_and_forked() {
         ("one", "First."),
         ("two", "Second."),
         ("/retry", "Once more."),
-        ("/undo", "taken back: two"),
-        ("/save the first of all", "kept as `the first of all`"),
-        ("/fork", "stays as it was"),
+        ("/undo", "undone: two"),
+        ("/save the first of all", "saved as `the first of all`"),
+        ("/fork", "is unchanged"),
         ("three", "Third."),
         ("/reasoning", "reasoning is"),
-        ("/undo 2", "taken back: one"),
+        ("/undo 2", "undone: one"),
     ] {
         person.says(line);
         person.sees(shown);

@@ -47,9 +47,9 @@ fn asked(kind: Kind, flags: &[&str], name: &str, shows_all: bool) -> Person {
     if !shows_all {
         // A yes to what was cut shows it first.
         person.until("them in full", |person| {
-            ends(person, "v = view all:") && person.screen().contains("not all of this was shown")
+            ends(person, "v = view all:") && person.screen().contains("not everything was shown")
         });
-        is_screen_from(&format!("questions-{name}-in-full"), &person, "not all of this");
+        is_screen_from(&format!("questions-{name}-in-full"), &person, "not everything");
         assert!(!there("b.txt"));
         person.types("1\r");
     }

@@ -127,7 +127,7 @@ fn written(kind: Kind, env: &TestEnv, args: &[&str], words: &str) -> String {
     person.sees(words);
     person.says("/tools");
     person.says("/help");
-    person.sees("Leave");
+    person.sees("Start a new conversation");
     person.says("/quit");
     person.until("the end", |person| person.program().is_none());
     while person.listens() {}

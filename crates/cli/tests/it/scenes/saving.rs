@@ -110,7 +110,7 @@ fn under_strace_a_signal_that_interrupts_a_lock_is_no_answer() {
     person.says("count");
     person.sees("one two three");
     person.says("/quit");
-    let screen = person.sees("goes on");
+    let screen = person.sees("converse -c");
     assert!(!screen.contains("not kept"), "{screen}");
     assert_eq!(person.ends().code, 0);
     is_whole(&env);

@@ -7,14 +7,14 @@ use crate::provider::{Line, Provider};
 
 /// What is typed, and what is on the screen after it.
 const BEFORE_A_WORD: &[(&str, &str)] = &[
-    ("/usage", "all together"),
+    ("/usage", "total: about"),
     ("/cost", "USD"),
-    ("/undo", "nothing was said yet"),
-    ("/retry", "nothing was said yet"),
-    ("/edit", "nothing was said yet"),
+    ("/undo", "there is no message yet"),
+    ("/retry", "there is no message yet"),
+    ("/edit", "there is no message yet"),
     ("/copy", "there is no such answer"),
-    ("/show", "nothing was invoked"),
-    ("/fork", "nothing is kept yet"),
+    ("/show", "no tool was called"),
+    ("/fork", "nothing is saved yet"),
     ("/compact", "nothing"),
     ("/sessions", "there is no other session"),
 ];
@@ -32,21 +32,21 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/ensembles nope", "error["),
     ("/ensembles -io", "off"),
     ("/tools", "tools, about"),
-    ("/tools nope", "no tool is called so"),
+    ("/tools nope", "no tool has this name"),
     ("/allow essentials.c*", "2 tools run without a question"),
     ("/allow", "essentials.c*"),
     ("/allow [", "error[bad-pattern]"),
     ("/deny essentials.calculator", "1 tool does not run"),
     ("/deny", "essentials.calculator"),
-    ("/deny nosuch", "no tool is called so now"),
+    ("/deny nosuch", "no tool has this name now"),
     ("/usage", "tokens in"),
-    ("/usage x", "takes nothing after it"),
+    ("/usage x", "takes no argument"),
     ("/cost", "cost unknown"),
     ("/compact", "nothing old enough"),
     ("/undo two", "write `/undo [N]`"),
     ("/fork 99", "error["),
-    ("/fork", "stays as it was"),
-    ("/save my words", "kept as `my words`"),
+    ("/fork", "is unchanged"),
+    ("/save my words", "saved as `my words`"),
     ("/sessions nobody-said-this", "no session says that"),
     ("/attach nothing.txt", "error[attachment]"),
     ("/attach", "write `/attach"),
@@ -56,9 +56,9 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/copy", "copied: 6 characters"),
     ("/reasoning on", "on"),
     ("/reasoning maybe", "write `/reasoning"),
-    ("/show 3", "nothing was invoked"),
+    ("/show 3", "no tool was called"),
     ("/nope.prompt", "error["),
-    ("/clear", "a new conversation"),
+    ("/clear", "new conversation"),
 ];
 
 #[track_caller]
@@ -87,9 +87,9 @@ fn every_command_answers() {
     person.sees("I see.");
     all(&mut person, AFTER_IT);
     person.says("/quit now");
-    person.sees("takes nothing after it");
+    person.sees("takes no argument");
     person.says("/retry");
-    person.sees("nothing was said yet");
+    person.sees("there is no message yet");
     person.says("/exit");
     assert_eq!(person.ends().code, 0);
 }

@@ -20,7 +20,7 @@ impl ReplSession<'_> {
                 break;
             }
             let turn = self.taken_back()?;
-            self.view.note(&format!("taken back: {}", named(&turn)));
+            self.view.note(&format!("undone: {}", named(&turn)));
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl ReplSession<'_> {
         self.recalls();
         if !did.is_empty() {
             let did: Vec<&str> = did.iter().map(String::as_str).collect();
-            self.view.note(&format!("what these tools did is not undone: {}", did.join(", ")));
+            self.view.note(&format!("effects of these tools remain: {}", did.join(", ")));
         }
         Ok(turn)
     }
@@ -81,7 +81,7 @@ impl ReplSession<'_> {
 }
 
 fn nothing() -> Failure {
-    Failure::usage("no-turn", "nothing was said yet")
+    Failure::usage("no-turn", "there is no message yet")
 }
 
 /// What the user said in a turn: everything up to the model's first word.

@@ -62,7 +62,7 @@ impl ReplSession<'_> {
 
     /// What the user makes of a text in their editor; `None` if nothing is left, or nothing was changed.
     pub(super) async fn composed(&self, text: &str) -> Result<Option<String>, Failure> {
-        let no_editor = || Failure::usage("no-editor", "no editor is set: $VISUAL or $EDITOR names one");
+        let no_editor = || Failure::usage("no-editor", "no editor is set: set $VISUAL or $EDITOR");
         let command = editor_command(self.world).ok_or_else(no_editor)?;
         let scratch = scratch(self.world)
             .ok_or_else(|| Failure::usage("no-editor", "there is no directory for the editor's file"))?;
@@ -72,7 +72,7 @@ impl ReplSession<'_> {
         let editing = tokio::task::spawn_blocking(move || edited(&command, &scratch, &before));
         let after = editing.await.map_err(internal)?.map_err(|why| Failure::usage("editor", why))?;
         if after.trim().is_empty() || after.trim() == text.trim() {
-            self.view.note("nothing was written");
+            self.view.note("the editor returned no text");
             return Ok(None);
         }
         Ok(Some(after))
@@ -88,7 +88,10 @@ impl ReplSession<'_> {
         let how = match kept {
             Some(name) => format!("by {name}"),
             None if self.view.is_plain() => {
-                return Err(Failure::usage("no-clipboard", "there is no wl-copy, xclip or pbcopy here"));
+                return Err(Failure::usage(
+                    "no-clipboard",
+                    "no clipboard program found: install wl-copy, xclip or pbcopy",
+                ));
             }
             None if answer.len() > MOST_BY_TERMINAL => {
                 return Err(Failure::usage(

@@ -41,7 +41,7 @@ impl ReplSession<'_> {
         let Some(picked) = self.asked("which one? (its number; Enter: none) ").await? else { return Ok(()) };
         let number: usize = picked.trim().parse().unwrap_or(0);
         let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else {
-            self.view.note("none was picked");
+            self.view.note("no session selected");
             return Ok(());
         };
         let session = sessions::open(one.id, &self.console.context, self.world)?;
@@ -80,7 +80,8 @@ impl ReplSession<'_> {
 
     /// A new session with what was said, or the first so many messages of it, and on with that.
     pub(super) fn fork(&mut self, message: Option<u32>) -> Result<(), Failure> {
-        let none = || Failure::usage("no-session", "nothing is kept yet: `/save NAME` keeps what was said");
+        let none =
+            || Failure::usage("no-session", "nothing is saved yet: save the conversation with `/save NAME`");
         let source = self.conversation.id.ok_or_else(none)?;
         self.can_fork(message)?;
         self.conversation.settled()?;
@@ -101,7 +102,7 @@ impl ReplSession<'_> {
         if message.is_some() {
             self.recalls();
         }
-        self.view.note(&format!("this is {} now; {} stays as it was", short(id), short(source)));
+        self.view.note(&format!("now in {} · {} is unchanged", short(id), short(source)));
         Ok(())
     }
 
@@ -145,7 +146,7 @@ impl ReplSession<'_> {
             .name()
             .map(|name| format!(" as `{}`", safe_line(&name, NAME)))
             .unwrap_or_default();
-        self.view.note(&format!("kept{name}"));
+        self.view.note(&format!("saved{name}"));
         Ok(())
     }
 
@@ -157,7 +158,7 @@ impl ReplSession<'_> {
         self.waiting = Default::default();
         self.tally.clear();
         self.recalls();
-        self.view.note("a new conversation");
+        self.view.note("new conversation");
     }
 
     /// `/show` is of the last turn of what goes on.
@@ -175,13 +176,13 @@ impl ReplSession<'_> {
         self.view.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
         let (asked, answer) = super::last_exchange(self.conversation.transcript.as_slice());
         if let Some(asked) = asked {
-            self.view.note(&format!("you said: {}", safe_line(&asked, 120)));
+            self.view.note(&format!("last question: {}", safe_line(&asked, 120)));
         }
         match self.conversation.unanswered() {
             0 => {}
             count => {
                 let questions = counted(count, "unanswered question");
-                self.view.note(&format!("{questions} at its end; `/undo` takes one back"));
+                self.view.note(&format!("{questions} at its end; `/undo` removes one"));
             }
         }
         if let Some(answer) = answer {

@@ -35,13 +35,13 @@ impl ReplSession<'_> {
         let window = model
             .facts
             .window
-            .map(|tokens| format!(" · window of {} tokens", grouped(tokens)))
+            .map(|tokens| format!(" · context window of {} tokens", grouped(tokens)))
             .unwrap_or_default();
         let fallbacks: Vec<&str> =
             self.settings.fallbacks.models.iter().map(|model| model.id.as_str()).collect();
         let instead = match fallbacks.is_empty() {
             true => String::new(),
-            false => format!(" · instead of it, if it cannot: {}", fallbacks.join(", ")),
+            false => format!(" · fallback: {}", fallbacks.join(", ")),
         };
         format!("{}{window}{instead}", model.id)
     }
@@ -78,13 +78,13 @@ impl ReplSession<'_> {
         let options = TurnOptions { system: Some(text.to_owned()), ..self.options.clone() };
         let settings = self.resolved(&options)?;
         self.settle(options, settings);
-        self.view.note("the model is told with the next message");
+        self.view.note("the change takes effect with the next message");
         Ok(())
     }
 
     pub(super) fn reasoning(&self, on: Option<bool>) {
         let on = on.unwrap_or(!self.view.shows_reasoning());
         self.view.show_reasoning(on);
-        self.view.note(if on { "reasoning is shown" } else { "reasoning is folded" });
+        self.view.note(if on { "reasoning is shown" } else { "reasoning is hidden" });
     }
 }

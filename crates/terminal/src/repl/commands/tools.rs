@@ -29,7 +29,7 @@ impl ReplSession<'_> {
         let tools: Vec<&Tool> = offer.tools().filter(wanted).collect();
         let held: Vec<&Tool> = offer.held().filter(wanted).collect();
         if tools.is_empty() && held.is_empty() {
-            self.view.note(if pattern.is_some() { "no tool is called so" } else { "there are no tools" });
+            self.view.note(if pattern.is_some() { "no tool has this name" } else { "there are no tools" });
             return;
         }
         let heading = ["tool", "", "may", "bytes", "description"].map(str::to_owned).to_vec();
@@ -70,12 +70,12 @@ impl ReplSession<'_> {
     pub(super) fn show(&self, number: Option<u32>) -> Result<(), Failure> {
         let calls = self.view.calls();
         if calls.is_empty() {
-            return Err(Failure::usage("no-invocation", "nothing was invoked in the last turn"));
+            return Err(Failure::usage("no-invocation", "no tool was called in the last turn"));
         }
         let number = number.map_or(calls.len(), |number| number as usize);
         let Some(lines) = self.view.call_in_full(number) else {
             self.view.print(self.view.calls_in_short());
-            let message = format!("there is no invocation {number} in the last turn; these are all");
+            let message = format!("there is no call {number} in the last turn; its calls are");
             return Err(Failure::usage("no-invocation", message));
         };
         self.view.print(lines);
@@ -98,7 +98,7 @@ impl ReplSession<'_> {
         let offer = self.connected.roster.offer();
         let count = offer.tools().filter(|tool| rule.matches(&tool.qualified)).count();
         self.connected.roster.rules().add(rule.for_this_run());
-        self.view.note(&format!("`{pattern}`: {}, as long as this program runs", meant(count, permission)));
+        self.view.note(&format!("`{pattern}`: {}, until you quit", meant(count, permission)));
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl ReplSession<'_> {
 fn meant(count: usize, permission: Permission) -> String {
     let does = match permission {
         // It may be said before the tools are there: `/ensembles` connects more.
-        _ if count == 0 => return "no tool is called so now; it holds for those that come".to_owned(),
+        _ if count == 0 => return "no tool has this name now; it holds for those that come".to_owned(),
         Permission::Allow => {
             let but = "without a question, unless a rule asks or denies";
             return format!("{} {but}", they(count, "tool", ["runs", "run"]));
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_new_rule_says_what_it_does() {
         for (count, permission, told) in [
-            (0, Permission::Deny, "no tool is called so now; it holds for those that come"),
+            (0, Permission::Deny, "no tool has this name now; it holds for those that come"),
             (1, Permission::Deny, "1 tool does not run"),
             (2, Permission::Deny, "2 tools do not run"),
             (1, Permission::Allow, "1 tool runs without a question, unless a rule asks or denies"),

@@ -61,11 +61,11 @@ impl ReplSession<'_> {
             // The view has told it.
             CondenseOutcome::Done { .. } => Ok(()),
             CondenseOutcome::Nothing => {
-                self.view.note("there is nothing old enough to be summed up");
+                self.view.note("there is nothing old enough to summarize");
                 Ok(())
             }
             CondenseOutcome::Failed(why) => {
-                let message = format!("there is no summary, and all is as it was: {why}");
+                let message = format!("could not summarize: {why}; nothing was changed");
                 Err(Failure::new(Kind::ProviderNonsense, "no-summary", message))
             }
             CondenseOutcome::Ended(ended) => ending::outcome(ended, interrupt),
@@ -85,10 +85,10 @@ fn shown(ledger: &Ledger, table: impl Fn(&[Vec<String>]) -> String) -> String {
         || "; the window is not known".to_owned(),
         |window| {
             let share = ledger.share().unwrap_or_default() * 100.0;
-            format!(" of a window of {} ({share:.0} %)", grouped(window))
+            format!(" of a context window of {} ({share:.0} %)", grouped(window))
         },
     );
-    format!("{}all together: about {} tokens{window}", table(&rows), grouped(total))
+    format!("{}total: about {} tokens{window}", table(&rows), grouped(total))
 }
 
 fn words(part: &Part) -> (&'static str, String) {
