@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use converse_engine::SinkError;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use crate::render::output::{write_json, write_stdout};
@@ -44,6 +45,18 @@ impl Console {
 
     pub fn note(&self, text: &str) {
         self.context.note(text);
+    }
+
+    /// Returns a bar for work on so many items, shown on stderr if that is a terminal. Nothing else may write to the
+    /// terminal until the bar is finished.
+    pub fn progress_bar(&self, items: usize, what: &'static str) -> ProgressBar {
+        let shown = !self.style.quiet && !self.progress.is_plain();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
+        let bar = ProgressBar::with_draw_target(u64::try_from(items).ok(), target).with_message(what);
+        let bar = if let Ok(style) = style { bar.with_style(style) } else { bar };
+        bar.tick();
+        bar
     }
 
     /// Writes text to stdout, without secrets.

@@ -92,6 +92,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("hyper", &["converse-server"]),
     ("rustls", &["converse-host"]),
     ("clap", &["converse"]),
+    ("indicatif", &["converse-terminal"]),
     ("jsonschema", &["converse-config"]),
     ("landlock", &["converse-process"]),
     ("html5gum", &["converse-ensemble"]),

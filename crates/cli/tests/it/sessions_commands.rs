@@ -400,3 +400,15 @@ fn a_conversation_is_resumed_at_a_terminal_only() {
     said(&env, &["resume", &id], 2, "converse ask --session");
     said(&env, &["resume", "nobody"], 2, "error[no-such-session]");
 }
+
+#[test]
+fn a_check_shows_a_bar_on_a_terminal_only() {
+    let (env, _) = one();
+    let mut terminal = Terminal::run(&env, &["sessions", "check"]);
+    terminal.shows("/1 sessions");
+    terminal.shows("checked 1 session");
+    assert_eq!(terminal.ends(), 0);
+    let plain = Terminal::run(&env, &["sessions", "check", "--plain"]).ends_showing();
+    assert!(plain.0 == 0 && !plain.1.contains("/1 sessions"), "{plain:?}");
+    assert_eq!(env.run(&["sessions", "check"]).exits(0).stderr, "");
+}

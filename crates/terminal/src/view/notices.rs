@@ -51,7 +51,7 @@ impl Notices for TerminalView {
             sleep(AFTER).await;
             let style = self.style();
             if style.live || style.answers != Answers::Elsewhere {
-                let _waiting = Waiting { view: self, number: self.wait_for(what) };
+                let _waiting = Waiting { view: self, number: self.wait_since(what, AFTER) };
                 loop {
                     self.tick();
                     sleep(PICTURE).await;
@@ -149,12 +149,17 @@ impl TerminalView {
 
     /// Shows that something keeps the user waiting, until [`TerminalView::waited`] gets the number.
     pub(crate) fn wait_for(&self, what: &str) -> u64 {
+        self.wait_since(what, Duration::ZERO)
+    }
+
+    /// The same for a wait that is `already` so old.
+    fn wait_since(&self, what: &str, already: Duration) -> u64 {
         let mut state = self.lock();
         let frame = self.frame();
         state.next_wait += 1;
         let number = state.next_wait;
         let what = format!("{} {}", frame.brief(what, 80), frame.signs().more);
-        state.waits.push((number, Wait { what, since: frame.now }));
+        state.waits.push((number, Wait { what, since: frame.now.checked_sub(already).unwrap_or(frame.now) }));
         let _ = self.show(&mut state);
         number
     }

@@ -17,10 +17,13 @@ impl SessionCommands<'_> {
             Some(text) => vec![self.named(text)?],
             None => self.store.all().map_err(Failure::of_session)?,
         };
+        let bar = self.console.progress_bar(ids.len(), "sessions");
         let mut checked = Vec::with_capacity(ids.len());
         for id in ids {
             checked.push(self.one(id, args.repair)?);
+            bar.inc(1);
         }
+        bar.finish_and_clear();
         let litter = if args.session.is_none() { self.litter(args.repair)? } else { Vec::new() };
         let wrong = checked.iter().filter(|one| !one.faults.is_empty()).count() + litter.len();
         if args.json {
