@@ -72,8 +72,8 @@ pub fn verify(
 }
 
 /// A log, shared by the sinks of several clients; see [`AuditSink::for_client`].
-pub struct AuditSink<'a> {
-    book: Arc<Book<'a>>,
+pub struct AuditSink {
+    book: Arc<Book>,
     /// The client that calls, if not converse itself.
     client: Option<String>,
     /// Requested invocations without an answer.
@@ -81,13 +81,13 @@ pub struct AuditSink<'a> {
     slip: Arc<Slip>,
 }
 
-crate::opaque_debug!(AuditSink<'_>);
+crate::opaque_debug!(AuditSink);
 
-struct Book<'a> {
+struct Book {
     place: Option<PathBuf>,
     session: Option<String>,
     redactor: Redactor,
-    warn: Box<dyn Fn(&str) + Send + Sync + 'a>,
+    warn: Box<dyn Fn(&str) + Send + Sync>,
     /// Whether tools are replayed from a cassette.
     replayed: bool,
     log: Mutex<Log>,
@@ -107,20 +107,18 @@ struct OpenCall {
     arguments: Map<String, Value>,
 }
 
-impl<'a> AuditSink<'a> {
-    pub fn new(enabled: bool, session: Option<String>, context: &'a RunContext, world: &World) -> Self {
-        let warn = Box::new(|text: &str| context.warn(text));
+impl AuditSink {
+    pub fn new(enabled: bool, session: Option<String>, context: &RunContext, world: &World) -> Self {
+        let warn = Box::new(context.warner());
         let (redactor, place) = (context.redactor.clone(), place(world));
         let (log, replayed) = (Log::new(enabled), context.cassette.answers_for_tools());
         Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
     }
 
-    fn of(book: Arc<Book<'a>>, client: Option<String>) -> Self {
+    fn of(book: Arc<Book>, client: Option<String>) -> Self {
         Self { book, client, open: Mutex::default(), slip: Slip::new() }
     }
-}
 
-impl AuditSink<'static> {
     /// Opens the log for many concurrent calls of clients, at once so that `serve` fails at its start and not at the
     /// first call. `warn` gets warnings for the user.
     pub fn gathering(
@@ -155,7 +153,7 @@ impl Log {
     }
 }
 
-impl Book<'_> {
+impl Book {
     fn opened(&self) -> Result<Log, SinkError> {
         let Some(path) = &self.place else {
             (self.warn)("warning: no home directory: what tools do is not audited");
@@ -203,7 +201,7 @@ fn handed(mut log: AuditLog) -> Result<Log, AuditError> {
     Ok(Log::Handed(Scribe::begin(gathering, move |records, at| log.append(records, at))))
 }
 
-impl AuditSink<'_> {
+impl AuditSink {
     fn record(&self, id: &InvocationId, tool: &str, happened: Happened) -> Record {
         let (session, client) = (self.book.session.clone(), self.client.clone());
         let replayed = self.book.replayed;
@@ -236,7 +234,7 @@ fn crashed() -> SinkError {
     SinkError::Audit("its writer crashed".to_owned())
 }
 
-impl Sink for AuditSink<'_> {
+impl Sink for AuditSink {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         if let Log::Without = *self.book.log()? {
             return Ok(());

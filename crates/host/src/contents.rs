@@ -74,6 +74,16 @@ impl Kept {
         *self.sessions.write() = None;
     }
 
+    /// Keeps in this session too, until the guard is dropped: for a turn of one of several conversations over the same
+    /// tools.
+    pub(crate) fn also(&self, session: Option<Contents>) -> Also<'_> {
+        let new = session.filter(|session| !self.sessions().contains(session));
+        if let Some(new) = &new {
+            self.settle(self.sessions().iter().chain([new]).cloned());
+        }
+        Also(self, new)
+    }
+
     fn sessions(&self) -> Arc<[Contents]> {
         self.settled().unwrap_or_default()
     }
@@ -111,6 +121,18 @@ impl Kept {
         held.order.push_back(digest);
         held.contents.insert(digest, bytes.into());
         Some(digest)
+    }
+}
+
+/// See [`Kept::also`].
+#[derive(Debug)]
+pub(crate) struct Also<'a>(&'a Kept, Option<Contents>);
+
+impl Drop for Also<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = &self.1 {
+            self.0.settle(self.0.sessions().iter().filter(|one| *one != session).cloned());
+        }
     }
 }
 

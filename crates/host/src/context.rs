@@ -60,7 +60,7 @@ pub struct RunContext {
     pub telemetry: Telemetry,
     pub notices: Arc<dyn Notices>,
     /// What was warned of, for output that has a record of it.
-    warnings: Mutex<Vec<String>>,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl fmt::Debug for RunContext {
@@ -84,15 +84,24 @@ impl RunContext {
             cassette,
             telemetry,
             notices,
-            warnings: Mutex::default(),
+            warnings: Arc::default(),
         }
     }
 
     /// Shows a warning and keeps it for [`RunContext::take_warnings`].
     pub fn warn(&self, text: &str) {
-        let text = self.redactor.clean(text.trim_end());
-        self.note(&text);
-        self.warnings.lock().push(text);
+        self.warner()(text);
+    }
+
+    /// Warns as this context does, without a borrow of it.
+    pub fn warner(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let (redactor, notices) = (self.redactor.clone(), Arc::clone(&self.notices));
+        let warnings = Arc::clone(&self.warnings);
+        move |text| {
+            let text = redactor.clean(text.trim_end());
+            notices.show(&text);
+            warnings.lock().push(text);
+        }
     }
 
     pub fn warn_all(&self, texts: impl IntoIterator<Item = String>) {

@@ -1,34 +1,24 @@
-//! The front of the library: a host, its conversations, and their turns.
+//! The front of the library: a model and connected tools, for conversations.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_canister::{Canister, Content, Cost, Decision, InvocationId, Outcome, Transcript, Usage, User};
-use converse_engine::{Approver, Conversation as Loop, Event as Happened, Ports, Sink, SinkError, converse};
-use converse_ensemble::{Pending, Roster};
+use converse_ensemble::Roster;
 use converse_mcp::Responders;
-use converse_provider::Delta;
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, LocalBoxFuture};
-use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::audit::AuditSink;
 use crate::catalogue::Catalogue;
 use crate::contents::Kept;
 use crate::context::{Notices, RunContext};
+use crate::conversation::{ConversationBuilder, HostParts};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::model;
 use crate::options::TurnOptions;
 use crate::own_tool::{OwnTool, OwnTools};
-use crate::routes::Wires;
 use crate::settings::{Files, Settings};
 use crate::this_program::this_program;
-use crate::turn::{Asking, ending, opening, say};
 use crate::wiring::{Connected, Wiring};
-use crate::wording::tool_name;
 use crate::world::World;
 
 /// What a host is made of; see [`Host::builder`].
@@ -56,7 +46,7 @@ impl HostBuilder {
         self
     }
 
-    /// The directory of the audit log, tokens and caches, instead of those of the user.
+    /// The directory of sessions, the audit log, tokens and caches, instead of those of the user.
     #[must_use]
     pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(directory.into());
@@ -77,7 +67,8 @@ impl HostBuilder {
         self
     }
 
-    /// All other choices of a conversation. Replaces the model too.
+    /// All other choices of a conversation. Replaces the model too. Which session goes on is chosen for each conversation
+    /// ([`ConversationBuilder::session`]): `session` and `continue_last` are not used.
     #[must_use]
     pub fn options(mut self, options: TurnOptions) -> Self {
         self.options = options;
@@ -124,6 +115,7 @@ impl HostBuilder {
         if !settings.cassette.answers_for_models() {
             settings.model.require_key()?;
         }
+        context.warn_all(settings.fallbacks.left_out.iter().cloned());
         let catalogue = Catalogue::find(&world, &self.options.directories);
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         context.warn_all(catalogue.lines());
@@ -171,7 +163,8 @@ impl Host {
     /// Begins to describe a conversation.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder<'_> {
-        ConversationBuilder { host: self, approver: Box::new(NoApprover) }
+        let Self { world, context, settings, contents, interrupt, connected } = self;
+        HostParts { world, context, settings, contents, interrupt, connected }.conversation()
     }
 
     /// The model that is asked, as `provider/model`.
@@ -199,245 +192,5 @@ impl Host {
         self.context.warn_all(self.context.cassette.eject(self.interrupt.token.is_cancelled())?);
         self.context.warn_all(self.context.telemetry.settle());
         Ok(())
-    }
-}
-
-/// What a conversation is started with; see [`Host::conversation`].
-pub struct ConversationBuilder<'h> {
-    host: &'h Host,
-    approver: Box<dyn Approver + 'h>,
-}
-
-impl fmt::Debug for ConversationBuilder<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConversationBuilder").field("host", self.host).finish_non_exhaustive()
-    }
-}
-
-impl<'h> ConversationBuilder<'h> {
-    /// Decides about calls that need approval. Without an approver they are refused.
-    #[must_use]
-    pub fn approver(mut self, approver: impl Approver + 'h) -> Self {
-        self.approver = Box::new(approver);
-        self
-    }
-
-    /// # Errors
-    ///
-    /// None today; a conversation that is kept will have some.
-    pub fn start(self) -> Result<Conversation<'h>, Failure> {
-        let Self { host, approver } = self;
-        let audit = AuditSink::new(host.settings.audit, None, &host.context, &host.world);
-        let state = Loop::resume(Transcript::new(), host.settings.limits);
-        Ok(Conversation { host, approver, audit, state, wires: host.settings.wires() })
-    }
-}
-
-/// A transcript that grows by turns.
-pub struct Conversation<'h> {
-    host: &'h Host,
-    approver: Box<dyn Approver + 'h>,
-    audit: AuditSink<'h>,
-    state: Loop,
-    wires: Wires,
-}
-
-impl fmt::Debug for Conversation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conversation").field("transcript", self.transcript()).finish_non_exhaustive()
-    }
-}
-
-impl Conversation<'_> {
-    /// Everything said so far.
-    pub fn transcript(&self) -> &Transcript {
-        self.state.transcript()
-    }
-
-    /// Begins a turn. Nothing happens before [`Turn::next`] or [`Turn::finish`] is awaited; a turn that is dropped leaves a
-    /// transcript that can be continued.
-    pub fn ask(&mut self, text: impl Into<String>) -> Turn<'_> {
-        let (sender, events) = unbounded_channel();
-        let run = self.run(text.into(), EventSink(sender)).boxed_local();
-        Turn { run, events, ended: None }
-    }
-
-    async fn run(&mut self, text: String, events: EventSink) -> Result<Reply, Failure> {
-        let Self { host, approver, audit, state, wires } = self;
-        let settings = &host.settings;
-        let listener = host.context.telemetry.turn(&settings.model.id, None);
-        let mut sinks: Vec<&dyn Sink> = vec![audit, &events];
-        sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
-        let ports = Ports { approver: approver.as_ref(), sinks: &sinks, jitter: &World::dice };
-        let said = vec![Canister::User(User::text(text))];
-        let said = opening(state.transcript(), settings.system.as_deref(), said);
-        say(state, said, ports, None)?;
-        let asking = Asking {
-            settings,
-            roster: &host.connected.roster,
-            contents: &host.contents,
-            note: host.connected.note(),
-            can_take_back: true,
-            deadline: settings.limits.deadline.map(|limit| std::time::Instant::now() + limit),
-        };
-        let engine = asking.engine(wires);
-        let ended = converse(state, &engine, ports, &host.interrupt.token).await;
-        settings.cassette.turned(ended.as_ref().ok());
-        let ended = ended.map_err(Failure::from).and_then(|ended| ending::outcome(ended, &host.interrupt));
-        let ended = settings.cassette.verdict(ended);
-        if let Some(listener) = listener {
-            listener.end(ended.as_ref().err());
-        }
-        ended.map_err(|failure| ending::finished(failure, None, &host.context))?;
-        Ok(Reply { text: last_words(state.transcript()) })
-    }
-}
-
-/// The text of the last reply.
-fn last_words(transcript: &Transcript) -> String {
-    let last = transcript.as_slice().iter().rev().find_map(|canister| match canister {
-        Canister::Assistant(assistant) => Some(&assistant.content),
-        _ => None,
-    });
-    let texts = last.into_iter().flatten().filter_map(|content| match content {
-        Content::Text { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
-}
-
-/// One question and everything until its answer.
-pub struct Turn<'c> {
-    run: LocalBoxFuture<'c, Result<Reply, Failure>>,
-    events: UnboundedReceiver<Event>,
-    ended: Option<Result<Reply, Failure>>,
-}
-
-impl fmt::Debug for Turn<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("ended", &self.ended).finish_non_exhaustive()
-    }
-}
-
-impl Turn<'_> {
-    /// The next event; `None` when the turn has ended. [`Turn::finish`] says how.
-    pub async fn next(&mut self) -> Option<Event> {
-        while self.ended.is_none() {
-            tokio::select! {
-                biased;
-                event = self.events.recv() => return event,
-                ended = &mut self.run => self.ended = Some(ended),
-            }
-        }
-        self.events.try_recv().ok()
-    }
-
-    /// Runs the turn to its end.
-    ///
-    /// # Errors
-    ///
-    /// How the turn failed; its [`Kind`](crate::Kind) is what an exit code is made of.
-    pub async fn finish(self) -> Result<Reply, Failure> {
-        match self.ended {
-            Some(ended) => ended,
-            None => {
-                // Nothing reads events any more, so none may pile up.
-                drop(self.events);
-                self.run.await
-            }
-        }
-    }
-}
-
-/// What a turn came to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// The text of the last reply.
-    pub text: String,
-}
-
-/// What happens in a turn, in order.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Event {
-    /// A piece of the reply.
-    TextDelta(String),
-    /// A piece of what the model thinks.
-    ReasoningDelta(String),
-    /// The model is asked again. With `discard`, the text of this reply so far is void.
-    Retried {
-        reason: String,
-        discard: bool,
-    },
-    /// A tool is about to run with these arguments.
-    ToolStarted {
-        id: InvocationId,
-        tool: String,
-        arguments: Value,
-    },
-    /// A tool has answered, or its call was refused.
-    ToolFinished {
-        id: InvocationId,
-        tool: String,
-        outcome: Outcome,
-    },
-    /// A call was decided about.
-    Decided {
-        id: InvocationId,
-        decision: Decision,
-    },
-    Warning(String),
-    /// A reply is whole. `cost` is `None` where prices are unknown.
-    Used {
-        usage: Usage,
-        cost: Option<Cost>,
-    },
-}
-
-struct EventSink(UnboundedSender<Event>);
-
-impl Sink for EventSink {
-    fn emit(&self, event: &Happened<'_>) -> Result<(), SinkError> {
-        let send = |event| {
-            // Nobody has to listen.
-            let _ = self.0.send(event);
-        };
-        match event {
-            Happened::Delta(Delta::Text(text)) => send(Event::TextDelta(text.clone())),
-            Happened::Delta(Delta::Reasoning(text)) => send(Event::ReasoningDelta(text.clone())),
-            Happened::Restarted(restart) => {
-                send(Event::Retried { reason: restart.reason.to_owned(), discard: restart.discard });
-            }
-            Happened::Started(invocations) => invocations.iter().for_each(|invocation| {
-                let (id, tool) = (invocation.id.clone(), tool_name(&invocation.tool));
-                let arguments = Value::Object(invocation.arguments.object.clone());
-                send(Event::ToolStarted { id, tool, arguments });
-            }),
-            Happened::Finished { invocation, result, .. } => {
-                let (id, tool) = (invocation.id.clone(), tool_name(&invocation.tool));
-                send(Event::ToolFinished { id, tool, outcome: result.outcome });
-            }
-            Happened::Decided { id, decision } => {
-                send(Event::Decided { id: (*id).clone(), decision: (*decision).clone() });
-            }
-            Happened::Warned(text) => send(Event::Warning((*text).to_owned())),
-            Happened::Used { usage, cost, .. } => send(Event::Used { usage: *usage, cost: *cost }),
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-/// Refuses everything that needs approval.
-struct NoApprover;
-
-impl Approver for NoApprover {
-    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
-        let deny = |_| Decision::Deny { rule: "no approver".to_owned(), comment: None };
-        std::future::ready(pending.iter().map(deny).collect()).boxed()
-    }
-
-    fn can_ask(&self) -> bool {
-        false
     }
 }

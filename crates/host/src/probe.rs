@@ -71,7 +71,7 @@ impl Probe<'_> {
         &self,
         rules: Vec<Rule>,
         asked: Responders,
-        audit: &AuditSink<'_>,
+        audit: &AuditSink,
     ) -> Result<ProbeResult, Failure> {
         let contents = Kept::new(None);
         let looking = Wiring::looking(self.world, self.context, self.interrupt, &contents);
@@ -81,7 +81,7 @@ impl Probe<'_> {
         if self.interrupt.number().is_some() { Err(self.interrupt.failure()) } else { result }
     }
 
-    async fn probe(&self, connected: &Connected, audit: &AuditSink<'_>) -> Result<ProbeResult, Failure> {
+    async fn probe(&self, connected: &Connected, audit: &AuditSink) -> Result<ProbeResult, Failure> {
         if let Some(error) = connected.errors().into_iter().next() {
             return Err(Failure::new(Kind::Ensemble, "ensemble", error));
         }

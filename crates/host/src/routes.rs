@@ -1,5 +1,7 @@
 //! The models of a run, and the connections to them.
 
+use std::sync::Arc;
+
 use converse_engine::{Route, Wire};
 use converse_provider::processor_of;
 
@@ -7,17 +9,18 @@ use crate::model::Model;
 use crate::settings::Settings;
 use crate::wiring;
 
-/// The connection of each model.
+/// The connection of each model. Cheap to share; a clone uses the same connections.
+#[derive(Clone)]
 pub struct Wires {
-    first: Box<dyn Wire>,
-    others: Vec<Box<dyn Wire>>,
+    first: Arc<dyn Wire>,
+    others: Vec<Arc<dyn Wire>>,
 }
 
 crate::opaque_debug!(Wires);
 
 impl Settings {
     pub fn wires(&self) -> Wires {
-        let wire = |model: &Model| wiring::wire(model, self.connect_timeout, &self.cassette);
+        let wire = |model: &Model| Arc::from(wiring::wire(model, self.connect_timeout, &self.cassette));
         Wires { first: wire(&self.model), others: self.fallbacks.models.iter().map(wire).collect() }
     }
 

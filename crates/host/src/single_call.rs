@@ -16,7 +16,7 @@ const TURN: TurnId = TurnId(1);
 /// Calls the tools of a roster.
 pub struct Caller<'a> {
     pub roster: &'a Roster,
-    pub(crate) audit: &'a AuditSink<'a>,
+    pub(crate) audit: &'a AuditSink,
     interrupt: &'a Interrupt,
     calls: Cell<usize>,
 }
@@ -24,7 +24,7 @@ pub struct Caller<'a> {
 crate::opaque_debug!(Caller<'_>);
 
 impl<'a> Caller<'a> {
-    pub fn new(roster: &'a Roster, audit: &'a AuditSink<'a>, interrupt: &'a Interrupt) -> Self {
+    pub fn new(roster: &'a Roster, audit: &'a AuditSink, interrupt: &'a Interrupt) -> Self {
         Self { roster, audit, interrupt, calls: Cell::new(0) }
     }
 

@@ -76,7 +76,7 @@ impl ToolTests<'_> {
         &self,
         selected: &[Selected<'_>],
         connected: &Connected,
-        audit: &AuditSink<'_>,
+        audit: &AuditSink,
         report: &mut dyn TestReport,
     ) -> Result<(), Failure> {
         let caller = Caller::new(&connected.roster, audit, self.interrupt);

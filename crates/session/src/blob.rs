@@ -30,6 +30,15 @@ pub struct Contents {
     dir: PathBuf,
 }
 
+/// Of the same session.
+impl PartialEq for Contents {
+    fn eq(&self, other: &Self) -> bool {
+        self.dir == other.dir
+    }
+}
+
+impl Eq for Contents {}
+
 impl Contents {
     /// Its directory is made when there is something to put into it.
     pub(crate) fn new(session: &Path) -> Self {

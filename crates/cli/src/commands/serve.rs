@@ -155,7 +155,7 @@ enum Way {
 }
 
 /// The audit log of the gateway, shared by its clients.
-struct GatewayAudit(AuditSink<'static>);
+struct GatewayAudit(AuditSink);
 
 impl GatewayAudit {
     async fn flush(&self) -> Result<(), SinkError> {

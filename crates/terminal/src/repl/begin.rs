@@ -260,7 +260,7 @@ impl ReplSession<'_> {
             counted(tools, "tool"),
         ));
         self.understudy();
-        if self.conversation.id.is_some() {
+        if self.conversation.id().is_some() {
             self.resumed();
         }
         let waiting: Vec<&str> = self.waiting.names().collect();

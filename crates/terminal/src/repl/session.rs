@@ -187,7 +187,7 @@ impl ReplSession<'_> {
     /// The last words, and what is open is closed. `interrupted`: it ended before its time.
     pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
         let saved = self.conversation.settled();
-        let said = self.conversation.id.filter(|_| self.conversation.went_on && saved.is_ok());
+        let said = self.conversation.id().filter(|_| self.conversation.went_on && saved.is_ok());
         self.connected.disconnect(&self.console.context).await;
         if let Some(id) = said {
             self.view.note(&format!("session {id} saved · continue: `converse -c`"));

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::Canister;
-use converse_engine::{Ending, EngineError, Ports, Sink, converse};
-use converse_ensemble::Roster;
 use futures_util::FutureExt as _;
 
 use super::ends_all;
@@ -18,8 +16,7 @@ use converse_host::audit::AuditSink;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::sampler::Around;
-use converse_host::turn::{Asking, ending, opening, say};
-use converse_host::world::World;
+use converse_host::{ConversationBuilder, HostParts};
 use converse_text::safe_line;
 
 /// Characters of what waits.
@@ -60,13 +57,13 @@ impl ReplSession<'_> {
     pub(super) async fn turn(&mut self, words: Words) -> Result<(), Failure> {
         let attended = self.attention.to_turn();
         let view = Arc::clone(&self.view);
-        let before = self.conversation.transcript.as_slice().len();
+        let before = self.conversation.transcript().as_slice().len();
         let takes_waiting = matches!(words, Words::UserInput(_));
         view.breathe();
         view.begin_turn();
         let answered = self.answered(words, &attended.interrupt).boxed_local();
         let answered = view.during(told_of_stopping(&view, &attended.interrupt, answered)).await;
-        let is_said = self.conversation.transcript.as_slice().len() > before;
+        let is_said = self.conversation.transcript().as_slice().len() > before;
         let broken = answered.as_ref().is_err_and(|failure| failure.kind == Kind::Signal(2));
         let empty = answered.is_ok() && self.conversation.says_nothing();
         let after = self.after_turn(answered);
@@ -121,96 +118,69 @@ impl ReplSession<'_> {
                 count + 1
             )),
         }
-        self.conversation.begin_turn(&self.settings.model.id, &self.contents);
-        let meter = self.spent.meter(0, self.conversation.transcript.next_turn());
-        let mut conversation = self.conversation.lend(self.settings.limits);
-        let here = &*self;
-        let settings = &here.settings;
-        let roster = here.connected.roster.for_caller(0);
-        let approver = here.approver();
-        let engine = here.asking(&roster, began).engine(&here.wires);
-        let session = here.conversation.id.map(|id| id.to_string());
-        let listener = here.console.context.telemetry.turn(&settings.model.id, session.as_deref());
-        let mut sinks = here.sinks(&meter);
-        sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
-        let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
-        let answer = async {
-            let said = match words {
-                Words::Again(canisters) => {
-                    // How the model is led may be another by now.
-                    let said = canisters.into_iter().filter(|one| !matches!(one, Canister::Supervisor(_)));
-                    opening(conversation.transcript(), settings.system.as_deref(), said.collect())
-                }
-                Words::UserInput(said) => {
-                    let next = conversation.transcript().next_turn();
-                    let keeper = attach::keeper(&here.contents);
-                    let said = said.canisters(keeper.as_ref(), &here.contents, next)?;
-                    opening(conversation.transcript(), settings.system.as_deref(), said)
-                }
-            };
-            say(&mut conversation, said, ports, here.conversation.journal.as_ref())?;
-            Ok(converse(&mut conversation, &engine, ports, &interrupt.token).await)
+        self.conversation.begin_turn(&self.contents);
+        let next = self.conversation.transcript().next_turn();
+        let said = match words {
+            // How the model is led may be another by now.
+            Words::Again(canisters) => {
+                Ok(canisters.into_iter().filter(|one| !matches!(one, Canister::Supervisor(_))).collect())
+            }
+            Words::UserInput(said) => {
+                said.canisters(attach::keeper(&self.contents).as_ref(), &self.contents, next)
+            }
         };
+        let meter = self.spent.meter(0, next);
         // What a server asks of a model is a record of its own: it may come in the middle of ours.
-        let id = here.conversation.id.map(|id| id.to_string());
-        let audit = AuditSink::new(settings.audit, id, &here.console.context, here.world);
+        let (id, context) = (self.conversation.id().map(|id| id.to_string()), &self.console.context);
+        let audit = AuditSink::new(self.settings.audit, id, context, self.world);
+        let history = self.conversation.lend();
+        let (roster, approver) = (&self.connected.roster, self.approver());
         let around = Around {
-            settings,
-            catalogue: &here.catalogue,
+            settings: &self.settings,
+            catalogue: &self.catalogue,
             rules: roster.rules(),
             approver: &approver,
             audit: &audit,
-            artefacts: Arc::new(here.contents.clone()),
-            spent: &here.spent,
+            artefacts: Arc::new(self.contents.clone()),
+            spent: &self.spent,
             cancel: &interrupt.token,
         };
-        let ended: Result<Result<Ending, EngineError>, Failure> = tokio::select! {
-            ended = answer => ended,
-            never = here.models.serve(around) => match never {},
+        let deadline = self.settings.limits.deadline.map(|limit| began + limit);
+        let mut conversation = self.conversing(interrupt, deadline).sink(&meter).resume(history);
+        let ended = match said {
+            Ok(said) => tokio::select! {
+                ended = conversation.say(said).finish() => ended.map(drop),
+                never = self.models.serve(around) => match never {},
+            },
+            Err(failure) => Err(failure),
         };
-        let settled = here.conversation.settled();
-        settings.cassette.turned(ended.as_ref().ok().and_then(|ended| ended.as_ref().ok()));
-        let ended = ended.and_then(|ended| ending::outcome(ended?, interrupt));
-        let ended = settings.cassette.verdict(ended);
-        if let Some(listener) = listener {
-            listener.end(ended.as_ref().err());
-        }
-        self.conversation.go_on(conversation);
+        let history = conversation.into_history();
+        self.conversation.go_on(history);
         // A session that cannot be written is worse than any other way to end.
-        settled.and(ended)
+        self.conversation.settled().and(ended)
     }
 
-    /// What a model is asked with.
-    pub(super) fn asking<'s>(&'s self, roster: &'s Roster, began: Instant) -> Asking<'s> {
-        Asking {
-            settings: &self.settings,
-            roster,
-            contents: &self.contents,
-            note: self.connected.note(),
-            can_take_back: true,
-            deadline: self.settings.limits.deadline.map(|limit| began + limit),
-        }
+    /// The conversation as it goes on now, with the settings and the tools of now.
+    pub(super) fn conversing<'s>(
+        &'s self,
+        interrupt: &'s Interrupt,
+        deadline: Option<Instant>,
+    ) -> ConversationBuilder<'s> {
+        let Self { console, world, settings, connected, contents, .. } = self;
+        HostParts { world, context: &console.context, settings, connected, contents, interrupt }
+            .conversation()
+            .wires(self.wires.clone())
+            .approver(self.approver())
+            .deadline(deadline)
+            .sink(&self.tally)
+            .sink(&self.conversation.ran)
+            .sink(self.view.as_ref())
     }
 
     pub(super) fn approver(&self) -> TerminalApprover {
         let memory = Memory::new(self.connected.roster.rules(), &self.console.context.redactor, self.world);
         TerminalApprover::new(self.console.context.can_ask, Arc::clone(&self.console.progress))
             .remembering(memory)
-    }
-
-    /// The journal first: what it has not taken has not happened.
-    pub(super) fn sinks<'s>(&'s self, meter: &'s dyn Sink) -> Vec<&'s dyn Sink> {
-        let journal = self.conversation.journal.as_ref().map(|journal| journal as &dyn Sink);
-        journal
-            .into_iter()
-            .chain([
-                &self.conversation.audit as &dyn Sink,
-                meter,
-                &self.tally,
-                &self.conversation.ran,
-                self.view.as_ref(),
-            ])
-            .collect()
     }
 
     /// With what servers have of it.

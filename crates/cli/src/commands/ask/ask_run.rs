@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use super::output::Output;
 use super::turn::Turn;
 use super::{Begun, Candidate, Run, internal};
+use converse_host::History;
 use converse_host::attach::UserInput;
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
@@ -90,18 +91,16 @@ impl<'a> AskRun<'a> {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
             // Only now: nothing is kept of a run that cannot begin, and no session goes on without the user's words.
             let kept = self.run.sessions().keep(candidates);
-            let sessions = kept.iter().filter_map(|keeping| keeping.session.as_ref());
-            contents.settle(sessions.map(|session| session.contents.clone()));
+            contents.settle(kept.iter().filter_map(History::contents));
             let candidates = &*candidates;
             let approvers = self.approvers(&connected);
             let turn_context =
                 TurnContext { connected: &connected, said: &said, contents: &contents, approvers };
-            let session =
-                kept.first().and_then(|keeping| keeping.session.as_ref()).map(|one| one.id.to_string());
+            let session = kept.first().and_then(History::id).map(|id| id.to_string());
             let seats = candidates.iter().zip(outputs).zip(kept).enumerate();
-            let turns = seats.map(|(caller, ((candidate, output), keeping))| {
+            let turns = seats.map(|(caller, ((candidate, output), history))| {
                 let turn = Turn { ask_run: self, settings: &candidate.settings, output, caller };
-                timed(turn.run(keeping, &turn_context), output)
+                timed(turn.run(history, &turn_context), output)
             });
             let asked = self.answering(&catalogue, common(candidates)?, &turn_context, session);
             let ended = tokio::select! {

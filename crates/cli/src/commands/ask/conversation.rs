@@ -1,21 +1,15 @@
 //! The conversation that the turn belongs to: a new one, the last one, a named one; kept or not.
 
-use converse_canister::Transcript;
 use converse_session::{Metadata, Session, Uuid, new_id};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Candidate;
+use converse_host::History;
 use converse_host::failure::Failure;
 use converse_host::options::TurnOptions;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_terminal::console::Console;
-
-/// The conversation so far, and where it is kept, if it is.
-pub(super) struct Keeping {
-    pub(super) transcript: Transcript,
-    pub(super) session: Option<Session>,
-}
 
 pub(super) struct Sessions<'a> {
     pub(super) args: &'a TurnOptions,
@@ -89,7 +83,7 @@ impl Sessions<'_> {
 
     /// Where each candidate's conversation is kept: new sessions, of one tag if they are compared, or none: a run that
     /// cannot be kept is still answered, and says so.
-    pub(super) fn keep(&self, candidates: &mut [Candidate]) -> Vec<Keeping> {
+    pub(super) fn keep(&self, candidates: &mut [Candidate]) -> Vec<History> {
         let several = candidates.len() > 1;
         let now = World::now();
         let together = several.then(|| Together {
@@ -99,19 +93,23 @@ impl Sessions<'_> {
         let leaves = !several && self.is_chosen();
         let mut wanted = true;
         let mut keep = |(place, candidate): (usize, &mut Candidate)| {
-            let keeping = match candidate.continued.take() {
-                Some(session) => goes_on(session, leaves),
+            let session = match candidate.continued.take() {
+                Some(session) => Some(goes_on(session, leaves)),
                 None if wanted && !candidate.settings.ephemeral => {
                     // Ids sort by their time: the order of the candidates is theirs.
                     let now = now + SignedDuration::from_millis(place as i64);
                     let session = self.create(now, together.as_ref());
                     wanted = session.is_some();
-                    Keeping { transcript: Transcript::new(), session }
+                    session
                 }
-                None => Keeping { transcript: Transcript::new(), session: None },
+                None => None,
             };
-            candidate.session = keeping.session.as_ref().map(|session| session.id.to_string());
-            keeping
+            candidate.session = session.as_ref().map(|session| session.id.to_string());
+            let (audits, context) = (candidate.settings.audit, &self.console.context);
+            match session {
+                Some(session) => History::of(session, audits, context, self.world),
+                None => History::new(audits, context, self.world),
+            }
         };
         candidates.iter_mut().enumerate().map(&mut keep).collect()
     }
@@ -133,7 +131,7 @@ struct Together {
 }
 
 /// One of a comparison that is to go on without the others is none of them any more: the next `-c` is for it alone.
-fn goes_on(mut session: Session, leaves: bool) -> Keeping {
+fn goes_on(mut session: Session, leaves: bool) -> Session {
     let mut left = false;
     for tag in session.metadata.tags.iter_mut().filter(|_| leaves) {
         if let Some(id) = tag.strip_prefix(COMPARED) {
@@ -144,6 +142,5 @@ fn goes_on(mut session: Session, leaves: bool) -> Keeping {
     if left && let Err(error) = session.save_metadata() {
         tracing::warn!(%error, "the session's metadata was not saved");
     }
-    let transcript = std::mem::take(&mut session.loaded.transcript);
-    Keeping { transcript, session: Some(session) }
+    session
 }

@@ -82,7 +82,7 @@ impl ReplSession<'_> {
     pub(super) async fn copy(&self, back: u32) -> Result<(), Failure> {
         let none = || Failure::usage("no-answer", "there is no such answer");
         let back = back.saturating_sub(1) as usize;
-        let answer = answers(self.conversation.transcript.as_slice()).nth(back).ok_or_else(none)?;
+        let answer = answers(self.conversation.transcript().as_slice()).nth(back).ok_or_else(none)?;
         let (bytes, world) = (answer.clone().into_bytes(), self.world.clone());
         let kept = tokio::task::spawn_blocking(move || keeper(&bytes, &world)).await.map_err(internal)?;
         let how = match kept {

@@ -26,7 +26,7 @@ impl ReplSession<'_> {
         let store = sessions::required(self.world)?;
         let found: Vec<Summary> = candidates(&store, words)?
             .into_iter()
-            .filter(|one| Some(one.id) != self.conversation.id)
+            .filter(|one| Some(one.id) != self.conversation.id())
             .take(MOST)
             .collect();
         if found.is_empty() {
@@ -82,7 +82,7 @@ impl ReplSession<'_> {
     pub(super) fn fork(&mut self, message: Option<u32>) -> Result<(), Failure> {
         let none =
             || Failure::usage("no-session", "nothing is saved yet: save the conversation with `/save NAME`");
-        let source = self.conversation.id.ok_or_else(none)?;
+        let source = self.conversation.id().ok_or_else(none)?;
         self.can_fork(message)?;
         self.conversation.settled()?;
         let now = World::now();
@@ -109,7 +109,7 @@ impl ReplSession<'_> {
     /// Nobody sees the numbers of messages here: where one does not fit, those that do are told.
     fn can_fork(&self, message: Option<u32>) -> Result<(), Failure> {
         let Some(number) = message else { return Ok(()) };
-        let canisters = self.conversation.transcript.as_slice();
+        let canisters = self.conversation.transcript().as_slice();
         let possible = cuts(canisters);
         if possible.contains(&(number as usize)) {
             return Ok(());
@@ -133,7 +133,7 @@ impl ReplSession<'_> {
     pub(super) fn save(&mut self, given: Option<&str>) -> Result<(), Failure> {
         let name = given.map_or(Ok(None), session_name)?;
         self.conversation.keep(&self.contents)?;
-        let Some(journal) = &self.conversation.journal else { return Ok(()) };
+        let Some(journal) = self.conversation.journal() else { return Ok(()) };
         journal.note_model(&self.settings.model.id);
         if let Some(name) = name {
             journal.with(|session| {
@@ -169,12 +169,12 @@ impl ReplSession<'_> {
     /// What it is that goes on: its name, and the last exchange in short.
     pub(in crate::repl) fn resumed(&self) {
         self.recalls();
-        let Some(id) = self.conversation.id else { return };
-        let count = self.conversation.transcript.as_slice().len();
+        let Some(id) = self.conversation.id() else { return };
+        let count = self.conversation.transcript().as_slice().len();
         let name =
             self.conversation.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
         self.view.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
-        let (asked, answer) = super::last_exchange(self.conversation.transcript.as_slice());
+        let (asked, answer) = super::last_exchange(self.conversation.transcript().as_slice());
         if let Some(asked) = asked {
             self.view.note(&format!("last question: {}", safe_line(&asked, 120)));
         }

@@ -56,7 +56,7 @@ impl ReplSession<'_> {
             }
             _ => false,
         };
-        self.conversation.transcript.as_slice().iter().filter(strange).count()
+        self.conversation.transcript().as_slice().iter().filter(strange).count()
     }
 
     /// Somebody who talks with it should know what it is.

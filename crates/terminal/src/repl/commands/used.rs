@@ -1,9 +1,8 @@
 //! `/usage`, `/cost`, `/compact`: what the conversation takes.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use converse_engine::{CondenseOutcome, Ledger, Part, Ports, condense_now, ledger};
+use converse_engine::{CondenseOutcome, Ledger, Part};
 use futures_util::FutureExt as _;
 
 use crate::repl::session::ReplSession;
@@ -12,7 +11,6 @@ use converse_host::interrupt::Interrupt;
 use converse_host::turn::ending;
 use converse_host::wording::grouped;
 use converse_host::wording::tool_name;
-use converse_host::world::World;
 
 impl ReplSession<'_> {
     /// What fills the next request, and what all of them took.
@@ -24,10 +22,11 @@ impl ReplSession<'_> {
 
     /// What fills the next request.
     pub(super) fn filled(&mut self) -> Ledger {
-        let conversation = self.conversation.lend(self.settings.limits);
-        let roster = self.connected.roster.for_caller(0);
-        let filled = ledger(&conversation, &self.asking(&roster, Instant::now()).engine(&self.wires));
-        self.conversation.go_on(conversation);
+        let history = self.conversation.lend();
+        let mut conversation = self.conversing(&self.attention.end, None).resume(history);
+        let filled = conversation.ledger();
+        let history = conversation.into_history();
+        self.conversation.go_on(history);
         filled
     }
 
@@ -46,17 +45,13 @@ impl ReplSession<'_> {
     }
 
     async fn condensed(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
-        let meter = self.spent.meter(0, self.conversation.transcript.next_turn());
-        let mut conversation = self.conversation.lend(self.settings.limits);
-        let here = &*self;
-        let roster = here.connected.roster.for_caller(0);
-        let (approver, sinks) = (here.approver(), here.sinks(&meter));
-        let ports = Ports { approver: &approver, sinks: &sinks, jitter: &World::dice };
-        let engine = here.asking(&roster, Instant::now()).engine(&here.wires);
-        let condensing = condense_now(&mut conversation, &engine, ports, &interrupt.token).await;
-        let settled = here.conversation.settled();
-        self.conversation.go_on(conversation);
-        settled?;
+        let meter = self.spent.meter(0, self.conversation.transcript().next_turn());
+        let history = self.conversation.lend();
+        let mut conversation = self.conversing(interrupt, None).sink(&meter).resume(history);
+        let condensing = conversation.condense().await;
+        let history = conversation.into_history();
+        self.conversation.go_on(history);
+        self.conversation.settled()?;
         match condensing? {
             // The view has told it.
             CondenseOutcome::Done { .. } => Ok(()),

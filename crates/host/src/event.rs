@@ -1,0 +1,84 @@
+//! What happens in a turn, for the program that began it.
+
+use converse_canister::{Cost, Decision, InvocationId, Outcome, Usage};
+use converse_engine::{Event as Happened, Sink, SinkError};
+use converse_provider::Delta;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::wording::tool_name;
+
+/// What happens in a turn, in order.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A piece of the reply.
+    TextDelta(String),
+    /// A piece of what the model thinks.
+    ReasoningDelta(String),
+    /// The model is asked again. With `discard`, the text of this reply so far is void.
+    Retried {
+        reason: String,
+        discard: bool,
+    },
+    /// A tool is about to run with these arguments.
+    ToolStarted {
+        id: InvocationId,
+        tool: String,
+        arguments: Value,
+    },
+    /// A tool has answered, or its call was refused.
+    ToolFinished {
+        id: InvocationId,
+        tool: String,
+        outcome: Outcome,
+    },
+    /// A call was decided about.
+    Decided {
+        id: InvocationId,
+        decision: Decision,
+    },
+    Warning(String),
+    /// A reply is whole. `cost` is `None` where prices are unknown.
+    Used {
+        usage: Usage,
+        cost: Option<Cost>,
+    },
+}
+
+pub(crate) struct EventSink(pub(crate) UnboundedSender<Event>);
+
+impl Sink for EventSink {
+    fn emit(&self, event: &Happened<'_>) -> Result<(), SinkError> {
+        // A turn that is only finished has no reader.
+        if self.0.is_closed() {
+            return Ok(());
+        }
+        let send = |event| {
+            let _ = self.0.send(event);
+        };
+        match event {
+            Happened::Delta(Delta::Text(text)) => send(Event::TextDelta(text.clone())),
+            Happened::Delta(Delta::Reasoning(text)) => send(Event::ReasoningDelta(text.clone())),
+            Happened::Restarted(restart) => {
+                send(Event::Retried { reason: restart.reason.to_owned(), discard: restart.discard });
+            }
+            Happened::Started(invocations) => invocations.iter().for_each(|invocation| {
+                let (id, tool) = (invocation.id.clone(), tool_name(&invocation.tool));
+                let arguments = Value::Object(invocation.arguments.object.clone());
+                send(Event::ToolStarted { id, tool, arguments });
+            }),
+            Happened::Finished { invocation, result, .. } => {
+                let (id, tool) = (invocation.id.clone(), tool_name(&invocation.tool));
+                send(Event::ToolFinished { id, tool, outcome: result.outcome });
+            }
+            Happened::Decided { id, decision } => {
+                send(Event::Decided { id: (*id).clone(), decision: (*decision).clone() });
+            }
+            Happened::Warned(text) => send(Event::Warning((*text).to_owned())),
+            Happened::Used { usage, cost, .. } => send(Event::Used { usage: *usage, cost: *cost }),
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! What was said in a conversation, and where it is kept.
+
+use std::mem;
+
+use converse_canister::{Blobs as _, Condensed, Transcript};
+use converse_engine::{Conversation as Loop, Event, Limits, Sink};
+use converse_session::{Body, Contents, Session, Uuid, digests};
+
+use crate::audit::AuditSink;
+use crate::contents::Kept;
+use crate::context::RunContext;
+use crate::failure::{Failure, Kind};
+use crate::journal::JournalSink;
+use crate::world::World;
+
+/// A conversation between its turns: the transcript, and the session and the audit log that hear of it.
+pub struct History {
+    state: Loop,
+    journal: Option<JournalSink>,
+    audit: Option<AuditSink>,
+    id: Option<Uuid>,
+    audits: bool,
+}
+
+crate::opaque_debug!(History);
+
+impl Default for History {
+    /// Nothing was said, and nothing hears of it.
+    fn default() -> Self {
+        let state = Loop::resume(Transcript::new(), Limits::default());
+        Self { state, journal: None, audit: None, id: None, audits: false }
+    }
+}
+
+impl History {
+    /// A conversation in which nothing is said yet, without a session.
+    pub fn new(audits: bool, context: &RunContext, world: &World) -> Self {
+        let audit = audits.then(|| AuditSink::new(true, None, context, world));
+        Self { audit, audits, ..Self::default() }
+    }
+
+    /// The conversation of a session.
+    pub fn of(mut session: Session, audits: bool, context: &RunContext, world: &World) -> Self {
+        let mut history = Self { audits, ..Self::default() };
+        let transcript = mem::take(&mut session.loaded.transcript);
+        history.replace(transcript, session.loaded.condensed.take());
+        history.keep_in(session, context, world);
+        history
+    }
+
+    /// Keeps what is said from now on in this session.
+    pub fn keep_in(&mut self, session: Session, context: &RunContext, world: &World) {
+        let said = self.transcript().as_slice().len();
+        self.journaled(session, said, context, world);
+    }
+
+    /// Keeps all of it in this session: what was said, and what is said from now on. `from` has what it refers to.
+    pub fn move_to(
+        &mut self,
+        session: Session,
+        from: &Kept,
+        context: &RunContext,
+        world: &World,
+    ) -> Result<(), Failure> {
+        for digest in self.transcript().as_slice().iter().flat_map(digests) {
+            let Some(bytes) = from.bytes(&digest) else { continue };
+            session.contents.put(&bytes).map_err(|error| {
+                Failure::new(Kind::Output, "not-kept", format!("an attachment could not be kept: {error}"))
+            })?;
+        }
+        self.journaled(session, 0, context, world);
+        let Some(journal) = &self.journal else { return Ok(()) };
+        for canister in self.state.transcript().as_slice() {
+            journal.emit(&Event::Appended(canister))?;
+        }
+        let condensed =
+            self.state.condensed().map(|condensed| Body::Condensed { condensed: condensed.clone() });
+        // What a reply took stands behind it; a journal that ends in a reply is not known to be whole.
+        let note = Body::Note { text: "kept from here on".to_owned() };
+        for body in condensed.into_iter().chain([note]) {
+            journal.with(|session| session.append(body, World::now()))??;
+        }
+        Ok(journal.settle()?)
+    }
+
+    fn journaled(&mut self, session: Session, canisters: usize, context: &RunContext, world: &World) {
+        self.id = Some(session.id);
+        let id = Some(session.id.to_string());
+        self.audit = self.audits.then(|| AuditSink::new(true, id, context, world));
+        let journal = JournalSink::new(session, canisters, World::now);
+        self.journal = Some(journal.with_cassette(&context.cassette));
+    }
+
+    /// The session.
+    pub fn id(&self) -> Option<Uuid> {
+        self.id
+    }
+
+    pub fn journal(&self) -> Option<&JournalSink> {
+        self.journal.as_ref()
+    }
+
+    /// The pictures and long texts of the session.
+    pub fn contents(&self) -> Option<Contents> {
+        self.journal()?.with(|session| session.contents.clone()).ok()
+    }
+
+    pub fn transcript(&self) -> &Transcript {
+        self.state.transcript()
+    }
+
+    /// What models are shown instead of the beginning.
+    pub fn condensed(&self) -> Option<&Condensed> {
+        self.state.condensed()
+    }
+
+    /// Goes on from another past. What was learnt of the model's window stays.
+    pub fn replace(&mut self, transcript: Transcript, condensed: Option<Condensed>) {
+        let learnt = self.state.context_state().clone();
+        let state = Loop::resume(transcript, Limits::default());
+        self.state = state.with_condensed(condensed).with_context_state(learnt);
+    }
+
+    /// All that was said is on the disk.
+    pub fn settle(&self) -> Result<(), Failure> {
+        self.journal().map_or(Ok(()), |journal| Ok(journal.settle()?))
+    }
+
+    /// Begins to count anew what a turn may take.
+    pub(crate) fn count_anew(&mut self, limits: Limits) {
+        let state = mem::replace(&mut self.state, Loop::resume(Transcript::new(), limits));
+        let learnt = state.context_state().clone();
+        let (transcript, condensed) = state.into_parts();
+        self.state = Loop::resume(transcript, limits).with_condensed(condensed).with_context_state(learnt);
+    }
+
+    /// The loop's conversation, and what hears of it: the journal first, for what it has not taken has not happened.
+    pub(crate) fn parts(&mut self) -> (&mut Loop, Option<&JournalSink>, Vec<&dyn Sink>) {
+        let Self { state, journal, audit, .. } = self;
+        let sinks = journal.as_ref().map(|journal| journal as &dyn Sink);
+        let sinks = sinks.into_iter().chain(audit.as_ref().map(|audit| audit as &dyn Sink)).collect();
+        (state, journal.as_ref(), sinks)
+    }
+}
