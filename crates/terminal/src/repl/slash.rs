@@ -223,7 +223,7 @@ mod tests {
             ("/undo 0", "write `/undo [N]`"),
             ("/attach", "write `/attach FILE|URL|mcp:ENSEMBLE:URI …`"),
             ("/reasoning maybe", "write `/reasoning [on|off]`"),
-            ("/quit now", "takes nothing after it"),
+            ("/quit now", "takes no argument"),
             ("/.x", "no command"),
         ] {
             let Slash::Wrong(told) = parse(line) else { panic!("{line:?} is {:?}", parse(line)) };

@@ -4,7 +4,7 @@
 const HELD: &[(&str, &str, &str)] = &[
     ("P18", "crates/cli/tests/it/provider_faults/hosts.rs", "p18_a_name_that_is_not_there"),
     ("P18", "crates/host/src/client.rs", "no_such_host_is_told_from_ask_me_later"),
-    ("P18", "crates/engine/src/trouble.rs", "a_name_that_is_not_there_is_asked_for_twice_at_most"),
+    ("P18", "crates/engine/src/exchange_error.rs", "a_name_that_is_not_there_is_asked_for_twice_at_most"),
     ("P19", "crates/cli/tests/it/provider_faults/tls.rs", "p19_certificates"),
     ("P19", "crates/cli/tests/it/provider_faults/tls.rs", "p19_a_protocol_of_the_past"),
     ("P19", "crates/cli/tests/it/failures.rs", "a_certificate_nobody_vouches_for_is_not_tried_again"),

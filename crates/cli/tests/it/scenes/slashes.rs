@@ -101,7 +101,7 @@ fn no_command_is_left_out() {
     let env = provider.env(TestEnv::new());
     let mut person = super::talking(&provider, &env);
     person.says("/help");
-    let shown = person.sees("Leave");
+    let shown = person.sees("that begins with a slash");
     let named =
         shown.lines().filter_map(|line| line.trim_start().strip_prefix('/')?.split_whitespace().next());
     let tried: Vec<&str> =
