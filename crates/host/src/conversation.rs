@@ -376,7 +376,7 @@ impl Turn<'_> {
     ///
     /// # Errors
     ///
-    /// How the turn failed; its [`Kind`](crate::Kind) is what an exit code is made of.
+    /// How the turn failed; its [`Kind`] is what an exit code is made of.
     pub async fn finish(self) -> Result<Reply, Failure> {
         match self.ended {
             Some(ended) => ended,
