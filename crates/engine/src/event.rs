@@ -27,7 +27,7 @@ pub enum Event<'a> {
     Delta(&'a Delta),
     /// The call failed in a way that may pass; it is made again after the delay.
     Restarted(Restart<'a>),
-    /// A warning for the user. The turn goes on.
+    /// A warning for the user. The turn continues.
     Warned(&'a str),
     /// A remark for the user.
     Noted(&'a str),

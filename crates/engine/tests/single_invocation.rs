@@ -92,6 +92,16 @@ struct Stage {
     runs: Arc<AtomicUsize>,
 }
 
+/// A call without an approver: what needs approval is refused.
+fn single<'a>(
+    stage: &'a Stage,
+    sink: &'a Ear,
+    scope: &'a CancelScope,
+    within: Option<Duration>,
+) -> SingleInvocation<'a> {
+    SingleInvocation { roster: &stage.roster, policy: &AskApprover(None), sink, scope, within }
+}
+
 async fn stage(permission: Option<Permission>) -> Stage {
     let runs = Arc::new(AtomicUsize::new(0));
     let rules: Vec<Rule> = permission.into_iter().map(|permission| rule("*", permission)).collect();
@@ -177,13 +187,7 @@ async fn nothing_runs_that_is_not_written_down_and_durable() {
         let stage = stage(Some(Permission::Allow)).await;
         let sink = Ear { refuses, unsettled, ..Ear::default() };
         let scope = CancelScope::below(&CancellationToken::new());
-        let single = SingleInvocation {
-            roster: &stage.roster,
-            policy: &AskApprover(None),
-            sink: &sink,
-            scope: &scope,
-            within: None,
-        };
+        let single = single(&stage, &sink, &scope, None);
         let failed = single.run(invocation(json!("hi")), Host::default()).await;
         assert!(matches!(failed, Err(SinkError::Audit(_))), "{refuses:?}: {failed:?}");
         assert_eq!(stage.runs.load(Ordering::SeqCst), runs, "{refuses:?}");
@@ -196,13 +200,7 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
         let stage = stage(Some(Permission::Allow)).await;
         let (sink, cancel) = (Ear::default(), CancellationToken::new());
         let scope = CancelScope::below(&cancel);
-        let single = SingleInvocation {
-            roster: &stage.roster,
-            policy: &AskApprover(None),
-            sink: &sink,
-            scope: &scope,
-            within,
-        };
+        let single = single(&stage, &sink, &scope, within);
         let stopping = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
             if cancelled {
@@ -219,13 +217,7 @@ async fn it_is_stopped_in_time_and_when_it_is_told() {
     let (sink, cancel) = (Ear::default(), CancellationToken::new());
     cancel.cancel();
     let scope = CancelScope::below(&cancel);
-    let single = SingleInvocation {
-        roster: &stage.roster,
-        policy: &AskApprover(None),
-        sink: &sink,
-        scope: &scope,
-        within: None,
-    };
+    let single = single(&stage, &sink, &scope, None);
     let answered = single.run(invocation(json!("hi")), Host::default()).await.unwrap();
     assert_eq!((answered.result.outcome, stage.runs.load(Ordering::SeqCst)), (Outcome::Cancelled, 0));
     assert_eq!(*sink.heard.lock().unwrap(), ["asked", "allowed", "answered"]);

@@ -80,15 +80,15 @@ impl<'h> ConversationBuilder<'h> {
         self
     }
 
-    /// Goes on with a session, named by its id, the beginning of its id, its name, or `last`. The model of the host
-    /// answers, whatever answered before.
+    /// Continues a session, given by its id, a prefix of its id, its name, or `last`. The model of the host answers, also if
+    /// another model answered before.
     #[must_use]
     pub fn session(mut self, session: impl Into<String>) -> Self {
         self.session = Some(session.into());
         self
     }
 
-    /// Begins no session.
+    /// Does not save the conversation.
     #[must_use]
     pub fn ephemeral(mut self) -> Self {
         self.ephemeral = true;
@@ -96,8 +96,8 @@ impl<'h> ConversationBuilder<'h> {
     }
 
     /// Starts the conversation: a new session, unless it is [`ephemeral`](Self::ephemeral), or the one that was named. If
-    /// no session can be created, the conversation is not saved, and a notice says so. A session in which nothing is said
-    /// leaves nothing.
+    /// no session can be created, the conversation is not saved, and a notice says so. A session without messages is not
+    /// saved.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl<'h> ConversationBuilder<'h> {
         Ok(self.resume(history))
     }
 
-    /// Goes on from this history.
+    /// Continues this history.
     #[doc(hidden)]
     #[must_use]
     pub fn resume(self, history: History) -> Conversation<'h> {
@@ -214,7 +214,7 @@ impl<'h> Conversation<'h> {
         Turn { run, events, ended: None }
     }
 
-    /// Replaces the beginning by a summary in what models are shown.
+    /// Replaces the first messages by a summary in what models see.
     #[doc(hidden)]
     pub async fn condense(&mut self) -> Result<CondenseOutcome, EngineError> {
         self.history.count_anew(self.parts.settings.limits);
@@ -234,7 +234,7 @@ impl<'h> Conversation<'h> {
         ledger(self.history.parts().0, &engine)
     }
 
-    /// What goes on in another conversation.
+    /// Returns the history, to continue it in another conversation.
     #[doc(hidden)]
     pub fn into_history(self) -> History {
         self.history
@@ -313,7 +313,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Says it: the sinks first, then the conversation.
+/// Appends messages, to the sinks first and then to the conversation.
 fn say(
     conversation: &mut Loop,
     canisters: Vec<Canister>,
@@ -322,7 +322,7 @@ fn say(
 ) -> Result<(), Failure> {
     for canister in canisters {
         match (&canister, journal) {
-            // Words that a prompt puts into the assistant's mouth: no answer of this run.
+            // An assistant message of a prompt is not an answer of this run.
             (Canister::Assistant(_), None) => {}
             (Canister::Assistant(_), Some(journal)) => journal.emit(&Happened::Appended(&canister))?,
             _ => ports.append(&canister)?,
@@ -346,7 +346,7 @@ fn last_words(transcript: &Transcript) -> String {
     texts.collect()
 }
 
-/// One question and everything until its answer.
+/// A turn: one question, and everything until its answer.
 pub struct Turn<'c> {
     run: LocalBoxFuture<'c, Result<Reply, Failure>>,
     events: UnboundedReceiver<Event>,
@@ -389,7 +389,7 @@ impl Turn<'_> {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The text of the last reply.

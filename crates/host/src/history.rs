@@ -1,9 +1,9 @@
-//! What was said in a conversation, and where it is kept.
+//! The messages of a conversation, and where they are saved.
 
 use std::mem;
 
 use converse_canister::{Blobs as _, Condensed, Transcript};
-use converse_engine::{Conversation as Loop, Event, Limits, Sink};
+use converse_engine::{ContextState, Conversation as Loop, Event, Limits, Sink};
 use converse_session::{Body, Contents, Session, Uuid, digests};
 
 use crate::audit::AuditSink;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Kind};
 use crate::journal::JournalSink;
 use crate::world::World;
 
-/// A conversation between its turns: the transcript, and the session and the audit log that hear of it.
+/// A conversation between its turns: the transcript, the session it is saved in, and its audit log.
 pub struct History {
     state: Loop,
     journal: Option<JournalSink>,
@@ -25,7 +25,7 @@ pub struct History {
 crate::opaque_debug!(History);
 
 impl Default for History {
-    /// Nothing was said, and nothing hears of it.
+    /// An empty conversation that is neither saved nor audited.
     fn default() -> Self {
         let state = Loop::resume(Transcript::new(), Limits::default());
         Self { state, journal: None, audit: None, id: None, audits: false }
@@ -33,13 +33,12 @@ impl Default for History {
 }
 
 impl History {
-    /// A conversation in which nothing is said yet, without a session.
+    /// Starts an empty conversation without a session.
     pub fn new(audits: bool, context: &RunContext, world: &World) -> Self {
-        let audit = audits.then(|| AuditSink::new(true, None, context, world));
-        Self { audit, audits, ..Self::default() }
+        Self { audit: Some(AuditSink::new(audits, None, context, world)), audits, ..Self::default() }
     }
 
-    /// The conversation of a session.
+    /// Loads the conversation of a session.
     pub fn of(mut session: Session, audits: bool, context: &RunContext, world: &World) -> Self {
         let mut history = Self { audits, ..Self::default() };
         let transcript = mem::take(&mut session.loaded.transcript);
@@ -48,13 +47,17 @@ impl History {
         history
     }
 
-    /// Keeps what is said from now on in this session.
+    /// Saves messages from now on in this session.
     pub fn keep_in(&mut self, session: Session, context: &RunContext, world: &World) {
         let said = self.transcript().as_slice().len();
         self.journaled(session, said, context, world);
     }
 
-    /// Keeps all of it in this session: what was said, and what is said from now on. `from` has what it refers to.
+    /// Saves all messages in this session, those so far and those from now on. `from` has the attachments that they refer to.
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be written.
     pub fn move_to(
         &mut self,
         session: Session,
@@ -75,7 +78,7 @@ impl History {
         }
         let condensed =
             self.state.condensed().map(|condensed| Body::Condensed { condensed: condensed.clone() });
-        // What a reply took stands behind it; a journal that ends in a reply is not known to be whole.
+        // The usage of a reply follows it, so a journal that ends in a reply is not known to be complete.
         let note = Body::Note { text: "kept from here on".to_owned() };
         for body in condensed.into_iter().chain([note]) {
             journal.with(|session| session.append(body, World::now()))??;
@@ -86,7 +89,7 @@ impl History {
     fn journaled(&mut self, session: Session, canisters: usize, context: &RunContext, world: &World) {
         self.id = Some(session.id);
         let id = Some(session.id.to_string());
-        self.audit = self.audits.then(|| AuditSink::new(true, id, context, world));
+        self.audit = Some(AuditSink::new(self.audits, id, context, world));
         let journal = JournalSink::new(session, canisters, World::now);
         self.journal = Some(journal.with_cassette(&context.cassette));
     }
@@ -100,7 +103,7 @@ impl History {
         self.journal.as_ref()
     }
 
-    /// The pictures and long texts of the session.
+    /// The attachments and long texts of the session.
     pub fn contents(&self) -> Option<Contents> {
         self.journal()?.with(|session| session.contents.clone()).ok()
     }
@@ -109,36 +112,49 @@ impl History {
         self.state.transcript()
     }
 
-    /// What models are shown instead of the beginning.
+    /// The summary that models see instead of the first messages.
     pub fn condensed(&self) -> Option<&Condensed> {
         self.state.condensed()
     }
 
-    /// Goes on from another past. What was learnt of the model's window stays.
+    /// Replaces the messages, and keeps what was learnt about the context window of the model.
     pub fn replace(&mut self, transcript: Transcript, condensed: Option<Condensed>) {
-        let learnt = self.state.context_state().clone();
-        let state = Loop::resume(transcript, Limits::default());
-        self.state = state.with_condensed(condensed).with_context_state(learnt);
+        self.state = resumed(transcript, condensed, self.state.context_state().clone(), Limits::default());
     }
 
-    /// All that was said is on the disk.
+    /// Waits until every message is on disk.
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be written.
     pub fn settle(&self) -> Result<(), Failure> {
         self.journal().map_or(Ok(()), |journal| Ok(journal.settle()?))
     }
 
-    /// Begins to count anew what a turn may take.
+    /// Resets the counts of a turn to these limits.
     pub(crate) fn count_anew(&mut self, limits: Limits) {
         let state = mem::replace(&mut self.state, Loop::resume(Transcript::new(), limits));
         let learnt = state.context_state().clone();
         let (transcript, condensed) = state.into_parts();
-        self.state = Loop::resume(transcript, limits).with_condensed(condensed).with_context_state(learnt);
+        self.state = resumed(transcript, condensed, learnt, limits);
     }
 
-    /// The loop's conversation, and what hears of it: the journal first, for what it has not taken has not happened.
+    /// The state of the loop, the journal, and the sinks of its events. The journal is the first sink: an event that it
+    /// refuses has not happened.
     pub(crate) fn parts(&mut self) -> (&mut Loop, Option<&JournalSink>, Vec<&dyn Sink>) {
         let Self { state, journal, audit, .. } = self;
         let sinks = journal.as_ref().map(|journal| journal as &dyn Sink);
         let sinks = sinks.into_iter().chain(audit.as_ref().map(|audit| audit as &dyn Sink)).collect();
         (state, journal.as_ref(), sinks)
     }
+}
+
+/// Returns the state of the loop after these messages.
+fn resumed(
+    transcript: Transcript,
+    condensed: Option<Condensed>,
+    learnt: ContextState,
+    limits: Limits,
+) -> Loop {
+    Loop::resume(transcript, limits).with_condensed(condensed).with_context_state(learnt)
 }

@@ -1,4 +1,4 @@
-//! What people see of a run while it goes on: answers, thoughts, a line for each invocation, warnings.
+//! The view of a run on a terminal: answers, reasoning, a line for each invocation, warnings.
 //!
 //! `ViewState` turns the events of a turn into lines, some final and some not. The view writes final lines at once and
 //! redraws the others below them. `converse ask` has a view on stderr, whose answers a renderer writes to stdout; the REPL

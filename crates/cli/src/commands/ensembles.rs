@@ -66,7 +66,7 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
     }
 }
 
-/// Prints the servers as `mcpServers`. What that format cannot express is told on stderr.
+/// Prints the servers as `mcpServers`, and reports on stderr what that format cannot express.
 fn export_servers(args: &ExportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);
     console.warn_all(catalogue.lines());

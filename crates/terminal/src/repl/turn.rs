@@ -160,7 +160,7 @@ impl ReplSession<'_> {
         self.conversation.settled().and(ended)
     }
 
-    /// The conversation as it goes on now, with the settings and the tools of now.
+    /// The conversation with the current settings and tools.
     pub(super) fn conversing<'s>(
         &'s self,
         interrupt: &'s Interrupt,

@@ -44,7 +44,7 @@ impl Frame<'_> {
         self.now.saturating_duration_since(then)
     }
 
-    /// The sign of something that began then and goes on.
+    /// Returns the spinner of something that began then and is still running.
     pub(super) fn spinner(&self, since: Instant) -> &'static str {
         let pictures = &self.signs().spinner;
         let index = self.since(since).as_millis() / PICTURE.as_millis();

@@ -45,7 +45,7 @@ impl Wait {
 
 #[derive(Default)]
 pub(super) struct ViewState {
-    /// The model, where several are asked at once; stands before its lines.
+    /// The model, if several are asked at once. It is the prefix of its lines.
     label: Option<String>,
     /// Final lines above the region, where answers are Markdown.
     above: Vec<Line>,

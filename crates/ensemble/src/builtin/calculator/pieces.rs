@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Operator,
     Open,
     Close,
-    /// What stands between two brackets, with them.
+    /// A text in brackets, with the brackets.
     Group,
 }
 

@@ -88,7 +88,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// `info`: what stands behind the fence.
+    /// `info`: the text after the opening fence.
     pub(super) fn new(info: &str) -> Self {
         let label = named(info);
         Self { label: label.to_owned(), highlighter: Highlighter::new(label), begun: false }
@@ -112,7 +112,7 @@ impl Code {
         lines
     }
 
-    /// What stands above the code, if it is said what it is.
+    /// The label above the code, if its language is given.
     pub(super) fn label(&self, look: &Look) -> Vec<Line> {
         let label = Line::toned(Tone::Dim, &format!("{INDENT}{}", self.label));
         if self.label.is_empty() { Vec::new() } else { vec![label.clipped(look.width)] }
