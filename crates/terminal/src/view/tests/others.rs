@@ -75,7 +75,7 @@ async fn notices_and_waits_are_shown_on_the_view() {
     Notices::show(&*view, "warning: quarantined");
     assert_eq!(screen(&shown), "warning: said once\nwarning: quarantined");
     let slow = async {
-        while screen(&shown) != "warning: said once\nwarning: quarantined\n⠋ starting weather … 0 s" {
+        while screen(&shown) != "warning: said once\nwarning: quarantined\n⠋ starting weather … 1 s" {
             tokio::task::yield_now().await;
         }
     };
