@@ -83,6 +83,7 @@ mod telemetry;
 mod terminal;
 mod testing;
 mod text_calls;
+mod threats;
 mod trust;
 mod two_processes;
 mod web;
