@@ -1,8 +1,8 @@
-//! May this text be the URL of a request, or of a server? Arguments never choose the scheme or the host.
+//! Checks of URLs in descriptors and settings.
 //!
-//! An argument may stand only behind the first `/`, `?` or `#` after the host. A variable may be the host or hold scheme
-//! and host, since it is the user's word; what it holds is not known here, so whoever sends the request has to look
-//! again once it is filled in. What is written down is read here as it will be then.
+//! Arguments never choose the scheme or the host: an argument is allowed only after the first `/`, `?` or `#` that
+//! follows the host. A variable may be the host, or contain scheme and host, because the user sets it. Its value is not
+//! known here, so the sender checks the URL again after filling it in.
 
 use http::Uri;
 use http::uri::Authority;
@@ -11,22 +11,22 @@ use crate::Code;
 use crate::plan::SecretRef;
 use crate::template::{Template, TemplatePiece};
 
-/// Stand for what is filled in later; neither is taken in a URL.
+/// Stand-ins for values that are filled in later. Both characters are rejected in URLs.
 const VARIABLE: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 
 const NO_SCHEME: &str = "a URL must begin with `http://`, `https://` or a variable";
 const NO_HOST: &str = "the URL has no host";
 
-/// Of a request.
+/// Returns what is wrong with the URL of a request.
 pub(crate) fn fault(url: &Template) -> Option<(Code, &'static str)> {
     let bad = |fault| Some((Code::BadValue, fault));
     if url.literals().any(|text| text.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\')) {
-        return bad("a URL holds no blanks, control characters or `\\`; write `%20` for a blank");
+        return bad("a URL cannot contain blanks, control characters or `\\`; write `%20` for a blank");
     }
     let shape = shape(url);
     if shape.contains('#') {
-        return bad("a URL that is requested has no `#`: a fragment is never sent");
+        return bad("the URL contains `#`: a fragment is never sent");
     }
     let host = match host(&shape) {
         Ok(host) => host,
@@ -36,12 +36,12 @@ pub(crate) fn fault(url: &Template) -> Option<(Code, &'static str)> {
         return Some((Code::ArgumentInHost, "an argument would choose the scheme or the host of the URL"));
     }
     if host.contains('@') {
-        return bad("the URL holds a user name; put it into an `Authorization` header");
+        return bad("the URL contains a user name; use an `Authorization` header instead");
     }
     fault_of_host(host).map(|fault| (Code::BadValue, fault))
 }
 
-/// Of a server. A user name may stand before its host.
+/// Returns what is wrong with the URL of a server. A user name before the host is allowed.
 pub(crate) fn fault_for_server(url: &SecretRef) -> Option<&'static str> {
     let shape = shape(&Template::from(url));
     let host = match host(&shape) {
@@ -50,32 +50,38 @@ pub(crate) fn fault_for_server(url: &SecretRef) -> Option<&'static str> {
     };
     let unreadable = || {
         let known = !shape.contains(VARIABLE) && !matches!(url, SecretRef::Environment(_));
-        (known && shape.parse::<Uri>().is_err())
-            .then_some("the URL holds what no URL can hold, such as a blank")
+        (known && shape.parse::<Uri>().is_err()).then_some("the URL is not valid; it may contain a blank")
     };
     fault_of_host(host).or_else(unreadable)
 }
 
-/// Of a provider. Paths are put behind it, and it is written into journals and onto screens: no secret may be in it.
-/// `None` if requests can go there; the fault does not repeat it.
+/// Returns what is wrong with the base URL of a provider, or `None` if requests can be sent there.
+///
+/// Paths are appended to a base URL, and it appears in journals and on screens, so it cannot contain a secret. The
+/// message does not repeat the URL.
 pub fn base_url_fault(url: &str) -> Option<&'static str> {
     let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
-        return Some("a base URL begins with `http://` or `https://`");
+        return Some("a base URL must begin with `http://` or `https://`");
     };
     if url.contains('@') {
-        return Some("a base URL holds no user name and no password; `key_env` names the variable of a key");
+        return Some(
+            "a base URL cannot contain a user name or password; name the variable of a key in `key_env`",
+        );
     }
     if url.contains(['?', '#']) {
         return Some(
-            "a base URL holds no query and no fragment; keys are named by `key_env`, a version of an API by `version`",
+            "a base URL cannot contain a query or fragment; use `key_env` for keys and `version` for the version of an API",
         );
     }
-    let unreadable =
-        || url.parse::<Uri>().is_err().then_some("a base URL holds no blanks and no other odd characters");
+    let unreadable = || {
+        url.parse::<Uri>()
+            .is_err()
+            .then_some("the base URL contains a blank or another character that is not allowed in a URL")
+    };
     fault_of_host(rest.split('/').next().unwrap_or_default()).or_else(unreadable)
 }
 
-/// A host and perhaps a port, as far as they are written down.
+/// Returns what is wrong with a host and its optional port. Variables match anything.
 fn fault_of_host(host: &str) -> Option<&'static str> {
     let (name, port) = match host.rfind([':', ']']) {
         Some(at) if host[at..].starts_with(':') => (&host[..at], Some(&host[at + 1..])),
@@ -84,18 +90,17 @@ fn fault_of_host(host: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some(NO_HOST);
     }
-    // A variable may hold anything that fits there.
     let bare = name.contains(':') && !name.starts_with('[');
     if bare || name.replace(VARIABLE, "v").parse::<Authority>().is_err() {
         return Some(
-            "the host of the URL has characters that no host has; a name in another script is written as `xn--…`",
+            "the host of the URL contains characters that are not allowed; write an international name as `xn--…`",
         );
     }
-    let sound = |port: &str| {
+    let is_valid = |port: &str| {
         let digits = port.bytes().all(|byte| byte.is_ascii_digit());
         port.contains(VARIABLE) || (digits && port.parse::<u16>().is_ok_and(|port| port > 0))
     };
-    (!port.is_none_or(sound)).then_some("the port of the URL must be a number from 1 to 65535")
+    (!port.is_none_or(is_valid)).then_some("the port of the URL must be a number from 1 to 65535")
 }
 
 fn shape(url: &Template) -> String {
@@ -110,11 +115,11 @@ fn shape(url: &Template) -> String {
     shape
 }
 
-/// Everything up to the path; with variables in it, perhaps with the scheme.
+/// Returns everything before the path: the host, or a variable that may contain the scheme too.
 fn host(shape: &str) -> Result<&str, &'static str> {
     let rest = match shape.strip_prefix("http://").or_else(|| shape.strip_prefix("https://")) {
         Some(rest) => rest,
-        // `${SCHEME}://` and `${SCHEME_AND_COLON}//`: what follows is the host, not the path.
+        // `${SCHEME}://` and `${SCHEME_AND_COLON}//`: the host follows, not the path.
         None if shape.starts_with(VARIABLE) => match shape.split_once("//") {
             Some((before, after)) if !before.contains(['/', '?', ARGUMENT]) => after,
             _ => shape,
@@ -130,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_stand_behind_the_host() {
+    fn arguments_are_allowed_after_the_host() {
         for (url, expected) in [
             ("https://a.example", None),
             ("https://a.example/{x}", None),
@@ -195,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_can_use_is_no_base_url() {
+    fn unusable_base_urls_are_rejected() {
         for (url, sound) in [
             ("https://a.example/v1", true),
             ("https://a.example/v1/", true),
@@ -222,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_can_have_is_no_address_of_one() {
+    fn unusable_server_urls_are_rejected() {
         for (url, sound) in [
             ("https://a.example/mcp", true),
             ("https://me:key@a.example:8080/mcp?k=v", true),

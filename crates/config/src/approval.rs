@@ -1,50 +1,51 @@
-//! The answers "always" that somebody gave, as text: `[[rules]]` that allow one tool as it was then.
+//! Stored approvals (`approvals.toml`): the answers "always" to questions about tools.
 //!
-//! The form is narrower than that of settings, so that what a file says is what somebody was shown: one tool and always a
-//! definition; "just these arguments", or these beside texts that vary as `where` says. A program that does not know a
-//! key takes the whole file for damaged, so it never allows more than was said.
+//! Each `[[rules]]` table allows one tool with one definition: for any arguments, for exactly the given arguments, or for
+//! the given arguments and patterns in `where`. Unknown keys make the whole file invalid, so an older version never
+//! allows more than the user accepted.
 
 use converse_canister::{Arguments, Digest, canonical};
 use serde_json::{Map, Value};
 
 use crate::Code;
-use crate::diagnostic::Checked;
+use crate::diagnostic::{Checked, quoted};
 use crate::document::{Document, Problems};
-use crate::escape::quoted;
-use crate::rule::{BadPattern, Binding, Permission, Rule, Vary, Varying};
+use crate::rule::{ArgumentPattern, ArgumentPatterns, BadPattern, Binding, Permission, Rule};
 use crate::source::{SourceId, SourceMap};
 use crate::table::Table;
 
-/// Answers of one file.
+/// Limit on the approvals of one file.
 pub const MAX_APPROVALS: usize = 1_000;
 
-/// One answer.
+/// One stored approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
-    /// `ensemble.invoker`.
+    /// Name of the tool, `ensemble.invoker`.
     pub tool: String,
-    /// Just these and no others, but for those that vary; `None`: whatever they are.
+    /// Arguments that a call must have, apart from those in `patterns`. `None` allows any arguments.
     pub arguments: Option<Map<String, Value>>,
-    /// Beside the arguments, of which none is named here. Empty where no arguments are said.
-    pub varying: Varying,
-    /// Of the tool's definition as it was shown.
+    /// Patterns for further arguments. Empty if `arguments` is `None`.
+    pub patterns: ArgumentPatterns,
+    /// Digest of the tool's definition when it was approved.
     pub definition: Digest,
-    /// Of how its ensemble was reached and configured.
+    /// Digest of the connection and configuration of its ensemble.
     pub connection: Digest,
-    /// The directory converse ran in, for a tool that belongs to it; `None` for one of the user's or a shipped one.
+    /// Working directory, for a tool of a project; `None` for the user's and shipped tools.
     pub project: Option<String>,
-    /// RFC 3339.
+    /// Time of the approval, RFC 3339.
     pub at: String,
-    /// In the file.
+    /// Line in the file, from 1.
     pub line: usize,
 }
 
 impl Approval {
-    /// As a rule, for a run in its own directory.
+    /// Returns the approval as a rule for a run in its own directory.
     pub fn rule(&self, source: impl Into<String>) -> Result<Rule, BadPattern> {
         let rule = Rule::exactly(&self.tool, Permission::Allow, source)?;
         let rule = match &self.arguments {
-            Some(fixed) if !self.varying.is_empty() => rule.with_varying(fixed.clone(), self.varying.clone()),
+            Some(fixed) if !self.patterns.is_empty() => {
+                rule.with_patterns(fixed.clone(), self.patterns.clone())
+            }
             Some(arguments) => rule.with_arguments(arguments.clone()),
             None => rule,
         };
@@ -56,40 +57,48 @@ impl Approval {
 const HEAD: &str =
     "# Answers \"always\" to the questions of converse. `converse approvals` lists and revokes them.\n";
 
-/// The text of a file of answers.
+/// Returns the text of a file of approvals.
 pub fn approvals_text(approvals: &[Approval]) -> String {
     let mut text = HEAD.to_owned();
-    let written = |text: &str| toml::Value::from(text).to_string();
+    let toml_string = |text: &str| toml::Value::from(text).to_string();
     for approval in approvals {
-        text.push_str(&format!("\n[[rules]]\ntools = {}\ndecision = \"allow\"\n", written(&approval.tool)));
+        text.push_str(&format!(
+            "\n[[rules]]\ntools = {}\ndecision = \"allow\"\n",
+            toml_string(&approval.tool)
+        ));
         text.push_str(&format!("definition = \"{}\"\n", approval.definition));
         text.push_str(&format!("connection = \"{}\"\n", approval.connection));
         if let Some(arguments) = &approval.arguments {
             let json = canonical(&Value::Object(arguments.clone()));
-            text.push_str(&format!("arguments = {}\n", written(&json)));
+            text.push_str(&format!("arguments = {}\n", toml_string(&json)));
         }
-        if !approval.varying.is_empty() {
-            let one = |(name, vary): (&String, &Vary)| (name.clone(), toml::Value::from(vary.text()));
-            let varying: toml::Table = approval.varying.iter().map(one).collect();
-            text.push_str(&format!("where = {}\n", toml::Value::Table(varying)));
+        if !approval.patterns.is_empty() {
+            let entry =
+                |(name, vary): (&String, &ArgumentPattern)| (name.clone(), toml::Value::from(vary.text()));
+            let patterns: toml::Table = approval.patterns.iter().map(entry).collect();
+            text.push_str(&format!("where = {}\n", toml::Value::Table(patterns)));
         }
         if let Some(project) = &approval.project {
-            text.push_str(&format!("project = {}\n", written(project)));
+            text.push_str(&format!("project = {}\n", toml_string(project)));
         }
-        text.push_str(&format!("at = {}\n", written(&approval.at)));
+        text.push_str(&format!("at = {}\n", toml_string(&approval.at)));
     }
     text
 }
 
-/// Reads a file of answers. Whoever finds an error in it must not rely on any of it.
+/// Parses a file of approvals. If there is an error, the caller must not use any of the approvals.
 pub fn parse_approvals(sources: &SourceMap, id: SourceId) -> Checked<Vec<Approval>> {
     let problems = Problems::of(id);
     let approvals = {
         let document = Document::parse(sources, id, &problems);
-        let file = Table::new(&document.table, problems.span(0..0), "a file of approvals", &problems);
+        let file = Table::new(&document.table, problems.span(0..0), "an approvals file", &problems);
         let tables = file.tables("rules");
         if tables.len() > MAX_APPROVALS {
-            problems.error(Code::TooMany, file.span, format!("more than {MAX_APPROVALS} answers"));
+            problems.error(
+                Code::TooMany,
+                file.span,
+                format!("more than {MAX_APPROVALS} approvals in one file"),
+            );
         }
         let read = tables.into_iter().take(MAX_APPROVALS).filter_map(|table| approval(table, sources));
         let approvals = read.collect();
@@ -119,38 +128,38 @@ fn approval(table: Table<'_, '_>, sources: &SourceMap) -> Option<Approval> {
         }
         arguments.object
     });
-    let varying = table.table("where").map(|said| varying(&said, arguments.as_ref())).unwrap_or_default();
+    let patterns = table.table("where").map(|table| patterns(&table, arguments.as_ref())).unwrap_or_default();
     table.finish();
     let (tool, at) = (tool?.value, at?.value);
     let (definition, connection) = (definition?, connection?);
-    Some(Approval { tool, arguments, varying, definition, connection, project, at, line })
+    Some(Approval { tool, arguments, patterns, definition, connection, project, at, line })
 }
 
-/// `where`: patterns by the names of arguments, none of which stands among those that are fixed.
-fn varying(said: &Table<'_, '_>, fixed: Option<&Map<String, Value>>) -> Varying {
-    let wrong = |span, why: String| said.problems.error(Code::BadValue, span, why);
-    let mut all = Varying::new();
+/// Reads `where`: patterns by the names of arguments that are not in `arguments`.
+fn patterns(table: &Table<'_, '_>, fixed: Option<&Map<String, Value>>) -> ArgumentPatterns {
+    let bad_value = |span, message: String| table.problems.error(Code::BadValue, span, message);
+    let mut patterns = ArgumentPatterns::new();
     if fixed.is_none() {
-        wrong(said.span, "`where` needs `arguments`: what the others must be".to_owned());
+        bad_value(table.span, "`where` needs `arguments` for the other arguments".to_owned());
     }
-    for (name, value) in said.named() {
+    for (name, value) in table.named() {
         let shown = quoted(&name.value);
         let Some(text) = value.get_ref().as_str() else {
-            said.wrong_type(&name.value, "a pattern", value.get_ref(), said.problems.span(value.span()));
+            table.wrong_type(&name.value, "a pattern", value.get_ref(), table.problems.span(value.span()));
             continue;
         };
         if fixed.is_some_and(|fixed| fixed.contains_key(&name.value)) {
-            wrong(name.span, format!("{shown} stands in `arguments` too: it varies or it does not"));
+            bad_value(name.span, format!("{shown} is in both `arguments` and `where`"));
         }
-        match Vary::new(&name.value, text) {
-            Ok(vary) => drop(all.insert(name.value, vary)),
-            Err(why) => wrong(name.span, format!("the pattern of {shown} cannot be used: {why}")),
+        match ArgumentPattern::new(&name.value, text) {
+            Ok(pattern) => drop(patterns.insert(name.value, pattern)),
+            Err(why) => bad_value(name.span, format!("the pattern of {shown} cannot be used: {why}")),
         }
     }
-    if said.named().next().is_none() {
-        wrong(said.span, "`where` says nothing".to_owned());
+    if table.named().next().is_none() {
+        bad_value(table.span, "`where` is empty".to_owned());
     }
-    all
+    patterns
 }
 
 #[cfg(test)]
@@ -167,16 +176,17 @@ mod tests {
         (value, diagnostics.iter().map(|one| one.code.to_string()).collect())
     }
 
-    fn like(fixed: Value, varying: &[(&str, &str)]) -> Approval {
-        let one = |(name, text): &(&str, &str)| ((*name).to_owned(), Vary::new(name, text).unwrap());
-        Approval { varying: varying.iter().map(one).collect(), ..approval(Some(fixed), None) }
+    fn like(fixed: Value, patterns: &[(&str, &str)]) -> Approval {
+        let one =
+            |(name, text): &(&str, &str)| ((*name).to_owned(), ArgumentPattern::new(name, text).unwrap());
+        Approval { patterns: patterns.iter().map(one).collect(), ..approval(Some(fixed), None) }
     }
 
     fn approval(arguments: Option<Value>, project: Option<&str>) -> Approval {
         Approval {
             tool: "io.write_file".into(),
             arguments: arguments.map(|value| value.as_object().unwrap().clone()),
-            varying: Varying::new(),
+            patterns: ArgumentPatterns::new(),
             definition: Digest([7; 32]),
             connection: Digest([8; 32]),
             project: project.map(str::to_owned),
@@ -186,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_approvals_are_read_back() {
         let odd = json!({ "path": "a'''\"\"\"\n\\\u{1b}\u{202e}", "n": null, "big": u64::MAX, "f": 1.5, "l": [1, { "x": "]]" }] });
         let all = [
             approval(None, None),
@@ -209,11 +219,11 @@ mod tests {
             assert_eq!(Approval { arguments: None, ..a.clone() }, Approval { arguments: None, ..b.clone() });
         }
         assert_eq!(without_lines.len(), 4);
-        assert!(without_lines[3].rule("a").unwrap().varying().is_some());
+        assert!(without_lines[3].rule("a").unwrap().patterns().is_some());
     }
 
     #[test]
-    fn nothing_but_the_narrow_form_is_taken() {
+    fn other_forms_of_rules_are_rejected() {
         let good = approvals_text(&[approval(Some(json!({ "a": 1 })), None)]);
         assert_eq!(parsed(&good).1, [""; 0]);
         for (from, to, code) in [

@@ -142,7 +142,7 @@ codes! {
         "A provider rejects every request that contains this tool, so the other tools of the request are lost too (`check --provider`)"
         "change the tool at the marked place, or exclude it with `exclude` in `[tools]`",
     RequiredUnknown "required-unknown"
-        "A name in `required` is not among the `properties`"
+        "A name in `required` is not in `properties`"
         "add the name to `properties`, or remove it from `required`",
     RuleExample "rule-example"
         "An example in `match` or `not_match` contradicts its rule"

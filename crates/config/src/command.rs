@@ -1,16 +1,16 @@
-//! `[command]`, as written: a program as a tool, with places for the arguments of an invocation.
+//! `[command]` as written: a program as a tool, with placeholders for the arguments of a call.
 //!
-//! What the list alone can tell is checked here: that it names a program, that no argument chooses the program, and
-//! that none becomes code of a shell. Whether the placeholders name arguments is left to `resolve`.
+//! This module checks that the list names a program, that no argument chooses the program, and that no argument becomes
+//! code of a shell. `resolve` checks that placeholders are names of arguments.
 
 mod language;
-mod openings;
+mod sandbox_access;
 mod script;
 
 use toml::de::DeValue;
 
 use crate::Code;
-use crate::escape::quoted;
+use crate::diagnostic::quoted;
 use crate::plan::SecretRef;
 use crate::program::{self, MAX_WORDS};
 use crate::source::{Span, Spanned};
@@ -18,28 +18,28 @@ use crate::table::Table;
 use crate::template::{Template, TemplatePiece};
 use crate::templates;
 
-pub(crate) use openings::MAX_OPENINGS;
-pub use openings::OpeningsDescriptor;
+pub(crate) use sandbox_access::MAX_ACCESS_PATHS;
+pub use sandbox_access::SandboxAccessDescriptor;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandDescriptor {
     pub span: Span,
-    /// Those elements that could be read.
+    /// The elements that are valid.
     pub argv: Vec<ArgvDescriptor>,
     pub environment: Vec<(String, Spanned<SecretRef>)>,
     pub cwd: Option<Spanned<String>>,
     pub stdin: Option<Spanned<Template>>,
-    pub openings: OpeningsDescriptor,
-    /// Errors, but for code that is run on purpose in a sandbox.
+    pub sandbox_access: SandboxAccessDescriptor,
+    /// Arguments that would become code: errors, unless the tool runs code in a required sandbox.
     pub code: Vec<CodeRisk>,
 }
 
-/// An argument of the invocation would become code.
+/// An argument of a call that would become code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeRisk {
     pub span: Span,
     pub message: String,
-    /// It is all that an interpreter reads: what a tool for running code does on purpose.
+    /// The argument is the whole input of an interpreter, as in a tool for running code.
     pub whole_input: bool,
 }
 
@@ -47,15 +47,15 @@ pub struct CodeRisk {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgvDescriptor {
     One(Spanned<Template>),
-    /// A list inside the list: left out as a whole.
-    Together(Vec<Spanned<Template>>),
+    /// A list inside the list, which is left out as a whole.
+    Group(Vec<Spanned<Template>>),
 }
 
 impl ArgvDescriptor {
     pub(crate) fn templates(&self) -> &[Spanned<Template>] {
         match self {
             Self::One(template) => std::slice::from_ref(template),
-            Self::Together(templates) => templates,
+            Self::Group(templates) => templates,
         }
     }
 }
@@ -71,13 +71,13 @@ impl CommandDescriptor {
             environment: program::environment(&table),
             cwd: program::cwd(&table),
             stdin,
-            openings: OpeningsDescriptor::read(&table),
+            sandbox_access: SandboxAccessDescriptor::read(&table),
         };
         table.finish();
         descriptor
     }
 
-    /// Everything with places for arguments.
+    /// Returns all texts with placeholders.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Spanned<Template>> {
         self.argv.iter().flat_map(ArgvDescriptor::templates).chain(&self.stdin)
     }
@@ -96,7 +96,9 @@ fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
     if !table.has("argv") {
         table.missing("argv");
     }
-    let Some(items) = table.list("argv", "a list of strings, or of lists of them") else { return Vec::new() };
+    let Some(items) = table.list("argv", "a list of strings or of lists of strings") else {
+        return Vec::new();
+    };
     let mut words = 0;
     let fits = |item: &&toml::Spanned<DeValue<'_>>| {
         words += item.get_ref().as_array().map_or(1, |items| items.len());
@@ -111,29 +113,28 @@ fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
     match read.first() {
         None => table.problems.error(Code::BadValue, items.span, "`argv` must name a program"),
         Some(Some(program)) => check_program(table, program, items.span),
-        // It has been told what is wrong with it.
+        // Already reported.
         Some(None) => {}
     }
-    let argv: Vec<_> = read.into_iter().flatten().collect();
-    argv
+    read.into_iter().flatten().collect()
 }
 
 fn element(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<ArgvDescriptor> {
     let Some(items) = item.get_ref().as_array() else { return one(table, item).map(ArgvDescriptor::One) };
     if items.is_empty() {
         let span = table.problems.span(item.span());
-        table.problems.error(Code::BadValue, span, "an empty list in `argv` means nothing");
+        table.problems.error(Code::BadValue, span, "a list in `argv` cannot be empty");
         return None;
     }
-    // The elements after a bad one are looked at too.
+    // Check the elements after an invalid one too.
     let read: Vec<_> = items.iter().map(|item| one(table, item)).collect();
-    read.into_iter().collect::<Option<Vec<_>>>().map(ArgvDescriptor::Together)
+    read.into_iter().collect::<Option<Vec<_>>>().map(ArgvDescriptor::Group)
 }
 
 fn one(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<Spanned<Template>> {
     let template = templates::of_value(item, table.problems, "an element of argv")?;
     if template.value.literals().any(|text| text.contains('\0')) {
-        table.problems.error(Code::BadValue, template.span, "an element of `argv` holds a zero byte");
+        table.problems.error(Code::BadValue, template.span, "an element of `argv` contains a NUL byte");
         return None;
     }
     Some(template)
@@ -142,15 +143,15 @@ fn one(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<Spann
 fn check_program(table: &Table<'_, '_>, program: &ArgvDescriptor, list: Span) {
     let ArgvDescriptor::One(program) = program else {
         let span = program.templates().first().map_or(list, |template| template.span);
-        let message = "the program must stand alone: a list is for elements that are left out together";
+        let message = "the program cannot be in a list: lists are for elements that are left out together";
         return table.problems.error(Code::BadValue, span, message);
     };
-    let nothing =
+    let is_blank =
         |piece: &TemplatePiece| matches!(piece, TemplatePiece::Text(text) if text.trim().is_empty());
     if let Some(argument) = program.value.arguments().next() {
         let message = format!("the argument {} would choose the program", quoted(argument));
         table.problems.error(Code::ArgumentInProgram, program.span, message);
-    } else if program.value.pieces.iter().all(nothing) {
+    } else if program.value.pieces.iter().all(is_blank) {
         table.problems.error(Code::BadValue, program.span, "`argv` must begin with the name of a program");
     }
 }

@@ -1,12 +1,11 @@
-//! `[connection]` and `[tools]`, as written: how a server is reached and what is kept of its tools.
+//! `[connection]` and `[tools]` as written: how to reach a server, and which of its tools to use.
 
 use std::time::Duration;
 
 use globset::Glob;
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::{bounded, escape, quoted};
+use crate::diagnostic::{Diagnostic, bounded, quoted};
 use crate::grants::Grants;
 use crate::oauth::OauthDescriptor;
 use crate::plan::{Protocol, SecretRef};
@@ -14,13 +13,14 @@ use crate::policy::{MAX_TIMEOUT, PolicyDescriptor};
 use crate::program::{MAX_WORDS, secret, secrets};
 use crate::source::{Span, Spanned};
 use crate::table::Table;
-use crate::trial::{self, TestDescriptor};
+use crate::tool_test::{self, TestDescriptor};
 use crate::{address, header, program};
+use converse_text::escape::escape;
 
-pub(crate) const TRANSPORTS: [(&str, Transport); 2] =
-    [("stdio", Transport::Stdio), ("http", Transport::Http)];
+pub(crate) const TRANSPORTS: [(&str, TransportKind); 2] =
+    [("stdio", TransportKind::Stdio), ("http", TransportKind::Http)];
 
-/// Keys that only one of them has.
+/// Keys of one transport only.
 const OF_STDIO: [&str; 3] = ["command", "environment", "cwd"];
 const OF_HTTP: [&str; 4] = ["url", "headers", "auth", "oauth"];
 
@@ -28,7 +28,7 @@ pub(crate) const PROTOCOLS: [(&str, Protocol); 3] =
     [("auto", Protocol::Auto), ("modern", Protocol::Modern), ("legacy", Protocol::Legacy)];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub(crate) enum TransportKind {
     Stdio,
     Http,
 }
@@ -36,7 +36,7 @@ pub(crate) enum Transport {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionDescriptor {
     pub span: Span,
-    pub way: WayDescriptor,
+    pub transport: TransportDescriptor,
     pub connect_timeout: Option<Spanned<Duration>>,
     pub protocol: Option<Spanned<Protocol>>,
     /// For `http`.
@@ -45,7 +45,7 @@ pub struct ConnectionDescriptor {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum WayDescriptor {
+pub enum TransportDescriptor {
     Stdio {
         command: Vec<Spanned<SecretRef>>,
         environment: Vec<(String, Spanned<SecretRef>)>,
@@ -58,7 +58,7 @@ pub enum WayDescriptor {
 }
 
 impl ConnectionDescriptor {
-    /// `None` when it is too broken to mean anything; the problems have been told.
+    /// Returns `None` if the table is too damaged to use; the problems are reported.
     pub(crate) fn read(table: Table<'_, '_>) -> Option<Self> {
         let span = table.span;
         let connect_timeout = table.duration("connect_timeout", MAX_TIMEOUT);
@@ -68,17 +68,17 @@ impl ConnectionDescriptor {
             table.missing("transport");
         }
         let mut auth = None;
-        let way = match table.choice("transport", &TRANSPORTS).map(|transport| transport.value) {
-            Some(Transport::Stdio) => {
+        let transport = match table.choice("transport", &TRANSPORTS).map(|transport| transport.value) {
+            Some(TransportKind::Stdio) => {
                 of_other(&table, &OF_HTTP, "http");
                 stdio(&table)
             }
-            Some(Transport::Http) => {
+            Some(TransportKind::Http) => {
                 of_other(&table, &OF_STDIO, "stdio");
                 auth = OauthDescriptor::read(&table);
                 http(&table)
             }
-            // Which of these belong to it cannot be said; what belongs to neither can.
+            // The transport is unknown, so keys of either transport are accepted.
             None => {
                 table.knows(&OF_STDIO);
                 table.knows(&OF_HTTP);
@@ -86,22 +86,24 @@ impl ConnectionDescriptor {
             }
         };
         table.finish();
-        way.map(|way| Self { span, way, connect_timeout, protocol, auth, grants })
+        transport.map(|transport| Self { span, transport, connect_timeout, protocol, auth, grants })
     }
 }
 
-/// Keys that are there and are those of the transport that this one does not have.
+/// Reports keys that belong to the other transport.
 fn of_other(table: &Table<'_, '_>, keys: &[&'static str], transport: &str) {
     for key in keys {
         let Some(span) = table.key_span(key) else { continue };
         table.knows(&[key]);
-        let message = format!("`{key}` is a key of `transport = \"{transport}\"`, which this is not");
+        let message = format!(
+            "`{key}` is a key of `transport = \"{transport}\"`, but this connection has another transport"
+        );
         let hint = format!("remove it, or write `transport = \"{transport}\"`");
         table.problems.push(Diagnostic::error(Code::UnknownKey, span, message).hint(hint));
     }
 }
 
-fn stdio(table: &Table<'_, '_>) -> Option<WayDescriptor> {
+fn stdio(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
     if !table.has("command") {
         table.missing("command");
     }
@@ -121,33 +123,33 @@ fn stdio(table: &Table<'_, '_>) -> Option<WayDescriptor> {
         table.problems.error(Code::TooMany, beyond.span, message);
         return None;
     }
-    let sound = |part: Spanned<String>| {
+    let checked = |part: Spanned<String>| {
         if part.value.contains('\0') {
-            table.problems.error(Code::BadValue, part.span, "an element of `command` holds a zero byte");
+            table.problems.error(Code::BadValue, part.span, "an element of `command` contains a NUL byte");
             return None;
         }
         secret(table, part)
     };
-    let command = command.value.into_iter().filter_map(sound).collect();
-    Some(WayDescriptor::Stdio { command, environment, cwd })
+    let command = command.value.into_iter().filter_map(checked).collect();
+    Some(TransportDescriptor::Stdio { command, environment, cwd })
 }
 
-fn http(table: &Table<'_, '_>) -> Option<WayDescriptor> {
+fn http(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
     let headers = secrets(table, "headers", header::fault_for_server);
     header::check(table, &headers, |value, is| value.holds(is));
     let url = secret(table, table.required_string("url")?)?;
     if let Some(fault) = address::fault_for_server(&url.value) {
-        // An address may hold a key.
-        table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).discreet());
+        // A URL may contain a key.
+        table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).without_excerpt());
     }
     if table.has("auth")
         && let Some((name, value)) =
             headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"))
     {
-        let message = format!("{} is what `auth` sends: one of them has to go", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
+        let message = format!("`auth` sets the header {}; remove one of them", quoted(name));
+        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).without_excerpt());
     }
-    Some(WayDescriptor::Http { url, headers })
+    Some(TransportDescriptor::Http { url, headers })
 }
 
 /// `[tools]` with its `[tools.NAME]`.
@@ -159,7 +161,7 @@ pub struct ToolsDescriptor {
     pub tools: Vec<ToolDescriptor>,
 }
 
-/// `[tools.NAME]`, of a tool yet to be discovered.
+/// `[tools.NAME]`: policy and tests of a tool that the server will announce.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDescriptor {
     pub name: Spanned<String>,
@@ -175,25 +177,25 @@ impl ToolsDescriptor {
         let mut tools = Vec::new();
         for (name, tool) in table.named_tables() {
             let policy = PolicyDescriptor::read(&tool);
-            let tests = trial::tests(&tool);
+            let tests = tool_test::tests(&tool);
             tool.finish();
             tools.push(ToolDescriptor { name, policy, tests });
         }
-        table.finish_but(|value| value.is_table());
+        table.finish_except(|value| value.is_table());
         Self { span, include, exclude, tools }
     }
 }
 
 fn patterns(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
     let patterns = table.strings(key).map(|patterns| patterns.value).unwrap_or_default();
-    let good = |pattern: &Spanned<String>| match Glob::new(&pattern.value) {
+    let is_valid = |pattern: &Spanned<String>| match Glob::new(&pattern.value) {
         Ok(_) => true,
         Err(error) => {
             let reason = bounded(&escape(&error.kind().to_string()), 200);
-            let message = format!("{} is not a pattern: {reason}", quoted(&pattern.value));
+            let message = format!("{} is not a valid glob: {reason}", quoted(&pattern.value));
             table.problems.error(Code::BadPattern, pattern.span, message);
             false
         }
     };
-    patterns.into_iter().filter(good).collect()
+    patterns.into_iter().filter(is_valid).collect()
 }

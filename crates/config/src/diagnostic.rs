@@ -1,20 +1,20 @@
-//! A problem as a value: code, severity, message, place, hints. Colours and exit codes are others' business.
+//! A problem as a value: code, severity, message, location, hints.
 //!
-//! Messages hold text from files only through `escape::quoted`; the picture below escapes the line it shows and the
-//! path, and moves the carets along with what grew.
+//! Messages contain text from files only through [`quoted`]. [`Diagnostic::render`] escapes the line and the path that
+//! it shows, and aligns the carets with the escaped text.
 
 use std::fmt::Write as _;
 
+use converse_text::escape::escape;
 use converse_text::shorten::{within_bytes, within_chars};
 use serde_json::{Value, json};
 
 use crate::Code;
-use crate::escape::escape;
 use crate::source::{SourceId, SourceMap, Span};
 
-/// Characters of a source line that are shown around the place.
+/// Characters of a source line shown after the location starts.
 const SHOWN: usize = 120;
-/// Of these, how many before it.
+/// Characters of a source line shown before the location.
 const SHOWN_BEFORE: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,15 +32,15 @@ impl Severity {
     }
 }
 
-/// What a diagnostic points at.
+/// The location of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     Span(Span),
-    /// The file as a whole: it could not be read.
+    /// The file as a whole, such as a file that cannot be read.
     File(SourceId),
 }
 
-impl Place {
+impl Location {
     pub fn source(self) -> SourceId {
         match self {
             Self::Span(span) => span.source,
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-impl From<Span> for Place {
+impl From<Span> for Location {
     fn from(span: Span) -> Self {
         Self::Span(span)
     }
@@ -60,16 +60,16 @@ pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
     pub message: String,
-    pub place: Place,
-    /// Other places that belong to the matter, and what they are.
+    pub place: Location,
+    /// Other locations, each with a label.
     pub related: Vec<(Span, String)>,
     /// If empty, [`Code::hint`] is shown.
     pub hints: Vec<String>,
-    /// The line it points into may hold a secret and is not shown.
-    pub discreet: bool,
+    /// The source line may contain a secret, so it is not shown.
+    pub hide_excerpt: bool,
 }
 
-/// A diagnostic as other programs read it. The order of the keys in JSON is that of the fields.
+/// A diagnostic for other programs. JSON keys have the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub code: Code,
@@ -78,7 +78,7 @@ pub struct Finding {
     pub file: String,
     pub line: Option<usize>,
     pub column: Option<usize>,
-    /// Always there when it comes from a [`Diagnostic`]; several are joined by `; `.
+    /// Several hints are joined by `; `.
     pub hint: Option<String>,
 }
 
@@ -97,16 +97,16 @@ impl Finding {
 }
 
 impl Diagnostic {
-    pub fn error(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
+    pub fn error(code: Code, place: impl Into<Location>, message: impl Into<String>) -> Self {
         Self::new(code, Severity::Error, place.into(), message.into())
     }
 
-    pub fn warning(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
+    pub fn warning(code: Code, place: impl Into<Location>, message: impl Into<String>) -> Self {
         Self::new(code, Severity::Warning, place.into(), message.into())
     }
 
-    fn new(code: Code, severity: Severity, place: Place, message: String) -> Self {
-        Self { code, severity, message, place, related: Vec::new(), hints: Vec::new(), discreet: false }
+    fn new(code: Code, severity: Severity, place: Location, message: String) -> Self {
+        Self { code, severity, message, place, related: Vec::new(), hints: Vec::new(), hide_excerpt: false }
     }
 
     #[must_use]
@@ -122,12 +122,12 @@ impl Diagnostic {
     }
 
     #[must_use]
-    pub fn discreet(mut self) -> Self {
-        self.discreet = true;
+    pub fn without_excerpt(mut self) -> Self {
+        self.hide_excerpt = true;
         self
     }
 
-    /// What helps: here, or else usually with this code.
+    /// Returns the diagnostic's own hints, or the hint of its code.
     fn all_hints(&self) -> Vec<&str> {
         match self.hints.as_slice() {
             [] => vec![self.code.hint()],
@@ -141,8 +141,8 @@ impl Diagnostic {
 
     pub fn finding(&self, sources: &SourceMap) -> Finding {
         let position = match self.place {
-            Place::Span(span) => Some(sources.position(span)),
-            Place::File(_) => None,
+            Location::Span(span) => Some(sources.position(span)),
+            Location::File(_) => None,
         };
         Finding {
             code: self.code,
@@ -155,7 +155,8 @@ impl Diagnostic {
         }
     }
 
-    /// The picture for people, several lines without colour, ended by a line end:
+    /// Returns the diagnostic for people: several lines without colour, with a final newline.
+    ///
     ///
     /// ```text
     /// error[unknown-key]: `timout` is not a key of [defaults]
@@ -169,15 +170,14 @@ impl Diagnostic {
         let finding = self.finding(sources);
         let mut picture = format!("{}[{}]: {}\n", self.severity.as_str(), self.code, self.message);
         let number = finding.line.map(|line| line.to_string()).unwrap_or_default();
-        // Without a line, a place stands in as far as if it had one.
         let margin = " ".repeat(number.len().max(1));
         match self.place {
-            Place::File(_) => picture.push_str(&format!("{margin}--> {}\n", finding.file)),
-            Place::Span(span) => {
+            Location::File(_) => picture.push_str(&format!("{margin}--> {}\n", finding.file)),
+            Location::Span(span) => {
                 let column = finding.column.unwrap_or(1);
                 // Writing into a String cannot fail.
                 let _ = writeln!(picture, "{margin}--> {}:{number}:{column}", finding.file);
-                if !self.discreet {
+                if !self.hide_excerpt {
                     Excerpt::of(sources, span).draw(&mut picture, &number);
                 }
             }
@@ -194,10 +194,10 @@ impl Diagnostic {
     }
 }
 
-/// A piece of a source line, fit for a terminal.
+/// A part of a source line, escaped for a terminal.
 struct Excerpt {
     line: String,
-    /// Columns before the carets, and the carets.
+    /// Columns before the carets, and number of carets.
     before: usize,
     marked: usize,
 }
@@ -227,12 +227,23 @@ impl Excerpt {
     }
 }
 
-/// Escaped, but a tab is one blank: `\u{9}` would be true and ugly.
+/// Escapes text, with a blank for each tab.
 fn spaces_for_tabs(text: &str) -> String {
     escape(&text.replace('\t', " "))
 }
 
-/// A value that may be partial, and everything that was found wrong on the way to it.
+/// Cuts text to at most `most` bytes, including the mark of the cut.
+pub(crate) fn bounded(text: &str, most: usize) -> String {
+    within_bytes(text, most).into_owned()
+}
+
+/// Returns a name or value from a file in backticks, escaped, with at most about 80 bytes.
+pub(crate) fn quoted(text: &str) -> String {
+    // Cut before escaping, so that no escape is cut.
+    format!("`{}`", escape(&within_bytes(text, 80)))
+}
+
+/// A value, possibly partial, and all problems found while reading it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked<T> {
     pub value: T,
@@ -262,6 +273,11 @@ mod tests {
     }
 
     #[test]
+    fn a_quoted_text_is_bounded() {
+        assert!(quoted(&"\u{1b}".repeat(500)).len() < 700);
+    }
+
+    #[test]
     fn a_picture_shows_the_place() {
         assert_eq!(
             picture("[defaults]\r\n\ttimout = \"время\"\r\n", "timout"),
@@ -272,15 +288,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_as_a_whole_stands_where_lines_stand() {
+    fn a_file_is_a_location() {
         let mut sources = SourceMap::new();
         let id = sources.add("x.toml", Scope::User, "");
-        let shown = Diagnostic::error(Code::Unreadable, Place::File(id), "m").render(&sources);
+        let shown = Diagnostic::error(Code::Unreadable, Location::File(id), "m").render(&sources);
         assert!(shown.starts_with("error[unreadable]: m\n --> x.toml\n  = hint: "), "{shown}");
     }
 
     #[test]
-    fn a_picture_holds_nothing_treacherous_and_nothing_long() {
+    fn rendered_text_is_escaped_and_short() {
         let shown = picture("a = \"\u{202e}\u{1b}]0;x\u{7}\" # here", "# here");
         assert!(shown.contains("1 | a = \"\\u{202e}\\u{1b}]0;x\\u{7}\" # here\n"), "{shown}");
         let carets = shown.lines().find(|line| line.contains('^')).unwrap();
@@ -291,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_a_picture_has_a_sign() {
+    fn omitted_text_is_marked() {
         for (marked, shown) in [
             ("m".repeat(SHOWN), "m".repeat(SHOWN)),
             ("m".repeat(SHOWN + 1), "m".repeat(SHOWN - 1) + "…"),
@@ -307,7 +323,7 @@ mod tests {
     fn the_keys_of_json_have_an_order() {
         let mut sources = SourceMap::new();
         let id = sources.add("x.toml", Scope::User, "");
-        let finding = Diagnostic::warning(Code::TooLarge, Place::File(id), "m").finding(&sources);
+        let finding = Diagnostic::warning(Code::TooLarge, Location::File(id), "m").finding(&sources);
         let text = finding.to_json().to_string();
         assert_eq!(
             text,

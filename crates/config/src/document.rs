@@ -1,30 +1,29 @@
-//! Text to a table of TOML that knows where everything stands, and the list of problems of one file.
+//! Parses the text of one file to TOML with positions, and collects the problems of the file.
 //!
-//! The parser recovers: after a mistake it goes on, so one run reports them all. What it made up to go on with is not
-//! complained about: a line with a syntax error yields no other problem, nor do the keys below the name of a table that
-//! has one, nor a schema around it; and a file with one lacks nothing.
+//! The parser recovers from errors, so one run reports all of them. Consequences of a syntax error are not reported:
+//! other problems on the same line, keys below a damaged table header, a schema around the line, and missing keys.
 
 use std::cell::{Cell, RefCell};
 
 use toml::de::{DeTable, DeValue};
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::{bounded, escape};
+use crate::diagnostic::{Diagnostic, bounded};
 use crate::source::{SourceId, SourceMap, Span};
+use converse_text::escape::escape;
 
-/// Problems of one file that are listed; a file with more is another kind of file.
+/// Limit on the listed problems of one file.
 const MAX_PROBLEMS: usize = 100;
 
-/// Errors of the parser that are looked at.
+/// Limit on the processed errors of the parser.
 const MAX_ERRORS: usize = 1_000;
 
-/// Collects what is wrong with one file. Shared by the readers of all its tables, hence the cells.
+/// The problems of one file. The readers of all its tables share it, hence the cells.
 pub(crate) struct Problems {
     source: SourceId,
     list: RefCell<Vec<Diagnostic>>,
     more: Cell<usize>,
-    /// Byte ranges of the lines that are not TOML.
+    /// Byte ranges of lines with syntax errors.
     bad_lines: RefCell<Vec<(usize, usize)>>,
 }
 
@@ -34,7 +33,7 @@ impl Problems {
     }
 
     pub(crate) fn push(&self, diagnostic: Diagnostic) {
-        if let crate::Place::Span(span) = diagnostic.place
+        if let crate::Location::Span(span) = diagnostic.place
             && self.bad_lines.borrow().iter().any(|(start, end)| (*start..=*end).contains(&span.start))
         {
             return;
@@ -55,7 +54,7 @@ impl Problems {
         Span { source: self.source, start: range.start, end: range.end.max(range.start) }
     }
 
-    /// Is it of no use to work out hints?
+    /// Returns whether hints are not worth computing any more.
     pub(crate) fn is_full(&self) -> bool {
         self.list.borrow().len() >= MAX_PROBLEMS
     }
@@ -64,26 +63,26 @@ impl Problems {
         self.list.borrow().len() + self.more.get()
     }
 
-    /// Was the text no TOML somewhere? Then what is missing may only have been lost.
-    pub(crate) fn lost_something(&self) -> bool {
+    /// Returns whether the text has syntax errors, so that a missing key may be lost rather than absent.
+    pub(crate) fn has_syntax_errors(&self) -> bool {
         !self.bad_lines.borrow().is_empty()
     }
 
-    /// Is there a line between these bytes that is no TOML? What was made of them is not what anybody wrote.
-    pub(crate) fn spoils(&self, first: usize, last: usize) -> bool {
+    /// Returns whether a line with a syntax error is between these bytes.
+    pub(crate) fn overlaps_error(&self, first: usize, last: usize) -> bool {
         self.bad_lines.borrow().iter().any(|(start, end)| *start <= last && first <= *end)
     }
 
-    /// In the order of their places.
+    /// Returns the problems in the order of their locations.
     pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by_key(|diagnostic| match diagnostic.place {
-            crate::Place::Span(span) => span.start,
-            crate::Place::File(_) => 0,
+            crate::Location::Span(span) => span.start,
+            crate::Location::File(_) => 0,
         });
         if self.more.get() > 0 {
             let message = format!("{} more problems in this file", self.more.get());
-            let place = crate::Place::File(self.source);
+            let place = crate::Location::File(self.source);
             list.push(Diagnostic::error(Code::MoreProblems, place, message));
         }
         list
@@ -99,7 +98,7 @@ impl<'t> Document<'t> {
     pub(crate) fn parse(sources: &'t SourceMap, id: SourceId, problems: &Problems) -> Self {
         let text = sources.text(id);
         let (table, errors) = DeTable::parse_recoverable(text);
-        // A file may be nothing but mistakes, and each costs a look at its line.
+        // Each error costs a search for its line, so their number is limited.
         problems.more.set(errors.len().saturating_sub(MAX_ERRORS));
         for error in errors.into_iter().take(MAX_ERRORS) {
             let span = problems.span(error.span().unwrap_or(0..0));
@@ -108,12 +107,12 @@ impl<'t> Document<'t> {
             let (line, start) = sources.line_of(span);
             if code == Code::Syntax {
                 let mut bad = problems.bad_lines.borrow_mut();
-                // One mistake in a line is enough to find it; the others are mostly its echo.
+                // Further errors on a line are mostly consequences of the first.
                 if bad.iter().any(|(known, _)| *known == start) {
                     continue;
                 }
                 let mut end = start + line.len();
-                // Keys below a table that could not be read are taken for keys of the one before it.
+                // Keys below a damaged table header would be read as keys of the previous table.
                 if line.trim_start().starts_with('[') {
                     end = text
                         .get(end..)
@@ -129,7 +128,7 @@ impl<'t> Document<'t> {
 }
 
 impl Drop for Document<'_> {
-    /// Dotted keys nest thousands deep in a few kilobytes; taken apart one by one they need no stack.
+    /// Drops the table without recursion: dotted keys nest thousands of levels deep in a few kilobytes.
     fn drop(&mut self) {
         let mut waiting: Vec<DeValue<'_>> = vec![DeValue::Table(std::mem::take(&mut self.table))];
         while let Some(value) = waiting.pop() {

@@ -1,8 +1,7 @@
-//! An ensemble file as written: every value with its place, nothing decided.
+//! An ensemble file as written: every value with its position.
 //!
-//! What only this file can tell is checked here (types, ranges, unknown keys); what needs anything else (the built-ins,
-//! other files, the environment, trust) is left to `resolve`. An invoker kept in a file of its own is read by `load`,
-//! since this module touches no disk.
+//! This module checks what the file alone shows: types, ranges, unknown keys. `resolve` checks the rest (built-ins,
+//! other files, the environment, trust). `load` reads the files that `source` names.
 
 use serde_json::Value;
 
@@ -14,15 +13,15 @@ use crate::invoker::InvokerDescriptor;
 use crate::policy::PolicyDescriptor;
 use crate::source::{SourceId, SourceMap, Span, Spanned};
 use crate::table::Table;
-use crate::trial::{self, TestDescriptor};
+use crate::tool_test::{self, TestDescriptor};
 
-/// Invokers of one ensemble.
+/// Limit on the invokers of one ensemble.
 pub(crate) const MAX_INVOKERS: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnsembleDescriptor {
     pub source: SourceId,
-    /// Where `[ensemble]` stands, or the start of the file.
+    /// Position of `[ensemble]`, or the start of the file.
     pub span: Span,
     pub name: Option<Spanned<String>>,
     pub description: Option<Spanned<String>>,
@@ -30,28 +29,28 @@ pub struct EnsembleDescriptor {
     pub required: Option<Spanned<bool>>,
     pub lazy: Option<Spanned<bool>>,
     pub prefix: Option<Spanned<String>>,
-    /// Was there a `[connection]`, right or wrong?
+    /// Position of `[connection]`, even if the table is invalid.
     pub has_connection: Option<Span>,
     pub connection: Option<ConnectionDescriptor>,
     pub configuration: Option<Spanned<Value>>,
     pub defaults: PolicyDescriptor,
     pub invokers: Vec<InvokerEntry>,
     pub tools: Option<ToolsDescriptor>,
-    /// Errors were found in its file, or in one of its invokers'. It is still looked at, for further problems.
+    /// The file, or one of its invokers' files, has errors. It is still checked for further problems.
     pub broken: bool,
 }
 
-/// One `[[invokers]]`.
+/// One `[[invokers]]` entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvokerEntry {
     pub span: Span,
-    /// The file it is declared in, relative to the ensemble's.
+    /// The file that declares the invoker, relative to the ensemble's file.
     pub source: Option<Spanned<String>>,
-    /// What stands beside `source` and overrides the file.
+    /// Policy keys next to `source`, which override the file.
     pub overrides: PolicyDescriptor,
-    /// What stands beside `source` and adds to the file's.
+    /// Tests next to `source`, in addition to the file's tests.
     pub tests: Vec<TestDescriptor>,
-    /// The invoker itself: written inline, or put here once its file was read.
+    /// The invoker: inline, or filled in when its file is read.
     pub invoker: Option<InvokerDescriptor>,
 }
 
@@ -82,7 +81,7 @@ fn read(file: &Table<'_, '_>, source: SourceId) -> EnsembleDescriptor {
         source,
         span: head.map_or(file.span, |table| table.span),
         name: head.and_then(|table| table.required_string("name")),
-        // A server describes its tools itself.
+        // A server describes itself.
         description: head.and_then(|table| match has_connection {
             Some(_) => table.description(),
             None => table.described("ensemble"),
@@ -130,21 +129,21 @@ fn entry(table: Table<'_, '_>) -> InvokerEntry {
         }
     });
     let overrides = PolicyDescriptor::read(&table);
-    let tests = trial::tests(&table);
+    let tests = tool_test::tests(&table);
     table.finish();
     InvokerEntry { span, source, overrides, tests, invoker: None }
 }
 
-/// A source stays below the directory of its ensemble whatever the platform, so nothing in it may mean more than a name.
+/// Returns what is wrong with a `source`. It must stay below the ensemble's directory on every platform.
 fn source_fault(source: &str) -> Option<&'static str> {
     if source.is_empty() || source.len() > 1024 || source.contains(['\\', ':', '\0']) {
-        return Some("`source` must be a relative path with `/` between its parts");
+        return Some("`source` must be a relative path with `/` as separator");
     }
     if source.starts_with('/') {
-        return Some("`source` must not be absolute: it is read relative to this file");
+        return Some("`source` must be relative to this file, not absolute");
     }
     if source.split('/').any(|part| matches!(part, ".." | "." | "")) {
-        return Some("`source` must stay inside the directory of this file: no `..`, `.` or empty part");
+        return Some("`source` cannot contain `..`, `.` or an empty part");
     }
     None
 }

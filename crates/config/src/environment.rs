@@ -1,15 +1,15 @@
-//! The environment as data, and text that refers to it.
+//! The environment as data, and text that refers to its variables.
 //!
-//! `env:NAME` is the variable's value; `${NAME}` and `${NAME:-default}` stand inside other text. References are looked
-//! up once, when the value is needed: what a variable holds is never searched for further ones, and a plan never holds
-//! what a variable held.
+//! `env:NAME` is the value of a variable. `${NAME}` and `${NAME:-default}` are references inside other text. References
+//! are resolved once, when the value is needed. Values are not searched for further references, and a plan never
+//! contains a value.
 
 use std::collections::BTreeMap;
 
-use crate::escape::quoted;
+use crate::diagnostic::quoted;
 use crate::plan::{Piece, SecretRef};
 
-/// A snapshot of the environment's variables, handed in by whoever may read them.
+/// A snapshot of the environment variables.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
@@ -20,20 +20,20 @@ impl Environment {
         Self { variables: variables.into_iter().collect() }
     }
 
-    /// A variable that is set to nothing counts as set.
+    /// Returns the value of a variable; an empty value counts as set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 }
 
-/// Names only: the values may be secret.
+/// Shows the names only, because values may be secret.
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
 }
 
-/// A variable that is needed and not set.
+/// A required variable that is not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable `{name}` is not set")]
 pub struct UnsetVariable {
@@ -41,7 +41,7 @@ pub struct UnsetVariable {
 }
 
 impl SecretRef {
-    /// Reads the text of a descriptor.
+    /// Parses the text of a descriptor.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix("env:") {
             return variable(name).map(Self::Environment);
@@ -55,7 +55,7 @@ impl SecretRef {
             let (name, default) =
                 inside.split_once(":-").map_or((inside, None), |(name, default)| (name, Some(default)));
             if default.is_some_and(|default| default.contains("${")) {
-                return Err("references are not nested".to_owned());
+                return Err("references cannot be nested".to_owned());
             }
             if !before.is_empty() {
                 pieces.push(Piece::Text(before.to_owned()));
@@ -75,7 +75,7 @@ impl SecretRef {
         }
     }
 
-    /// Does what is written down of it, defaults too, have such a character?
+    /// Returns whether the literal text, including defaults, contains such a character.
     pub(crate) fn holds(&self, matches: impl Fn(char) -> bool) -> bool {
         match self {
             Self::Literal(text) => text.contains(&matches),
@@ -87,7 +87,7 @@ impl SecretRef {
         }
     }
 
-    /// The variables that must be set.
+    /// Returns the variables that must be set.
     pub(crate) fn required(&self) -> Vec<&str> {
         match self {
             Self::Literal(_) => Vec::new(),
@@ -96,7 +96,7 @@ impl SecretRef {
         }
     }
 
-    /// The value, with its references looked up. A default stands in for a variable that is unset or empty.
+    /// Returns the value with references resolved. A default replaces a variable that is unset or empty.
     pub fn read(&self, environment: &Environment) -> Result<String, UnsetVariable> {
         let get = |name: &str| environment.get(name).ok_or_else(|| UnsetVariable { name: name.to_owned() });
         match self {
@@ -126,11 +126,14 @@ impl Piece {
 }
 
 fn variable(name: &str) -> Result<String, String> {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.len() <= 256 && name.starts_with(|c| word(c) && !c.is_ascii_digit()) && name.chars().all(word) {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.len() <= 256
+        && name.starts_with(|c| is_word(c) && !c.is_ascii_digit())
+        && name.chars().all(is_word)
+    {
         Ok(name.to_owned())
     } else {
-        Err(format!("{} is not the name of a variable", quoted(name)))
+        Err(format!("{} is not a valid variable name", quoted(name)))
     }
 }
 
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_refused() {
+    fn malformed_references_are_refused() {
         for text in ["${", "a ${KEY", "${}", "${1X}", "${A B}", "env:", "env:A-B", "${A:-${B}}", "env:${A}"] {
             assert!(SecretRef::parse(text).is_err(), "{text}");
         }

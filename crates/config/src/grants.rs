@@ -1,6 +1,7 @@
-//! What a server may ask of whoever uses it: directories, the person, the model, and how much it may log.
+//! What a server may request: roots, input from the person, calls of the model, and its log level.
 
 use crate::Code;
+use crate::policy::word_for;
 use crate::table::Table;
 
 /// <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging> (checked 2026-11).
@@ -29,22 +30,22 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// As the protocol writes it.
+    /// Returns the name in the protocol.
     pub fn as_str(self) -> &'static str {
-        LOG_LEVELS.iter().find(|(_, level)| *level == self).map_or("info", |(word, _)| word)
+        word_for(&LOG_LEVELS, self)
     }
 }
 
-/// What a server may ask of us.
+/// Permissions of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grants {
-    /// Directories it is told of, relative to the directory converse runs in; none: it is not told that it may ask.
+    /// Directories to announce, relative to the working directory. If empty, the capability is not declared.
     pub roots: Vec<String>,
-    /// It may have the person asked something, where there is a person.
+    /// The server may ask the person for input.
     pub elicitation: bool,
-    /// It may ask the model, under the user's rules, limits and audit.
+    /// The server may call the model, under the user's rules, limits and audit.
     pub sampling: bool,
-    /// From which level on its log is kept; `None` leaves it to the server.
+    /// Lowest level of log messages to keep; `None` leaves the choice to the server.
     pub log_level: Option<LogLevel>,
 }
 
@@ -56,7 +57,7 @@ impl Default for Grants {
 
 impl Grants {
     pub(crate) fn read(table: &Table<'_, '_>) -> Self {
-        let flag = |key, default| table.boolean(key).map_or(default, |said| said.value);
+        let flag = |key, default| table.boolean(key).map_or(default, |flag| flag.value);
         Self {
             roots: roots(table),
             elicitation: flag("elicitation", true),
@@ -71,14 +72,14 @@ fn roots(table: &Table<'_, '_>) -> Vec<String> {
     if let Some(beyond) = roots.value.get(MAX_ROOTS) {
         table.problems.error(Code::TooMany, beyond.span, format!("more than {MAX_ROOTS} roots"));
     }
-    let mut sound = Vec::new();
+    let mut valid = Vec::new();
     for root in roots.value {
         if root.value.is_empty() || root.value.contains(['\0', '$', '{']) {
-            let message = "a root is the plain path of a directory; nothing is filled in";
+            let message = "a root must be the path of a directory, without placeholders";
             table.problems.error(Code::BadValue, root.span, message);
         } else {
-            sound.push(root.value);
+            valid.push(root.value);
         }
     }
-    sound
+    valid
 }

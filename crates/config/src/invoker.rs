@@ -1,4 +1,4 @@
-//! One invoker as written: in a file of its own (`[invoker]`, `[arguments]`), or inline in `[[invokers]]`.
+//! One invoker as written: in a file (`[invoker]`, `[arguments]`), or inline in `[[invokers]]`.
 
 use serde_json::Value;
 
@@ -12,11 +12,11 @@ use crate::request::RequestDescriptor;
 use crate::source::{SourceId, SourceMap, Span, Spanned};
 use crate::table::Table;
 use crate::template::Template;
-use crate::trial::{self, TestDescriptor};
+use crate::tool_test::{self, TestDescriptor};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvokerDescriptor {
-    /// Where `[invoker]`, or the `[[invokers]]` it stands in, is.
+    /// Position of `[invoker]`, or of the `[[invokers]]` entry.
     pub span: Span,
     pub name: Option<Spanned<String>>,
     pub description: Option<Spanned<String>>,
@@ -27,9 +27,9 @@ pub struct InvokerDescriptor {
     pub policy: PolicyDescriptor,
     pub arguments: Option<ArgumentsDescriptor>,
     pub tests: Vec<TestDescriptor>,
-    /// Some of the arguments, or of the places for them, could not be read: what seems to lack may not.
-    pub(crate) lost_arguments: bool,
-    pub(crate) lost_places: bool,
+    /// A syntax error may have removed arguments, or templates, so what seems absent may not be.
+    pub(crate) arguments_incomplete: bool,
+    pub(crate) templates_incomplete: bool,
 }
 
 /// A JSON Schema written as TOML, as in `[arguments]`.
@@ -42,22 +42,24 @@ pub struct ArgumentsDescriptor {
 impl ArgumentsDescriptor {
     pub(crate) fn read(table: &Table<'_, '_>, key: &'static str) -> Option<Self> {
         let read = table.json_table(key).map(|(schema, places)| Self { schema, places });
-        read.filter(|read| !read.extent().is_some_and(|(first, last)| table.problems.spoils(first, last)))
+        read.filter(|read| {
+            !read.extent().is_some_and(|(first, last)| table.problems.overlaps_error(first, last))
+        })
     }
 
-    /// The first and the last byte at which something of it begins.
+    /// Returns the first and last start position of its parts.
     fn extent(&self) -> Option<(usize, usize)> {
         let starts = || self.places.places.values().map(|span| span.start);
         starts().min().zip(starts().max())
     }
 
-    /// Where the part of the schema at a JSON pointer stands, or the nearest known around it.
+    /// Returns the position of the part of the schema at a JSON pointer, or of the nearest known parent.
     pub fn place(&self, pointer: &str) -> Span {
         self.places.place(pointer).unwrap_or(self.schema.span)
     }
 }
 
-/// Reads a file that declares one invoker.
+/// Parses a file that declares one invoker.
 pub fn parse_invoker(sources: &SourceMap, id: SourceId) -> Checked<InvokerDescriptor> {
     let problems = Problems::of(id);
     let descriptor = {
@@ -80,22 +82,22 @@ pub fn parse_invoker(sources: &SourceMap, id: SourceId) -> Checked<InvokerDescri
 impl InvokerDescriptor {
     pub(crate) fn inline(table: Table<'_, '_>) -> Self {
         let descriptor = Self::read(Some(&table), &table);
-        // Known here too, so that a slip of the pen in it is found.
+        // Accepted here too, so that "did you mean" suggests it.
         table.string("source");
         table.finish();
         descriptor
     }
 
-    /// `head` holds the keys of `[invoker]`, `body` the tables beside it.
+    /// `head` has the keys of `[invoker]`, `body` the tables next to it.
     fn read(head: Option<&Table<'_, '_>>, body: &Table<'_, '_>) -> Self {
         one_kind(head, body);
         let name = head.and_then(|table| table.required_string("name"));
         let description = head.and_then(|table| table.described("invoker"));
-        let lost = body.problems.lost_something();
+        let lost = body.problems.has_syntax_errors();
         let before = body.problems.count();
         let command = body.table("command").map(CommandDescriptor::read);
         let request = body.table("http").map(RequestDescriptor::read);
-        let lost_places = lost || body.problems.count() > before;
+        let templates_incomplete = lost || body.problems.count() > before;
         let arguments = ArgumentsDescriptor::read(body, "arguments");
         Self {
             span: head.map_or(body.span, |table| table.span),
@@ -105,30 +107,30 @@ impl InvokerDescriptor {
             policy: head.map(PolicyDescriptor::read).unwrap_or_default(),
             command,
             request,
-            lost_arguments: lost || (arguments.is_none() && body.has("arguments")),
-            lost_places,
+            arguments_incomplete: lost || (arguments.is_none() && body.has("arguments")),
+            templates_incomplete,
             arguments,
-            tests: trial::tests(body),
+            tests: tool_test::tests(body),
         }
     }
 
-    /// Everything with places for its arguments.
+    /// Returns all texts with placeholders.
     pub(crate) fn templates(&self) -> Vec<&Spanned<Template>> {
         let command = self.command.iter().flat_map(CommandDescriptor::templates);
         command.chain(self.request.iter().flat_map(RequestDescriptor::templates)).collect()
     }
 }
 
-/// It must be one of a built-in, a command and a request.
+/// Reports an invoker that is not exactly one of a built-in, a command and a request.
 fn one_kind(head: Option<&Table<'_, '_>>, body: &Table<'_, '_>) {
     let builtin = head.and_then(|head| head.key_span("builtin"));
     let kinds =
         [("builtin", builtin), ("command", body.key_span("command")), ("http", body.key_span("http"))];
-    let said: Vec<_> = kinds.iter().filter_map(|(key, span)| span.map(|span| (*key, span))).collect();
-    match (said.as_slice(), head) {
-        ([], Some(head)) => head.missing_or("builtin", "add it, or a `[command]`, or an `[http]`"),
+    let given: Vec<_> = kinds.iter().filter_map(|(key, span)| span.map(|span| (*key, span))).collect();
+    match (given.as_slice(), head) {
+        ([], Some(head)) => head.missing_or("builtin", "add `builtin`, a `[command]` or an `[http]`"),
         ([(first, related), .., (last, span)], _) => {
-            let message = format!("an invoker with `{first}` cannot have `{last}` too");
+            let message = format!("an invoker cannot have both `{first}` and `{last}`");
             let diagnostic = Diagnostic::error(Code::MixedInvoker, *span, message);
             body.problems.push(diagnostic.related(*related, "the first"));
         }

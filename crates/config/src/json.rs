@@ -1,6 +1,6 @@
-//! TOML to JSON, keeping the order of keys and remembering where things stood.
+//! Converts TOML to JSON, keeps the order of keys and records positions.
 //!
-//! What JSON cannot say is refused, not bent: `inf`, `nan`, integers beyond 64 bits. Dates become their text.
+//! Values without a JSON form are errors: `inf`, `nan`, integers beyond 64 bits. Dates become text.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::document::Problems;
 use crate::schema::escaped;
 use crate::source::Span;
 
-/// Levels that are converted.
+/// Limit on nesting.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// Places that are remembered, and the longest pointer to one: enough for any schema that is taken.
+/// Limits on recorded positions and the length of their pointers: enough for any accepted schema.
 const MAX_PLACES: usize = 5_000;
 const MAX_POINTER: usize = 256;
 
-/// The places of the parts of one converted value, by JSON pointer.
+/// Positions of the parts of a converted value, by JSON pointer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Conversion {
     pub(crate) places: BTreeMap<String, Span>,
@@ -29,7 +29,7 @@ impl Conversion {
         self.value(value, span, problems, "", MAX_DEPTH)
     }
 
-    /// Where the value at a pointer stands, or the nearest one around it that is known.
+    /// Returns the position of the value at a pointer, or of the nearest known parent.
     pub(crate) fn place(&self, pointer: &str) -> Option<Span> {
         let mut pointer = pointer;
         loop {
@@ -56,7 +56,7 @@ impl Conversion {
     ) -> Option<Value> {
         self.remember(pointer, span);
         let Some(depth) = depth.checked_sub(1) else {
-            problems.error(Code::TooMany, span, format!("nested deeper than {MAX_DEPTH} levels"));
+            problems.error(Code::TooMany, span, format!("more than {MAX_DEPTH} levels of nesting"));
             return None;
         };
         match value {
@@ -78,7 +78,7 @@ impl Conversion {
                     let pointer = longer(pointer, &at.to_string());
                     self.value(item.get_ref(), problems.span(item.span()), problems, &pointer, depth)
                 };
-                // Not `collect::<Option<_>>`: the items after a bad one are looked at too.
+                // Without `collect::<Option<_>>`, so that items after an invalid one are checked too.
                 let items: Vec<_> = items.iter().enumerate().map(convert).collect();
                 items.into_iter().collect::<Option<Vec<_>>>().map(Value::Array)
             }
@@ -88,12 +88,12 @@ impl Conversion {
                 for (key, item) in table {
                     let (name, span) = (key.get_ref(), problems.span(key.span()));
                     if item.span().is_empty() {
-                        // Made up by the parser after a mistake.
+                        // Made up by the parser after an error.
                         whole = false;
                         continue;
                     }
                     let pointer = longer(pointer, &escaped(name));
-                    // A scalar is pointed at itself; a table by its key, since its own span is its header's.
+                    // The span of a table is its header, so the key is used instead.
                     let span = if item.get_ref().is_table() { span } else { problems.span(item.span()) };
                     match self.value(item.get_ref(), span, problems, &pointer, depth) {
                         Some(value) => drop(map.insert(name.to_string(), value)),
@@ -106,7 +106,7 @@ impl Conversion {
     }
 }
 
-/// Pointers that are too long to be remembered are not built further: they would cost more than the text.
+/// Joins a pointer and a part. Pointers that are too long to record are not extended.
 fn longer(pointer: &str, part: &str) -> String {
     if pointer.len() > MAX_POINTER { pointer.to_owned() } else { format!("{pointer}/{part}") }
 }

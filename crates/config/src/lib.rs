@@ -1,8 +1,8 @@
-//! Descriptors and settings: TOML text becomes checked plans, and every problem is reported with its place.
+//! Descriptors and settings: TOML text becomes checked plans, and every problem is reported with its location.
 //!
-//! A *descriptor* is what a file says, each value with its position. A *plan* is what the program uses. [`resolve()`]
-//! makes plans of descriptors. It is pure and collects all problems instead of stopping at the first. This crate does
-//! not act on a plan, does not read the environment (a snapshot is passed in) and holds no secret (plans name it:
+//! A *descriptor* is the content of a file, each value with its position. A *plan* is what the program uses. [`resolve()`]
+//! turns descriptors into plans. It is pure and collects all problems instead of stopping at the first. This crate does
+//! not act on a plan, does not read the environment (a snapshot is passed in) and contains no secrets (plans name them:
 //! [`SecretRef`]).
 //!
 //! ```
@@ -21,7 +21,7 @@
 //!
 //! ```text
 //! load ── files ──▶ SourceMap + EnsembleDescriptor ── resolve (built-ins, environment, trust) ──▶ EnsemblePlan
-//!     ── file ───▶ SettingsPlan (limits, waits, rules, providers, presets)
+//!     ── file ───▶ SettingsPlan (limits, timeouts, rules, providers, presets)
 //! ```
 
 mod address;
@@ -29,19 +29,17 @@ mod approval;
 mod code;
 mod command;
 mod connection;
-mod declared;
+mod connection_json;
 mod diagnostic;
 mod document;
 mod ensemble;
 mod environment;
-mod escape;
 mod grants;
 mod header;
 mod invoker;
 mod json;
 mod load;
 pub mod lock;
-mod measure;
 mod oauth;
 mod packed;
 mod plan;
@@ -58,35 +56,36 @@ mod source;
 mod table;
 mod template;
 mod templates;
-mod trial;
+mod tool_test;
+mod units;
 
 pub use address::base_url_fault;
 pub use approval::{Approval, MAX_APPROVALS, approvals_text, parse_approvals};
 pub use code::{Code, codes_markdown};
-pub use command::{ArgvDescriptor, CodeRisk, CommandDescriptor, OpeningsDescriptor};
-pub use connection::{ConnectionDescriptor, ToolDescriptor, ToolsDescriptor, WayDescriptor};
-pub use diagnostic::{Checked, Diagnostic, Finding, Place, Severity};
+pub use command::{ArgvDescriptor, CodeRisk, CommandDescriptor, SandboxAccessDescriptor};
+pub use connection::{ConnectionDescriptor, ToolDescriptor, ToolsDescriptor, TransportDescriptor};
+pub use converse_text::escape::escape;
+pub use diagnostic::{Checked, Diagnostic, Finding, Location, Severity};
 pub use ensemble::{EnsembleDescriptor, InvokerEntry, parse_ensemble};
 pub use environment::{Environment, UnsetVariable};
-pub use escape::escape;
 pub use grants::{Grants, LogLevel};
 pub use header::is_reserved_header;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
-pub use load::{Loaded, MAX_DESCRIPTORS, Root, load, load_settings};
+pub use load::{LoadedFiles, MAX_DESCRIPTORS, Root, load, load_settings};
 pub use oauth::{OauthDescriptor, OauthPlan};
 pub use packed::packed_shipped;
 pub use plan::{
     ArgvPart, BodyPlan, CommandPlan, ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan,
-    JsonTemplate, OnFailure, Openings, Origin, Piece, Policy, Protocol, RequestPlan, SandboxLevel, Scope,
-    SecretRef, ToolFilter, Way,
+    JsonTemplate, OnFailure, Origin, Piece, Policy, Protocol, RequestPlan, SandboxAccess, SandboxLevel,
+    Scope, SecretRef, ToolFilter, TransportPlan,
 };
 pub use policy::PolicyDescriptor;
 pub use published::{ensemble_schema, invoker_schema, schema_text};
 pub use request::{BodyDescriptor, RequestDescriptor};
-pub use resolve::{Broken, BuiltinSpec, Given, Resolved, resolve};
+pub use resolve::{BrokenEnsemble, BuiltinSpec, Resolution, ResolveInput, resolve};
 pub use rule::{
-    BadPattern, Bearing, Binding, Explanation, Heard, Judgement, Permission, Rule, Subject, Vary, Varying,
-    explain, idle_rules, judge,
+    ArgumentPattern, ArgumentPatterns, BadPattern, Binding, ExplainedRule, Explanation, Judgement,
+    Permission, Rule, RuleEffect, Subject, explain, judge, unused_rules,
 };
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
 pub use settings::{
@@ -97,4 +96,4 @@ pub use settings::{
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};
 pub use template::{Template, TemplatePiece};
-pub use trial::{Expectation, ExpectationDescriptor, TestDescriptor, TestPlan};
+pub use tool_test::{Expectation, ExpectationDescriptor, TestDescriptor, TestPlan};

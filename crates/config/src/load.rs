@@ -1,52 +1,52 @@
-//! Finds and reads descriptor and settings files: the only module that touches the disk.
+//! Finds and reads descriptor and settings files. Only this module and its submodule read files.
 //!
-//! A root holds ensembles as `*.toml` directly in it; their invokers' files are wherever `source` says below it. One
-//! file that cannot be read is one diagnostic, and the others still load. Nothing outside the root is read, not even
-//! through a symbolic link: a project could otherwise show its reader any file of the machine in an error message.
+//! A root directory contains ensembles as `*.toml`; `source` names the files of their invokers below it. A file that
+//! cannot be read is one diagnostic, and the others still load. Nothing outside the root is read, not even through a
+//! symbolic link: otherwise a project could show any file of the machine in an error message.
 
 mod directory;
 
 use std::path::{Path, PathBuf};
 
 use crate::Code;
-use crate::diagnostic::{Checked, Diagnostic, Place};
+use crate::diagnostic::{Checked, Diagnostic, Location, bounded};
 use crate::ensemble::{EnsembleDescriptor, parse_ensemble};
-use crate::escape::{bounded, escape};
 use crate::invoker::parse_invoker;
 use crate::packed;
 use crate::plan::Scope;
 use crate::settings::{SettingsPlan, parse_settings};
 use crate::source::{MAX_FILE_BYTES, SourceId, SourceMap};
+use converse_text::escape::escape;
 
 use directory::{Directory, read_file};
 
-/// Ensembles of one root.
+/// Limit on the ensembles of one root.
 pub const MAX_DESCRIPTORS: usize = 4_000;
-/// Bytes of all files of one root: of a project, which is read before anybody has trusted it, and of another.
+/// Limits on the bytes of all files of one root. A project is read before it is trusted.
 const MAX_PROJECT_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ROOT_BYTES: usize = 32 * 1024 * 1024;
-/// Files of one root that could not be read, after which no more are tried.
+/// Limit on the unreadable files of one root; then reading stops.
 const MAX_UNREADABLE: usize = 100;
 
-/// A directory of ensembles, and whose word it is.
+/// A directory of ensembles and its scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     pub scope: Scope,
     pub dir: PathBuf,
-    /// The directory as messages name it.
+    /// The directory as shown in messages.
     pub shown: String,
 }
 
-/// Everything that was found, in the order of the roots and of the file names.
+/// Everything found, in the order of the roots and file names.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedFiles {
     pub sources: SourceMap,
     pub descriptors: Vec<EnsembleDescriptor>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads all ensembles. A root that does not exist has none, unless somebody named it ([`Scope::Explicit`]).
-pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> Loaded {
+/// Reads all ensembles. A root that does not exist is empty, unless the user named it ([`Scope::Explicit`]).
+pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> LoadedFiles {
     let is_ours = std::ptr::eq(shipped, crate::shipped::shipped());
     let packed = is_ours.then(packed::load).flatten();
     let mut loaded = packed.unwrap_or_else(|| load_texts(shipped));
@@ -54,7 +54,7 @@ pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> Loaded {
         match Directory::open(root) {
             Ok(Some(mut directory)) => {
                 directory.report_names(&mut loaded);
-                loaded.shelf(&directory);
+                loaded.read_files(&directory);
             }
             Ok(None) => {}
             Err(reason) => {
@@ -66,14 +66,15 @@ pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> Loaded {
     loaded
 }
 
-/// Reads the texts themselves, whether or not they are packed too.
-pub(crate) fn load_texts(shipped: &[(&str, &str)]) -> Loaded {
-    let mut loaded = Loaded { sources: SourceMap::new(), descriptors: Vec::new(), diagnostics: Vec::new() };
-    loaded.shelf(&Embedded { files: shipped });
+/// Reads the given texts, never the packed form.
+pub(crate) fn load_texts(shipped: &[(&str, &str)]) -> LoadedFiles {
+    let mut loaded =
+        LoadedFiles { sources: SourceMap::new(), descriptors: Vec::new(), diagnostics: Vec::new() };
+    loaded.read_files(&Embedded { files: shipped });
     loaded
 }
 
-/// Reads a settings file; `None` if there is none.
+/// Reads a settings file; `None` if it does not exist.
 pub fn load_settings(
     sources: &mut SourceMap,
     path: &Path,
@@ -98,25 +99,25 @@ pub fn load_settings(
 
 fn unreadable(id: SourceId, reason: &str) -> Diagnostic {
     let message = format!("cannot be read: {}", bounded(&escape(reason), 200));
-    Diagnostic::error(Code::Unreadable, Place::File(id), message)
+    Diagnostic::error(Code::Unreadable, Location::File(id), message)
 }
 
-/// Where the files of one root come from.
-trait Shelf {
+/// A source of descriptor files.
+trait Files {
     fn scope(&self) -> Scope;
     fn shown(&self, path: &str) -> String;
-    /// The ensembles, sorted.
+    /// Returns the names of the ensemble files, sorted.
     fn names(&self) -> Vec<String>;
-    /// A file by its path below the root; of one larger than `most` bytes at least one byte more than these.
+    /// Reads a file by its path below the root. Of a file larger than `most` bytes, at least one byte more is returned.
     fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, (Code, String)>;
 }
 
-/// What may still be read of one root.
+/// The remaining limits of one root.
 struct Budget {
     most: usize,
     left: usize,
     unreadable: usize,
-    /// A file did not fit, or too many are not there, which has been told: nothing more is read.
+    /// A limit is exceeded and reported, so nothing more is read.
     spent: bool,
 }
 
@@ -127,25 +128,25 @@ impl Budget {
     }
 }
 
-impl Loaded {
-    fn shelf(&mut self, shelf: &dyn Shelf) {
-        let mut budget = Budget::of(shelf.scope());
-        for name in shelf.names() {
+impl LoadedFiles {
+    fn read_files(&mut self, files: &dyn Files) {
+        let mut budget = Budget::of(files.scope());
+        for name in files.names() {
             if budget.spent {
                 break;
             }
-            let Some(id) = self.file(shelf, &name, &mut budget) else { continue };
+            let Some(id) = self.file(files, &name, &mut budget) else { continue };
             let Checked { value: mut descriptor, diagnostics } = parse_ensemble(&self.sources, id);
             self.diagnostics.extend(diagnostics);
-            self.invokers(shelf, &name, &mut descriptor, &mut budget);
+            self.invokers(files, &name, &mut descriptor, &mut budget);
             self.descriptors.push(descriptor);
         }
     }
 
-    /// `name` is the file that names them.
+    /// Reads the invoker files of one ensemble; `name` is the ensemble's file.
     fn invokers(
         &mut self,
-        shelf: &dyn Shelf,
+        files: &dyn Files,
         name: &str,
         descriptor: &mut EnsembleDescriptor,
         budget: &mut Budget,
@@ -157,16 +158,16 @@ impl Loaded {
                 break;
             }
             if source.value == name {
-                let message = "`source` names this very file, which declares an ensemble and no invoker";
+                let message = "`source` names this file itself, which declares an ensemble, not an invoker";
                 self.diagnostics.push(Diagnostic::error(Code::BadSource, source.span, message));
-            } else if let Some(id) = self.file(shelf, &source.value, budget) {
+            } else if let Some(id) = self.file(files, &source.value, budget) {
                 let Checked { value, diagnostics } = parse_invoker(&self.sources, id);
                 entry.invoker = Some(value);
                 self.diagnostics.extend(diagnostics);
             } else if let Some(diagnostic) = self.diagnostics.last_mut() {
-                // What is missing is the file, but what can be mended is the line that names it.
-                if matches!(diagnostic.place, Place::File(_)) {
-                    let file = escape(&shelf.shown(&source.value));
+                // The file is missing, but the line that names it is where the problem can be fixed.
+                if matches!(diagnostic.place, Location::File(_)) {
+                    let file = escape(&files.shown(&source.value));
                     diagnostic.message = format!("`{}`: {}", bounded(&file, 200), diagnostic.message);
                     diagnostic.place = source.span.into();
                 }
@@ -176,39 +177,39 @@ impl Loaded {
         }
     }
 
-    /// Takes in one file, or says why not.
-    fn file(&mut self, shelf: &dyn Shelf, path: &str, budget: &mut Budget) -> Option<SourceId> {
-        let shown = shelf.shown(path);
+    /// Reads one file, or reports why it cannot be read.
+    fn file(&mut self, files: &dyn Files, path: &str, budget: &mut Budget) -> Option<SourceId> {
+        let shown = files.shown(path);
         if budget.unreadable >= MAX_UNREADABLE {
             budget.spent = true;
-            let id = self.sources.add(shown, shelf.scope(), "");
-            let message =
-                format!("neither this nor what follows is read: {MAX_UNREADABLE} files could not be");
-            self.diagnostics.push(Diagnostic::error(Code::MoreProblems, Place::File(id), message));
+            let id = self.sources.add(shown, files.scope(), "");
+            let message = format!(
+                "this file and the following files are not read: {MAX_UNREADABLE} files are unreadable"
+            );
+            self.diagnostics.push(Diagnostic::error(Code::MoreProblems, Location::File(id), message));
             return None;
         }
-        let bytes = match shelf.read(path, budget.left.min(MAX_FILE_BYTES)) {
+        let bytes = match files.read(path, budget.left.min(MAX_FILE_BYTES)) {
             Ok(bytes) => bytes,
             Err((code, reason)) => {
                 budget.unreadable += 1;
-                let id = self.sources.add(shown, shelf.scope(), "");
+                let id = self.sources.add(shown, files.scope(), "");
                 self.diagnostics.push(Diagnostic { code, ..unreadable(id, &reason) });
                 return None;
             }
         };
         let Some(rest) = budget.left.checked_sub(bytes.len()) else {
             budget.spent = true;
-            let id = self.sources.add(shown, shelf.scope(), "");
+            let id = self.sources.add(shown, files.scope(), "");
             let most = budget.most;
-            let message = format!(
-                "neither this nor what follows is read: the files have more than {most} bytes together"
-            );
-            self.diagnostics.push(Diagnostic::error(Code::TooLarge, Place::File(id), message));
+            let message =
+                format!("this file and the following files are not read: together they exceed {most} bytes");
+            self.diagnostics.push(Diagnostic::error(Code::TooLarge, Location::File(id), message));
             return None;
         };
         budget.left = rest;
         self.sources
-            .add_bytes(shown, shelf.scope(), &bytes)
+            .add_bytes(shown, files.scope(), &bytes)
             .map_err(|problem| self.diagnostics.push(problem))
             .ok()
     }
@@ -218,7 +219,7 @@ struct Embedded<'a> {
     files: &'a [(&'a str, &'a str)],
 }
 
-impl Shelf for Embedded<'_> {
+impl Files for Embedded<'_> {
     fn scope(&self) -> Scope {
         Scope::Shipped
     }
@@ -238,7 +239,7 @@ impl Shelf for Embedded<'_> {
     fn read(&self, path: &str, _most: usize) -> Result<Vec<u8>, (Code, String)> {
         let file = self.files.iter().find(|(name, _)| *name == path);
         file.map(|(_, text)| text.as_bytes().to_vec())
-            .ok_or_else(|| (Code::Unreadable, "there is no such file".to_owned()))
+            .ok_or_else(|| (Code::Unreadable, "the file does not exist".to_owned()))
     }
 }
 

@@ -1,18 +1,15 @@
-//! The lockfile: what each tool was when somebody accepted it, and what has changed since.
+//! The lockfile: the accepted definition of each tool, and the changes since.
 //!
-//! The module works on text: the caller reads and writes the file. A lockfile that cannot be read in full, or whose
-//! digests do not match, is refused as a whole; the caller then hides every tool.
-//!
-//! The module knows no files, servers or terminals. A tool is a JSON object here.
+//! The module works on text and JSON: the caller reads and writes the file. A lockfile that cannot be read in full, or
+//! whose digests do not match, is refused as a whole; the caller then hides every tool.
 
+mod change_list;
 mod diff;
 mod drift;
-mod escaped;
 mod lockfile;
 mod path;
-mod shown;
 
+pub use change_list::{ChangeList, Omitted};
 pub use diff::{Change, diff};
-pub use drift::{Drift, Kind, Subject};
-pub use lockfile::{LockError, Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, digest};
-pub use shown::{Cut, Shown};
+pub use drift::{Drift, DriftKind, DriftSubject};
+pub use lockfile::{LockError, Lockfile, MAX_BYTES, PinnedEnsemble, PinnedTool, Server, digest};

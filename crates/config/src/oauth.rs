@@ -1,4 +1,4 @@
-//! `auth = "oauth"` and `[connection.oauth]`: how converse becomes somebody at a server that asks who it is.
+//! `auth = "oauth"` and `[connection.oauth]`: authentication at a server.
 
 use crate::Code;
 use crate::plan::SecretRef;
@@ -7,7 +7,7 @@ use crate::source::Spanned;
 use crate::table::Table;
 
 pub(crate) const AUTHS: [(&str, Auth); 1] = [("oauth", Auth::Oauth)];
-/// More scopes than any server has.
+/// Limit on the scopes.
 pub(crate) const MAX_SCOPES: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) enum Auth {
     Oauth,
 }
 
-/// Everything may be missing: a server says itself where tokens are had, and most take a client that nobody knows.
+/// All keys are optional: servers announce where to get tokens, and most accept an unregistered client.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OauthDescriptor {
     pub client_id: Option<Spanned<SecretRef>>,
@@ -25,22 +25,22 @@ pub struct OauthDescriptor {
     pub redirect_port: Option<u16>,
 }
 
-/// How tokens are had. Secrets are named, never held.
+/// How to get tokens. Secrets are named, never stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OauthPlan {
-    /// Of a client that was registered by hand.
+    /// Id of a client that was registered by hand.
     pub client_id: Option<SecretRef>,
     pub client_secret: Option<SecretRef>,
-    /// What to ask for; what the server names, if empty.
+    /// Scopes to request; if empty, the scopes that the server names.
     pub scopes: Vec<String>,
-    /// The address of a document that describes the client (an HTTPS URL).
+    /// HTTPS URL of a document that describes the client.
     pub client_metadata_url: Option<String>,
-    /// Where the browser comes back to on this machine; any free port, if it is not said.
+    /// Port on this machine to which the browser returns; `None` for any free port.
     pub redirect_port: Option<u16>,
 }
 
 impl OauthDescriptor {
-    /// `None` without `auth = "oauth"`.
+    /// Returns `None` without `auth = "oauth"`.
     pub(crate) fn read(connection: &Table<'_, '_>) -> Option<Self> {
         let auth = connection.choice("auth", &AUTHS);
         let Some(table) = connection.table("oauth") else { return auth.map(|_| Self::default()) };
@@ -56,7 +56,7 @@ impl OauthDescriptor {
                 .and_then(|port| u16::try_from(port.value).ok()),
         };
         if let (None, Some(secret)) = (&read.client_id, &read.client_secret) {
-            table.problems.error(Code::BadValue, secret.span, "`client_secret` needs its `client_id`");
+            table.problems.error(Code::BadValue, secret.span, "`client_secret` requires `client_id`");
         }
         let problems = table.problems;
         table.finish();
@@ -64,7 +64,7 @@ impl OauthDescriptor {
             problems.error(
                 Code::BadValue,
                 span,
-                "`[connection.oauth]` needs `auth = \"oauth\"` in `[connection]`",
+                "`[connection.oauth]` requires `auth = \"oauth\"` in `[connection]`",
             );
         }
         auth.map(|_| read)
@@ -76,21 +76,21 @@ fn scopes(table: &Table<'_, '_>) -> Vec<String> {
     if let Some(beyond) = scopes.value.get(MAX_SCOPES) {
         table.problems.error(Code::TooMany, beyond.span, format!("more than {MAX_SCOPES} scopes"));
     }
-    let mut sound = Vec::new();
+    let mut valid = Vec::new();
     for scope in scopes.value {
         // RFC 6749, section 3.3.
-        let good = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
-        if scope.value.is_empty() || !scope.value.chars().all(good) {
+        let is_allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+        if scope.value.is_empty() || !scope.value.chars().all(is_allowed) {
             table.problems.error(
                 Code::BadValue,
                 scope.span,
-                "a scope is visible ASCII without blanks and quotes",
+                "a scope must be visible ASCII without blanks, quotes and `\\`",
             );
         } else {
-            sound.push(scope.value);
+            valid.push(scope.value);
         }
     }
-    sound
+    valid
 }
 
 fn metadata_url(table: &Table<'_, '_>) -> Option<String> {

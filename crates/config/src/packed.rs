@@ -1,33 +1,34 @@
-//! The descriptors in the binary, read beforehand: to read their TOML at each start was most of what a start cost.
+//! The shipped descriptors in parsed form, because parsing their TOML was most of the start-up time.
 //!
-//! `shipped.packed` is made of `ensembles/` by `cargo xtask codegen` and holds nothing else; a test compares both. Were it
-//! damaged, the TOML is read. Only what this crate wrote is ever unpacked, never anybody's file.
+//! `cargo xtask codegen` makes `shipped.packed` from `ensembles/`; a test compares both. If it is damaged, the TOML is
+//! parsed. Only data of this crate is ever unpacked, never a user's file.
 
 mod descriptors;
 mod values;
 
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::EnsembleDescriptor;
-use crate::load::{Loaded, load_texts};
+use crate::load::{LoadedFiles, load_texts};
 use crate::plan::Scope;
 use crate::shipped::shipped;
 use crate::source::SourceMap;
 
 const PACKED: &[u8] = include_bytes!("shipped.packed");
 
-/// As bytes and back. What is not among the descriptors in the binary need not have a form: then it is `None`.
+/// Conversion to bytes and back.
 pub(crate) trait Packed: Sized {
+    /// Returns `None` if the value has no packed form; only values of shipped descriptors need one.
     fn pack(&self, to: &mut Vec<u8>) -> Option<()>;
-    /// `None`: this is no such thing.
+    /// Returns `None` if the bytes are not such a value.
     fn unpack(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// All of [`shipped`], as reading them would have it. `None`: what is packed is damaged.
-pub(crate) fn load() -> Option<Loaded> {
+/// Returns all of [`shipped`] as if parsed, or `None` if the packed data is damaged.
+pub(crate) fn load() -> Option<LoadedFiles> {
     unpacked(PACKED)
 }
 
-fn unpacked(mut bytes: &[u8]) -> Option<Loaded> {
+fn unpacked(mut bytes: &[u8]) -> Option<LoadedFiles> {
     let order = Vec::<usize>::unpack(&mut bytes)?;
     let mut sources = SourceMap::new();
     for at in order {
@@ -35,12 +36,12 @@ fn unpacked(mut bytes: &[u8]) -> Option<Loaded> {
         sources.add(format!("builtin:{path}"), Scope::Shipped, text);
     }
     let descriptors = Vec::<EnsembleDescriptor>::unpack(&mut bytes)?;
-    bytes.is_empty().then_some(Loaded { sources, descriptors, diagnostics: Vec::new() })
+    bytes.is_empty().then_some(LoadedFiles { sources, descriptors, diagnostics: Vec::new() })
 }
 
-/// What `shipped.packed` must hold. `None`: something in `ensembles/` has no packed form, or has an error.
+/// Returns the content for `shipped.packed`, or `None` if something in `ensembles/` has an error or no packed form.
 pub fn packed_shipped() -> Option<Vec<u8>> {
-    let Loaded { sources, descriptors, diagnostics } = load_texts(shipped());
+    let LoadedFiles { sources, descriptors, diagnostics } = load_texts(shipped());
     if diagnostics.iter().any(Diagnostic::is_error) {
         return None;
     }
@@ -56,16 +57,16 @@ pub fn packed_shipped() -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn texts(loaded: &Loaded) -> Vec<&crate::Source> {
+    fn texts(loaded: &LoadedFiles) -> Vec<&crate::Source> {
         loaded.sources.iter().map(|(_, source)| source).collect()
     }
 
     #[test]
-    fn what_is_packed_is_what_the_files_say() {
+    fn packed_descriptors_equal_the_files() {
         let read = load_texts(shipped());
         assert!(
             read.diagnostics.is_empty(),
-            "a file in ensembles/ has a problem, which nobody would be told"
+            "a file in ensembles/ has a problem, which would not be reported"
         );
         let hint = "run `cargo xtask codegen`";
         assert!(packed_shipped().as_deref() == Some(PACKED), "{hint}");
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_not_taken() {
+    fn damaged_data_is_refused() {
         for end in (0..PACKED.len()).step_by(97) {
             assert!(unpacked(&PACKED[..end]).is_none(), "{end}");
         }
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_read_though_there_are_packed_ones() {
+    fn other_descriptors_are_parsed() {
         let loaded = crate::load(&[], &[("a.toml", "[ensemble]\nname = \"a\"\ndescription = \"d\"\n")]);
         let names: Vec<_> =
             loaded.descriptors.iter().flat_map(|one| &one.name).map(|name| &name.value).collect();

@@ -1,7 +1,7 @@
-//! Ensembles as *meant*: what the runtime is given. Durations are `Duration`, defaults are filled in, secrets are named.
+//! Plans: ensembles as the runtime uses them. Durations are `Duration`, defaults are filled in, secrets are named.
 //!
-//! **Invariant:** nothing here is read from a file directly (no `Deserialize`) and nothing here acts. A secret is a
-//! [`SecretRef`], never a value. Schemas stay values: `check` compiles them all, a run compiles one at its first call.
+//! **Invariant:** a plan has no `Deserialize` and no behaviour. A secret is a [`SecretRef`], never a value. Schemas stay
+//! JSON: `check` compiles all of them, a run compiles one at the first call of its tool.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,28 +13,29 @@ use serde_json::{Map, Value};
 
 use crate::grants::Grants;
 use crate::oauth::OauthPlan;
+use crate::policy::{EFFECTS, SANDBOX_LEVELS, word_for};
 use crate::rule::{Permission, names};
 use crate::template::Template;
-use crate::trial::TestPlan;
+use crate::tool_test::TestPlan;
 
-/// Where a plan came from, for messages and for trust.
+/// The file that a plan comes from, for messages and for trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     pub scope: Scope,
-    /// The path as shown to people; `builtin:essentials.toml` for shipped ones.
+    /// The path as shown to people; `builtin:essentials.toml` for a shipped file.
     pub file: String,
-    /// 1-based line of the `[ensemble]` (or `[invoker]`) it declares.
+    /// Line of the `[ensemble]` or `[invoker]`, from 1.
     pub line: usize,
 }
 
-/// Whose word a file is, farthest first: a nearer one replaces a farther one of the same name.
+/// The owner of a file, farthest first: a nearer ensemble replaces a farther one with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Embedded in the binary.
     Shipped,
     User,
     Project,
-    /// `--ensembles DIR`: typed by the user, which is consent for this run.
+    /// `--ensembles DIR`: typed by the user, so trusted for this run.
     Explicit,
 }
 
@@ -43,29 +44,29 @@ pub struct EnsemblePlan {
     pub name: EnsembleName,
     pub description: String,
     pub enabled: bool,
-    /// The run stops (exit 10) when it cannot connect.
+    /// The run stops (exit 10) if the ensemble cannot connect.
     pub required: bool,
     pub lazy: bool,
     /// `None`: tools are shown as `ensemble__invoker`. `Some("")`: bare names. `Some("x")`: `x__invoker`.
     pub prefix: Option<String>,
     pub connection: Option<ConnectionPlan>,
-    /// `[configuration]`, as JSON: settings of the ensemble itself, handed to its invokers.
+    /// `[configuration]` as JSON: settings that are passed to the ensemble's invokers.
     pub configuration: Map<String, Value>,
     pub defaults: Policy,
     pub invokers: Vec<InvokerPlan>,
     pub filter: ToolFilter,
-    /// What `[tools.NAME]` says of tools yet to be discovered, over `defaults`.
+    /// `[tools.NAME]` for tools that the server will announce, over `defaults`.
     pub tools: BTreeMap<InvokerName, Policy>,
     /// `[[tools.NAME.tests]]`.
     pub tests: BTreeMap<InvokerName, Vec<TestPlan>>,
-    /// False for a project's ensemble that nobody has trusted: what reaches out must be left inert.
+    /// False for an untrusted project's ensemble: it must not start programs or contact servers.
     pub trusted: bool,
     pub origin: Origin,
 }
 
 impl EnsemblePlan {
-    /// What a descriptor means that says nothing but a name: enabled, trusted, the product's limits, and no tools.
-    pub fn bare(name: EnsembleName, origin: Origin) -> Self {
+    /// Returns an ensemble with only a name: enabled, trusted, default limits, no tools.
+    pub fn new(name: EnsembleName, origin: Origin) -> Self {
         Self {
             name,
             description: String::new(),
@@ -85,13 +86,13 @@ impl EnsemblePlan {
         }
     }
 
-    /// The names of all variables that it refers to, some of them more than once.
+    /// Returns the names of all variables that it refers to, possibly with duplicates.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let of_connection = self.connection.iter().flat_map(ConnectionPlan::variables);
         of_connection.chain(self.invokers.iter().flat_map(|invoker| invoker.kind.variables()))
     }
 
-    /// Would using it start a program or contact a server?
+    /// Returns whether using the ensemble starts a program or contacts a server.
     pub fn reaches_out(&self) -> bool {
         self.connection.is_some() || self.invokers.iter().any(|invoker| invoker.kind.reaches_out())
     }
@@ -101,7 +102,7 @@ impl EnsemblePlan {
 pub struct InvokerPlan {
     pub name: InvokerName,
     pub description: String,
-    /// JSON Schema of the arguments; `None` only for discovered tools that are not discovered yet.
+    /// JSON Schema of the arguments; `None` only for tools that are not discovered yet.
     pub arguments: Option<Value>,
     pub kind: InvokerKind,
     pub policy: Policy,
@@ -112,7 +113,7 @@ pub struct InvokerPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum InvokerKind {
-    /// Bound to a tool in the binary, by its name there.
+    /// A tool in the binary, by its name there.
     Builtin(String),
     Command(CommandPlan),
     Http(RequestPlan),
@@ -134,40 +135,40 @@ impl InvokerKind {
         }
     }
 
-    /// Would invoking it start a program or contact a server of the descriptor's choice?
+    /// Returns whether a call starts a program or contacts a server that the descriptor names.
     pub fn reaches_out(&self) -> bool {
         !matches!(self, Self::Builtin(_))
     }
 }
 
-/// A program as a tool. There is no shell: one element is one argument of the program, whatever it holds.
+/// A program as a tool. There is no shell: each element is one argument of the program, whatever it contains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandPlan {
-    /// At least one part; the first is the program and holds no argument of the invocation.
+    /// At least one part. The first is the program and contains no argument of the call.
     pub argv: Vec<ArgvPart>,
     pub environment: Vec<(String, SecretRef)>,
-    /// Relative to the directory converse runs in.
+    /// Relative to the working directory of converse.
     pub cwd: Option<PathBuf>,
-    /// What the program reads; nothing if `None`.
+    /// Standard input; empty if `None`.
     pub stdin: Option<Template>,
-    /// What its sandbox leaves open, where it has one.
-    pub openings: Openings,
+    /// Additional permissions in the sandbox, if the command has one.
+    pub sandbox_access: SandboxAccess,
 }
 
-/// What a sandbox leaves open beside what every program needs (its own libraries, a temporary directory of its own).
-/// Paths are relative to the directory converse runs in.
+/// What a sandbox allows beyond what every program needs (its libraries, a temporary directory of its own). Paths are
+/// relative to the working directory of converse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Openings {
-    /// Files and directories it may read, beside the directory it runs in.
+pub struct SandboxAccess {
+    /// Files and directories that it may read, in addition to its working directory.
     pub reads: Vec<PathBuf>,
-    /// Files and directories it may change.
+    /// Files and directories that it may change.
     pub writes: Vec<PathBuf>,
-    /// May it open connections?
+    /// It may open connections.
     pub network: bool,
 }
 
 impl CommandPlan {
-    /// Everything with places to fill: the words of the command line, and what the program reads.
+    /// Returns all texts with placeholders: the words of the command line, and stdin.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         self.argv.iter().flat_map(ArgvPart::templates).chain(&self.stdin)
     }
@@ -175,19 +176,19 @@ impl CommandPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgvPart {
-    /// Left out when an argument it names is not given. If it is nothing but one argument that is an array, each entry
-    /// becomes an element.
+    /// Left out if an argument that it names is not given. If it is a single argument whose value is an array, each
+    /// entry becomes an element.
     One(Template),
-    /// Left out as a whole when an argument that any of them names is not given, or is an array of nothing: a flag and
-    /// its value. Arrays become elements as above.
-    Together(Vec<Template>),
+    /// Left out as a whole if an argument that it names is not given or is an empty array: a flag and its value. Arrays
+    /// become elements as above.
+    Group(Vec<Template>),
 }
 
 impl ArgvPart {
     pub fn templates(&self) -> &[Template] {
         match self {
             Self::One(template) => std::slice::from_ref(template),
-            Self::Together(templates) => templates,
+            Self::Group(templates) => templates,
         }
     }
 }
@@ -198,7 +199,7 @@ pub struct RequestPlan {
     /// Upper case: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`.
     pub method: String,
     pub url: Template,
-    /// Appended to the URL; an entry whose argument is not given is left out.
+    /// Appended to the URL; an entry is left out if its argument is not given.
     pub query: Vec<(String, Template)>,
     pub headers: Vec<(String, Template)>,
     pub body: Option<BodyPlan>,
@@ -206,9 +207,9 @@ pub struct RequestPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyPlan {
-    /// Sent as it is: nothing encodes what is filled in.
+    /// Sent as it is: filled-in values are not encoded.
     Text(Template),
-    /// Sent as `application/x-www-form-urlencoded`, each value encoded; an entry whose argument is not given is left out.
+    /// Sent as `application/x-www-form-urlencoded` with encoded values; an entry is left out if its argument is not given.
     Form(Vec<(String, Template)>),
     /// Sent as `application/json`.
     Json(JsonTemplate),
@@ -224,8 +225,8 @@ impl BodyPlan {
     }
 }
 
-/// A JSON value with places to fill. A text that is nothing but one argument becomes that argument's value, with its
-/// type; an entry whose argument is not given is left out.
+/// A JSON value with placeholders. A text that is a single argument becomes that argument's value with its type; an entry
+/// is left out if its argument is not given.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JsonTemplate {
     /// Null, a boolean or a number.
@@ -246,28 +247,34 @@ impl JsonTemplate {
     }
 }
 
-/// How a server is reached.
+/// How to reach a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionPlan {
-    pub way: Way,
-    /// From starting it to its list of tools; `None` is the product's default.
+    pub transport: TransportPlan,
+    /// Time from starting the server to its list of tools; `None` for the default.
     pub connect_timeout: Option<Duration>,
     pub protocol: Protocol,
-    /// How tokens are had, if its server asks who we are.
+    /// How to get tokens, if the server requires authentication.
     pub auth: Option<OauthPlan>,
     pub grants: Grants,
 }
 
 impl ConnectionPlan {
-    /// With nothing said but how it is reached.
-    pub fn over(way: Way) -> Self {
-        Self { way, connect_timeout: None, protocol: Protocol::Auto, auth: None, grants: Grants::default() }
+    /// Returns a connection with defaults for everything else.
+    pub fn new(transport: TransportPlan) -> Self {
+        Self {
+            transport,
+            connect_timeout: None,
+            protocol: Protocol::Auto,
+            auth: None,
+            grants: Grants::default(),
+        }
     }
 
     fn variables(&self) -> Vec<&str> {
-        let (values, named) = match &self.way {
-            Way::Stdio { command, environment, .. } => (command.as_slice(), environment),
-            Way::Http { url, headers } => (std::slice::from_ref(url), headers),
+        let (values, named) = match &self.transport {
+            TransportPlan::Stdio { command, environment, .. } => (command.as_slice(), environment),
+            TransportPlan::Http { url, headers } => (std::slice::from_ref(url), headers),
         };
         let of_client = self.auth.iter().flat_map(|auth| auth.client_id.iter().chain(&auth.client_secret));
         let all = values.iter().chain(named.iter().map(|(_, value)| value)).chain(of_client);
@@ -276,17 +283,17 @@ impl ConnectionPlan {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Way {
-    /// `cwd` is relative to the directory converse runs in.
+pub enum TransportPlan {
+    /// `cwd` is relative to the working directory of converse.
     Stdio { command: Vec<SecretRef>, environment: Vec<(String, SecretRef)>, cwd: Option<PathBuf> },
     /// Streamable HTTP.
     Http { url: SecretRef, headers: Vec<(String, SecretRef)> },
 }
 
-/// Which era of MCP a server speaks.
+/// The era of MCP that a server speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Tried as modern first, unless it is known better.
+    /// Try modern first, unless the era is known from before.
     #[default]
     Auto,
     /// 2026-07-28 and later: `server/discover`.
@@ -295,7 +302,7 @@ pub enum Protocol {
     Legacy,
 }
 
-/// A value that may be secret: written down, or by the names of variables that hold it. Read late, never logged.
+/// A value that may be secret: literal text, or the names of variables. Read late, never logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretRef {
     Literal(String),
@@ -305,7 +312,7 @@ pub enum SecretRef {
 }
 
 impl SecretRef {
-    /// The names of the variables it is made of.
+    /// Returns the names of the variables that it refers to.
     pub fn variables(&self) -> Vec<&str> {
         match self {
             Self::Literal(_) => Vec::new(),
@@ -321,7 +328,7 @@ impl SecretRef {
     }
 }
 
-/// As a descriptor would write it, variables by their names; a literal may be a secret.
+/// Writes the reference as in a descriptor. A literal may be a secret.
 impl std::fmt::Display for SecretRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -343,7 +350,7 @@ pub enum Piece {
     Variable { name: String, default: Option<String> },
 }
 
-/// Which discovered tools are kept: those that match any of `include` (all, if empty) and none of `exclude`.
+/// Which discovered tools to use: those that match any of `include` (all, if empty) and none of `exclude`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolFilter {
     pub include: Vec<String>,
@@ -351,17 +358,17 @@ pub struct ToolFilter {
 }
 
 impl ToolFilter {
-    /// Is a tool of this name kept? A pattern that is none, which has been told of elsewhere, matches nothing.
-    pub fn lets_in(&self, invoker: &str) -> bool {
+    /// Returns whether a tool of this name is used. Invalid patterns are reported elsewhere and match nothing.
+    pub fn accepts(&self, invoker: &str) -> bool {
         let any = |globs: &[String]| globs.iter().any(|glob| names(glob, invoker));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
     }
 }
 
-/// What a tool does to the world. Ordered: a descriptor may raise what a built-in says of itself, never lower it.
+/// What a tool does to the world, weakest first. A descriptor may declare stronger effects than its built-in has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effects {
-    /// It only computes.
+    /// Only computes.
     None,
     Read,
     Write,
@@ -369,43 +376,38 @@ pub enum Effects {
 }
 
 impl Effects {
-    /// The word for it in descriptors and settings.
+    /// Returns the name in descriptors and settings.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::External => "external",
-        }
+        word_for(&EFFECTS, self)
     }
 }
 
 /// The limits and permissions of one invoker, after defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// Wall clock of one invocation; at most 600 s.
+    /// Wall-clock time of one call, at most 600 s.
     pub timeout: Duration,
-    /// For MCP: without any progress for this long it is given up, when `timeout` is longer.
+    /// For MCP: longest time without progress, if shorter than `timeout`.
     pub idle_timeout: Duration,
-    /// Tries after the first; used only where idempotent, or where nothing was sent.
+    /// Retries after the first try, only if idempotent or if nothing was sent.
     pub max_retries: u32,
-    /// `None` is the default of the product: allow what only computes or reads and is built in, ask for the rest.
+    /// `None` is the default: allow built-ins that only compute or read, ask for the rest.
     pub permission: Option<Permission>,
-    /// `file:line` of the key that says so.
+    /// `file:line` of the key.
     pub permission_at: Option<Arc<str>>,
     pub effects: Effects,
     pub idempotent: bool,
     pub parallel: bool,
-    /// Bytes of a result that reach the model.
+    /// Limit on the bytes of a result that reach the model.
     pub result_limit: usize,
     pub on_failure: OnFailure,
-    /// Calls in one turn of the user.
+    /// Limit on the calls in one turn.
     pub max_invocations: Option<u32>,
-    /// How long a success answers for equal arguments; `None`: every call runs.
+    /// How long a successful result answers equal calls; `None`: every call runs.
     pub cache: Option<Duration>,
     /// For commands.
     pub sandbox: SandboxLevel,
-    /// Of a call.
+    /// Cost of one call.
     pub cost: Option<Cost>,
 }
 
@@ -414,28 +416,24 @@ pub struct Policy {
 pub enum SandboxLevel {
     #[default]
     Off,
-    /// As much of it as this machine has.
+    /// Use what this machine supports.
     BestEffort,
-    /// It does not run without all of it.
+    /// Do not run without a complete sandbox.
     Require,
 }
 
 impl SandboxLevel {
-    /// The word for it in descriptors.
+    /// Returns the name in descriptors.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::BestEffort => "best-effort",
-            Self::Require => "require",
-        }
+        word_for(&SANDBOX_LEVELS, self)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// The model reads the failure and goes on.
+    /// Report the failure to the model and continue.
     Report,
-    /// The turn ends.
+    /// End the turn.
     Stop,
 }
 

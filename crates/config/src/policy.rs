@@ -1,5 +1,5 @@
-//! The keys that say how an invoker may be used, as written. The same keys stand in `[defaults]`, beside a `source`,
-//! under `[invoker]` and under `[tools.NAME]`; the nearest to the tool wins.
+//! Policy keys as written: in `[defaults]`, next to `source`, in `[invoker]` and in `[tools.NAME]`. The nearest to the
+//! tool wins.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::rule::Permission;
 use crate::source::{SourceMap, Spanned};
 use crate::table::Table;
 
-/// Longest time one invocation may be given.
+/// Limit on the time of one call.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 pub(crate) const MAX_RESULT: usize = 16 * 1024 * 1024;
 pub(crate) const MAX_RETRIES: u32 = 10;
 pub(crate) const MAX_INVOCATIONS: u32 = 10_000;
-/// Longest time a result may be kept.
+/// Limit on the time for which a result is cached.
 pub(crate) const MAX_CACHE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// USD a call.
+/// US dollars per call.
 pub(crate) const MAX_COST: f64 = 1000.0;
 
 pub(crate) const PERMISSIONS: [(&str, Permission); 3] =
@@ -36,7 +36,12 @@ pub(crate) const SANDBOX_LEVELS: [(&str, SandboxLevel); 3] = [
 pub(crate) const ON_FAILURE: [(&str, OnFailure); 2] =
     [("report", OnFailure::Report), ("stop", OnFailure::Stop)];
 
-/// What was said; `None` is "not said".
+/// Returns the word for a value in a table that has all values.
+pub(crate) fn word_for<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| word)
+}
+
+/// The keys; `None` for a key that is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyDescriptor {
     pub timeout: Option<Spanned<Duration>>,
@@ -51,7 +56,7 @@ pub struct PolicyDescriptor {
     pub max_invocations: Option<Spanned<u32>>,
     pub cache: Option<Spanned<Duration>>,
     pub sandbox: Option<Spanned<SandboxLevel>>,
-    /// USD.
+    /// US dollars.
     pub cost: Option<Spanned<f64>>,
 }
 
@@ -74,29 +79,29 @@ impl PolicyDescriptor {
         }
     }
 
-    /// What this says, and what `base` says of the rest.
+    /// Returns the policy with these keys over `base`.
     pub(crate) fn over(&self, base: &Policy, sources: &SourceMap) -> Policy {
-        fn said<T: Copy>(said: &Option<Spanned<T>>, base: T) -> T {
-            said.as_ref().map_or(base, |said| said.value)
+        fn or<T: Copy>(given: &Option<Spanned<T>>, base: T) -> T {
+            given.as_ref().map_or(base, |given| given.value)
         }
         Policy {
-            timeout: said(&self.timeout, base.timeout),
-            idle_timeout: said(&self.idle_timeout, base.idle_timeout),
-            max_retries: said(&self.max_retries, base.max_retries),
-            permission: self.permission.as_ref().map(|said| said.value).or(base.permission),
+            timeout: or(&self.timeout, base.timeout),
+            idle_timeout: or(&self.idle_timeout, base.idle_timeout),
+            max_retries: or(&self.max_retries, base.max_retries),
+            permission: self.permission.as_ref().map(|given| given.value).or(base.permission),
             permission_at: match &self.permission {
-                Some(said) => Some(sources.shown(said.span).into()),
+                Some(given) => Some(sources.shown(given.span).into()),
                 None => base.permission_at.clone(),
             },
-            effects: said(&self.effects, base.effects),
-            idempotent: said(&self.idempotent, base.idempotent),
-            parallel: said(&self.parallel, base.parallel),
-            result_limit: said(&self.result_limit, base.result_limit),
-            on_failure: said(&self.on_failure, base.on_failure),
-            max_invocations: self.max_invocations.as_ref().map(|said| said.value).or(base.max_invocations),
-            cache: self.cache.as_ref().map(|said| said.value).or(base.cache),
-            sandbox: said(&self.sandbox, base.sandbox),
-            cost: self.cost.as_ref().map(|said| Cost::of_dollars(said.value)).or(base.cost),
+            effects: or(&self.effects, base.effects),
+            idempotent: or(&self.idempotent, base.idempotent),
+            parallel: or(&self.parallel, base.parallel),
+            result_limit: or(&self.result_limit, base.result_limit),
+            on_failure: or(&self.on_failure, base.on_failure),
+            max_invocations: self.max_invocations.as_ref().map(|given| given.value).or(base.max_invocations),
+            cache: self.cache.as_ref().map(|given| given.value).or(base.cache),
+            sandbox: or(&self.sandbox, base.sandbox),
+            cost: self.cost.as_ref().map(|given| Cost::of_dollars(given.value)).or(base.cost),
         }
     }
 }

@@ -1,13 +1,12 @@
-//! What `[command]` and `[connection]` say alike of a program: its variables, its directory, how many words it gets.
+//! Keys that `[command]` and `[connection]` share: environment, working directory, limits on words.
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::SecretRef;
 use crate::source::Spanned;
 use crate::table::Table;
 
-/// Words of one command line, the program too.
+/// Limit on the words of one command line, including the program.
 pub(crate) const MAX_WORDS: usize = 1_024;
 
 /// Values by the names of their keys.
@@ -15,19 +14,19 @@ pub(crate) type Secrets = Vec<(String, Spanned<SecretRef>)>;
 
 pub(crate) fn environment(table: &Table<'_, '_>) -> Secrets {
     let fault = |name: &str| {
-        let sound = |c: char| c.is_ascii_graphic() && !matches!(c, '=' | ':');
-        let good = !name.is_empty() && name.chars().all(sound);
-        (!good).then_some("the name of a variable is visible ASCII without `=` and `:`")
+        let is_allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '=' | ':');
+        let is_valid = !name.is_empty() && name.chars().all(is_allowed);
+        (!is_valid).then_some("a variable name is visible ASCII without `=` and `:`")
     };
     let environment = secrets(table, "environment", fault);
     for (name, value) in environment.iter().filter(|(_, value)| value.value.holds(|c| c == '\0')) {
-        let message = format!("{} holds a zero byte", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).discreet());
+        let message = format!("{} contains a NUL byte", quoted(name));
+        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).without_excerpt());
     }
     environment
 }
 
-/// `cwd` is plain text: what looks like a place to fill would be looked for under that very name.
+/// Reads `cwd`. It is plain text; a text that looks like a placeholder is an error.
 pub(crate) fn cwd(table: &Table<'_, '_>) -> Option<Spanned<String>> {
     let cwd = table.string("cwd")?;
     if cwd.value.is_empty() || cwd.value.contains('\0') {
@@ -35,22 +34,22 @@ pub(crate) fn cwd(table: &Table<'_, '_>) -> Option<Spanned<String>> {
         return None;
     }
     if cwd.value.contains(['$', '{']) || cwd.value.starts_with("env:") {
-        let message = "nothing is filled in into `cwd`: it is a plain path";
-        let hint = "write the path itself, relative to the directory converse is started in";
+        let message = "`cwd` must be a plain path, without placeholders";
+        let hint = "write a path relative to the directory where converse starts";
         table.problems.push(Diagnostic::error(Code::BadValue, cwd.span, message).hint(hint));
         return None;
     }
     Some(cwd)
 }
 
-/// Is it a whole command line that stands where only the name of a program can?
-pub(crate) fn is_a_line(text: &str) -> bool {
+/// Returns whether the text is a command line rather than the name of a program.
+pub(crate) fn is_command_line(text: &str) -> bool {
     let text = text.trim();
-    // A path may well have a blank in it.
+    // A path may contain a blank.
     text.contains(char::is_whitespace) && !text.contains('/')
 }
 
-/// A table of texts with variables in them; `fault` says what is wrong with a name.
+/// Reads a table of texts with variables; `fault` returns what is wrong with a name.
 pub(crate) fn secrets(
     table: &Table<'_, '_>,
     key: &'static str,
@@ -62,12 +61,12 @@ pub(crate) fn secrets(
         let span = table.problems.span(value.span());
         let Some(text) = value.get_ref().as_str() else {
             let message = format!("{} must be a string", quoted(&name.value));
-            table.problems.push(Diagnostic::error(Code::WrongType, span, message).discreet());
+            table.problems.push(Diagnostic::error(Code::WrongType, span, message).without_excerpt());
             continue;
         };
         if let Some(fault) = fault(&name.value) {
             let message = format!("{} cannot be an entry of `{key}`: {fault}", quoted(&name.value));
-            table.problems.push(Diagnostic::error(Code::BadName, name.span, message).discreet());
+            table.problems.push(Diagnostic::error(Code::BadName, name.span, message).without_excerpt());
             continue;
         }
         if let Some(secret) = secret(table, Spanned { value: text.to_owned(), span }) {
@@ -81,7 +80,7 @@ pub(crate) fn secret(table: &Table<'_, '_>, text: Spanned<String>) -> Option<Spa
     match SecretRef::parse(&text.value) {
         Ok(value) => Some(Spanned { value, span: text.span }),
         Err(message) => {
-            table.problems.push(Diagnostic::error(Code::BadTemplate, text.span, message).discreet());
+            table.problems.push(Diagnostic::error(Code::BadTemplate, text.span, message).without_excerpt());
             None
         }
     }

@@ -7,8 +7,6 @@
 mod connection;
 mod field;
 mod invoker;
-mod policy;
-mod trial;
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +20,7 @@ const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 pub fn ensemble_schema() -> Value {
     let properties = json!({
         "ensemble": head(),
-        "defaults": table("Policy keys for all tools of the ensemble, unless a tool has its own", policy::keys(), &[]),
+        "defaults": table("Policy keys for all tools of the ensemble, unless a tool has its own", invoker::policy_keys(), &[]),
         "configuration": described("Settings of the ensemble, passed to its built-ins", json!({ "type": "object" })),
         "connection": connection::connection(),
         "tools": connection::tools(),

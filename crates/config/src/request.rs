@@ -1,7 +1,7 @@
-//! `[http]`, as written: an HTTP request as a tool, with places for the arguments of an invocation.
+//! `[http]` as written: an HTTP request as a tool, with placeholders for the arguments of a call.
 //!
-//! What the table alone can tell is checked here: that no argument chooses the host, that a header stays one line, that
-//! the method may have a body. Whether the placeholders name arguments is left to `resolve`.
+//! This module checks that no argument chooses the host, that a header is one line, and that the method allows a body.
+//! `resolve` checks that placeholders are names of arguments.
 
 mod body;
 
@@ -41,7 +41,7 @@ impl RequestDescriptor {
             span: table.span,
             method: table.choice("method", &METHODS),
             url: url(&table),
-            query: table.templates("query", |name| name.is_empty().then_some("it has no name")),
+            query: table.templates("query", |name| name.is_empty().then_some("the name is empty")),
             headers,
             body: BodyDescriptor::read(&table),
         };
@@ -50,14 +50,14 @@ impl RequestDescriptor {
         descriptor
     }
 
-    /// Everything with places for arguments.
+    /// Returns all texts with placeholders.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Spanned<Template>> {
         let named = self.query.iter().chain(&self.headers).map(|(_, template)| template);
         self.url.iter().chain(named).chain(self.body.iter().flat_map(|body| &body.templates))
     }
 
     fn check_body(&self, table: &Table<'_, '_>) {
-        // Of a method that could not be read nothing is known.
+        // An invalid method is already reported.
         let method = match &self.method {
             Some(method) => method.value,
             None if table.has("method") => return,
@@ -65,9 +65,9 @@ impl RequestDescriptor {
         };
         let body = table.key_span("body").or_else(|| table.key_span("form"));
         if let (true, Some(place)) = (matches!(method, "GET" | "HEAD"), body) {
-            let message = format!("a {method} request has no body");
+            let message = format!("a {method} request cannot have a body");
             let diagnostic = Diagnostic::error(Code::BadValue, place, message);
-            table.problems.push(diagnostic.hint("say `method = \"POST\"`, or put it into `query`"));
+            table.problems.push(diagnostic.hint("write `method = \"POST\"`, or use `query`"));
         }
     }
 }
@@ -78,8 +78,8 @@ fn url(table: &Table<'_, '_>) -> Option<Spanned<Template>> {
     }
     let url = table.template("url")?;
     if let Some((code, fault)) = address::fault(&url.value) {
-        // An address may hold a key.
-        table.problems.push(Diagnostic::error(code, url.span, fault).discreet());
+        // A URL may contain a key.
+        table.problems.push(Diagnostic::error(code, url.span, fault).without_excerpt());
     }
     Some(url)
 }

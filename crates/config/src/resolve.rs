@@ -1,21 +1,18 @@
-//! Descriptors as written to plans as meant. Pure: files, environment, built-ins and trust are handed in.
+//! Turns descriptors into plans. Pure: files, environment, built-ins and trust are passed in.
 //!
-//! Every descriptor is looked at in full, also the broken and the replaced, so that one run tells everything. An
-//! ensemble with an error is left out whole: half an ensemble is not what anybody wrote. A broken ensemble still hides
-//! a farther one of its name, since falling back could mean falling back to looser permissions.
+//! Every descriptor is checked in full, even broken and replaced ones, so that one run reports everything. An ensemble
+//! with an error is left out as a whole. It still hides a farther ensemble of its name, because falling back could mean
+//! looser permissions.
 
 mod arguments;
 mod command;
 mod invokers;
-mod needed;
 mod pinning;
 mod placeholders;
 mod policies;
-mod request;
 mod secrets;
 mod selection;
-mod tools;
-mod trials;
+mod tool_tests;
 mod trust;
 
 use std::collections::BTreeSet;
@@ -24,67 +21,73 @@ use converse_canister::EnsembleName;
 use serde_json::{Map, Value};
 
 use crate::Code;
-use crate::connection::WayDescriptor;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::connection::TransportDescriptor;
+use crate::diagnostic::{Diagnostic, Severity, quoted};
 use crate::ensemble::EnsembleDescriptor;
 use crate::environment::Environment;
-use crate::escape::quoted;
 use crate::oauth::OauthPlan;
-use crate::plan::{ConnectionPlan, Effects, EnsemblePlan, Origin, Policy, Protocol, Scope, SecretRef, Way};
+use crate::plan::{
+    ConnectionPlan, Effects, EnsemblePlan, Origin, Policy, Protocol, Scope, SecretRef, TransportPlan,
+};
 use crate::source::{SourceId, SourceMap, Span, Spanned};
 use crate::table::suggested;
 use crate::template::Template;
 
-/// Names that one name is compared with, and diagnostics of one ensemble after which none is.
+/// Limit on the names that one name is compared with for "did you mean".
 const MAX_SUGGESTED: usize = 200;
+/// Limit on the diagnostics of one ensemble for which names are compared.
 const MAX_COMPARED: usize = 200;
-/// Unset variables of one text that are named.
+/// Limit on the reported unset variables of one text.
 const MAX_UNSET: usize = 32;
 
-/// A tool in the binary, as far as descriptors are concerned.
+/// A tool in the binary, as descriptors refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltinSpec<'a> {
     pub name: &'a str,
     pub effects: Effects,
 }
 
-/// What descriptors are judged against.
+/// The surroundings in which descriptors are resolved.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct ResolveInput<'a> {
     pub builtins: &'a [BuiltinSpec<'a>],
     pub environment: &'a Environment,
-    /// Has the user trusted what the project's ensembles declare?
+    /// The user trusts the ensembles of the project.
     pub project_trusted: bool,
-    /// Compile every schema (`ensembles check`). A run does so at a tool's first call.
+    /// Compile every schema (`ensembles check`). A run compiles a schema at the first call of its tool.
     pub compile_schemas: bool,
-    /// Is a variable that is not set an error (`ensembles check --require-env`)?
+    /// An unset variable is an error (`ensembles check --require-env`).
     pub require_env: bool,
 }
 
-/// What came of all descriptors.
+/// The result of resolving all descriptors.
 #[derive(Debug)]
-pub struct Resolved {
-    /// By name, one of each. Those with `enabled = false` are here too.
+pub struct Resolution {
+    /// Sorted by name, one plan per name, including plans with `enabled = false`.
     pub plans: Vec<EnsemblePlan>,
-    /// Left out because of errors, or because a stranger says more than is taken.
-    pub broken: Vec<Broken>,
+    /// Ensembles that are left out because of errors or because of the limit for untrusted projects.
+    pub broken: Vec<BrokenEnsemble>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// An ensemble that was left out.
+/// An ensemble that is left out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Broken {
-    /// As written, if it could be read.
+pub struct BrokenEnsemble {
+    /// The name as written, if it can be read.
     pub name: Option<String>,
     pub scope: Scope,
     pub source: SourceId,
-    /// As shown to people.
+    /// The path as shown to people.
     pub file: String,
-    /// The parts that stand, to be looked at and nothing else.
+    /// The valid parts, for display only.
     pub rest: Option<EnsemblePlan>,
 }
 
-pub fn resolve(sources: &SourceMap, descriptors: &[EnsembleDescriptor], given: &Given<'_>) -> Resolved {
+pub fn resolve(
+    sources: &SourceMap,
+    descriptors: &[EnsembleDescriptor],
+    given: &ResolveInput<'_>,
+) -> Resolution {
     let mut diagnostics = Vec::new();
     let mut candidates = Vec::new();
     for descriptor in descriptors {
@@ -100,18 +103,18 @@ pub fn resolve(sources: &SourceMap, descriptors: &[EnsembleDescriptor], given: &
     selection::select(sources, candidates, diagnostics)
 }
 
-/// Works on one descriptor.
+/// Resolves one descriptor.
 struct Resolver<'a> {
     sources: &'a SourceMap,
     descriptor: &'a EnsembleDescriptor,
-    given: &'a Given<'a>,
+    given: &'a ResolveInput<'a>,
     scope: Scope,
     trusted: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(sources: &'a SourceMap, descriptor: &'a EnsembleDescriptor, given: &'a Given<'a>) -> Self {
+    fn new(sources: &'a SourceMap, descriptor: &'a EnsembleDescriptor, given: &'a ResolveInput<'a>) -> Self {
         let scope = sources.scope(descriptor.source);
         let trusted = scope != Scope::Project || given.project_trusted;
         Self { sources, descriptor, given, scope, trusted, diagnostics: Vec::new() }
@@ -121,7 +124,7 @@ impl<'a> Resolver<'a> {
         self.diagnostics.push(Diagnostic::error(code, span, message));
     }
 
-    /// Adds "did you mean", as long as there is not so much wrong that comparing names would cost.
+    /// Adds "did you mean", unless there are too many problems to compare names.
     fn suggested<'n>(
         &self,
         diagnostic: Diagnostic,
@@ -136,7 +139,7 @@ impl<'a> Resolver<'a> {
         self.diagnostics.push(Diagnostic::warning(code, span, message));
     }
 
-    /// `Err`, what can be read of it, if there is any error in it; `None` if it has not even a name.
+    /// Returns `Err` with the valid parts if there is an error, and `None` if there is no valid name.
     fn ensemble(&mut self) -> Option<Result<EnsemblePlan, EnsemblePlan>> {
         let descriptor = self.descriptor;
         let name = self.name();
@@ -149,7 +152,7 @@ impl<'a> Resolver<'a> {
         let invokers = self.invokers();
         let (tools, tests) = self.tools(&defaults);
         let filter = self.filter();
-        self.sensible_defaults(&defaults);
+        self.check_defaults(&defaults);
         let configuration = match descriptor.configuration.as_ref().map(|table| &table.value) {
             Some(Value::Object(map)) => map.clone(),
             _ => Map::new(),
@@ -157,9 +160,9 @@ impl<'a> Resolver<'a> {
         let mut plan = EnsemblePlan {
             name: name?,
             description: text(&descriptor.description),
-            enabled: said(&descriptor.enabled, true),
-            required: said(&descriptor.required, false),
-            lazy: said(&descriptor.lazy, false),
+            enabled: or(&descriptor.enabled, true),
+            required: or(&descriptor.required, false),
+            lazy: or(&descriptor.lazy, false),
             prefix: prefix.ok()?,
             connection,
             configuration,
@@ -171,7 +174,7 @@ impl<'a> Resolver<'a> {
             trusted: self.trusted,
             origin: self.origin(descriptor.span),
         };
-        self.distrust(&mut plan);
+        self.restrict_untrusted(&mut plan);
         let broken = descriptor.broken || self.diagnostics.iter().any(Diagnostic::is_error);
         Some(if broken { Err(plan) } else { Ok(plan) })
     }
@@ -203,17 +206,16 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Does it have what an ensemble needs, and nothing that excludes another part?
+    /// Reports missing parts, and parts that exclude each other.
     fn parts(&mut self) {
         let descriptor = self.descriptor;
         let (connection, first) = (descriptor.has_connection, descriptor.invokers.first());
         match (connection, first) {
             (Some(_), Some(entry)) => {
-                let message =
-                    "an ensemble with a `[connection]` has no `[[invokers]]`: a connection stands alone";
+                let message = "an ensemble cannot have both a `[connection]` and `[[invokers]]`";
                 self.error(Code::MixedConnection, entry.span, message);
             }
-            // With errors in the file the invokers may only have been lost.
+            // After errors in the file, the invokers may only be lost.
             (None, None) if !descriptor.broken => {
                 let message = "the ensemble has neither `[[invokers]]` nor a `[connection]`";
                 self.error(Code::EmptyEnsemble, descriptor.span, message);
@@ -222,7 +224,7 @@ impl<'a> Resolver<'a> {
         }
         if let (None, Some(tools)) = (connection, &descriptor.tools) {
             let message =
-                "`[tools]` is for the tools of a `[connection]`; say it of an invoker in its `[[invokers]]`";
+                "`[tools]` requires a `[connection]`; policy keys of an invoker belong in its `[[invokers]]`";
             self.error(Code::ToolsWithoutConnection, tools.span, message);
         }
     }
@@ -232,22 +234,22 @@ impl<'a> Resolver<'a> {
         let mut named = |list: &[(String, Spanned<SecretRef>)]| {
             list.iter().map(|(name, secret)| (name.clone(), self.secret(secret))).collect::<Vec<_>>()
         };
-        let way = match &connection.way {
-            WayDescriptor::Stdio { command, environment, cwd } => {
+        let transport = match &connection.transport {
+            TransportDescriptor::Stdio { command, environment, cwd } => {
                 let environment = named(environment);
                 let words: Vec<_> =
                     command.iter().map(|part| (Template::from(&part.value), part.span)).collect();
                 self.one_word(words.iter().map(|(word, span)| (word, *span)));
                 let command = command.iter().map(|part| self.secret(part)).collect();
                 let cwd = cwd.as_ref().map(|cwd| cwd.value.as_str().into());
-                Way::Stdio { command, environment, cwd }
+                TransportPlan::Stdio { command, environment, cwd }
             }
-            WayDescriptor::Http { url, headers } => {
+            TransportDescriptor::Http { url, headers } => {
                 let headers = named(headers);
-                Way::Http { url: self.secret(url), headers }
+                TransportPlan::Http { url: self.secret(url), headers }
             }
         };
-        let connect_timeout = connection.connect_timeout.as_ref().map(|said| said.value);
+        let connect_timeout = connection.connect_timeout.as_ref().map(|timeout| timeout.value);
         let auth = connection.auth.as_ref().map(|auth| OauthPlan {
             client_id: auth.client_id.as_ref().map(|id| self.secret(id)),
             client_secret: auth.client_secret.as_ref().map(|secret| self.secret(secret)),
@@ -255,11 +257,11 @@ impl<'a> Resolver<'a> {
             client_metadata_url: auth.client_metadata_url.clone(),
             redirect_port: auth.redirect_port,
         });
-        let (protocol, grants) = (said(&connection.protocol, Protocol::Auto), connection.grants.clone());
-        Some(ConnectionPlan { way, connect_timeout, protocol, auth, grants })
+        let (protocol, grants) = (or(&connection.protocol, Protocol::Auto), connection.grants.clone());
+        Some(ConnectionPlan { transport, connect_timeout, protocol, auth, grants })
     }
 
-    /// The reference itself goes into the plan; here it is only looked whether it could be read.
+    /// Returns the reference, and reports variables that are not set.
     fn secret(&mut self, secret: &Spanned<SecretRef>) -> SecretRef {
         self.variables(secret.value.required(), secret.span);
         secret.value.clone()
@@ -270,8 +272,8 @@ impl<'a> Resolver<'a> {
         let names: BTreeSet<&str> = unset.collect();
         for name in names.into_iter().take(MAX_UNSET) {
             let message = format!("the environment variable `{name}` is not set");
-            // Beside a reference there may stand a secret in plain text.
-            let mut diagnostic = Diagnostic::warning(Code::UnsetVariable, span, message).discreet();
+            // The line may also contain a literal secret.
+            let mut diagnostic = Diagnostic::warning(Code::UnsetVariable, span, message).without_excerpt();
             if self.given.require_env {
                 diagnostic.severity = Severity::Error;
             }
@@ -288,12 +290,12 @@ impl<'a> Resolver<'a> {
     }
 }
 
-fn said<T: Copy>(said: &Option<Spanned<T>>, default: T) -> T {
-    said.as_ref().map_or(default, |said| said.value)
+fn or<T: Copy>(given: &Option<Spanned<T>>, default: T) -> T {
+    given.as_ref().map_or(default, |given| given.value)
 }
 
-fn text(said: &Option<Spanned<String>>) -> String {
-    said.as_ref().map(|text| text.value.clone()).unwrap_or_default()
+fn text(given: &Option<Spanned<String>>) -> String {
+    given.as_ref().map(|text| text.value.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,43 +1,43 @@
-//! The one pure matcher of permissions. Flags, settings, kept answers and descriptors all become [`Rule`]s.
+//! The permission matcher. It is pure. Flags, settings, stored approvals and descriptors all become [`Rule`]s.
 //!
-//! Deny beats ask beats allow, in whatever order and from whatever scope the rules come; adding a deny never allows
-//! more. A tool of a project nobody has trusted is allowed by the flags of this run only: its name is its author's
-//! choice, and a rule that the user wrote for another tool of that name must not let it in. What no rule speaks of falls
-//! to the tool's own permission (its descriptor's, or the default by effects).
+//! Deny beats ask beats allow, in any order and scope; adding a deny never allows more. Tools of an untrusted project are
+//! allowed only by flags of the run, because the project chooses their names. If no rule matches, the tool's own
+//! permission applies (from its descriptor, or the default for its effects).
 //!
-//! Where a value can be read in several ways, doubt is on the side of caution ([`Doubt`]): a rule that denies or asks
-//! fits if any reading does, one that allows only if every reading does.
+//! If a value has several readings, doubt never allows ([`MatchMode`]): a rule that denies or asks matches if any reading
+//! matches, and a rule that allows only if every reading does.
 
 mod address;
+mod argument_path;
+mod argument_pattern;
 mod example;
 mod glob;
-mod idle;
 mod judge;
-mod place;
 mod predicate;
 mod reading;
-mod vary;
+mod unused;
 
 use converse_canister::{Digest, canonical};
 use serde_json::{Map, Value};
 
-use crate::escape::quoted;
+use crate::diagnostic::quoted;
 use crate::plan::{Effects, Scope};
+use crate::policy::{PERMISSIONS, word_for};
 use crate::source::Span;
 
+pub(crate) use argument_path::ArgumentPath;
+pub use argument_pattern::{ArgumentPattern, ArgumentPatterns};
 pub(crate) use example::Example;
 pub use glob::BadPattern;
 pub(crate) use glob::{ValueGlob, names};
-pub use idle::idle_rules;
-pub use judge::{Bearing, Explanation, Heard, Judgement, Subject, explain, judge};
-pub(crate) use place::Place;
+pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge};
 pub(crate) use predicate::{Expression, Predicate, Test};
-pub(crate) use reading::Origins;
-pub use vary::{Vary, Varying};
+pub(crate) use reading::BaseDirs;
+pub use unused::unused_rules;
 
 use glob::ToolPattern;
 
-/// What may become of an invocation, mildest first.
+/// The decision about a call, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Permission {
     Allow,
@@ -46,90 +46,86 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// The word for it in settings and output.
+    /// Returns the name in settings and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
+        word_for(&PERMISSIONS, self)
     }
 
-    fn doubt(self) -> Doubt {
-        if self == Self::Allow { Doubt::Misses } else { Doubt::Fits }
+    fn match_mode(self) -> MatchMode {
+        if self == Self::Allow { MatchMode::Every } else { MatchMode::Any }
     }
 }
 
-/// What doubt about a value counts as.
+/// How a value with several readings is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doubt {
-    /// One reading that fits is enough, and a value of the wrong type fits: rules that deny or ask.
-    Fits,
-    /// Every reading must fit: rules that allow.
-    Misses,
+pub(crate) enum MatchMode {
+    /// One matching reading is enough, and a value of the wrong type matches: for rules that deny or ask.
+    Any,
+    /// Every reading must match: for rules that allow.
+    Every,
 }
 
-/// One rule: invocations of these tools, under these conditions, get the permission.
+/// One rule: calls of these tools that meet these conditions get the permission.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// The patterns as written, joined by a comma.
+    /// The patterns as written, joined by commas.
     pub pattern: String,
     pub permission: Permission,
-    /// Who says so, for `explain` and the audit: `--allow`, `config.toml:12` …
+    /// Where the rule comes from, for `explain` and the audit log: `--allow`, `config.toml:12` …
     pub source: String,
-    /// Why, in the words of whoever wrote it.
+    /// The reason given in the rule.
     pub reason: Option<String>,
-    /// Only tools with one of these.
+    /// Match only tools with one of these effects.
     pub effects: Option<Vec<Effects>>,
-    /// Only when somebody can be asked, or only when nobody can.
+    /// Match only runs in which a person can be asked, or only runs in which nobody can.
     pub interactive: Option<bool>,
     pub(crate) conditions: Conditions,
     pub(crate) binding: Option<Binding>,
-    /// Where it stands, if it was read from a file.
+    /// Position in a file.
     pub(crate) place: Option<Span>,
-    /// Typed for this run, not kept in a file.
+    /// Typed for this run, not stored in a file.
     pub(crate) this_run: bool,
     pub(crate) tools: Vec<ToolPattern>,
 }
 
-/// What a rule wants of the arguments.
+/// Conditions of a rule on the arguments.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Conditions {
     #[default]
     None,
-    /// All of them.
+    /// All predicates must match.
     All(Vec<Predicate>),
-    /// Just these and no others.
+    /// The arguments must be exactly these.
     Exactly(Map<String, Value>),
-    /// Just these and no others, beside texts that may vary.
-    Like { fixed: Map<String, Value>, varying: Varying },
+    /// Exactly the fixed arguments, and texts that match the patterns.
+    Like { fixed: Map<String, Value>, patterns: ArgumentPatterns },
 }
 
-/// The very tool that somebody saw when they said "always".
+/// The exact tool that a person approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// Of the tool's definition: the rule holds only while the tool is what it was.
+    /// Digest of the tool's definition; the rule applies only while it is the same.
     pub definition: Digest,
-    /// Of how its ensemble is reached and configured: the rule holds only while what runs is what ran.
+    /// Digest of the ensemble's connection and configuration; the rule applies only while it is the same.
     pub connection: Digest,
-    /// Of an ensemble of the directory converse runs in, or of one that was typed; else of the user's or a shipped one.
+    /// The ensemble belongs to the working directory or was typed; otherwise it is the user's or shipped.
     pub local: bool,
 }
 
 impl Binding {
-    /// Does a scope belong to a directory rather than to the user?
+    /// Returns whether ensembles of a scope belong to a directory rather than to the user.
     pub fn is_local(scope: Scope) -> bool {
         matches!(scope, Scope::Project | Scope::Explicit)
     }
 }
 
 impl Rule {
-    /// It holds whatever the arguments are.
+    /// Returns whether the rule applies to any arguments.
     pub fn is_unconditional(&self) -> bool {
         matches!(self.conditions, Conditions::None)
     }
 
-    /// Those that it holds for alone, if it was given for just these.
+    /// Returns the exact arguments of the rule, if it has them.
     pub fn arguments(&self) -> Option<&Map<String, Value>> {
         match &self.conditions {
             Conditions::Exactly(arguments) => Some(arguments),
@@ -137,26 +133,26 @@ impl Rule {
         }
     }
 
-    /// Which arguments may vary, and what all the others must be, if it was given so.
-    pub fn varying(&self) -> Option<(&Varying, &Map<String, Value>)> {
+    /// Returns the patterns and the fixed arguments of the rule, if it has them.
+    pub fn patterns(&self) -> Option<(&ArgumentPatterns, &Map<String, Value>)> {
         match &self.conditions {
-            Conditions::Like { fixed, varying } => Some((varying, fixed)),
+            Conditions::Like { fixed, patterns } => Some((patterns, fixed)),
             Conditions::None | Conditions::All(_) | Conditions::Exactly(_) => None,
         }
     }
 
-    /// Does it hold only while the tool is the one that somebody saw?
+    /// Returns whether the rule is for one definition of a tool.
     pub fn is_bound(&self) -> bool {
         self.binding.is_some()
     }
 
-    /// Was it typed for this run, rather than kept in a file?
+    /// Returns whether the rule was typed for this run.
     pub fn is_for_this_run(&self) -> bool {
         self.this_run
     }
 
-    /// A pattern is a glob over `ensemble.invoker`: `*` and `?` match any characters. Without a dot it means the
-    /// whole ensemble (`weather` = `weather.*`).
+    /// Creates a rule from a glob over `ensemble.invoker`, in which `*` and `?` match any characters. Without a dot the
+    /// glob is a whole ensemble (`weather` = `weather.*`).
     pub fn new(
         pattern: impl Into<String>,
         permission: Permission,
@@ -167,7 +163,7 @@ impl Rule {
         Ok(Self::of(pattern, tools, permission, source.into()))
     }
 
-    /// For any of several patterns.
+    /// Creates a rule for any of several globs.
     pub(crate) fn any_of(
         patterns: &[String],
         permission: Permission,
@@ -177,7 +173,7 @@ impl Rule {
         Ok(Self::of(patterns.join(", "), tools, permission, source))
     }
 
-    /// For one tool, whose name is no pattern whatever is in it.
+    /// Creates a rule for one tool; its name is not a glob.
     pub fn exactly(
         tool: &str,
         permission: Permission,
@@ -203,22 +199,22 @@ impl Rule {
         }
     }
 
-    /// The rule as a flag: the user typed it, here and now.
+    /// Marks the rule as typed by the user for this run.
     #[must_use]
     pub fn for_this_run(self) -> Self {
         Self { this_run: true, ..self }
     }
 
-    /// Only for just these arguments, defaults filled in.
+    /// Restricts the rule to exactly these arguments, with defaults filled in.
     #[must_use]
     pub fn with_arguments(self, arguments: Map<String, Value>) -> Self {
         Self { conditions: Conditions::Exactly(arguments), ..self }
     }
 
-    /// Only for texts that vary as said, beside just these arguments and no others. For rules that allow.
+    /// Restricts the rule to these arguments and patterns for others. For rules that allow.
     #[must_use]
-    pub fn with_varying(self, fixed: Map<String, Value>, varying: Varying) -> Self {
-        Self { conditions: Conditions::Like { fixed, varying }, ..self }
+    pub fn with_patterns(self, fixed: Map<String, Value>, patterns: ArgumentPatterns) -> Self {
+        Self { conditions: Conditions::Like { fixed, patterns }, ..self }
     }
 
     #[must_use]
@@ -226,22 +222,23 @@ impl Rule {
         Self { binding: Some(binding), ..self }
     }
 
-    /// Does it name the tool? It may still want more.
+    /// Returns whether the rule names the tool. Its conditions may still exclude a call.
     pub fn matches(&self, tool: &str) -> bool {
         self.tools.iter().any(|pattern| pattern.matches(tool))
     }
 
-    /// The same, by a pattern with this part of the name written out in it: `e.*` names everything and spells nothing.
-    pub fn spells(&self, tool: &str, part: &str) -> bool {
+    /// Returns whether a pattern with this part of the name written out matches: `e.*` matches everything and spells out
+    /// nothing.
+    pub fn names_explicitly(&self, tool: &str, part: &str) -> bool {
         self.tools.iter().any(|pattern| pattern.whole.contains(part) && pattern.matches(tool))
     }
 
-    /// `pattern (source)`.
+    /// Returns `pattern (source)`.
     pub fn shown(&self) -> String {
         format!("{} ({})", self.pattern, self.source)
     }
 
-    /// Why it does not count for a subject whose tool it names; nothing if it does.
+    /// Returns why the rule does not apply to a call of a tool that it names; empty if it applies.
     fn misses(&self, subject: &Subject<'_>) -> Vec<String> {
         let mut misses = Vec::new();
         let mut miss = |when: bool, why: &str| {
@@ -251,49 +248,58 @@ impl Rule {
         };
         miss(
             self.permission == Permission::Allow && !subject.trusted && !self.this_run,
-            "the project is not trusted: only flags of the run allow its tools",
+            "the project is not trusted: only flags of this run can allow its tools",
         );
         if let Some(effects) = &self.effects {
             let own = subject.effects.as_str();
-            miss(!effects.contains(&subject.effects), &format!("the effects of the tool are `{own}`"));
+            miss(!effects.contains(&subject.effects), &format!("the tool has the effects `{own}`"));
         }
         match self.interactive {
-            Some(true) => miss(!subject.interactive, "it is for runs in which somebody can be asked"),
-            Some(false) => miss(subject.interactive, "it is for runs in which nobody can be asked"),
+            Some(true) => miss(!subject.interactive, "the rule is for runs with a person to ask"),
+            Some(false) => miss(subject.interactive, "the rule is for runs without a person to ask"),
             None => {}
         }
         if let Some(binding) = self.binding {
             let known = subject.definition.is_some();
-            miss(!known, "it is for one definition of the tool, which is known only once it is connected");
+            miss(
+                !known,
+                "the rule is for one definition of the tool, which is known only when the tool is connected",
+            );
             miss(
                 known && subject.definition != Some(binding.definition),
-                "it is for the tool as it was then: its definition has changed",
+                "the definition of the tool has changed since the approval",
             );
             miss(
                 subject.connection.is_some_and(|connection| connection != binding.connection),
-                "it is for the tool as it was then: what its ensemble runs or is given has changed",
+                "the connection or configuration of the ensemble has changed since the approval",
             );
-            miss(subject.connection.is_none(), "it is for one way to reach its ensemble, which is not known");
-            miss(binding.local != subject.local, "it is for a tool of another ensemble of this name");
+            miss(
+                subject.connection.is_none(),
+                "the rule is for one connection of the ensemble, which is not known",
+            );
+            miss(
+                binding.local != subject.local,
+                "the rule is for a tool of another ensemble of the same name",
+            );
         }
-        let origins = Origins { workspace: subject.workspace, home: subject.home };
-        misses.extend(self.unmet(subject.arguments, origins));
+        let base = BaseDirs { workspace: subject.workspace, home: subject.home };
+        misses.extend(self.unmet(subject.arguments, base));
         misses
     }
 
-    /// What of its conditions the arguments do not meet.
-    fn unmet(&self, arguments: &Map<String, Value>, origins: Origins<'_>) -> Vec<String> {
-        let doubt = self.permission.doubt();
+    /// Returns the conditions that the arguments do not meet.
+    fn unmet(&self, arguments: &Map<String, Value>, base: BaseDirs<'_>) -> Vec<String> {
+        let mode = self.permission.match_mode();
         match &self.conditions {
             Conditions::None => Vec::new(),
             Conditions::All(predicates) => {
-                predicates.iter().filter_map(|predicate| predicate.miss(arguments, doubt, origins)).collect()
+                predicates.iter().filter_map(|predicate| predicate.miss(arguments, mode, base)).collect()
             }
             Conditions::Exactly(wanted) => {
                 let other = !same(wanted, arguments);
-                other.then(|| "it is for other arguments".to_owned()).into_iter().collect()
+                other.then(|| "the rule is for other arguments".to_owned()).into_iter().collect()
             }
-            Conditions::Like { fixed, varying } => unlike(fixed, varying, arguments, origins),
+            Conditions::Like { fixed, patterns } => unlike(fixed, patterns, arguments, base),
         }
     }
 }
@@ -303,25 +309,25 @@ fn same(wanted: &Map<String, Value>, given: &Map<String, Value>) -> bool {
     text(wanted) == text(given)
 }
 
-/// In what the arguments differ from those that vary as said beside fixed ones.
+/// Returns how the arguments differ from the fixed ones and the patterns.
 fn unlike(
     fixed: &Map<String, Value>,
-    varying: &Varying,
+    patterns: &ArgumentPatterns,
     arguments: &Map<String, Value>,
-    origins: Origins<'_>,
+    base: BaseDirs<'_>,
 ) -> Vec<String> {
     let mut rest = arguments.clone();
-    let misses = varying.iter().filter_map(|(name, vary)| {
+    let misses = patterns.iter().filter_map(|(name, vary)| {
         let shown = quoted(name);
         match rest.remove(name) {
-            Some(Value::String(text)) if vary.fits(&text, origins) => None,
-            Some(_) => Some(format!("{shown} does not fit {}", vary.shown())),
+            Some(Value::String(text)) if vary.fits(&text, base) => None,
+            Some(_) => Some(format!("{shown} does not match {}", vary.shown())),
             None => Some(format!("{shown} is not given")),
         }
     });
     let mut misses: Vec<String> = misses.collect();
     if !same(fixed, &rest) {
-        misses.push("the arguments that may not vary are others".to_owned());
+        misses.push("the fixed arguments are different".to_owned());
     }
     misses
 }

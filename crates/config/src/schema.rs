@@ -1,11 +1,11 @@
-//! The arguments of a tool as JSON Schema: compiled under a budget, checked with defaults filled in.
+//! JSON Schemas of arguments: compiled within a budget, checked with defaults filled in.
 //!
-//! Schemas come from descriptors and from other people's servers, so a schema is foreign input: it is weighed before it
-//! is compiled ([`weight`]), nothing in it is ever fetched, and a check whose work would explode is refused instead of
-//! begun. No timeout can do that: a thread inside a validator cannot be killed.
+//! Schemas of descriptors and servers are foreign input. A schema is weighed before it is compiled ([`weight`]), nothing
+//! is fetched, and a check that would take too long is refused before it starts, because a thread inside a validator
+//! cannot be stopped.
 //!
-//! The surprising part: recursive schemas are welcome, since most of them cost no more than the arguments are large. It
-//! is counted per depth of the arguments what they may cost at worst, and the arguments decide.
+//! Recursive schemas are accepted: their cost is bounded by the size of the arguments. The worst cost is counted for each
+//! depth of the arguments.
 
 mod defaults;
 mod fault;
@@ -23,19 +23,19 @@ pub use value::ValueSchema;
 use weight::Weight;
 pub(crate) use weight::length;
 
-/// Faults of one check that are reported; the rest would only repeat the lesson.
+/// Limit on the reported faults of one check.
 const MAX_FAULTS: usize = 8;
-/// Backtracking steps of one pattern on one string. Patterns without look-around or back references need none: the
-/// engine hands them to a linear one. <https://docs.rs/fancy-regex>.
+/// Backtracking steps of one pattern on one string. Patterns without look-around and back references use a linear engine.
+/// <https://docs.rs/fancy-regex>.
 const BACKTRACK_LIMIT: usize = 10_000;
-/// Bytes of one compiled pattern.
+/// Limit on the bytes of one compiled pattern.
 const PATTERN_SIZE: usize = 1024 * 1024;
 
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SchemaError {
-    /// JSON pointer into the schema, empty for the whole.
+    /// JSON pointer into the schema; empty for the whole schema.
     pub pointer: String,
     pub message: String,
 }
@@ -53,7 +53,7 @@ pub struct ArgumentsSchema {
     weight: Weight,
 }
 
-/// Does a property's schema say that its value may be a list?
+/// Returns whether a property's schema allows a list.
 pub(crate) fn may_be_list(property: &Value) -> bool {
     match property.get("type") {
         Some(Value::Array(types)) => types.iter().any(|of| of == "array"),
@@ -63,12 +63,12 @@ pub(crate) fn may_be_list(property: &Value) -> bool {
 }
 
 impl ArgumentsSchema {
-    /// Compiles a schema. Known drafts are honoured, any other `$schema` is read as 2020-12; nothing is fetched.
+    /// Compiles a schema. Known drafts are supported, any other `$schema` is read as 2020-12. Nothing is fetched.
     ///
     /// Limits: 64 KiB, 5,000 values, 64 levels, 50,000 unrolled references; a `$ref` must stay inside the schema.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err(SchemaError::new("", "the schema of arguments must say `type = \"object\"`"));
+            return Err(SchemaError::new("", "the schema of arguments must have `type = \"object\"`"));
         }
         let weight = Weight::of(schema)?;
         let draft = draft(schema);
@@ -77,7 +77,7 @@ impl ArgumentsSchema {
         Ok(Self { schema, validator, weight })
     }
 
-    /// All that keeps a schema from being one, or at most 8 of it; empty if it is within the limits and one.
+    /// Returns all errors of a schema, at most 8; empty if it is valid and within the limits.
     pub fn problems(schema: &Value) -> Vec<SchemaError> {
         let Err(first) = Self::compile(schema) else { return Vec::new() };
         if Self::weigh(schema).is_err() {
@@ -87,16 +87,16 @@ impl ArgumentsSchema {
         let judge = of_drafts(draft);
         let found: Vec<_> =
             judge.iter_errors(&schema).take(MAX_FAULTS).map(|error| not_valid(&error)).collect();
-        // What only shows as it is compiled, such as a pattern.
+        // Errors that appear only when compiling, such as an invalid pattern.
         if found.is_empty() { vec![first] } else { found }
     }
 
-    /// Is it within the limits of [`ArgumentsSchema::compile`]? Cheap: nothing is compiled.
+    /// Checks the limits of [`ArgumentsSchema::compile`] without compiling.
     pub fn weigh(schema: &Value) -> Result<(), SchemaError> {
         Weight::of(schema).map(drop)
     }
 
-    /// The arguments with the defaults of missing properties filled in (nested objects too), or at most 8 faults.
+    /// Returns the arguments with missing defaults filled in (also in nested objects), or at most 8 faults.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<Map<String, Value>, Vec<SchemaFault>> {
         let filled = Value::Object(defaults::filled(&self.schema, arguments));
         if let Some(fault) = self.weight.too_much_for(&filled) {
@@ -110,10 +110,10 @@ impl ArgumentsSchema {
         }
     }
 
-    /// Faults that no arguments can avoid: a `default` that its own schema refuses.
+    /// Returns faults that no arguments can avoid: a `default` that its own schema refuses.
     pub fn faults_of_defaults(&self) -> Vec<SchemaFault> {
         let faults = self.check(&Map::new()).err().unwrap_or_default();
-        // At the root itself only what is missing or too few is complained of, and that is not a default's fault.
+        // Faults of the root are about missing properties, not about defaults.
         faults.into_iter().filter(|fault| !fault.pointer.is_empty()).collect()
     }
 }
@@ -135,7 +135,7 @@ fn draft(schema: &Value) -> Draft {
     }
 }
 
-/// The draft is chosen by ourselves, and an `$id` would only give local references a remote base.
+/// Removes the draft, which is chosen separately, and `$id`, which would give local references a remote base.
 fn without_base(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(root) = schema.as_object_mut() {

@@ -1,10 +1,8 @@
 //! Settings files: the user's `config.toml` and the project's `converse.toml`.
 //!
-//! A project may name a model, a system text and presets, and for the rest only tighten: a provider, an allowed tool or a
-//! wait is an error in its file, and its limits are upper bounds, kept apart in [`SettingsPlan::bounds`], so that nobody can mistake them
-//! for wishes.
+//! A project may name a model, a system text and presets. Otherwise it may only tighten: a provider, an allowed tool or a
+//! timeout is an error in its file. Its limits are upper bounds, kept separately in [`SettingsPlan::bounds`].
 
-mod context;
 mod models;
 mod providers;
 mod rules;
@@ -15,9 +13,8 @@ use std::time::Duration;
 use converse_canister::{Cost, ProviderName};
 
 use crate::Code;
-use crate::diagnostic::{Checked, Diagnostic};
+use crate::diagnostic::{Checked, Diagnostic, quoted};
 use crate::document::{Document, Problems};
-use crate::escape::quoted;
 use crate::plan::Scope;
 use crate::rule::Rule;
 use crate::source::Spanned;
@@ -29,41 +26,57 @@ const MAX_MILLIS: i64 = 3_600_000;
 /// Costs are counted in millionths of a US dollar.
 const LEAST_DOLLARS: f64 = 0.000_001;
 const MOST_DOLLARS: f64 = 1e6;
+/// Limits on `compact_at`. Closer to the whole window, an estimate of tokens could be too low.
+const LEAST_SHARE: f64 = 0.1;
+const MOST_SHARE: f64 = 0.95;
 
-pub use context::ContextPlan;
+/// Defines structs of optional values, and merges them with `or`.
+macro_rules! options {
+    ($($(#[$attribute:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$attribute])*
+        pub struct $name { $($(#[$doc])* pub $field: Option<$type>,)* }
+
+        impl $name {
+            fn or(self, other: Self) -> Self {
+                Self { $($field: self.$field.or(other.$field),)* }
+            }
+        }
+    )*};
+}
+
 pub use models::{ModelPlan, PricePlan, ThinkingPlan};
 pub use providers::{
     AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, Structured, ToolsPlan,
 };
 
-/// What one settings file says, or several merged; `None` is "not said".
+/// The settings of one file, or of several merged files; `None` for a key that is absent.
 #[derive(Debug, Clone, Default)]
 pub struct SettingsPlan {
     /// `provider/model`.
     pub model: Option<String>,
-    /// Who answers instead when the model's server cannot, in order, as `provider/model`. The user's alone.
+    /// Models to use if the model's server fails, in order, as `provider/model`. Only from the user.
     pub fallback: Option<Vec<String>>,
     /// The system text.
     pub system: Option<String>,
     pub limits: LimitsPlan,
-    /// Limits that cannot be exceeded whatever else says: the project's.
+    /// Limits that no other setting can exceed, from the project.
     pub bounds: LimitsPlan,
     pub timeouts: TimeoutsPlan,
-    /// What fits into a model's window. The user's alone.
+    /// How a conversation is kept within a model's window. Only from the user.
     pub context: ContextPlan,
     pub rules: Vec<Rule>,
     pub providers: BTreeMap<ProviderName, ProviderPlan>,
-    /// What the user knows of models, by `provider/model`.
+    /// Facts about models, by `provider/model`.
     pub models: BTreeMap<String, ModelPlan>,
     pub presets: BTreeMap<String, PresetPlan>,
     pub ephemeral: Option<bool>,
-    /// What models think is shown. The user's alone.
+    /// Show the reasoning of models. Only from the user.
     pub show_reasoning: Option<bool>,
-    /// Lines are edited with the keys of vi. The user's alone.
+    /// Edit lines with the keys of vi. Only from the user.
     pub vi: Option<bool>,
-    /// Is the audit log written?
+    /// Write the audit log.
     pub audit: Option<bool>,
-    /// Who shuts commands in that have a sandbox.
+    /// The program that sandboxes commands.
     pub sandbox: Option<SandboxMethod>,
 }
 
@@ -77,43 +90,56 @@ pub enum SandboxMethod {
     Bubblewrap,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LimitsPlan {
-    pub max_iterations: Option<u32>,
-    pub max_invocations: Option<u32>,
-    pub deadline: Option<Duration>,
-    /// Of models and tools together.
-    pub max_cost: Option<Cost>,
-}
+options! {
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct LimitsPlan {
+        max_iterations: u32,
+        max_invocations: u32,
+        deadline: Duration,
+        /// For models and tools together.
+        max_cost: Cost,
+    }
 
-/// Waits for a provider. Milliseconds in the file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TimeoutsPlan {
-    pub connect: Option<Duration>,
-    pub first_byte: Option<Duration>,
-    pub stream_idle: Option<Duration>,
-    pub stream_content: Option<Duration>,
-    pub retry_first: Option<Duration>,
-    pub retry_cap: Option<Duration>,
-    pub retry_total: Option<Duration>,
-    pub max_retries: Option<u32>,
+    /// Timeouts for a provider, in milliseconds in the file.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct TimeoutsPlan {
+        connect: Duration,
+        first_byte: Duration,
+        stream_idle: Duration,
+        stream_content: Duration,
+        retry_first: Duration,
+        retry_cap: Duration,
+        retry_total: Duration,
+        max_retries: u32,
+    }
+
+    /// `[context]`: how a conversation and its tools are kept within a model's window.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct ContextPlan {
+        /// Compact conversations at all.
+        compact: bool,
+        /// The share of the window at which old results are shortened and the beginning is summarised.
+        compact_at: f64,
+        /// The share of the window beyond which tools are offered by a search; 0 for never.
+        lazy_tools: f64,
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PresetPlan {
     pub model: Option<String>,
-    /// As [`SettingsPlan::fallback`].
+    /// Like [`SettingsPlan::fallback`].
     pub fallback: Option<Vec<String>>,
     pub system: Option<String>,
-    /// `None`: all that are enabled.
+    /// `None`: all enabled ensembles.
     pub ensembles: Option<Vec<String>>,
     pub temperature: Option<f64>,
     pub max_output_tokens: Option<u32>,
 }
 
 impl SettingsPlan {
-    /// These settings with a nearer file's over them. Rules add up (the strictest wins anyway), bounds tighten, presets of
-    /// this one stay as they are, and the nearer file wins elsewhere.
+    /// Merges a nearer file over these settings. Rules are combined (the strictest wins), bounds tighten, presets of these
+    /// settings stay unchanged, and otherwise the nearer file wins.
     #[must_use]
     pub fn under(self, nearer: Self) -> Self {
         let mut rules = self.rules;
@@ -122,7 +148,7 @@ impl SettingsPlan {
         providers.extend(nearer.providers);
         let mut models = self.models;
         models.extend(nearer.models);
-        // By name: a project must not be able to change what a user's own preset means.
+        // By name: a project must not change the meaning of a user's preset.
         let mut presets = nearer.presets;
         presets.extend(self.presets);
         Self {
@@ -147,16 +173,7 @@ impl SettingsPlan {
 }
 
 impl LimitsPlan {
-    fn or(self, other: Self) -> Self {
-        Self {
-            max_iterations: self.max_iterations.or(other.max_iterations),
-            max_invocations: self.max_invocations.or(other.max_invocations),
-            deadline: self.deadline.or(other.deadline),
-            max_cost: self.max_cost.or(other.max_cost),
-        }
-    }
-
-    /// The lower of each, where either says something.
+    /// Returns the lower of each limit.
     #[must_use]
     pub fn bounded_by(self, bounds: Self) -> Self {
         fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
@@ -174,22 +191,7 @@ impl LimitsPlan {
     }
 }
 
-impl TimeoutsPlan {
-    fn or(self, other: Self) -> Self {
-        Self {
-            connect: self.connect.or(other.connect),
-            first_byte: self.first_byte.or(other.first_byte),
-            stream_idle: self.stream_idle.or(other.stream_idle),
-            stream_content: self.stream_content.or(other.stream_content),
-            retry_first: self.retry_first.or(other.retry_first),
-            retry_cap: self.retry_cap.or(other.retry_cap),
-            retry_total: self.retry_total.or(other.retry_total),
-            max_retries: self.max_retries.or(other.max_retries),
-        }
-    }
-}
-
-/// Reads a settings file. Whose it is stands in the source map: [`Scope::Project`] may only tighten.
+/// Parses a settings file. Its scope comes from the source map: [`Scope::Project`] may only tighten.
 pub fn parse_settings(sources: &SourceMap, id: SourceId) -> Checked<SettingsPlan> {
     let problems = Problems::of(id);
     let plan = {
@@ -213,14 +215,14 @@ struct Reader<'r, 't, 's> {
 impl Reader<'_, '_, '_> {
     fn plan(&self) -> SettingsPlan {
         for (key, what) in [
-            ("fallback", "name who else is asked"),
+            ("fallback", "name fallback models"),
             ("providers", "name providers"),
-            ("models", "say what models can do and cost"),
-            ("timeouts", "change how long is waited"),
-            ("context", "say what of a conversation a model is shown"),
-            ("show_reasoning", "say what is shown"),
-            ("repl", "say how lines are edited"),
-            ("audit", "say whether there is an audit log"),
+            ("models", "describe models"),
+            ("timeouts", "change timeouts"),
+            ("context", "change how a conversation is compacted"),
+            ("show_reasoning", "choose whether reasoning is shown"),
+            ("repl", "change how lines are edited"),
+            ("audit", "turn the audit log on or off"),
             ("sandbox", "choose the sandbox of commands"),
         ] {
             self.not_for_projects(self.file, key, what);
@@ -235,19 +237,19 @@ impl Reader<'_, '_, '_> {
             limits,
             bounds,
             timeouts: self.timeouts(),
-            context: context::context(self.file),
+            context: self.context(),
             rules: rules::rules(self.file, self.sources, self.id),
             providers: providers::providers(self.file),
             models: models::models(self.file),
             presets: self.presets(),
             ephemeral: self.switch("session", "ephemeral"),
-            show_reasoning: self.file.boolean("show_reasoning").map(|said| said.value),
+            show_reasoning: self.file.boolean("show_reasoning").map(|show| show.value),
             vi: self.switch("repl", "vi"),
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
         };
         if self.project {
-            // Its errors have been told; nothing of them may reach anybody who goes on regardless.
+            // The errors are reported; a caller that continues anyway must not use these settings.
             let timeouts = TimeoutsPlan::default();
             return SettingsPlan {
                 timeouts,
@@ -266,9 +268,9 @@ impl Reader<'_, '_, '_> {
 
     fn not_for_projects(&self, table: &Table<'_, '_>, key: &str, what: &str) {
         if let Some(span) = table.key_span(key).filter(|_| self.project) {
-            let message = format!("a project cannot {what}: it may only tighten");
+            let message = format!("a project cannot {what}; it can only tighten your settings");
             let diagnostic = Diagnostic::error(Code::ProjectScope, span, message);
-            table.problems.push(diagnostic.hint("say it in your own `config.toml`"));
+            table.problems.push(diagnostic.hint("move this to your own `config.toml`"));
         }
     }
 
@@ -276,7 +278,7 @@ impl Reader<'_, '_, '_> {
         checked_model(table, table.string(key)?)
     }
 
-    /// What is sent elsewhere is sent to somebody else: whose project it is has no say in that.
+    /// Reads the fallback models. A fallback sends the conversation to another provider, so a project cannot name one.
     fn fallback(&self, table: &Table<'_, '_>) -> Option<Vec<String>> {
         let models = table.strings("fallback")?.value;
         let models = models.into_iter().filter_map(|model| checked_model(table, model)).collect();
@@ -314,12 +316,23 @@ impl Reader<'_, '_, '_> {
         timeouts
     }
 
+    fn context(&self) -> ContextPlan {
+        let Some(table) = self.file.table("context") else { return ContextPlan::default() };
+        let plan = ContextPlan {
+            compact: table.boolean("compact").map(|compact| compact.value),
+            compact_at: table.float("compact_at", LEAST_SHARE..=MOST_SHARE).map(|share| share.value),
+            lazy_tools: table.float("lazy_tools", 0.0..=1.0).map(|share| share.value),
+        };
+        table.finish();
+        plan
+    }
+
     fn presets(&self) -> BTreeMap<String, PresetPlan> {
         let mut presets = BTreeMap::new();
         let Some(table) = self.file.table("presets") else { return presets };
         for (name, entry) in table.named_tables() {
             let ensembles = entry.strings("ensembles").map(|names| names.value);
-            self.not_for_projects(&entry, "fallback", "name who else is asked");
+            self.not_for_projects(&entry, "fallback", "name fallback models");
             let plan = PresetPlan {
                 model: self.model(&entry, "model"),
                 fallback: self.fallback(&entry),
@@ -333,7 +346,7 @@ impl Reader<'_, '_, '_> {
             entry.finish();
             presets.insert(name.value, plan);
         }
-        table.finish_but(|value| value.is_table());
+        table.finish_except(|value| value.is_table());
         presets
     }
 
@@ -345,12 +358,12 @@ impl Reader<'_, '_, '_> {
         method
     }
 
-    /// The one key of a table that has no other.
+    /// Reads a table with a single key.
     fn switch(&self, table: &'static str, key: &'static str) -> Option<bool> {
         let table = self.file.table(table)?;
-        let said = table.boolean(key).map(|said| said.value);
+        let value = table.boolean(key).map(|value| value.value);
         table.finish();
-        said
+        value
     }
 }
 

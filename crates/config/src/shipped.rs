@@ -1,8 +1,8 @@
-//! The descriptors in the binary. They are ordinary files of the repository and get no privileges by being here.
+//! The shipped descriptors. They are ordinary files of the repository without privileges.
 
-/// Path below `ensembles/`, and text. Files directly there are ensembles, the others are their sources.
+/// Returns the paths below `ensembles/` and their texts. Files directly there are ensembles; the others are invokers.
 pub fn shipped() -> &'static [(&'static str, &'static str)] {
-    // A static has one address, by which `load` knows these.
+    // A static has one address, by which `load` recognises these files.
     FILES
 }
 

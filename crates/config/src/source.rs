@@ -1,22 +1,21 @@
-//! The texts that descriptors and settings were read from, and places in them.
+//! The texts of descriptors and settings, and positions in them.
 //!
-//! A place is a range of bytes; line and column are worked out when somebody wants to read them. Texts are kept without
-//! their byte order mark, exactly as they were judged: whoever records a digest for trust takes it from here and not
-//! from the disk, where the file may have changed since.
+//! A span is a range of bytes; line and column are computed when they are shown. Texts are kept without their byte order
+//! mark, exactly as they were checked. Digests for trust must use these texts, because the files may have changed.
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::{Code, Scope};
 
-/// Bytes after which the lines are counted anew.
+/// Interval in bytes at which line numbers are recorded.
 const STEP: usize = 4096;
 
-/// Largest file that is read.
+/// Limit on the size of a file.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub(crate) usize);
 
-/// Bytes `start..end` of a source.
+/// Bytes `start..end` of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     pub source: SourceId,
@@ -24,32 +23,32 @@ pub struct Span {
     pub end: usize,
 }
 
-/// A value and the place where it was written.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spanned<T> {
     pub value: T,
     pub span: Span,
 }
 
-/// A place as people count: both from 1, columns in characters.
+/// A position for people: line and column from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-/// One text.
+/// One source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// As shown to people; `builtin:…` for shipped ones.
+    /// As shown to people; `builtin:…` for shipped files.
     pub path: String,
     pub scope: Scope,
     pub text: String,
-    /// Line ends before each multiple of [`STEP`] bytes.
+    /// Number of line ends before each multiple of [`STEP`] bytes.
     line_ends: Vec<usize>,
 }
 
-/// All texts of one run.
+/// All source texts of one run.
 #[derive(Debug, Default)]
 pub struct SourceMap {
     sources: Vec<Source>,
@@ -70,7 +69,7 @@ impl SourceMap {
         SourceId(self.sources.len() - 1)
     }
 
-    /// Takes in a file as it is on disk: at most 1 MiB of UTF-8. What is neither is a diagnostic with its place.
+    /// Adds a file: at most 1 MiB of UTF-8, otherwise a diagnostic with its location.
     pub fn add_bytes(
         &mut self,
         path: impl Into<String>,
@@ -80,18 +79,18 @@ impl SourceMap {
         if bytes.len() > MAX_FILE_BYTES {
             let id = self.add(path, scope, "");
             let message = format!("the file is larger than {MAX_FILE_BYTES} bytes");
-            return Err(Diagnostic::error(Code::TooLarge, Place::File(id), message));
+            return Err(Diagnostic::error(Code::TooLarge, Location::File(id), message));
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(self.add(path, scope, text)),
             Err(error) => {
                 let id = self.add(path, scope, &String::from_utf8_lossy(bytes));
-                // The text before the bad byte is unchanged but for the byte order mark.
+                // The text before the invalid byte is unchanged except for the byte order mark.
                 let dropped = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
                 let start = error.valid_up_to().saturating_sub(dropped);
                 let span = Span { source: id, start, end: start + 1 };
-                let message = "the file is not UTF-8 from here on";
-                let diagnostic = Diagnostic::error(Code::NotUtf8, Place::Span(span), message);
+                let message = "the file is not UTF-8 at this position";
+                let diagnostic = Diagnostic::error(Code::NotUtf8, Location::Span(span), message);
                 Err(diagnostic.hint("save it as UTF-8"))
             }
         }
@@ -110,11 +109,11 @@ impl SourceMap {
     }
 
     pub fn scope(&self, id: SourceId) -> Scope {
-        // A foreign id is nobody's word, so it gets the least trusted scope.
+        // An unknown id gets the least trusted scope.
         self.sources.get(id.0).map_or(Scope::Project, |source| source.scope)
     }
 
-    /// Where a span begins.
+    /// Returns the position where a span begins.
     pub fn position(&self, span: Span) -> Position {
         let text = self.text(span.source);
         let before = text.get(..text.floor_char_boundary(span.start)).unwrap_or(text);
@@ -123,7 +122,7 @@ impl SourceMap {
         Position { line: self.line(span), column }
     }
 
-    /// The line a span begins in, from 1. Costs the same wherever in the text that is.
+    /// Returns the line where a span begins, from 1, in constant time.
     pub(crate) fn line(&self, span: Span) -> usize {
         let Some(source) = self.sources.get(span.source.0) else { return 1 };
         let text = source.text.as_bytes();
@@ -133,12 +132,12 @@ impl SourceMap {
         known + newlines(rest) + 1
     }
 
-    /// `file:line`, as people are shown it.
+    /// Returns `file:line` for people.
     pub(crate) fn shown(&self, span: Span) -> String {
         format!("{}:{}", self.path(span.source), self.line(span))
     }
 
-    /// The line a span begins in, without its end, and the byte of the text it starts at.
+    /// Returns the line where a span begins, without its line end, and the line's start in bytes.
     pub(crate) fn line_of(&self, span: Span) -> (&str, usize) {
         let text = self.text(span.source);
         let at = text.floor_char_boundary(span.start);
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_said_with_its_place() {
+    fn invalid_text_is_reported_with_its_position() {
         let mut sources = SourceMap::new();
         for bytes in [&b"a = 1\nb = \"\xff\""[..], b"\xef\xbb\xbfa = 1\nb = \"\xff\""] {
             let problem = sources.add_bytes("x.toml", Scope::Project, bytes).unwrap_err();

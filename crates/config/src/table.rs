@@ -1,36 +1,37 @@
-//! A reader of one TOML table: ask for the keys that may be there, then `finish` complains of the others.
+//! A reader of one TOML table: read the known keys, then `finish` reports the others.
 //!
-//! Getters never fail: what is wrong goes to the problems of the file, with its place, and the caller goes on with
-//! `None`. So the code that reads a table is also the list of its keys, and every mistake is found in one run.
+//! Getters report problems with their location and return `None`, so the caller continues. The code that reads a table is
+//! also the list of its keys, and one run finds all mistakes.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use converse_text::escape::escape;
+use converse_text::shorten::within_bytes;
 use converse_text::suggest::nearest;
 use serde_json::Value;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::document::Problems;
-use crate::escape::quoted;
 use crate::json::Conversion;
 use crate::source::{Span, Spanned};
-use crate::{Code, measure};
+use crate::{Code, units};
 
-/// Bytes of a description.
+/// Limit on the bytes of a description.
 pub(crate) const MAX_DESCRIPTION: usize = 4 * 1024;
 
-/// What keys are called elsewhere, and here.
+/// Keys of other programs, and the key to suggest.
 const SYNONYMS: [(&str, &str); 3] = [("env", "environment"), ("args", "argv"), ("arguments", "argv")];
 
 type Entry<'t, 's> = (&'t toml::Spanned<DeString<'s>>, &'t toml::Spanned<DeValue<'s>>);
 
 pub(crate) struct Table<'t, 's> {
     entries: &'t DeTable<'s>,
-    /// Where it is named: the key in its header.
+    /// Position of the table: the key in its header.
     pub(crate) span: Span,
-    /// As messages call it: `[defaults]`.
+    /// The name in messages: `[defaults]`.
     name: String,
     pub(crate) problems: &'t Problems,
     asked: RefCell<Vec<&'static str>>,
@@ -52,16 +53,16 @@ impl<'t, 's> Table<'t, 's> {
 
     pub(crate) fn get(&self, key: &'static str) -> Option<Entry<'t, 's>> {
         self.asked.borrow_mut().push(key);
-        // A value without text was made up by the parser after a mistake, which has been told.
+        // A value without text was made up by the parser after an error, which is already reported.
         self.entries.get_key_value(key).filter(|(_, value)| !value.span().is_empty())
     }
 
-    /// Where the key itself stands, if it is there.
+    /// Returns the position of a key, if it is present.
     pub(crate) fn key_span(&self, key: &str) -> Option<Span> {
         self.entries.get_key_value(key).map(|(key, _)| self.problems.span(key.span()))
     }
 
-    /// Reads the value of a key with `read`, which gives the value or what it wanted instead.
+    /// Reads the value of a key. `wanted` describes the expected type for the message.
     fn read<T>(
         &self,
         key: &'static str,
@@ -80,7 +81,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     pub(crate) fn wrong_type(&self, key: &str, wanted: &str, found: &DeValue<'_>, span: Span) {
-        let message = format!("{} must be {wanted}, not {}", quoted(key), kind(found));
+        let message = format!("{}: expected {wanted}, found {}", quoted(key), kind(found));
         self.problems.error(Code::WrongType, span, message);
     }
 
@@ -89,13 +90,13 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     pub(crate) fn missing_or(&self, key: &str, hint: &str) {
-        if !self.problems.lost_something() {
+        if !self.problems.has_syntax_errors() {
             let message = format!("`{key}` is missing in {}", self.name);
             self.problems.push(Diagnostic::error(Code::MissingKey, self.span, message).hint(hint));
         }
     }
 
-    /// The elements of a list of any values.
+    /// Reads a list of any values.
     pub(crate) fn list(&self, key: &'static str, wanted: &str) -> Option<Spanned<&'t DeArray<'s>>> {
         self.read(key, wanted, DeValue::as_array)
     }
@@ -111,23 +112,23 @@ impl<'t, 's> Table<'t, 's> {
         self.string(key)
     }
 
-    /// `description`, which is sent to a model with every request.
+    /// Reads `description`, which is sent to a model with every request.
     pub(crate) fn description(&self) -> Option<Spanned<String>> {
         let description = self.string("description")?;
         if description.value.len() > MAX_DESCRIPTION {
-            let message = format!("the description is longer than {MAX_DESCRIPTION} bytes");
+            let message = format!("the description has more than {MAX_DESCRIPTION} bytes");
             let diagnostic = Diagnostic::error(Code::TooLarge, description.span, message);
-            self.problems.push(diagnostic.hint("say in a sentence or two what it is for"));
+            self.problems.push(diagnostic.hint("describe the purpose in one or two sentences"));
         }
         Some(description)
     }
 
-    /// The same; without it a model has nothing to choose by: a warning, since the thing itself works.
+    /// Reads `description`, and warns if it is missing, because models choose tools by their descriptions.
     pub(crate) fn described(&self, what: &str) -> Option<Spanned<String>> {
         let description = self.description();
         let empty =
             description.as_ref().map_or(!self.has("description"), |text| text.value.trim().is_empty());
-        if empty && !self.problems.lost_something() {
+        if empty && !self.problems.has_syntax_errors() {
             let message = format!("the {what} has no `description`; models choose tools by it");
             self.problems.push(Diagnostic::warning(Code::MissingDescription, self.span, message));
         }
@@ -157,7 +158,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     pub(crate) fn float(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<Spanned<f64>> {
-        let number = self.read(key, "a number", measure::plain)?;
+        let number = self.read(key, "a number", units::plain)?;
         if range.contains(&number.value) {
             return Some(number);
         }
@@ -166,16 +167,14 @@ impl<'t, 's> Table<'t, 's> {
         None
     }
 
-    /// Seconds as an integer or float, or text such as `30s`, `5m`, `500ms`; more than nothing, at most `most`.
+    /// Reads a duration: seconds as a number, or text such as `30s`; more than zero, at most `most`.
     pub(crate) fn duration(&self, key: &'static str, most: Duration) -> Option<Spanned<Duration>> {
-        let wanted = "a duration: seconds, or a text like \"30s\", \"5m\", \"500ms\"";
-        let read = self.read(key, wanted, measure::duration)?;
-        self.measured(
-            key,
-            read,
-            |duration| !duration.is_zero() && *duration <= most,
-            || format!("`{key}` must be more than 0 and at most {} seconds", most.as_secs()),
-        )
+        let wanted = "a duration such as `30`, `\"30s\"` or `\"5m\"`";
+        let read = self.read(key, wanted, units::duration)?;
+        let fits = |duration: &Duration| !duration.is_zero() && *duration <= most;
+        self.measured(key, read, wanted, fits, || {
+            format!("more than 0 and at most {} seconds", most.as_secs())
+        })
     }
 
     pub(crate) fn milliseconds(
@@ -188,40 +187,40 @@ impl<'t, 's> Table<'t, 's> {
         Some(Spanned { value, span: number.span })
     }
 
-    /// Bytes as an integer, or text such as `64 KiB`; at least one, at most `most`.
+    /// Reads a size: bytes as a number, or text such as `64 KiB`; from 1 to `most` bytes.
     pub(crate) fn size(&self, key: &'static str, most: usize) -> Option<Spanned<usize>> {
-        let wanted = "a size: bytes, or a text like \"64 KiB\"";
-        let read = self.read(key, wanted, measure::size)?;
-        self.measured(
-            key,
-            read,
-            |size| (1..=most).contains(size),
-            || format!("`{key}` must be from 1 to {most} bytes"),
-        )
+        let wanted = "a size such as `65536` or `\"64 KiB\"`";
+        let read = self.read(key, wanted, units::size)?;
+        let fits = |size: &usize| (1..=most).contains(size);
+        self.measured(key, read, wanted, fits, || format!("from 1 to {most} bytes"))
     }
 
     fn measured<T>(
         &self,
         key: &str,
         read: Spanned<Result<T, ()>>,
+        wanted: &str,
         fits: impl FnOnce(&T) -> bool,
         range: impl FnOnce() -> String,
     ) -> Option<Spanned<T>> {
         match read.value {
             Ok(value) if fits(&value) => Some(Spanned { value, span: read.span }),
             Ok(_) => {
-                self.problems.error(Code::OutOfRange, read.span, range());
+                self.problems.error(Code::OutOfRange, read.span, format!("`{key}` must be {}", range()));
                 None
             }
             Err(()) => {
-                let message = format!("the text of `{key}` has no number with a unit that is known here");
+                let found =
+                    self.entries.get(key).and_then(|value| value.get_ref().as_str()).unwrap_or_default();
+                let found = within_bytes(found, 80).replace('`', "'");
+                let message = format!("`{key}`: expected {wanted}, found `\"{}\"`", escape(&found));
                 self.problems.error(Code::BadValue, read.span, message);
                 None
             }
         }
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub(crate) fn choice<T: Copy>(
         &self,
         key: &'static str,
@@ -252,7 +251,7 @@ impl<'t, 's> Table<'t, 's> {
         Some(Spanned { value: strings, span: array.span })
     }
 
-    /// A text, or a list of them.
+    /// Reads a text, or a list of texts.
     pub(crate) fn string_or_strings(&self, key: &'static str) -> Vec<Spanned<String>> {
         let is_list = self.entries.get(key).is_some_and(|value| value.get_ref().as_array().is_some());
         if is_list {
@@ -274,7 +273,7 @@ impl<'t, 's> Table<'t, 's> {
         Some(Table::new(entries, span, name, self.problems))
     }
 
-    /// `[[key]]`, each element.
+    /// Reads each element of `[[key]]`.
     pub(crate) fn tables(&self, key: &'static str) -> Vec<Table<'t, 's>> {
         let Some(array) = self.read(key, "a list of tables", DeValue::as_array) else { return Vec::new() };
         let mut tables = Vec::new();
@@ -288,7 +287,7 @@ impl<'t, 's> Table<'t, 's> {
         tables
     }
 
-    /// A table as JSON, with the places of its parts.
+    /// Reads a table as JSON, with the positions of its parts.
     pub(crate) fn json_table(&self, key: &'static str) -> Option<(Spanned<Value>, Conversion)> {
         let (name, value) = self.get(key)?;
         let span = self.problems.span(name.span());
@@ -301,7 +300,7 @@ impl<'t, 's> Table<'t, 's> {
         Some((Spanned { value, span }, conversion))
     }
 
-    /// All entries, for tables whose keys are names: each name with its place, and its value.
+    /// Returns all entries, for tables whose keys are names.
     pub(crate) fn named(&self) -> impl Iterator<Item = (Spanned<String>, &'t toml::Spanned<DeValue<'s>>)> {
         self.entries.iter().map(|(key, value)| {
             let span = self.problems.span(key.span());
@@ -309,7 +308,7 @@ impl<'t, 's> Table<'t, 's> {
         })
     }
 
-    /// The entries whose value is a table and whose key was not asked for: `[tools.NAME]`.
+    /// Returns the table entries whose key was not read by another getter: `[tools.NAME]`.
     pub(crate) fn named_tables(&self) -> Vec<(Spanned<String>, Table<'t, 's>)> {
         let outer = self.name.trim_matches(['[', ']']).to_owned();
         let mut tables = Vec::new();
@@ -325,18 +324,18 @@ impl<'t, 's> Table<'t, 's> {
         tables
     }
 
-    /// The keys are known here; nothing is looked at.
+    /// Accepts these keys without reading them.
     pub(crate) fn knows(&self, keys: &[&'static str]) {
         self.asked.borrow_mut().extend(keys);
     }
 
-    /// Complains of the keys nobody asked for.
+    /// Reports the keys that were not read.
     pub(crate) fn finish(self) {
-        self.finish_but(|_| false);
+        self.finish_except(|_| false);
     }
 
-    /// The same, for tables that also hold names of the user's choice.
-    pub(crate) fn finish_but(self, known: impl Fn(&DeValue<'_>) -> bool) {
+    /// Like `finish`, for tables that also contain names chosen by the user.
+    pub(crate) fn finish_except(self, known: impl Fn(&DeValue<'_>) -> bool) {
         let asked = self.asked.borrow();
         #[cfg(test)]
         known::note(&self.name, &asked);
@@ -359,7 +358,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 }
 
-/// Adds "did you mean", if something like it exists.
+/// Adds "did you mean" if a similar name exists.
 pub(crate) fn suggested<'n>(
     diagnostic: Diagnostic,
     found: &str,
@@ -383,5 +382,24 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
+/// Records which keys were read from which tables, for the test of the published schema.
 #[cfg(test)]
-pub(crate) mod known;
+pub(crate) mod known {
+    use std::cell::RefCell;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Keys by the name of the table in messages.
+    pub(crate) type Known = BTreeMap<String, BTreeSet<&'static str>>;
+
+    thread_local! {
+        static KNOWN: RefCell<Known> = RefCell::default();
+    }
+
+    pub(super) fn note(table: &str, asked: &[&'static str]) {
+        KNOWN.with_borrow_mut(|known| known.entry(table.to_owned()).or_default().extend(asked));
+    }
+
+    pub(crate) fn take() -> Known {
+        KNOWN.take()
+    }
+}

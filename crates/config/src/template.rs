@@ -1,15 +1,15 @@
-//! Text of a descriptor that is completed when a tool is invoked: `{name}` is an argument of the invocation, `${VAR}`
-//! a variable of the environment, `{{` and `}}` are braces.
+//! Text that is filled in when a tool is called: `{name}` is an argument of the call, `${VAR}` is a variable of the
+//! environment, `{{` and `}}` are braces.
 //!
-//! What is filled in is never read again: an argument that holds `${KEY}` or `{other}` stays those characters.
+//! Filled-in values are not read again: an argument `${KEY}` or `{other}` stays as it is.
 
 use serde_json::{Map, Value};
 
+use crate::diagnostic::quoted;
 use crate::environment::{Environment, UnsetVariable};
-use crate::escape::quoted;
 use crate::plan::{Piece, SecretRef};
 
-/// Parsed text with places to fill.
+/// Parsed text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pub pieces: Vec<TemplatePiece>,
@@ -26,7 +26,7 @@ pub enum TemplatePiece {
     Argument(String),
 }
 
-/// As a descriptor would write it: arguments and variables stay names.
+/// Writes the template as in a descriptor.
 impl std::fmt::Display for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.pieces.iter().try_for_each(|piece| match piece {
@@ -54,9 +54,9 @@ impl Template {
                 rest = after;
                 continue;
             }
-            // Without what follows: it may be a secret.
+            // The message does not contain the following text, which may be secret.
             let end =
-                || rest.find('}').ok_or_else(|| "a `{` is not closed; `{{` is the character".to_owned());
+                || rest.find('}').ok_or_else(|| "a `{` is not closed; write `{{` for a brace".to_owned());
             let found = if rest.starts_with("${") {
                 let inside = &rest[..=end()?];
                 rest = &rest[inside.len()..];
@@ -70,7 +70,7 @@ impl Template {
                 rest = &rest[1..];
                 continue;
             } else {
-                return Err("a `}` closes nothing; write `}}` for the character".to_owned());
+                return Err("a `}` has no `{` before it; write `}}` for a brace".to_owned());
             };
             if !plain.is_empty() {
                 pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
@@ -84,7 +84,7 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    /// The properties it needs, in their order.
+    /// Returns the arguments it refers to, in order.
     pub fn arguments(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             TemplatePiece::Argument(name) => Some(name.as_str()),
@@ -92,7 +92,7 @@ impl Template {
         })
     }
 
-    /// The names of the variables it needs.
+    /// Returns the variables it refers to.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             TemplatePiece::Variable { name, .. } => Some(name.as_str()),
@@ -100,7 +100,7 @@ impl Template {
         })
     }
 
-    /// The texts in it that are written down, defaults of variables too.
+    /// Returns its literal texts, including defaults of variables.
     pub fn literals(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             TemplatePiece::Text(text) => Some(text.as_str()),
@@ -109,7 +109,7 @@ impl Template {
         })
     }
 
-    /// The variables that must be set.
+    /// Returns the variables that must be set.
     pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             TemplatePiece::Variable { name, default: None } => Some(name.as_str()),
@@ -117,7 +117,7 @@ impl Template {
         })
     }
 
-    /// The one argument that it consists of, whose value may then keep its type.
+    /// Returns the argument if the template is a single argument, whose value can keep its type.
     pub fn sole_argument(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [TemplatePiece::Argument(name)] => Some(name),
@@ -125,8 +125,8 @@ impl Template {
         }
     }
 
-    /// The text; `None` if an argument that it needs was not given (or is null). `quote` is applied to every value of an
-    /// argument, so that it cannot mean more than itself in what surrounds it.
+    /// Returns the filled-in text, or `None` if an argument is missing or null. `quote` is applied to every value of an
+    /// argument, to keep it from changing the meaning of the surrounding text.
     pub fn fill(
         &self,
         arguments: &Map<String, Value>,
@@ -173,9 +173,9 @@ fn of_secret(secret: &SecretRef) -> Vec<TemplatePiece> {
 }
 
 fn argument(name: &str) -> Result<String, String> {
-    let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() || name.len() > 128 || !name.chars().all(sound) {
-        return Err(format!("{} is not the name of an argument; `{{{{` is the character", quoted(name)));
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || name.len() > 128 || !name.chars().all(is_allowed) {
+        return Err(format!("{} is not a valid argument name; write `{{{{` for a brace", quoted(name)));
     }
     Ok(name.to_owned())
 }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_in_is_not_read_again() {
+    fn filled_in_values_are_not_read_again() {
         let arguments = json!({ "a": "${KEY}{b}", "n": 1.5, "l": [1, "x"], "none": null });
         for (text, expected) in [
             ("{a}", Some("<${KEY}{b}>")),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_is_refused() {
+    fn malformed_templates_are_refused() {
         for text in ["{", "{a", "}", "{}", "{a b}", "${", "{a}}", "${A:-${B}}", "env:A-B"] {
             assert!(Template::parse(text).is_err(), "{text}");
         }

@@ -1,14 +1,12 @@
-//! Templates in a table of a descriptor, each with its place.
+//! Reads templates in tables of a descriptor.
 //!
-//! A template that is wrong is told without the line it stands in: beside a reference there may be a secret in plain
-//! text.
+//! The line of an invalid template is not shown, because it may also contain a literal secret.
 
 use toml::de::DeValue;
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::document::Problems;
-use crate::escape::quoted;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 use crate::template::Template;
@@ -30,7 +28,7 @@ impl Table<'_, '_> {
             let template = of_value(value, self.problems, &name.value);
             if let Some(fault) = fault(&name.value) {
                 let message = format!("{} cannot be an entry of `{key}`: {fault}", quoted(&name.value));
-                self.problems.push(Diagnostic::error(Code::BadName, name.span, message).discreet());
+                self.problems.push(Diagnostic::error(Code::BadName, name.span, message).without_excerpt());
                 continue;
             }
             templates.extend(template.map(|template| (name.value, template)));
@@ -39,7 +37,7 @@ impl Table<'_, '_> {
     }
 }
 
-/// `what` is what the value is called if it is no text.
+/// Reads a template; `what` names the value in the message for a value that is not text.
 pub(crate) fn of_value(
     value: &toml::Spanned<DeValue<'_>>,
     problems: &Problems,
@@ -50,7 +48,7 @@ pub(crate) fn of_value(
         Some(text) => parse(text, span, problems),
         None => {
             let message = format!("{} must be a string", quoted(what));
-            problems.push(Diagnostic::error(Code::WrongType, span, message).discreet());
+            problems.push(Diagnostic::error(Code::WrongType, span, message).without_excerpt());
             None
         }
     }
@@ -60,7 +58,7 @@ pub(crate) fn parse(text: &str, span: Span, problems: &Problems) -> Option<Spann
     match Template::parse(text) {
         Ok(value) => Some(Spanned { value, span }),
         Err(message) => {
-            problems.push(Diagnostic::error(Code::BadTemplate, span, message).discreet());
+            problems.push(Diagnostic::error(Code::BadTemplate, span, message).without_excerpt());
             None
         }
     }

@@ -1,8 +1,8 @@
-//! Broken files: each mistake has its code and is pointed at; none hides another; no text at all breaks the reader.
+//! BrokenEnsemble files: each mistake has its code and is pointed at; none hides another; no text at all breaks the reader.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 use converse_config::{
-    BuiltinSpec, Effects, Environment, Given, Scope, SourceMap, load, parse_ensemble, parse_invoker,
+    BuiltinSpec, Effects, Environment, ResolveInput, Scope, SourceMap, load, parse_ensemble, parse_invoker,
     parse_settings, resolve,
 };
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ const BUILTINS: [BuiltinSpec<'static>; 2] = [
 fn check(ensemble: &str, invoker: &str) -> Vec<String> {
     let loaded = load(&[], &[("e.toml", ensemble), ("sub/i.toml", invoker)]);
     let environment = Environment::default();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: false,
@@ -55,7 +55,9 @@ fn a_key_of_the_other_transport_is_not_said_to_be_none() {
         let loaded = load(&[], &[("e.toml", &text)]);
         let findings = loaded.diagnostics.iter().map(|found| found.finding(&loaded.sources));
         let found = findings.filter(|found| found.line == Some(6)).collect::<Vec<_>>();
-        let message = format!("`{key}` is a key of `transport = \"{other}\"`, which this is not");
+        let message = format!(
+            "`{key}` is a key of `transport = \"{other}\"`, but this connection has another transport"
+        );
         assert_eq!(found.iter().map(|found| &found.message).collect::<Vec<_>>(), [&message]);
         assert_eq!(
             found[0].hint.as_deref(),
@@ -439,7 +441,7 @@ fn slips_of_the_pen_are_recognised() {
     ] {
         let loaded = load(&[], &[("e.toml", &text)]);
         let environment = Environment::default();
-        let given = Given {
+        let given = ResolveInput {
             builtins: &BUILTINS,
             environment: &environment,
             project_trusted: true,
@@ -464,7 +466,7 @@ fn nothing_treacherous_is_repeated() {
     ] {
         let loaded = load(&[], &[("e\u{1b}.toml", &text)]);
         let environment = Environment::default();
-        let given = Given {
+        let given = ResolveInput {
             builtins: &BUILTINS,
             environment: &environment,
             project_trusted: true,
@@ -494,7 +496,7 @@ fn any_reader(text: &str) {
     let invoker = parse_invoker(&sources, id);
     let settings = parse_settings(&sources, id);
     let environment = Environment::default();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: false,

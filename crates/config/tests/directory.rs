@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use converse_config::{BuiltinSpec, Effects, Environment, Given, Root, Scope, load, resolve};
+use converse_config::{BuiltinSpec, Effects, Environment, ResolveInput, Root, Scope, load, resolve};
 
 const BUILTINS: [BuiltinSpec<'static>; 2] = [
     BuiltinSpec { name: "reckoner", effects: Effects::None },
@@ -118,7 +118,7 @@ fn a_directory_of_mistakes_is_told_in_one_run() {
     }
     let loaded = load(&[Root { scope: Scope::Explicit, dir: dir.0.clone(), shown: "ensembles".into() }], &[]);
     let environment = Environment::default();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: false,

@@ -6,7 +6,8 @@ mod schemas;
 use std::collections::BTreeSet;
 
 use converse_config::{
-    BuiltinSpec, Diagnostic, Effects, Environment, Given, Scope, SourceMap, load, parse_settings, resolve,
+    BuiltinSpec, Diagnostic, Effects, Environment, ResolveInput, Scope, SourceMap, load, parse_settings,
+    resolve,
 };
 
 const SETTINGS: &str = include_str!("../../../docs/reference/settings.md");
@@ -110,7 +111,7 @@ fn descriptor_examples_are_right() {
         ["WEATHER_TOKEN", "PAGES_TOKEN", "TICKETS_TOKEN", "FILES_DEBUG"]
             .map(|name| (name.to_owned(), "x".to_owned())),
     );
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: false,

@@ -7,7 +7,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use converse_config::{BuiltinSpec, Effects, Environment, Given, MAX_FILE_BYTES, Root, Scope, load, resolve};
+use converse_config::{
+    BuiltinSpec, Effects, Environment, MAX_FILE_BYTES, ResolveInput, Root, Scope, load, resolve,
+};
 use converse_testkit::hang_guard;
 
 const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "peek_file", effects: Effects::Read }];
@@ -41,7 +43,7 @@ impl TempDir {
         let root = Root { scope: Scope::Explicit, dir: self.0.join("ensembles"), shown: "ensembles".into() };
         let loaded = load(&[root], &[]);
         let environment = Environment::default();
-        let given = Given {
+        let given = ResolveInput {
             builtins: &BUILTINS,
             environment: &environment,
             project_trusted: true,

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use converse_config::{
-    ArgvPart, BodyPlan, BuiltinSpec, CommandPlan, Effects, EnsemblePlan, Environment, Finding, Given,
-    InvokerKind, JsonTemplate, Openings, Protocol, RequestPlan, Scope, SecretRef, SourceMap, Template,
+    ArgvPart, BodyPlan, BuiltinSpec, CommandPlan, Effects, EnsemblePlan, Environment, Finding, InvokerKind,
+    JsonTemplate, Protocol, RequestPlan, ResolveInput, SandboxAccess, Scope, SecretRef, SourceMap, Template,
     TemplatePiece, load, parse_ensemble, resolve,
 };
 use serde_json::json;
@@ -17,7 +17,7 @@ fn run(scope: Scope, trusted: bool, text: &str) -> (Option<EnsemblePlan>, Vec<Fi
     let id = sources.add("e.toml", scope, text);
     let parsed = parse_ensemble(&sources, id);
     let environment = Environment::new([("SET".to_owned(), "s3cret".to_owned())]);
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: trusted,
@@ -74,7 +74,7 @@ fn a_command_is_planned() {
     let expected = CommandPlan {
         argv: vec![
             ArgvPart::One(literal("git")),
-            ArgvPart::Together(vec![literal("-n"), sole("b")]),
+            ArgvPart::Group(vec![literal("-n"), sole("b")]),
             ArgvPart::One(Template { pieces: vec![TemplatePiece::Text("--x=".into()), argument("a")] }),
             ArgvPart::One(sole("list")),
             ArgvPart::One(literal("{}")),
@@ -85,7 +85,7 @@ fn a_command_is_planned() {
         ],
         cwd: Some("sub".into()),
         stdin: Some(Template { pieces: vec![argument("a"), TemplatePiece::Text("\n".into())] }),
-        openings: Openings::default(),
+        sandbox_access: SandboxAccess::default(),
     };
     let InvokerKind::Command(mut found) = kind(&text) else { panic!() };
     found.environment.sort_by(|a, b| a.0.cmp(&b.0));
@@ -312,11 +312,8 @@ fn hints_say_what_to_write() {
         (with("command = { argv = [\"x\"], stdn = \"\" }\n"), "did you mean `stdin`?"),
         (with("command = { argv = [\"x\"], env = {} }\n"), "did you mean `environment`?"),
         (with("command = { args = [\"x\"], argv = [\"x\"] }\n"), "did you mean `argv`?"),
-        (
-            with("http = { url = \"https://a\", body = \"\" }\n"),
-            "say `method = \"POST\"`, or put it into `query`",
-        ),
-        (with(""), "add it, or a `[command]`, or an `[http]`"),
+        (with("http = { url = \"https://a\", body = \"\" }\n"), "write `method = \"POST\"`, or use `query`"),
+        (with(""), "add `builtin`, a `[command]` or an `[http]`"),
     ] {
         let (_, findings) = run(Scope::User, false, &text);
         let hints: Vec<_> = findings.iter().map(|finding| finding.hint.as_deref()).collect();
@@ -389,7 +386,7 @@ fn secrets_beside_references_are_not_shown() {
         let text = with(rest);
         let loaded = load(&[], &[("e.toml", &text)]);
         let environment = Environment::default();
-        let given = Given {
+        let given = ResolveInput {
             builtins: &BUILTINS,
             environment: &environment,
             project_trusted: true,

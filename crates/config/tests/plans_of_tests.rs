@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use converse_canister::{Cost, Outcome};
 use converse_config::{
-    BuiltinSpec, Effects, EnsemblePlan, Environment, Expectation, Given, InvokerKind, Openings, Origin,
-    SandboxLevel, Scope, SourceMap, TestPlan, load, parse_ensemble, resolve,
+    BuiltinSpec, Effects, EnsemblePlan, Environment, Expectation, InvokerKind, Origin, ResolveInput,
+    SandboxAccess, SandboxLevel, Scope, SourceMap, TestPlan, load, parse_ensemble, resolve,
 };
 use serde_json::{Map, Value, json};
 
 const BUILTINS: [BuiltinSpec<'static>; 1] = [BuiltinSpec { name: "peek_file", effects: Effects::Read }];
 
-fn given(environment: &Environment) -> Given<'_> {
-    Given {
+fn given(environment: &Environment) -> ResolveInput<'_> {
+    ResolveInput {
         builtins: &BUILTINS,
         environment,
         project_trusted: true,
@@ -204,19 +204,19 @@ fn a_test_that_contradicts_the_schema_is_told_and_no_other() {
 
 #[test]
 fn openings_are_planned_and_their_paths_are_plain() {
-    let openings = |rest: &str| {
+    let sandbox_access = |rest: &str| {
         let (plan, found) = run(Scope::User, &command(&format!("sandbox = \"require\"\n{rest}")));
-        let openings = plan.map(|mut plan| match plan.invokers.remove(0).kind {
-            InvokerKind::Command(command) => command.openings,
+        let sandbox_access = plan.map(|mut plan| match plan.invokers.remove(0).kind {
+            InvokerKind::Command(command) => command.sandbox_access,
             other => panic!("{other:?}"),
         });
-        (openings, found)
+        (sandbox_access, found)
     };
-    assert_eq!(openings(""), (Some(Openings::default()), Vec::new()));
-    let said = openings(
+    assert_eq!(sandbox_access(""), (Some(SandboxAccess::default()), Vec::new()));
+    let said = sandbox_access(
         "command.reads = [\"a b\", \"/etc/hosts\", \"../x\"]\ncommand.writes = [\".\"]\ncommand.network = true\n",
     );
-    let expected = Openings {
+    let expected = SandboxAccess {
         reads: vec!["a b".into(), "/etc/hosts".into(), "../x".into()],
         writes: vec![".".into()],
         network: true,
@@ -236,7 +236,7 @@ fn openings_are_planned_and_their_paths_are_plain() {
         ("command.netwrk = true\n", "unknown-key 9"),
         (many.as_str(), "too-many 9"),
     ] {
-        assert_eq!(openings(rest), (None, vec![code.to_owned()]), "{rest}");
+        assert_eq!(sandbox_access(rest), (None, vec![code.to_owned()]), "{rest}");
     }
 }
 

@@ -4,7 +4,7 @@
 mod schemas;
 
 use converse_config::{
-    BuiltinSpec, Effects, Environment, Given, ensemble_schema, invoker_schema, load, resolve, shipped,
+    BuiltinSpec, Effects, Environment, ResolveInput, ensemble_schema, invoker_schema, load, resolve, shipped,
 };
 use schemas::{Kind, faults};
 
@@ -21,7 +21,7 @@ fn is_refused(kind: Kind, text: &str) -> bool {
     };
     let loaded = load(&[], &files);
     let environment = Environment::default();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted: true,

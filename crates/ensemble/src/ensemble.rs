@@ -73,7 +73,7 @@ pub struct Ensemble {
 
 /// Returns the digest of the connection and the `[configuration]` of an ensemble, as in its descriptor.
 pub fn reached(plan: &EnsemblePlan) -> Digest {
-    converse_config::lock::digest(&plan.whole_connection())
+    converse_config::lock::digest(&plan.connection_json())
 }
 
 /// Default time limit of connecting.

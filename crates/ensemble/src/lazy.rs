@@ -44,7 +44,7 @@ pub fn found(result: &InvocationResult) -> impl Iterator<Item = &str> {
 /// Makes the search tool, which searches the offer at the time of a call. `None` only if its name were invalid.
 pub(crate) fn search(offer: &Arc<RwLock<Arc<Offer>>>, rules: &Rules) -> Option<Tool> {
     let origin = Origin { scope: Scope::Shipped, file: "converse".into(), line: 1 };
-    let plan = EnsemblePlan::bare("tools".to_owned().try_into().ok()?, origin);
+    let plan = EnsemblePlan::new("tools".to_owned().try_into().ok()?, origin);
     let now = Arc::clone(&offer.read());
     let description = format!(
         "Finds tools. Only some of the tools that there are stand here; the others ({}) are found by what they do, in a \

@@ -180,7 +180,7 @@ pub(crate) fn plan(kind: InvokerKind, policy: Policy, scope: Scope) -> EnsembleP
         tests: Vec::new(),
         origin: origin.clone(),
     };
-    EnsemblePlan { invokers: vec![invoker], ..EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin) }
+    EnsemblePlan { invokers: vec![invoker], ..EnsemblePlan::new("t".to_owned().try_into().unwrap(), origin) }
 }
 
 pub(crate) async fn connect(plan: &EnsemblePlan, surroundings: Surroundings) -> (Roster, Vec<ConnectError>) {

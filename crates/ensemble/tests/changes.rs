@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::Outcome;
-use converse_config::{ConnectionPlan, EnsemblePlan, Permission, Policy, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, Permission, Policy, TransportPlan};
 use converse_ensemble::{Answer, ConnectError, Connection, Ensemble, NoArtefacts, Roster, Tool, Verdict};
 use converse_testkit::tools::{self, invocation, names, plan, rule, run, tool};
 use futures_util::FutureExt as _;
@@ -82,11 +82,11 @@ impl Connection for Scripted {
 
 /// An ensemble, and how often it was asked for its tools. `prefix` is empty for bare names.
 fn ensemble(name: &str, prefix: Option<&str>, script: Vec<Does>) -> (Ensemble, Arc<Mutex<usize>>) {
-    let way = Way::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
+    let way = TransportPlan::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
     let connect_timeout = Some(Duration::from_secs(7));
     let plan = EnsemblePlan {
         prefix: prefix.map(str::to_owned),
-        connection: Some(ConnectionPlan { connect_timeout, ..ConnectionPlan::over(way) }),
+        connection: Some(ConnectionPlan { connect_timeout, ..ConnectionPlan::new(way) }),
         ..plan(name)
     };
     let asked = Arc::new(Mutex::new(0));

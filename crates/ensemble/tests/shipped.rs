@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use converse_config::{
-    ArgumentsSchema, BuiltinSpec, Effects, EnsemblePlan, Environment, Given, InvokerKind, InvokerPlan,
-    Openings, Permission, SandboxLevel, load, resolve, shipped,
+    ArgumentsSchema, BuiltinSpec, Effects, EnsemblePlan, Environment, InvokerKind, InvokerPlan, Permission,
+    ResolveInput, SandboxAccess, SandboxLevel, load, resolve, shipped,
 };
 use converse_ensemble::builtins;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn plans() -> Vec<EnsemblePlan> {
     let environment = Environment::default();
     let builtins: Vec<_> =
         builtins().iter().map(|one| BuiltinSpec { name: one.name, effects: one.effects }).collect();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &builtins,
         environment: &environment,
         project_trusted: false,
@@ -120,7 +120,7 @@ fn code_runs_in_a_sandbox_or_not_at_all_and_only_when_named() {
     for invoker in code.invokers {
         assert_eq!(invoker.policy.sandbox, SandboxLevel::Require);
         let InvokerKind::Command(command) = invoker.kind else { panic!("not a command") };
-        assert_eq!(command.openings, Openings::default());
+        assert_eq!(command.sandbox_access, SandboxAccess::default());
     }
 }
 

@@ -5,7 +5,7 @@
 //! programs do not know declared tools.
 
 use converse_config::{
-    ConnectionPlan, EnsemblePlan, Piece as Part, Policy, Scope, SecretRef, ToolFilter, Way,
+    ConnectionPlan, EnsemblePlan, Piece as Part, Policy, Scope, SecretRef, ToolFilter, TransportPlan,
 };
 use serde_json::{Map, Value, json};
 
@@ -92,13 +92,15 @@ fn draft(plan: &EnsemblePlan, connection: &ConnectionPlan) -> Draft {
     let named = |values: &[(String, SecretRef)]| {
         values.iter().map(|(name, value)| (name.clone(), parsed(value))).collect()
     };
-    let reach = match &connection.way {
-        Way::Stdio { command, environment, cwd } => DraftReach::Stdio {
+    let reach = match &connection.transport {
+        TransportPlan::Stdio { command, environment, cwd } => DraftReach::Stdio {
             command: command.iter().map(parsed).collect(),
             environment: named(environment),
             cwd: cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()),
         },
-        Way::Http { url, headers } => DraftReach::Http { url: parsed(url), headers: named(headers) },
+        TransportPlan::Http { url, headers } => {
+            DraftReach::Http { url: parsed(url), headers: named(headers) }
+        }
     };
     let mut draft = Draft::new(plan.name.as_str(), Dialect::None, reach);
     draft.enabled = plan.enabled;

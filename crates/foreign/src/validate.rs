@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use converse_config::{
-    Checked, Diagnostic, Environment, Given, Scope, SourceMap, parse_ensemble, parse_invoker, resolve,
+    Checked, Diagnostic, Environment, ResolveInput, Scope, SourceMap, parse_ensemble, parse_invoker, resolve,
 };
 
 use crate::server::Server;
@@ -43,7 +43,7 @@ fn diagnostics(text: &str, invokers: &[(&str, &str)]) -> Vec<Diagnostic> {
         diagnostics.extend(found);
     }
     let environment = Environment::default();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &[],
         environment: &environment,
         project_trusted: true,

@@ -249,7 +249,7 @@ mod tests {
         for (schema, word) in [
             (json!([]), "object is needed"),
             (json!({ "type": "strin" }), "/type"),
-            (json!({ "$ref": "https://example.org/x" }), "leads out"),
+            (json!({ "$ref": "https://example.org/x" }), "outside the schema"),
         ] {
             let error = Wanted::of(schema.clone()).unwrap_err();
             assert!(error.contains(word), "{schema}: {error}");

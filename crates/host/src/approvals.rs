@@ -118,7 +118,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use converse_canister::Digest;
-    use converse_config::Varying;
+    use converse_config::ArgumentPatterns;
     use serde_json::json;
 
     use super::*;
@@ -141,7 +141,7 @@ mod tests {
         Approval {
             tool: tool.to_owned(),
             arguments: json!({ "a": 1 }).as_object().cloned(),
-            varying: Varying::new(),
+            patterns: ArgumentPatterns::new(),
             definition: Digest([3; 32]),
             connection: Digest([4; 32]),
             project: project.map(str::to_owned),

@@ -10,8 +10,8 @@ mod skipped;
 use std::path::PathBuf;
 
 use converse_config::{
-    Broken, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Environment, Finding, Given,
-    Root, Scope, SourceMap, load, resolve, shipped,
+    BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Environment, Finding,
+    ResolveInput, Root, Scope, SourceMap, load, resolve, shipped,
 };
 use converse_ensemble::{Builtin, builtins};
 
@@ -36,7 +36,7 @@ pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
 #[derive(Debug)]
 pub struct Catalogue {
     pub plans: Vec<EnsemblePlan>,
-    broken: Vec<Broken>,
+    broken: Vec<BrokenEnsemble>,
     diagnostics: Vec<Diagnostic>,
     project: Project,
     /// The source texts, for positions in them.
@@ -110,7 +110,7 @@ impl Catalogue {
             .collect();
         let environment = Environment::new(world.env.clone());
         let loaded = load(roots, shipped);
-        let given = Given {
+        let given = ResolveInput {
             builtins: &specs,
             environment: &environment,
             project_trusted: false,
@@ -123,7 +123,7 @@ impl Catalogue {
             Judged::AsIfTrusted => Some(Standing::Trusted),
         };
         let project_trusted = standing == Some(Standing::Trusted);
-        let given = Given { project_trusted, ..given };
+        let given = ResolveInput { project_trusted, ..given };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let mut diagnostics = loaded.diagnostics;
         diagnostics.extend(resolved.diagnostics);

@@ -119,7 +119,7 @@ impl CheckReport {
 /// settings beside a project's `ensembles/` are checked with it.
 fn of_settings(directories: &[PathBuf], catalogue: &Catalogue, world: &World) -> Vec<RenderedFinding> {
     let found = |files: &Files, plans: &[EnsemblePlan]| -> Vec<RenderedFinding> {
-        let found = files.findings().into_iter().chain(files.idle_rules(plans));
+        let found = files.findings().into_iter().chain(files.unused_rules(plans));
         found.map(|(finding, text)| RenderedFinding { finding, text }).collect()
     };
     if directories.is_empty() {

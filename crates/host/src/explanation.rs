@@ -179,7 +179,7 @@ impl DeclaredTool {
         if let Some(held) = name.and_then(|name| pins.hold_reason(&name, || declared.definition)) {
             declared.is_absent(Fate::Held, format!("the lockfile holds it back: {}", held.reason()));
         }
-        if plan.connection.is_some() && !plan.filter.lets_in(invoker) {
+        if plan.connection.is_some() && !plan.filter.accepts(invoker) {
             let why = format!("`[tools]` of {} leaves it out", place(plan));
             declared.is_absent(Fate::Unavailable, why);
         }

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use converse_canister::InvokerName;
-use converse_config::lock::{Lockfile, Pinned};
+use converse_config::lock::{Lockfile, PinnedEnsemble};
 use converse_config::{EnsemblePlan, Root, Scope};
 use converse_ensemble::{Pins, lock_flag};
 
@@ -119,7 +119,7 @@ impl Locked {
     }
 }
 
-fn accepted(pinned: Option<&Pinned>) -> Pins {
+fn accepted(pinned: Option<&PinnedEnsemble>) -> Pins {
     let tools = pinned.into_iter().flat_map(|pinned| &pinned.tools);
     let named = |name: &String| InvokerName::new(name.as_str()).ok();
     Pins::Accepted(tools.filter_map(|(name, tool)| Some((named(name)?, tool.sha256()))).collect())

@@ -100,7 +100,7 @@ impl OwnTools {
         }
         let name = EnsembleName::try_from(ENSEMBLE.to_owned()).map_err(|_| bad(ENSEMBLE))?;
         let origin = Origin { scope: Scope::Explicit, file: "this program".to_owned(), line: 1 };
-        Ok(Some(Ensemble::new(&EnsemblePlan::bare(name, origin), Box::new(self))))
+        Ok(Some(Ensemble::new(&EnsemblePlan::new(name, origin), Box::new(self))))
     }
 }
 

@@ -215,8 +215,9 @@ impl Around<'_> {
         let connection = Only { model: Arc::new(model), name: name.clone() };
         let ensembles = vec![Ensemble::new(plan, Box::new(connection))];
         let called = format!("{ensemble}.{INVOKER}");
-        let rules =
-            self.rules.only(|rule| rule.permission != Permission::Allow || rule.spells(&called, SPELLED));
+        let rules = self
+            .rules
+            .only(|rule| rule.permission != Permission::Allow || rule.names_explicitly(&called, SPELLED));
         let (roster, failures) = Roster::connect(ensembles, rules, Arc::clone(&self.artefacts)).await;
         failures.is_empty().then_some((roster, name))
     }

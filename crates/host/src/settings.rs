@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use converse_config::{
-    Code, ContextPlan, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Permission, Place, PresetPlan, Rule,
-    Scope, SettingsPlan, SourceMap, TimeoutsPlan, idle_rules, load_settings,
+    Code, ContextPlan, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Location, Permission, PresetPlan, Rule,
+    Scope, SettingsPlan, SourceMap, TimeoutsPlan, load_settings, unused_rules,
 };
 use converse_engine::{CompactionPolicy, Limits, RetryPolicy, Timeouts};
 use converse_provider::Controls;
@@ -66,7 +66,7 @@ fn is_anothers(home: &Path) -> bool {
 
 fn unread(sources: &mut SourceMap, shown: &str, scope: Scope, code: Code, why: &str) -> Diagnostic {
     let id = sources.add(shown, scope, "");
-    Diagnostic::error(code, Place::File(id), why)
+    Diagnostic::error(code, Location::File(id), why)
 }
 
 /// What is a project's is a link to somewhere else: an error message could show its reader any file of the machine.
@@ -129,12 +129,12 @@ impl Files {
     }
 
     /// Rules in them that never decide anything, each as a finding and a picture; nothing while they have errors.
-    pub fn idle_rules(&self, plans: &[EnsemblePlan]) -> Vec<(Finding, String)> {
+    pub fn unused_rules(&self, plans: &[EnsemblePlan]) -> Vec<(Finding, String)> {
         if self.diagnostics.iter().any(Diagnostic::is_error) {
             return Vec::new();
         }
         let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
-        idle_rules(&self.plan.rules, plans).iter().map(told).collect()
+        unused_rules(&self.plan.rules, plans).iter().map(told).collect()
     }
 
     /// All that was found in them, each as a finding and a picture.

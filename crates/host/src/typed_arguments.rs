@@ -19,7 +19,7 @@ pub fn parse(words: &[String], schema: &Value) -> Result<Arguments, Failure> {
         let (key, text) = word.split_once('=').ok_or_else(|| {
             Failure::usage(
                 "bad-argument",
-                format!("`{word}` is not an argument: write key=value, or one JSON object"),
+                format!("`{word}` is not an argument: expected key=value, or one JSON object"),
             )
         })?;
         check_name(key, schema)?;

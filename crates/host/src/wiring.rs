@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::EnsembleName;
-use converse_config::{ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Rule, Scope, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Rule, Scope, TransportPlan};
 use converse_engine::Wire;
 use converse_ensemble::{
     Builtin, ConnectError, Connection, DeclaredConnection, Ensemble, Pins, Roster, Rules, Shared, SharedRuns,
@@ -384,11 +384,14 @@ pub fn at_home<'a>(
     world: &World,
 ) -> Cow<'a, ConnectionPlan> {
     let own = matches!(plan.origin.scope, Scope::User | Scope::Shipped);
-    match &connection.way {
-        Way::Stdio { command, environment, cwd: None } if own => {
+    match &connection.transport {
+        TransportPlan::Stdio { command, environment, cwd: None } if own => {
             let (command, environment) = (command.clone(), environment.clone());
             let cwd = Some(world.home().unwrap_or_else(|| PathBuf::from("/")));
-            Cow::Owned(ConnectionPlan { way: Way::Stdio { command, environment, cwd }, ..connection.clone() })
+            Cow::Owned(ConnectionPlan {
+                transport: TransportPlan::Stdio { command, environment, cwd },
+                ..connection.clone()
+            })
         }
         _ => Cow::Borrowed(connection),
     }
@@ -396,7 +399,8 @@ pub fn at_home<'a>(
 
 /// Describes the request for a progress display.
 fn waited_for(plan: &EnsemblePlan, connection: &ConnectionPlan) -> String {
-    let verb = if matches!(connection.way, Way::Stdio { .. }) { "starting" } else { "connecting" };
+    let verb =
+        if matches!(connection.transport, TransportPlan::Stdio { .. }) { "starting" } else { "connecting" };
     format!("{verb} {}", plan.name)
 }
 
@@ -448,7 +452,7 @@ mod tests {
             tests: Vec::new(),
             origin: origin.clone(),
         };
-        let mut plan = EnsemblePlan::bare("t".to_owned().try_into().unwrap(), origin.clone());
+        let mut plan = EnsemblePlan::new("t".to_owned().try_into().unwrap(), origin.clone());
         plan.invokers = vec![invoker("calculator"), invoker("fetch")];
         assert_eq!(variables_of_builtins(&plan).filter(|variable| variable.is_secret).count(), 0);
         plan.invokers.push(invoker("web_search"));

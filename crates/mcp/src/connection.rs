@@ -63,9 +63,9 @@ impl McpConnection {
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
         let authority = Authority::of(plan.name.as_str(), connection, &plan.origin, &surroundings);
         let bearer = authority.clone().map(|authority| authority as Arc<dyn Bearer>);
-        let (way, default_timeout) = way(&connection.way, plan.origin.scope == Scope::Project, bearer);
+        let (way, default_timeout) = way(&connection.transport, plan.origin.scope == Scope::Project, bearer);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);
-        let keys = Keys::of(&connection.way, &surroundings.workspace);
+        let keys = Keys::of(&connection.transport, &surroundings.workspace);
         let server_requests = server_requests(plan, connection.grants.clone(), &surroundings);
         let server = Server::new(way, connection.protocol, timeout, surroundings, keys)
             .with_server_requests(server_requests);
@@ -219,14 +219,18 @@ impl std::fmt::Debug for McpConnection {
     }
 }
 
-fn way(way: &converse_config::Way, of_project: bool, bearer: Option<Arc<dyn Bearer>>) -> (Way, Duration) {
+fn way(
+    way: &converse_config::TransportPlan,
+    of_project: bool,
+    bearer: Option<Arc<dyn Bearer>>,
+) -> (Way, Duration) {
     match way.clone() {
-        converse_config::Way::Stdio { command, environment, cwd } => {
+        converse_config::TransportPlan::Stdio { command, environment, cwd } => {
             let launch = Launch { command, environment, cwd, of_project };
             let timeout = launch.default_timeout();
             (Way::Stdio(launch), timeout)
         }
-        converse_config::Way::Http { url, headers } => {
+        converse_config::TransportPlan::Http { url, headers } => {
             let endpoint = HttpEndpoint { url, headers, bearer, parameters: Arc::default() };
             (Way::Http(endpoint), HTTP_TIMEOUT)
         }

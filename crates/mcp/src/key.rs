@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use converse_canister::Digest;
-use converse_config::{SecretRef, Way};
+use converse_config::{SecretRef, TransportPlan};
 use sha2::{Digest as _, Sha256};
 
 /// The keys of one server.
@@ -19,16 +19,18 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// Computes the keys. `workspace` is the working directory of stdio servers without a `cwd`.
-    pub(crate) fn of(way: &Way, workspace: &Path) -> Self {
+    pub(crate) fn of(way: &TransportPlan, workspace: &Path) -> Self {
         let (era, list) = match way {
-            Way::Stdio { command, environment, cwd } => {
+            TransportPlan::Stdio { command, environment, cwd } => {
                 let place = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
                 let bound = cwd.is_some() || command.iter().any(names_a_place);
                 let era = format!("stdio {command:?} {:?}", bound.then_some(&place));
                 let list = format!("{era} {place:?} {environment:?}");
                 (era, list)
             }
-            Way::Http { url, headers } => (format!("http {url:?}"), format!("http {url:?} {headers:?}")),
+            TransportPlan::Http { url, headers } => {
+                (format!("http {url:?}"), format!("http {url:?} {headers:?}"))
+            }
         };
         Self { era: hash(&era), list: hash(&list) }
     }
@@ -52,8 +54,8 @@ mod tests {
         SecretRef::Literal(text.to_owned())
     }
 
-    fn stdio(command: &[&str], cwd: Option<&str>) -> Way {
-        Way::Stdio {
+    fn stdio(command: &[&str], cwd: Option<&str>) -> TransportPlan {
+        TransportPlan::Stdio {
             command: command.iter().map(|word| literal(word)).collect(),
             environment: vec![],
             cwd: cwd.map(Into::into),
@@ -85,12 +87,12 @@ mod tests {
     #[test]
     fn tools_may_depend_on_what_a_server_is_given() {
         let variable = |name: &str| SecretRef::Environment(name.to_owned());
-        let process = |name: &str| Way::Stdio {
+        let process = |name: &str| TransportPlan::Stdio {
             command: vec![literal("server")],
             environment: vec![("KEY".to_owned(), variable(name))],
             cwd: None,
         };
-        let site = |name: &str| Way::Http {
+        let site = |name: &str| TransportPlan::Http {
             url: literal("https://host/mcp"),
             headers: vec![("authorization".to_owned(), variable(name))],
         };

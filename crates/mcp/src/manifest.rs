@@ -38,7 +38,7 @@ impl Manifest {
         workspace: &Path,
         lists: &dyn ToolListStore,
     ) -> Option<Self> {
-        let key = Keys::of(&connection.way, workspace).list;
+        let key = Keys::of(&connection.transport, workspace).list;
         let listed = sift(Entries::read(&lists.get(&key)?)?);
         let selection = Selection::new(&plan.filter).ok()?;
         let kept = listed.tools.into_iter().filter(|tool| selection.keeps(&tool.name));

@@ -191,7 +191,7 @@ impl Artefacts for FakeArtefacts {
 }
 
 pub(crate) fn plan() -> EnsemblePlan {
-    EnsemblePlan::bare(
+    EnsemblePlan::new(
         "fake".to_owned().try_into().unwrap(),
         Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
     )

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_config::{SecretRef, Way};
+use converse_config::{SecretRef, TransportPlan};
 use converse_ensemble::{Answer, Ensemble, InvokeError};
 use converse_testkit::hang_guard::ends;
 use stage::call;
@@ -36,7 +36,7 @@ fn shell(script: &str, environment: &[(&str, SecretRef)], timeout: Duration, wor
     let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let command = ["sh", "-c", script].map(literal).to_vec();
     stage::ensemble(
-        Way::Stdio { command, environment, cwd: None },
+        TransportPlan::Stdio { command, environment, cwd: None },
         timeout,
         workspace.to_owned(),
         &Arc::default(),
@@ -131,7 +131,7 @@ async fn what_cannot_be_started_is_told() {
         shell("true", &unset, Duration::from_secs(20), Path::new("/")).connect().await.unwrap_err().reason;
     assert_eq!(reason, "the environment variable `NONE` is not set");
     for command in ["no-such-program-anywhere", "./no-such-program", ""] {
-        let way = Way::Stdio { command: vec![literal(command)], environment: vec![], cwd: None };
+        let way = TransportPlan::Stdio { command: vec![literal(command)], environment: vec![], cwd: None };
         let web = stage::ensemble(way, Duration::from_secs(20), PathBuf::from("/"), &Arc::default());
         let reason = web.connect().await.unwrap_err().reason;
         assert!(reason.contains(if command.is_empty() { "empty" } else { "no-such-program" }), "{reason}");

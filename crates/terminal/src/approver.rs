@@ -16,7 +16,7 @@ mod visible;
 use std::sync::Arc;
 
 use converse_canister::Decision;
-use converse_config::{Permission, Varying};
+use converse_config::{ArgumentPatterns, Permission};
 use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
@@ -126,7 +126,7 @@ impl TerminalApprover {
                     None => text = self.question(asked, &mut choices, Much::First),
                 },
                 Some(Answer::Further(reach)) => {
-                    return self.further(asked.pending, reach, Varying::new());
+                    return self.further(asked.pending, reach, ArgumentPatterns::new());
                 }
                 Some(Answer::Edit) if edits == MOST_EDITS => return deny(None),
                 Some(Answer::Edit) => {
@@ -177,7 +177,7 @@ impl TerminalApprover {
     }
 
     /// What cannot be kept is a yes all the same.
-    fn further(&self, pending: &Pending, reach: Reach, varying: Varying) -> Decision {
+    fn further(&self, pending: &Pending, reach: Reach, varying: ArgumentPatterns) -> Decision {
         let Some(memory) = &self.memory else { return allow() };
         match memory.remember(pending, reach, varying, World::now().to_string()) {
             Ok(pattern) => Decision::Remember { pattern },

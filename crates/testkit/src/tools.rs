@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 #[must_use]
 pub fn plan(name: &str) -> EnsemblePlan {
     let origin = Origin { scope: Scope::User, file: "x.toml".into(), line: 1 };
-    EnsemblePlan::bare(name.to_owned().try_into().unwrap(), origin)
+    EnsemblePlan::new(name.to_owned().try_into().unwrap(), origin)
 }
 
 /// A connection with the tools that a function makes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use converse_canister::canonical;
-use converse_config::{Approval, Vary};
+use converse_config::{Approval, ArgumentPattern};
 use serde_json::{Map, Value, json};
 
 use crate::args::Approvals;
@@ -50,7 +50,7 @@ fn row(approval: &Approval, number: usize) -> Value {
         "tool": approval.tool,
         // Null: any arguments. Arguments that may vary are not among them.
         "arguments": approval.arguments,
-        "where": approval.varying.iter().map(|(name, vary)| (name.clone(), Value::from(vary.text()))).collect::<Map<_, _>>(),
+        "where": approval.patterns.iter().map(|(name, vary)| (name.clone(), Value::from(vary.text()))).collect::<Map<_, _>>(),
         "definition": approval.definition.to_string(),
         "connection": approval.connection.to_string(),
         "project": approval.project,
@@ -69,8 +69,8 @@ fn cells(approval: &Approval, number: usize) -> Vec<String> {
 /// Arguments that may vary come first, since the others may be long.
 fn arguments(approval: &Approval) -> String {
     let Some(fixed) = &approval.arguments else { return "any".to_owned() };
-    let pair = |(name, vary): (&String, &Vary)| format!("{name}={}", vary.text());
-    let mut parts: Vec<String> = approval.varying.iter().map(pair).collect();
+    let pair = |(name, vary): (&String, &ArgumentPattern)| format!("{name}={}", vary.text());
+    let mut parts: Vec<String> = approval.patterns.iter().map(pair).collect();
     if parts.is_empty() || !fixed.is_empty() {
         parts.push(canonical(&Value::Object(fixed.clone())));
     }

@@ -1,6 +1,6 @@
 //! `converse explain`: which rule decides about a call, from which file and line, and what the other rules say.
 
-use converse_config::{Bearing, Heard, Permission};
+use converse_config::{ExplainedRule, Permission, RuleEffect};
 use serde_json::{Value, json};
 
 use crate::args::ExplainArgs;
@@ -36,20 +36,20 @@ fn as_json(call: &ExplainedCall<'_>) -> Value {
         "interactive": call.interactive,
         "own": { "permission": call.own.0.as_str(), "source": call.own.1 },
         "arguments": { "checked": call.checked, "faults": call.faults, "filled": call.arguments },
-        "rules": call.explanation.heard.iter().map(|heard| rule_json(call, heard)).collect::<Vec<_>>(),
+        "rules": call.explanation.rules.iter().map(|explained| rule_json(call, explained)).collect::<Vec<_>>(),
         "notes": call.notes,
     })
 }
 
-fn rule_json(call: &ExplainedCall<'_>, heard: &Heard) -> Value {
-    let rule = call.rules.get(heard.index);
-    let whys: &[String] = if let Bearing::Misses(whys) = &heard.bearing { whys } else { &[] };
+fn rule_json(call: &ExplainedCall<'_>, explained: &ExplainedRule) -> Value {
+    let rule = call.rules.get(explained.index);
+    let whys: &[String] = if let RuleEffect::NotApplicable(whys) = &explained.effect { whys } else { &[] };
     json!({
         "pattern": rule.map(|rule| rule.pattern.as_str()),
         "source": rule.map(|rule| rule.source.as_str()),
         "decision": rule.map(|rule| rule.permission.as_str()),
         "reason": rule.and_then(|rule| rule.reason.as_deref()),
-        "bearing": bearing(&heard.bearing),
+        "bearing": bearing(&explained.effect),
         "why_not": whys,
     })
 }
@@ -84,30 +84,30 @@ fn as_text(call: &ExplainedCall<'_>) -> String {
     text.push_str(&format!("  arguments   {fit}\n"));
     text.extend(call.faults.iter().skip(1).map(|fault| format!("              {}\n", line(fault))));
     text.extend(call.notes.iter().map(|note| format!("  note        {}\n", line(note))));
-    if call.explanation.heard.is_empty() {
+    if call.explanation.rules.is_empty() {
         text.push_str("no rule names it\n");
     } else {
         text.push_str("rules that name it:\n");
-        text.extend(call.explanation.heard.iter().map(|heard| rule_line(call, heard)));
+        text.extend(call.explanation.rules.iter().map(|explained| rule_line(call, explained)));
     }
     text
 }
 
-fn rule_line(call: &ExplainedCall<'_>, heard: &Heard) -> String {
-    let Some(rule) = call.rules.get(heard.index) else { return String::new() };
-    let why = match &heard.bearing {
-        Bearing::Misses(whys) => format!("does not count: {}", whys.join("; ")),
+fn rule_line(call: &ExplainedCall<'_>, explained: &ExplainedRule) -> String {
+    let Some(rule) = call.rules.get(explained.index) else { return String::new() };
+    let why = match &explained.effect {
+        RuleEffect::NotApplicable(whys) => format!("does not count: {}", whys.join("; ")),
         bearing => self::bearing(bearing).to_owned(),
     };
     let decision = rule.permission.as_str();
     format!("  {decision:<5}  {}  {}\n", safe_line(&rule.shown(), 200), safe_line(&why, 400))
 }
 
-fn bearing(bearing: &Bearing) -> &'static str {
+fn bearing(bearing: &RuleEffect) -> &'static str {
     match bearing {
-        Bearing::Decides => "decides",
-        Bearing::Agrees => "agrees",
-        Bearing::Outweighed => "outweighed",
-        Bearing::Misses(_) => "misses",
+        RuleEffect::Decides => "decides",
+        RuleEffect::Agrees => "agrees",
+        RuleEffect::Overruled => "outweighed",
+        RuleEffect::NotApplicable(_) => "misses",
     }
 }

@@ -196,7 +196,7 @@ fn another_program_behind_a_tool_is_asked_about_again() {
     }
     let told = env.run(&["explain", "srv.echo", "--json"]).exits(0).json();
     let whys = told["rules"][0]["why_not"].to_string();
-    assert!(whys.contains("what its ensemble runs or is given has changed"), "{told}");
+    assert!(whys.contains("connection or configuration of the ensemble has changed"), "{told}");
     server(script, environment);
     env.run(&call).exits(0);
 }

@@ -58,12 +58,12 @@ fn a_pattern_is_proposed_shown_and_kept() {
     says(&mut terminal, "", KEYS);
     says(&mut terminal, "p", HOW);
     for (line, why) in [
-        ("path=*", "any path at all"),
+        ("path=*", "match any path"),
         ("path=lib/**", "this call does not match: path"),
         ("append=*", "is not a string"),
         ("other=*", "no argument"),
         ("3", "write NAME=PATTERN"),
-        ("path=src/\u{202e}*", "cannot be seen"),
+        ("path=src/\u{202e}*", "invisible characters"),
         ("src/**", "write NAME=PATTERN"),
     ] {
         let told = says(&mut terminal, line, HOW);
@@ -75,7 +75,7 @@ fn a_pattern_is_proposed_shown_and_kept() {
         "always allow io.write_file, where",
         "path=src/**",
         "content=*",
-        "whatever text it is",
+        "any text of any length",
         "and the rest is just as now:",
         "append = false",
         "encoding = \"utf-8\"",
@@ -131,7 +131,7 @@ fn what_was_kept_covers_what_it_says_until_it_is_revoked() {
     assert_eq!((&yes["fate"], &yes["by_rule"]), (&json!("runs"), &json!(true)), "{yes}");
     assert_eq!(yes["rule"], "io.write_file (approvals.toml:3)");
     let no = told("z");
-    assert_eq!(no["rules"][0]["why_not"], json!(["`path` does not fit `src/**`"]), "{no}");
+    assert_eq!(no["rules"][0]["why_not"], json!(["`path` does not match `src/**`"]), "{no}");
 
     let listed = env.run(&["approvals", "list", "--json"]).exits(0).json();
     assert_eq!(listed[0]["where"], json!({ "path": "src/**", "content": "*" }), "{listed}");
@@ -211,7 +211,7 @@ fn a_command_line_is_allowed_by_its_first_words() {
     assert!(proposed.contains("1  command=git status *"), "{proposed}");
     for (line, why) in [
         ("command=git*", "must be written out"),
-        ("command=*", "any command at all"),
+        ("command=*", "match any command"),
         ("command=git status spoken-0123456789 *", "it holds a secret"),
     ] {
         let told = says(&mut terminal, line, HOW);

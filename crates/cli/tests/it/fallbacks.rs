@@ -129,7 +129,7 @@ fn settings_name_them_and_a_project_does_not() {
 
     env.write("work/converse.toml", "fallback = [\"anthropic/stub\"]\n");
     let ran = env.run(&pair.args(&[])).exits(3);
-    assert!(ran.stderr.contains("who else is asked"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("name fallback models"), "{}", ran.stderr);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn an_explanation_says_who_decides() {
 
     let told = explained(&["path=x", "content=y"]);
     assert_eq!((&told["fate"], &told["rule"]), (&json!("asked"), &json!("io.write_* (converse.toml:2)")));
-    assert_eq!(told["rules"][1]["why_not"], json!(["`path` does not fit `.git/**`"]));
+    assert_eq!(told["rules"][1]["why_not"], json!(["`path` does not match `.git/**`"]));
     assert_eq!(explained(&["path=x", "content=y", "--unattended"])["fate"], "refused");
     assert_eq!(explained(&["path=x", "content=y", "--deny", "*"])["rule"], "* (--deny)");
     let told = explained(&["{\"path\": 5}"]);
@@ -135,7 +135,7 @@ fn an_explanation_says_who_decides() {
     for part in [
         "io.write_file: ask",
         "decided by  io.write_* (converse.toml:2)",
-        "does not count: `path` does not fit",
+        "does not count: `path` does not match",
     ] {
         assert!(text.contains(part), "no {part} in {text}");
     }

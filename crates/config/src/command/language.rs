@@ -1,10 +1,10 @@
-//! Programs whose command line may hold code, and how they read it: which options take code, which a file that is run.
+//! Shells and interpreters whose command line may contain code, and which of their options take code or a file to run.
 //!
 //! Sources are the manuals of the programs (checked 2026-11). A program that is not listed runs no argument as code.
 
 use Takes::{Code, Data, File, Input, Rest, User};
 
-/// What a word means that names a program.
+/// How the command line of a program is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Program {
     /// Starts the program that one of its later words names.

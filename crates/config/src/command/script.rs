@@ -1,11 +1,11 @@
-//! Does an argument of an invocation become code: in the text of a script (`sh -c "grep {pattern} notes"`), as the file
-//! that an interpreter runs, or as what it reads in place of a file?
+//! Detects arguments of a call that would become code: in the text of a script (`sh -c "grep {pattern} notes"`), as the
+//! file that an interpreter runs, or as an interpreter's stdin. Quoting does not help there.
 //!
-//! There it would be code and not a value, whatever quotes are put around it. A shell's `-c` is looked for anywhere in
-//! the list (`docker exec box sh -c`), all else only in what the command starts, perhaps through `env` or its like: else
-//! `rg --type perl -e {pattern}` would be wronged.
+//! A shell's `-c` counts anywhere in the list (`docker exec box sh -c`). Other options count only for the program that
+//! the command starts, possibly through a wrapper such as `env`; otherwise `rg --type perl -e {pattern}` would be a
+//! false alarm.
 
-mod reading;
+mod options;
 
 #[cfg(test)]
 mod tests;
@@ -14,12 +14,12 @@ use std::collections::VecDeque;
 
 use super::ArgvDescriptor;
 use super::language::Program;
-use crate::escape::quoted;
+use crate::diagnostic::quoted;
 use crate::source::{Span, Spanned};
 use crate::template::{Template, TemplatePiece};
-use reading::Reading;
+use options::Reading;
 
-/// Stand in the text of a word for what is filled in later.
+/// Stand-ins in the text of a word for values that are filled in later.
 const VARIABLE: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 
@@ -40,7 +40,7 @@ enum Kind {
 }
 
 impl Risk<'_> {
-    /// Is it what an interpreter reads, which is all the code there is?
+    /// Returns whether the argument is an interpreter's whole stdin.
     pub(super) fn is_input(&self) -> bool {
         self.kind == Kind::Input
     }
@@ -57,7 +57,7 @@ impl Risk<'_> {
     }
 }
 
-/// Of each place at most one.
+/// Returns the arguments that would become code, at most one per word.
 pub(super) fn arguments_as_code<'a>(
     argv: &'a [ArgvDescriptor],
     stdin: Option<&'a Spanned<Template>>,
@@ -73,12 +73,12 @@ pub(super) fn arguments_as_code<'a>(
     walk.risks
 }
 
-/// One word, with marks for what is filled in.
+/// One word of the command line, with stand-ins for placeholders.
 #[derive(Debug, Clone)]
 struct Word<'a> {
     text: String,
     span: Span,
-    /// The first in it.
+    /// The first argument in the word.
     argument: Option<&'a str>,
 }
 
@@ -93,13 +93,13 @@ impl<'a> Word<'a> {
         Self { text, span: template.span, argument: template.value.arguments().next() }
     }
 
-    /// A part of it, as a word.
+    /// Returns a part of this word as a word.
     fn part(&self, text: &str) -> Self {
         let argument = self.argument.filter(|_| text.contains(ARGUMENT));
         Self { text: text.to_owned(), span: self.span, argument }
     }
 
-    /// The end of a path decides, whatever a variable holds before it: `${PREFIX}/bin/sh`.
+    /// Returns the last part of the path: `sh` for `${PREFIX}/bin/sh`.
     fn name(&self) -> &str {
         self.text.rsplit(['/', '\\', VARIABLE, ARGUMENT]).next().unwrap_or_default()
     }
@@ -116,13 +116,13 @@ fn marked(piece: &TemplatePiece) -> &str {
 struct Walk<'a> {
     words: VecDeque<Word<'a>>,
     risks: Vec<Risk<'a>>,
-    /// The program whose input is its code.
+    /// The program that reads its code from stdin.
     reader: Option<String>,
 }
 
 impl<'a> Walk<'a> {
     fn all(&mut self) {
-        // Whether this word may name what is started. Behind `env` or `sudo` each may, until one does.
+        // Whether this word may name what is started. After `env` or `sudo`, each word may be, until one is.
         let (mut starts, mut wrapped) = (true, false);
         while let Some(word) = self.words.pop_front() {
             let name = word.name();

@@ -1,22 +1,21 @@
-//! A directory of ensembles on the disk. Whatever is in it, no link leads out of it, no pipe is waited for, and no file
-//! is read further than somebody wants it.
+//! A directory of ensembles on disk. Links out of the directory are refused, pipes are not opened, and reads are bounded.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Loaded, MAX_DESCRIPTORS, Root, Shelf};
+use super::{Files, LoadedFiles, MAX_DESCRIPTORS, Root};
 use crate::Code;
-use crate::diagnostic::{Diagnostic, Place};
-use crate::escape::{bounded, escape};
+use crate::diagnostic::{Diagnostic, Location, bounded};
 use crate::plan::Scope;
+use converse_text::escape::escape;
 
 pub(super) struct Directory<'a> {
     root: &'a Root,
     canonical: PathBuf,
     names: BTreeSet<String>,
-    /// Entries that were not taken, as messages.
+    /// Rejected entries, as messages.
     refused: Vec<(Code, String)>,
 }
 
@@ -34,7 +33,7 @@ impl<'a> Directory<'a> {
         Ok(Some(directory))
     }
 
-    /// Keeps the first names in their order, however many there are.
+    /// Lists the files and keeps the first names in order.
     fn list(&mut self) -> std::io::Result<()> {
         let mut too_many = false;
         for entry in fs::read_dir(&self.canonical)? {
@@ -45,7 +44,7 @@ impl<'a> Directory<'a> {
             match name.into_string() {
                 Ok(name) => drop(self.names.insert(name)),
                 Err(name) => {
-                    let message = format!("{}: the name of the file is not UTF-8", name.to_string_lossy());
+                    let message = format!("{}: the file name is not UTF-8", name.to_string_lossy());
                     self.refused.push((Code::NotUtf8, message));
                 }
             }
@@ -62,16 +61,16 @@ impl<'a> Directory<'a> {
         Ok(())
     }
 
-    pub(super) fn report_names(&mut self, loaded: &mut Loaded) {
+    pub(super) fn report_names(&mut self, loaded: &mut LoadedFiles) {
         for (code, message) in self.refused.drain(..) {
             let id = loaded.sources.add(self.root.shown.clone(), self.root.scope, "");
             let message = bounded(&escape(&message), 200);
-            loaded.diagnostics.push(Diagnostic::error(code, Place::File(id), message));
+            loaded.diagnostics.push(Diagnostic::error(code, Location::File(id), message));
         }
     }
 }
 
-impl Shelf for Directory<'_> {
+impl Files for Directory<'_> {
     fn scope(&self) -> Scope {
         self.root.scope
     }
@@ -93,22 +92,22 @@ impl Shelf for Directory<'_> {
         }
         match read_file(&canonical, most) {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(unreadable("there is no such file".to_owned())),
+            Ok(None) => Err(unreadable("the file does not exist".to_owned())),
             Err(reason) => Err(unreadable(reason)),
         }
     }
 }
 
-/// At most one byte more than `most`, so that the caller sees that it is too large. `None`: no such file.
+/// Reads at most one byte more than `most`, so that the caller detects a file that is too large. `None` if it is absent.
 pub(super) fn read_file(path: &Path, most: usize) -> Result<Option<Vec<u8>>, String> {
     match fs::metadata(path) {
-        // Opening a pipe would wait for somebody to write to it.
-        Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
+        // Opening a pipe would block.
+        Ok(metadata) if !metadata.is_file() => return Err("not a regular file".to_owned()),
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // Something stands there, if only a name: it is not for us to say that it says nothing.
+            // A dangling link is an error, not an absent file.
             return if fs::symlink_metadata(path).is_ok() {
-                Err("it is a link to nothing".to_owned())
+                Err("a symbolic link to a file that does not exist".to_owned())
             } else {
                 Ok(None)
             };

@@ -38,7 +38,7 @@ impl Drop for TempDir {
 }
 
 /// Names of the descriptors (`!` before a broken one), and `code file:line` of the problems.
-fn found(loaded: &Loaded) -> (Vec<String>, Vec<String>) {
+fn found(loaded: &LoadedFiles) -> (Vec<String>, Vec<String>) {
     let names = loaded.descriptors.iter().map(|descriptor| {
         let name = descriptor.name.as_ref().map_or("?", |name| &name.value);
         format!("{}{name}", if descriptor.broken { "!" } else { "" })

@@ -1,4 +1,4 @@
-//! Two definitions of one tool, side by side: each difference in a line that a reviewer can judge.
+//! The differences between two definitions of one tool, one line per difference.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,15 +6,19 @@ use converse_canister::canonical;
 use converse_text::escape::exact;
 use serde_json::{Map, Value};
 
-use crate::lock::escaped::{contrast, quoted};
 use crate::lock::path::Path;
+
+/// Characters shown before and after a difference.
+const AROUND: usize = 30;
+/// Limit on the characters of a text that is shown in full.
+const SHORT: usize = 80;
 
 /// One difference between two definitions. Invisible characters in the line are escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// An RFC 6901 pointer into the definition.
     pub pointer: String,
-    /// ``default of `limit`: 10 → 1000``.
+    /// For people, such as ``default of `limit`: 10 → 1000``.
     pub line: String,
 }
 
@@ -24,21 +28,21 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// Returns every difference, those that a model reads first at the front. The order of keys does not count.
+/// Returns every difference, starting with what models read first. The order of keys does not matter.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut diff = Diff { old, new, changes: Vec::new() };
     diff.values(&Path::default(), old, new);
     diff.changes
 }
 
-/// Returns the position of a key of a definition in the report.
+/// Returns the position of a top-level key in the report.
 fn rank(key: &str) -> usize {
     const FIRST: [&str; 4] = ["name", "title", "description", "inputSchema"];
     let last = if key == "_meta" { FIRST.len() + 1 } else { FIRST.len() };
     FIRST.iter().position(|first| *first == key).unwrap_or(last)
 }
 
-/// Lists of a schema whose order says nothing.
+/// Lists of a schema whose order does not matter.
 const SETS: [&str; 3] = ["enum", "required", "type"];
 
 struct Diff<'a> {
@@ -82,7 +86,7 @@ impl Diff<'_> {
         }
     }
 
-    /// Where entries are no simple values, those at one place are compared.
+    /// Compares lists of objects or lists by position.
     fn arrays(&mut self, path: &Path, old: &[Value], new: &[Value]) {
         if !old.iter().chain(new).all(is_simple) {
             return self.entries(path, old, new);
@@ -93,7 +97,7 @@ impl Diff<'_> {
         }
     }
 
-    /// From the first difference to the last: in a command line it counts where a word stands.
+    /// Reports the entries from the first to the last difference: in a command line the position of a word matters.
     fn stretch(&mut self, path: &Path, old: &[Value], new: &[Value], what: &str) {
         let same = |(one, other): &(&Value, &Value)| canonical(one) == canonical(other);
         let before = old.iter().zip(new).take_while(same).count();
@@ -107,7 +111,7 @@ impl Diff<'_> {
         }
     }
 
-    /// What stands in both stays unsaid, wherever it stands.
+    /// Reports added and removed entries, whatever their position.
     fn sets(&mut self, path: &Path, old: &[Value], new: &[Value]) {
         let only = |some: &[Value], others: &[Value], sign: &str| -> Vec<String> {
             let mut count: HashMap<String, usize> = HashMap::new();
@@ -141,7 +145,7 @@ impl Diff<'_> {
         }
     }
 
-    /// Names of parameters as names, all else as JSON.
+    /// Shows names of parameters as names and other values as JSON.
     fn named(&self, path: &Path, value: &Value) -> String {
         match value {
             Value::String(name) if path.ends_with("required") => format!("`{}`", exact(name)),
@@ -179,12 +183,35 @@ fn is_simple(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// JSON, with what is invisible escaped.
+/// Returns JSON with invisible characters escaped.
 fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => quoted(text),
+        Value::String(text) => in_quotes(text),
         value => exact(&canonical(value)),
     }
+}
+
+/// Returns text in quotes with invisible characters escaped, because an invisible change is the one that matters.
+fn in_quotes(text: &str) -> String {
+    format!("\"{}\"", exact(text).replace('"', "\\\""))
+}
+
+/// Returns both texts in quotes; of long texts only the different part and its surroundings.
+fn contrast(old: &str, new: &str) -> (String, String) {
+    let (olds, news): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
+    if olds.len().max(news.len()) <= SHORT {
+        return (in_quotes(old), in_quotes(new));
+    }
+    let before = olds.iter().zip(&news).take_while(|(a, b)| a == b).count();
+    let shorter = olds.len().min(news.len()) - before;
+    let after = olds.iter().rev().zip(news.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
+    let part = |chars: &[char]| {
+        let (from, to) = (before.saturating_sub(AROUND), (chars.len() - after + AROUND).min(chars.len()));
+        let text: String = chars.iter().take(to).skip(from).collect();
+        let dots = |cut: bool| if cut { "…" } else { "" };
+        format!("{}{}{}", dots(from > 0), in_quotes(&text), dots(to < chars.len()))
+    };
+    (part(&olds), part(&news))
 }
 
 #[cfg(test)]

@@ -1,30 +1,30 @@
-//! What was accepted of an ensemble and what it offers now, tool by tool.
+//! The differences between the accepted and the current state of an ensemble, tool by tool.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::lock::{Change, Pinned, Server, diff};
+use crate::lock::{Change, PinnedEnsemble, Server, diff};
 
-/// One thing that is not what it was.
+/// One difference from the lockfile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
     pub ensemble: String,
-    pub subject: Subject,
-    pub kind: Kind,
+    pub subject: DriftSubject,
+    pub kind: DriftKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
-    /// The whole of it.
+pub enum DriftSubject {
+    /// The ensemble as a whole.
     Ensemble,
-    /// What its descriptor says beside its tools.
+    /// The descriptor of the ensemble, apart from its tools.
     Declared,
     Server,
     Tool(String),
 }
 
-impl Subject {
+impl DriftSubject {
     pub fn tool(&self) -> Option<&str> {
         match self {
             Self::Tool(name) => Some(name),
@@ -34,37 +34,37 @@ impl Subject {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
-    /// It was never accepted.
+pub enum DriftKind {
+    /// Not in the lockfile.
     Added,
-    /// It is there no longer.
+    /// Only in the lockfile.
     Removed,
     Changed(Vec<Change>),
 }
 
-impl Pinned {
-    /// What `found` has otherwise: what is declared, the server, then tool by tool.
+impl PinnedEnsemble {
+    /// Returns the differences of `found`: the descriptor, the server, then each tool.
     pub fn drifts(&self, ensemble: &str, found: &Self) -> Vec<Drift> {
         let drift = |subject, kind| Drift { ensemble: ensemble.to_owned(), subject, kind };
-        let of_tool = |name: &String, kind| drift(Subject::Tool(name.clone()), kind);
+        let of_tool = |name: &String, kind| drift(DriftSubject::Tool(name.clone()), kind);
         let mut drifts = Vec::new();
         let of_declared = declared_changes(self.declared.as_ref(), found.declared.as_ref());
         if !of_declared.is_empty() {
-            drifts.push(drift(Subject::Declared, Kind::Changed(of_declared)));
+            drifts.push(drift(DriftSubject::Declared, DriftKind::Changed(of_declared)));
         }
         let of_server = server_changes(self.server.as_ref(), found.server.as_ref());
         if !of_server.is_empty() {
-            drifts.push(drift(Subject::Server, Kind::Changed(of_server)));
+            drifts.push(drift(DriftSubject::Server, DriftKind::Changed(of_server)));
         }
         let names: BTreeSet<&String> = self.tools.keys().chain(found.tools.keys()).collect();
         for name in names {
             match (self.tools.get(name), found.tools.get(name)) {
                 (Some(old), Some(new)) if old.sha256() != new.sha256() => {
                     let changes = diff(old.definition(), new.definition());
-                    drifts.push(of_tool(name, Kind::Changed(changes)));
+                    drifts.push(of_tool(name, DriftKind::Changed(changes)));
                 }
-                (None, Some(_)) => drifts.push(of_tool(name, Kind::Added)),
-                (Some(_), None) => drifts.push(of_tool(name, Kind::Removed)),
+                (None, Some(_)) => drifts.push(of_tool(name, DriftKind::Added)),
+                (Some(_), None) => drifts.push(of_tool(name, DriftKind::Removed)),
                 _ => {}
             }
         }
@@ -72,22 +72,22 @@ impl Pinned {
     }
 }
 
-/// One that a lockfile says nothing of is not taken as it is.
+/// Compares descriptors. If the lockfile has none, everything declared is a change.
 fn declared_changes(old: Option<&Value>, new: Option<&Value>) -> Vec<Change> {
-    let nothing = Value::Object(Map::new());
-    diff(old.unwrap_or(&nothing), new.unwrap_or(&nothing))
+    let empty = Value::Object(Map::new());
+    diff(old.unwrap_or(&empty), new.unwrap_or(&empty))
 }
 
-/// Its name and its instructions. A new version of it whose tools are the same is no drift: servers over HTTP get one
-/// every day.
+/// Compares a server's name and instructions. A new version with the same tools is not drift: servers over HTTP are
+/// updated often.
 fn server_changes(old: Option<&Server>, new: Option<&Server>) -> Vec<Change> {
-    let told = |server: Option<&Server>| {
+    let compared = |server: Option<&Server>| {
         serde_json::json!({
             "server": server.map(|server| &server.name),
             "instructions (sha256)": server.and_then(|server| server.instructions),
         })
     };
-    diff(&told(old), &told(new))
+    diff(&compared(old), &compared(new))
 }
 
 #[cfg(test)]
@@ -97,11 +97,11 @@ mod tests {
     use super::*;
     use crate::lock::{PinnedTool, digest};
 
-    fn pinned(tools: &[(&str, i32)]) -> Pinned {
+    fn pinned(tools: &[(&str, i32)]) -> PinnedEnsemble {
         let tool = |(name, version): &(&str, i32)| {
             ((*name).to_owned(), PinnedTool::new(json!({ "name": name, "_meta": version })))
         };
-        Pinned { tools: tools.iter().map(tool).collect(), ..Pinned::default() }
+        PinnedEnsemble { tools: tools.iter().map(tool).collect(), ..PinnedEnsemble::default() }
     }
 
     #[test]
@@ -109,14 +109,14 @@ mod tests {
         let (old, new) =
             (pinned(&[("a", 1), ("b", 1), ("gone", 1)]), pinned(&[("a", 1), ("b", 2), ("new", 1)]));
         let drifts = old.drifts("e", &new);
-        let told: Vec<_> = drifts.iter().map(|drift| (drift.subject.tool(), &drift.kind)).collect();
+        let found: Vec<_> = drifts.iter().map(|drift| (drift.subject.tool(), &drift.kind)).collect();
         let line = Change { pointer: "/_meta".into(), line: "_meta: 1 → 2".into() };
         assert_eq!(
-            told,
+            found,
             [
-                (Some("b"), &Kind::Changed(vec![line])),
-                (Some("gone"), &Kind::Removed),
-                (Some("new"), &Kind::Added),
+                (Some("b"), &DriftKind::Changed(vec![line])),
+                (Some("gone"), &DriftKind::Removed),
+                (Some("new"), &DriftKind::Added),
             ]
         );
         assert_eq!(old.drifts("e", &old), []);
@@ -130,31 +130,33 @@ mod tests {
             protocol: Some("2025-11-25".into()),
             instructions: None,
         };
-        let with = |server: Server| Pinned { server: Some(server), ..pinned(&[]) };
+        let with = |server: Server| PinnedEnsemble { server: Some(server), ..pinned(&[]) };
         let old = with(server.clone());
         let same = Server { version: "2".into(), protocol: Some("2026-07-28".into()), ..server.clone() };
         assert_eq!(old.drifts("e", &with(same)), []);
-        for (new, said) in [
+        for (new, expected) in [
             (Server { name: "t".into(), ..server.clone() }, "server: \"s\" → \"t\""),
             (Server { instructions: Some(digest(&json!(""))), ..server }, "instructions (sha256): null → "),
         ] {
             let drifts = old.drifts("e", &with(new));
-            let [Drift { subject: Subject::Server, kind: Kind::Changed(changes), .. }] = &drifts[..] else {
+            let [Drift { subject: DriftSubject::Server, kind: DriftKind::Changed(changes), .. }] =
+                &drifts[..]
+            else {
                 panic!("{drifts:?}")
             };
-            assert!(changes[0].line.starts_with(said), "{changes:?}");
+            assert!(changes[0].line.starts_with(expected), "{changes:?}");
         }
-        assert_eq!(old.drifts("e", &pinned(&[])).len(), 1, "it is no server any more");
+        assert_eq!(old.drifts("e", &pinned(&[])).len(), 1, "no longer a server");
     }
 
     #[test]
     fn what_is_declared_of_an_ensemble_counts() {
-        let with = |declared| Pinned { declared: Some(declared), ..pinned(&[("a", 1)]) };
+        let with = |declared| PinnedEnsemble { declared: Some(declared), ..pinned(&[("a", 1)]) };
         let old = with(json!({ "tools": { "a": { "permission": "ask" } } }));
         assert_eq!(old.drifts("e", &old), []);
         let new = with(json!({ "tools": { "a": { "permission": "allow" } } }));
-        let line = |old: &Pinned, new: &Pinned| match &old.drifts("e", new)[..] {
-            [Drift { subject: Subject::Declared, kind: Kind::Changed(changes), .. }] => {
+        let line = |old: &PinnedEnsemble, new: &PinnedEnsemble| match &old.drifts("e", new)[..] {
+            [Drift { subject: DriftSubject::Declared, kind: DriftKind::Changed(changes), .. }] => {
                 changes[0].line.clone()
             }
             other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! The file itself: JSON with sorted keys, so that a diff of two of them reads well.
+//! The lockfile as data: JSON with sorted keys, so that text diffs of two files are readable.
 //!
 //! ```json
 //! { "ensembles": { "weather": {
@@ -14,6 +14,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use converse_canister::{Digest, canonical};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -26,35 +27,36 @@ const VERSION: u64 = 1;
 /// Bytes of text that are counted as one token: near enough for English and JSON.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What was accepted of all ensembles of one directory.
+/// The accepted state of all ensembles of one directory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lockfile {
-    pub ensembles: BTreeMap<String, Pinned>,
+    pub ensembles: BTreeMap<String, PinnedEnsemble>,
 }
 
-/// What was accepted of one ensemble.
+/// The accepted state of one ensemble.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Pinned {
-    /// What its descriptor says of it beside its tools: how it is reached, what may be done with it. Without secrets.
+pub struct PinnedEnsemble {
+    /// The descriptor apart from its tools: connection and policies, without secrets.
     pub declared: Option<Value>,
-    /// `None` for one that is declared whole.
+    /// `None` for an ensemble without a server.
     pub server: Option<Server>,
     /// By the names of the invokers.
     pub tools: BTreeMap<String, PinnedTool>,
 }
 
-/// What a server says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a server announces about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Server {
     pub name: String,
     pub version: String,
-    /// The protocol version that was spoken with it.
+    /// The negotiated protocol version.
     pub protocol: Option<String>,
-    /// The SHA-256 of its instructions, if it has any. No model reads them.
+    /// SHA-256 of its instructions, if any. No model reads the instructions.
     pub instructions: Option<Digest>,
 }
 
-/// One tool, and its digest.
+/// One tool and its digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PinnedTool {
     sha256: Digest,
@@ -75,8 +77,8 @@ impl PinnedTool {
     }
 }
 
-/// Returns the SHA-256 of the canonical JSON of a definition: the order of its keys does not count. RFC 8785, checked 2026-11:
-/// <https://www.rfc-editor.org/rfc/rfc8785>.
+/// Returns the SHA-256 of the canonical JSON of a definition, so the order of its keys does not matter. RFC 8785, checked
+/// 2026-11: <https://www.rfc-editor.org/rfc/rfc8785>.
 pub fn digest(definition: &Value) -> Digest {
     digest_of_text(&canonical(definition))
 }

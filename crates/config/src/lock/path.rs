@@ -1,13 +1,13 @@
-//! A place in a definition, and what people call it.
+//! A path in a definition, and its name for people.
 
 use converse_text::escape::exact;
 use serde_json::Value;
 
-/// Keys from the root; entries of arrays by their number.
+/// Keys from the root; entries of arrays by their index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Path(Vec<String>);
 
-/// A place as people name it: a parameter, if it is in one, and where within it.
+/// A path as people name it: the parameter that contains it, if any, and the rest.
 struct Named {
     parameter: Option<String>,
     rest: Vec<String>,
@@ -18,7 +18,7 @@ impl Path {
         Self([self.0.as_slice(), &[key.to_string()]].concat())
     }
 
-    /// As RFC 6901 writes it.
+    /// Returns the RFC 6901 pointer.
     pub(crate) fn pointer(&self) -> String {
         self.0.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
     }
@@ -31,20 +31,20 @@ impl Path {
         self.0.last().is_some_and(|last| last == key)
     }
 
-    /// Is it a whole parameter, and no part of one?
+    /// Returns the parameter's name if the path is a whole parameter.
     pub(crate) fn parameter(&self) -> Option<String> {
         let Named { parameter, rest } = self.named();
         parameter.filter(|_| rest.is_empty())
     }
 
-    /// Of a parameter: must it be given?
+    /// Returns whether the parameter at this path is required.
     pub(crate) fn is_required(&self, root: &Value) -> bool {
         let [schema @ .., _, name] = self.0.as_slice() else { return false };
         let required = root.pointer(&Self(schema.to_vec()).join("required").pointer());
         required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == name))
     }
 
-    /// `description`, `annotations.readOnlyHint`, ``parameter `path` ``, ``default of `limit` ``, `required`.
+    /// Returns the name: `description`, `annotations.readOnlyHint`, ``parameter `path` ``, ``default of `limit` ``.
     pub(crate) fn name(&self) -> String {
         let Named { parameter, rest } = self.named();
         let rest = exact(&rest.join("."));
@@ -79,7 +79,7 @@ impl Path {
                 _ => break,
             }
         }
-        // What is required of all arguments needs no more words.
+        // `required` of all arguments needs no prefix.
         let bare = parameter.is_some() || matches!(below, [required] if required == "required");
         let rest = if bare { below.to_vec() } else { [std::slice::from_ref(first), below].concat() };
         Named { parameter, rest }

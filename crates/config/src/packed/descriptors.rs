@@ -3,7 +3,7 @@
 use converse_canister::Outcome;
 
 use super::Packed;
-use crate::command::{ArgvDescriptor, CodeRisk, CommandDescriptor, OpeningsDescriptor};
+use crate::command::{ArgvDescriptor, CodeRisk, CommandDescriptor, SandboxAccessDescriptor};
 use crate::connection::{ConnectionDescriptor, ToolsDescriptor};
 use crate::ensemble::{EnsembleDescriptor, InvokerEntry};
 use crate::invoker::{ArgumentsDescriptor, InvokerDescriptor};
@@ -13,7 +13,7 @@ use crate::policy::{EFFECTS, ON_FAILURE, PERMISSIONS, PolicyDescriptor, SANDBOX_
 use crate::request::RequestDescriptor;
 use crate::rule::Permission;
 use crate::template::{Template, TemplatePiece};
-use crate::trial::{ExpectationDescriptor, OUTCOMES, TestDescriptor};
+use crate::tool_test::{ExpectationDescriptor, OUTCOMES, TestDescriptor};
 
 macro_rules! fields {
     ($($name:ident { $($field:ident),* $(,)? })*) => {$(
@@ -46,7 +46,7 @@ macro_rules! choices {
     )*};
 }
 
-/// None in the binary has one.
+/// Types that no shipped descriptor contains.
 macro_rules! absent {
     ($($name:ident)*) => {$(
         impl Packed for $name {
@@ -72,16 +72,16 @@ fields! {
         max_invocations, cache, sandbox, cost,
     }
     InvokerDescriptor {
-        span, name, description, builtin, command, request, policy, arguments, tests, lost_arguments, lost_places,
+        span, name, description, builtin, command, request, policy, arguments, tests, arguments_incomplete, templates_incomplete,
     }
     ArgumentsDescriptor { schema, places }
     Conversion { places }
-    CommandDescriptor { span, argv, environment, cwd, stdin, openings, code }
-    OpeningsDescriptor { span, reads, writes, network }
+    CommandDescriptor { span, argv, environment, cwd, stdin, sandbox_access, code }
+    SandboxAccessDescriptor { span, reads, writes, network }
     CodeRisk { span, message, whole_input }
     Template { pieces }
     TestDescriptor { span, name, arguments, expect }
-    ExpectationDescriptor { outcome, lost_outcome, text, contains, matches, json, schema, within }
+    ExpectationDescriptor { outcome, invalid_outcome, text, contains, matches, json, schema, within }
 }
 
 choices! {
@@ -98,13 +98,13 @@ impl Packed for ArgvDescriptor {
     fn pack(&self, to: &mut Vec<u8>) -> Option<()> {
         match self {
             Self::One(template) => false.pack(to).and_then(|()| template.pack(to)),
-            Self::Together(templates) => true.pack(to).and_then(|()| templates.pack(to)),
+            Self::Group(templates) => true.pack(to).and_then(|()| templates.pack(to)),
         }
     }
 
     fn unpack(from: &mut &[u8]) -> Option<Self> {
         if bool::unpack(from)? {
-            Vec::unpack(from).map(Self::Together)
+            Vec::unpack(from).map(Self::Group)
         } else {
             Packed::unpack(from).map(Self::One)
         }

@@ -20,7 +20,7 @@ fn bytes<'b>(from: &mut &'b [u8], count: usize) -> Option<&'b [u8]> {
     Some(taken)
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Seven bits per byte, lowest first; the eighth bit says that more bytes follow.
 impl Packed for u64 {
     fn pack(&self, to: &mut Vec<u8>) -> Option<()> {
         let mut rest = *self;
@@ -146,7 +146,7 @@ impl<T: Packed> Packed for Vec<T> {
 
     fn unpack(from: &mut &[u8]) -> Option<Self> {
         let count = usize::unpack(from)?;
-        // Each takes a byte or more: more than there are bytes it cannot be.
+        // Each item takes at least a byte, which limits the capacity.
         let mut items = Self::with_capacity(count.min(from.len()));
         for _ in 0..count {
             items.push(T::unpack(from)?);
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_back_is_what_went_in() {
+    fn values_survive_a_round_trip() {
         let value = json!({"z": [null, true, false, -1, 0, i64::MAX, 1.5, -0.25], "a": {"é": "ü\n", "": []}});
         let mut bytes = Vec::new();
         value.pack(&mut bytes).unwrap();
@@ -284,11 +284,11 @@ mod tests {
             number.pack(&mut bytes).unwrap();
             assert_eq!(u64::unpack(&mut bytes.as_slice()), Some(number));
         }
-        assert_eq!(json!(u64::MAX).pack(&mut Vec::new()), None, "no descriptor can say this");
+        assert_eq!(json!(u64::MAX).pack(&mut Vec::new()), None, "TOML has no such number");
     }
 
     #[test]
-    fn nonsense_is_nothing() {
+    fn damaged_values_are_refused() {
         assert_eq!(Value::unpack(&mut &[7][..]), None);
         assert_eq!(bool::unpack(&mut &[2][..]), None);
         assert_eq!(u64::unpack(&mut &[0x80; 11][..]), None);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::field::{and, choice, duration, flag, named_texts, table, text, texts};
-use super::{policy, trial};
+use super::invoker::{tests, with_policy_keys};
 use crate::connection::{PROTOCOLS, TRANSPORTS};
 use crate::grants::{LOG_LEVELS, MAX_ROOTS};
 use crate::oauth::{AUTHS, MAX_SCOPES};
@@ -81,7 +81,7 @@ pub(super) fn tools() -> Value {
         "include": globs("Use only tools whose name matches one of these globs; if empty, all tools"),
         "exclude": globs("Leave out tools whose name matches one of these globs"),
     });
-    let of_tool = policy::keys_and(json!({ "tests": trial::tests() }));
+    let of_tool = with_policy_keys(json!({ "tests": tests() }));
     let chosen = table("Selection and policy of the tools that the server offers", keys, &[]);
     and(
         chosen,

@@ -1,19 +1,24 @@
-//! Schemas of one invoker: as a file, or as an `[[invokers]]` entry.
+//! Schemas of one invoker (as a file, or as an `[[invokers]]` entry), of policy keys and of tests.
 
 use serde_json::{Value, json};
 
 use super::connection::{cwd, environment};
 use super::field::{
-    INVOKER_NAME, and, choice, described, description, flag, named_texts, schema, table, text, texts,
+    INVOKER_NAME, and, choice, count, described, description, duration, flag, named_texts, schema, size,
+    table, text, texts,
 };
-use super::{policy, trial};
-use crate::command::MAX_OPENINGS;
+use crate::command::MAX_ACCESS_PATHS;
+use crate::policy::{
+    EFFECTS, MAX_CACHE, MAX_COST, MAX_INVOCATIONS, MAX_RESULT, MAX_RETRIES, MAX_TIMEOUT, ON_FAILURE,
+    PERMISSIONS, SANDBOX_LEVELS,
+};
 use crate::program::MAX_WORDS;
 use crate::request::METHODS;
+use crate::tool_test::{MAX_NAME, MAX_TESTS, OUTCOMES};
 
 /// Returns the properties of an invoker file, and the constraints between them.
 pub(super) fn file() -> (Value, Value) {
-    let head = table("Name and policy of the tool", policy::keys_and(names()), &["name"]);
+    let head = table("Name and policy of the tool", with_policy_keys(names()), &["name"]);
     let is_builtin = json!({ "properties": { "invoker": { "required": ["builtin"] } } });
     let rest = json!({
         "required": ["invoker"],
@@ -28,11 +33,11 @@ pub(super) fn entry() -> Value {
         "File that declares the tool, relative to this file. Policy keys next to it take precedence over the file",
         json!({ "pattern": "^[^/\\\\:][^\\\\:]*$", "maxLength": 1024, "examples": ["notes/invokers/read_note.toml"] }),
     );
-    let keys = and(policy::keys_and(and(json!({ "source": source }), names())), bodies());
+    let keys = and(with_policy_keys(and(json!({ "source": source }), names())), bodies());
     let forms = ["source", "builtin", "command", "http"].map(|key| json!({ "required": [key] }));
     let only_inline = ["description", "arguments", "builtin", "command", "http"];
     let dependencies: Value = only_inline.iter().map(|key| ((*key).to_owned(), json!(["name"]))).collect();
-    // A file says its name itself.
+    // A file names its tool itself.
     let dependencies = and(dependencies, json!({ "name": { "not": { "required": ["source"] } } }));
     let entry = table("One tool: a `source`, or the content of an invoker file", keys, &[]);
     and(entry, json!({ "oneOf": forms, "dependencies": dependencies }))
@@ -51,7 +56,7 @@ fn bodies() -> Value {
         "command": command(),
         "http": request(),
         "arguments": schema("Arguments of the tool: a JSON Schema of `type = \"object\"`, written as TOML"),
-        "tests": trial::tests(),
+        "tests": tests(),
     })
 }
 
@@ -66,7 +71,7 @@ fn command() -> Value {
     });
     let paths = |description: &str| {
         let item = json!({ "type": "string", "pattern": "^[^~${]" });
-        texts(description, json!({ "maxItems": MAX_OPENINGS, "items": item, "examples": [["data"]] }))
+        texts(description, json!({ "maxItems": MAX_ACCESS_PATHS, "items": item, "examples": [["data"]] }))
     };
     let keys = json!({
         "argv": described(
@@ -101,4 +106,81 @@ fn request() -> Value {
     });
     let request = table("An HTTP request as a tool", keys, &["url"]);
     and(request, json!({ "not": { "required": ["form", "body"] } }))
+}
+
+/// Returns the schema of every policy key.
+pub(super) fn policy_keys() -> Value {
+    json!({
+        "timeout": and(duration("Wall-clock time of one call, including retries", MAX_TIMEOUT), json!({ "default": 30 })),
+        "idle_timeout": and(
+            duration("For a tool of a server: longest time without progress", MAX_TIMEOUT),
+            json!({ "default": 60 }),
+        ),
+        "max_retries": and(
+            count("Retries after a failure; only if `idempotent`, or if nothing had been sent", 0, MAX_RETRIES),
+            json!({ "default": 0 }),
+        ),
+        "permission": choice("Decision if no rule matches the tool", &PERMISSIONS, json!({})),
+        "effects": choice("Strongest effect of the tool", &EFFECTS, json!({})),
+        "idempotent": flag("A repeated call has no further effect", false),
+        "parallel": flag("If false, no other tool runs at the same time", true),
+        "result_limit": and(size("Size of the part of a result that the model gets", MAX_RESULT), json!({ "default": "64 KiB" })),
+        "on_failure": choice(
+            "After a failure: `report` it to the model, or `stop` the turn (exit 7)",
+            &ON_FAILURE,
+            json!({ "default": "report" }),
+        ),
+        "max_invocations": count("Calls in one turn; further calls are answered without running", 1, MAX_INVOCATIONS),
+        "cache": duration("Time for which a successful result answers equal calls without running the tool", MAX_CACHE),
+        "sandbox": choice(
+            "For a command: `require` a complete sandbox, use the `best-effort` of this machine, or none (`off`)",
+            &SANDBOX_LEVELS,
+            json!({ "default": "off" }),
+        ),
+        "cost": described(
+            "Price of a call in US dollars",
+            json!({ "type": "number", "minimum": 0, "maximum": MAX_COST, "examples": [0.008] }),
+        ),
+    })
+}
+
+/// Returns the policy keys and the keys of `others`.
+pub(super) fn with_policy_keys(others: Value) -> Value {
+    and(others, policy_keys())
+}
+
+/// Returns the schema of the tests of one tool.
+pub(super) fn tests() -> Value {
+    let keys = json!({
+        "name": text("Name of the test", json!({ "minLength": 1, "maxLength": MAX_NAME })),
+        "arguments": described("Arguments of the call", json!({ "type": "object", "default": {} })),
+        "expect": expect(),
+    });
+    let shape = json!({
+        "type": "array",
+        "maxItems": MAX_TESTS,
+        "items": table("One call, and its expected result", keys, &[]),
+    });
+    described("Tests that `converse ensembles test` runs, without a model", shape)
+}
+
+fn expect() -> Value {
+    let pointers = json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^(/([^~]|~[01])*)?$" },
+        "examples": [{ "/items/0/name": "x" }],
+    });
+    let keys = json!({
+        "outcome": choice("Outcome of the call", &OUTCOMES, json!({ "default": "success" })),
+        "text": text("Whole text of the result, apart from white space at both ends", json!({})),
+        "contains": described(
+            "One or several texts that the result contains",
+            json!({ "type": ["string", "array"], "minLength": 1, "items": { "type": "string", "minLength": 1 } }),
+        ),
+        "matches": text("Regular expression that matches somewhere in the text", json!({})),
+        "json": described("JSON pointers into the result, and the values at those places", pointers),
+        "schema": schema("JSON Schema that the result fits"),
+        "within": duration("Longest duration of the call", MAX_TIMEOUT),
+    });
+    table("Expectations; all must be met", keys, &[])
 }

@@ -188,14 +188,14 @@ fn patterns_of_units_are_those_of_the_parser() {
         " 3s ",
     ] {
         let value = toml::de::DeValue::String(text.into());
-        assert_eq!(matches(&duration, text), crate::measure::duration(&value).unwrap().is_ok(), "{text}");
-        assert_eq!(matches(&size, text), crate::measure::size(&value).unwrap().is_ok(), "{text}");
+        assert_eq!(matches(&duration, text), crate::units::duration(&value).unwrap().is_ok(), "{text}");
+        assert_eq!(matches(&size, text), crate::units::size(&value).unwrap().is_ok(), "{text}");
     }
 }
 
 #[test]
 fn an_outcome_that_a_test_can_expect_is_called_as_everywhere() {
-    for (word, outcome) in crate::trial::OUTCOMES {
+    for (word, outcome) in crate::tool_test::OUTCOMES {
         assert_eq!(word, outcome.label());
     }
     let checked: Checked<_> = {

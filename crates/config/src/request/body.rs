@@ -1,4 +1,4 @@
-//! The `body` of a request, as written: a text, or a table or list that becomes JSON; or else its `form`.
+//! The body of a request as written: a `body` that is text or becomes JSON, or a `form`.
 
 use toml::de::DeValue;
 
@@ -15,16 +15,16 @@ use crate::templates;
 #[derive(Debug, Clone, PartialEq)]
 pub struct BodyDescriptor {
     pub plan: BodyPlan,
-    /// The texts in it, with their places.
+    /// The texts in the body, with their positions.
     pub templates: Vec<Spanned<Template>>,
 }
 
 impl BodyDescriptor {
-    /// `None` if there is none, or if it cannot be used; the problems have been told.
+    /// Returns `None` if there is no body, or an invalid one; the problems are reported.
     pub(crate) fn read(table: &Table<'_, '_>) -> Option<Self> {
         if let (Some(first), Some(form)) = (table.key_span("body"), table.key_span("form")) {
             let diagnostic =
-                Diagnostic::error(Code::BadValue, form, "a request has a `body` or a `form`, not both");
+                Diagnostic::error(Code::BadValue, form, "a request cannot have both `body` and `form`");
             table.problems.push(diagnostic.related(first, "the body").hint("keep one of them"));
         }
         Self::body(table).or(Self::form(table))
@@ -32,7 +32,7 @@ impl BodyDescriptor {
 
     fn form(table: &Table<'_, '_>) -> Option<Self> {
         table.key_span("form")?;
-        let named = table.templates("form", |name| name.is_empty().then_some("it has no name"));
+        let named = table.templates("form", |name| name.is_empty().then_some("the name is empty"));
         let entries = named.iter().map(|(name, template)| (name.clone(), template.value.clone())).collect();
         let templates = named.into_iter().map(|(_, template)| template).collect();
         Some(Self { plan: BodyPlan::Form(entries), templates })
@@ -68,7 +68,7 @@ struct Reader<'p> {
 impl Reader<'_> {
     fn read(&mut self, value: &DeValue<'_>, span: Span, depth: usize) -> Option<JsonTemplate> {
         let Some(depth) = depth.checked_sub(1) else {
-            self.problems.error(Code::TooMany, span, format!("nested deeper than {MAX_DEPTH} levels"));
+            self.problems.error(Code::TooMany, span, format!("more than {MAX_DEPTH} levels of nesting"));
             return None;
         };
         match value {
@@ -78,7 +78,7 @@ impl Reader<'_> {
                 Some(JsonTemplate::Text(template.value))
             }
             DeValue::Array(items) => {
-                // Not `collect::<Option<_>>`: the items after a bad one are looked at too.
+                // Without `collect::<Option<_>>`, so that items after an invalid one are checked too.
                 let items: Vec<_> = items.iter().map(|item| self.part(item, None, depth)).collect();
                 items.into_iter().collect::<Option<Vec<_>>>().map(JsonTemplate::Array)
             }
@@ -92,7 +92,7 @@ impl Reader<'_> {
                 entries.into_iter().collect::<Option<Vec<_>>>().map(JsonTemplate::Object)
             }
             _ => match Conversion::default().convert(value, span, self.problems)? {
-                // A date: nothing in it is filled in.
+                // A date: it contains no placeholders.
                 serde_json::Value::String(text) => {
                     Some(JsonTemplate::Text(Template { pieces: vec![TemplatePiece::Text(text)] }))
                 }
@@ -101,14 +101,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A table is pointed at by its key, since its own span is its header's.
+    /// Reads an entry. The position of a table is its key, because the span of a table is its header.
     fn part(
         &mut self,
         item: &toml::Spanned<DeValue<'_>>,
         key: Option<Span>,
         depth: usize,
     ) -> Option<JsonTemplate> {
-        // Made up by the parser after a mistake.
+        // Made up by the parser after an error.
         if item.span().is_empty() {
             return None;
         }

@@ -1,19 +1,18 @@
-//! The schema of one invoker's arguments: is it one, and does it say what it means?
+//! Checks the schema of one invoker's arguments.
 
 use serde_json::{Value, json};
 
 use super::Resolver;
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::invoker::{ArgumentsDescriptor, InvokerDescriptor};
 use crate::schema::ArgumentsSchema;
 
-/// Names in `required` that are looked at.
+/// Limit on the checked names in `required`.
 const MAX_REQUIRED: usize = 100;
 
 impl Resolver<'_> {
-    /// `None` if it cannot be used. An invoker without `[arguments]` takes none. Compiled where that is asked for.
+    /// Returns the schema, compiled if requested, or `None` if it is invalid. Without `[arguments]`, a tool takes none.
     pub(super) fn arguments(
         &mut self,
         invoker: &InvokerDescriptor,
@@ -22,11 +21,11 @@ impl Resolver<'_> {
             return Some((json!({ "type": "object", "properties": {} }), None));
         };
         let schema = &arguments.schema.value;
-        if invoker.lost_arguments && schema.get("type").is_none() {
+        if invoker.arguments_incomplete && schema.get("type").is_none() {
             return None;
         }
         if schema.get("type").and_then(Value::as_str) != Some("object") {
-            let message = "`[arguments]` must say `type = \"object\"`: arguments have names";
+            let message = "`[arguments]` must have `type = \"object\"`";
             self.error(Code::BadSchema, arguments.place("/type"), message);
             return None;
         }
@@ -34,9 +33,9 @@ impl Resolver<'_> {
         let mut compiled = None;
         if self.given.compile_schemas {
             match ArgumentsSchema::compile(schema) {
-                Ok(sound) => {
-                    self.defaults_fit(arguments, &sound)?;
-                    compiled = Some(sound);
+                Ok(compiled_schema) => {
+                    self.defaults_fit(arguments, &compiled_schema)?;
+                    compiled = Some(compiled_schema);
                 }
                 Err(_) => {
                     for error in ArgumentsSchema::problems(schema) {
@@ -46,7 +45,7 @@ impl Resolver<'_> {
                 }
             }
         } else if let Err(error) = ArgumentsSchema::weigh(schema) {
-            // What is too large is offered to no model, whether or not it is compiled now.
+            // A schema that is too large is never sent to a model, so it is an error in every run.
             self.error(Code::BadSchema, arguments.place(&error.pointer), error.message);
             return None;
         }
@@ -62,7 +61,7 @@ impl Resolver<'_> {
             if properties.is_some_and(|properties| properties.contains_key(name)) {
                 continue;
             }
-            let message = format!("{} is required and not among the `properties`", quoted(name));
+            let message = format!("{} is in `required`, but not in `properties`", quoted(name));
             let place = arguments.place(&format!("/required/{at}"));
             let diagnostic = Diagnostic::warning(Code::RequiredUnknown, place, message);
             let names = properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str));
@@ -74,10 +73,11 @@ impl Resolver<'_> {
     fn defaults_fit(&mut self, arguments: &ArgumentsDescriptor, compiled: &ArgumentsSchema) -> Option<()> {
         let faults = compiled.faults_of_defaults();
         for fault in &faults {
-            // Of nested defaults the property is named: pointers into arguments are not pointers into the schema.
+            // The property is named, because pointers into arguments are not pointers into the schema.
             let property = fault.pointer.split('/').nth(1).unwrap_or_default();
             let place = arguments.place(&format!("/properties/{property}/default"));
-            let message = format!("the default of {} does not fit: {}", quoted(property), fault.message);
+            let message =
+                format!("the default of {} does not match its schema: {}", quoted(property), fault.message);
             self.error(Code::BadSchema, place, message);
         }
         faults.is_empty().then_some(())

@@ -1,22 +1,20 @@
-//! Programs that fetch a package and run it: is it said which version?
+//! Warns about commands that download and run a package without an exact version.
 //!
-//! `npx pkg` runs whatever is newest at that time: other code than was reviewed, by whoever holds the package's name
-//! then. Only an exact version, a digest, a revision or a local path is the same code tomorrow. A lockfile of our own
-//! sees a changed declaration, never changed code.
+//! `npx pkg` runs the newest version, which may be other code than was reviewed. Only an exact version, a digest, a
+//! revision or a local path is the same code tomorrow. The lockfile detects changed declarations, not changed code.
 
 use super::Resolver;
 use crate::Code;
 use crate::command::ArgvDescriptor;
-use crate::connection::WayDescriptor;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::connection::TransportDescriptor;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::source::Span;
 use crate::template::{Template, TemplatePiece};
 
-/// Stands for what a variable or an argument fills in; what it holds is the user's own choice.
+/// Stands for a variable or an argument, whose value is the user's choice.
 const FILLED: char = '\u{1}';
 
-/// How a launcher writes what it runs.
+/// The syntax in which a launcher names a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `name@1.2.3`
@@ -28,96 +26,62 @@ enum Kind {
 }
 
 struct Launcher {
-    /// Its words before any option: `pnpm dlx`.
-    words: &'static [&'static str],
+    /// The words before any option, separated by blanks: `pnpm dlx`.
+    words: &'static str,
     kind: Kind,
     /// Options that name the package.
-    names: &'static [&'static str],
-    /// Options with a value in the word after them, beside those.
-    valued: &'static [&'static str],
+    names: &'static str,
+    /// Other options whose value is the next word.
+    valued: &'static str,
 }
 
-const NPM_VALUED: &[&str] =
-    &["-c", "--call", "-w", "--workspace", "--registry", "--cache", "--prefix", "--userconfig"];
-const UV_VALUED: &[&str] = &[
-    "--with",
-    "--with-editable",
-    "--with-requirements",
-    "-p",
-    "--python",
-    "--index",
-    "--default-index",
-    "-i",
-    "--index-url",
-    "--extra-index-url",
-    "-f",
-    "--find-links",
-    "--cache-dir",
-    "--directory",
-    "--project",
-    "--config-file",
-    "--env-file",
-    "--exclude-newer",
-    "-c",
-    "--constraints",
-    "--overrides",
-];
+const NPM_VALUED: &str = "-c --call -w --workspace --registry --cache --prefix --userconfig";
+const UV_VALUED: &str = "--with --with-editable --with-requirements -p --python --index --default-index -i --index-url \
+                         --extra-index-url -f --find-links --cache-dir --directory --project --config-file --env-file \
+                         --exclude-newer -c --constraints --overrides";
 
 /// <https://docs.npmjs.com/cli/commands/npx>, <https://pnpm.io/cli/dlx>, <https://yarnpkg.com/cli/dlx>,
 /// <https://bun.sh/docs/cli/bunx>, <https://docs.astral.sh/uv/reference/cli/>, <https://pipx.pypa.io/stable/docs/>,
-/// <https://docs.docker.com/reference/cli/docker/container/run/> (where to look; checked from memory of them 2026-11).
+/// <https://docs.docker.com/reference/cli/docker/container/run/> (from memory, 2026-11).
 const LAUNCHERS: &[Launcher] = &[
-    npm(&["npx"]),
-    npm(&["npm", "exec"]),
-    npm(&["npm", "x"]),
-    npm(&["pnpx"]),
-    npm(&["pnpm", "dlx"]),
-    npm(&["yarn", "dlx"]),
-    npm(&["bunx"]),
-    npm(&["bun", "x"]),
-    Launcher { words: &["uvx"], kind: Kind::Python, names: &["--from"], valued: UV_VALUED },
-    Launcher { words: &["uv", "tool", "run"], kind: Kind::Python, names: &["--from"], valued: UV_VALUED },
-    Launcher {
-        words: &["pipx", "run"],
-        kind: Kind::Python,
-        names: &["--spec"],
-        valued: &["--python", "--pip-args"],
-    },
-    image(&["docker", "run"]),
-    image(&["docker", "container", "run"]),
-    image(&["podman", "run"]),
-    image(&["nerdctl", "run"]),
+    npm("npx"),
+    npm("npm exec"),
+    npm("npm x"),
+    npm("pnpx"),
+    npm("pnpm dlx"),
+    npm("yarn dlx"),
+    npm("bunx"),
+    npm("bun x"),
+    Launcher { words: "uvx", kind: Kind::Python, names: "--from", valued: UV_VALUED },
+    Launcher { words: "uv tool run", kind: Kind::Python, names: "--from", valued: UV_VALUED },
+    Launcher { words: "pipx run", kind: Kind::Python, names: "--spec", valued: "--python --pip-args" },
+    image("docker run"),
+    image("docker container run"),
+    image("podman run"),
+    image("nerdctl run"),
 ];
 
-const fn npm(words: &'static [&'static str]) -> Launcher {
-    Launcher { words, kind: Kind::Npm, names: &["-p", "--package"], valued: NPM_VALUED }
+const fn npm(words: &'static str) -> Launcher {
+    Launcher { words, kind: Kind::Npm, names: "-p --package", valued: NPM_VALUED }
 }
 
-const fn image(words: &'static [&'static str]) -> Launcher {
-    Launcher { words, kind: Kind::Image, names: &[], valued: &[] }
+const fn image(words: &'static str) -> Launcher {
+    Launcher { words, kind: Kind::Image, names: "", valued: "" }
 }
 
 /// Options of `docker run` without a value; all others have one.
-const SWITCHES: &[&str] = &[
-    "--detach",
-    "--disable-content-trust",
-    "--init",
-    "--interactive",
-    "--no-healthcheck",
-    "--oom-kill-disable",
-    "--privileged",
-    "--publish-all",
-    "--quiet",
-    "--read-only",
-    "--rm",
-    "--sig-proxy",
-    "--tty",
-];
-/// The short ones of them, which may stand together.
+const SWITCHES: &str = "--detach --disable-content-trust --init --interactive --no-healthcheck --oom-kill-disable \
+                        --privileged --publish-all --quiet --read-only --rm --sig-proxy --tty";
+/// Short options without a value, which can be combined.
 const SHORT_SWITCHES: &str = "ditPq";
 
+/// Returns whether a list of words, separated by blanks, contains a word.
+fn lists(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|one| one == word)
+}
+
 impl Resolver<'_> {
-    /// Told by `check` only: it is no news in each run.
+    /// Warns in `check` only, so that runs do not repeat it.
     pub(super) fn unpinned(&mut self) {
         if !self.given.compile_schemas {
             return;
@@ -126,17 +90,18 @@ impl Resolver<'_> {
             let texts: Vec<&str> = words.iter().map(|(text, _)| text.as_str()).collect();
             let Some(unpinned) = find(&texts) else { continue };
             let Some((_, span)) = words.get(unpinned.word) else { continue };
-            let message = format!("`{}` {}", unpinned.launcher, unpinned.says);
-            // A word beside it may be a secret.
-            self.diagnostics.push(Diagnostic::warning(Code::UnpinnedPackage, *span, message).discreet());
+            let message = format!("`{}` {}", unpinned.launcher, unpinned.finding);
+            // Other words on the line may be secret.
+            self.diagnostics
+                .push(Diagnostic::warning(Code::UnpinnedPackage, *span, message).without_excerpt());
         }
     }
 }
 
 fn command_lines(descriptor: &crate::EnsembleDescriptor) -> Vec<Vec<(String, Span)>> {
     let mut lines = Vec::new();
-    if let Some(WayDescriptor::Stdio { command, .. }) =
-        descriptor.connection.as_ref().map(|connection| &connection.way)
+    if let Some(TransportDescriptor::Stdio { command, .. }) =
+        descriptor.connection.as_ref().map(|connection| &connection.transport)
     {
         lines.push(command.iter().map(|word| (text(&Template::from(&word.value)), word.span)).collect());
     }
@@ -159,21 +124,21 @@ fn text(template: &Template) -> String {
 #[derive(Debug, PartialEq, Eq)]
 struct Unpinned {
     launcher: String,
-    /// Which of the words names the package.
+    /// Index of the word that names the package.
     word: usize,
-    says: String,
+    finding: String,
 }
 
 fn find(words: &[&str]) -> Option<Unpinned> {
     let start = after_wrappers(words);
     let line = words.get(start..)?;
     let launcher = LAUNCHERS.iter().find(|launcher| {
-        launcher.words.iter().enumerate().all(|(at, word)| {
+        launcher.words.split_whitespace().enumerate().all(|(at, word)| {
             let found = line.get(at).copied().unwrap_or_default();
-            if at == 0 { program(found) == *word } else { found == *word }
+            if at == 0 { program(found) == word } else { found == word }
         })
     })?;
-    let first = start + launcher.words.len();
+    let first = start + launcher.words.split_whitespace().count();
     let (word, package) = match launcher.kind {
         Kind::Image => image_of(words, first)?,
         _ => package_of(words, first, launcher)?,
@@ -186,22 +151,22 @@ fn find(words: &[&str]) -> Option<Unpinned> {
     let (what, version) =
         if launcher.kind == Kind::Image { ("an image", "tag or digest") } else { ("a package", "version") };
     (!pinned).then(|| Unpinned {
-        launcher: launcher.words.join(" "),
+        launcher: launcher.words.to_owned(),
         word,
-        says: format!("runs {}, {what} without an exact {version}", shown(package)),
+        finding: format!("runs {}, {what} without an exact {version}", shown(package)),
     })
 }
 
-/// An address may hold a key.
+/// Returns the package for a message. A URL may contain a key, so it is not shown.
 fn shown(package: &str) -> String {
     if package.contains("://") {
-        "what an address names".to_owned()
+        "a package from a URL".to_owned()
     } else {
         quoted(&package.replace(FILLED, "…"))
     }
 }
 
-/// `env A=b npx …`, `cmd /c npx …`.
+/// Skips wrappers: `env A=b npx …`, `cmd /c npx …`.
 fn after_wrappers(words: &[&str]) -> usize {
     match words.first().map(|word| program(word)) {
         Some("env") => {
@@ -212,26 +177,26 @@ fn after_wrappers(words: &[&str]) -> usize {
     }
 }
 
-/// The name of a program, without its directory and what Windows adds.
+/// Returns the name of a program without its directory and the suffix on Windows.
 fn program(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     [".exe", ".cmd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
-/// What an option says, else the first word that is no option.
+/// Returns the value of an option that names the package, or else the first word that is not an option.
 fn package_of<'w>(words: &[&'w str], first: usize, launcher: &Launcher) -> Option<(usize, &'w str)> {
     let mut at = first;
     while let Some(word) = words.get(at) {
         let (option, value) =
             word.split_once('=').map_or((*word, None), |(option, value)| (option, Some(value)));
-        if launcher.names.contains(&option) {
+        if lists(launcher.names, option) {
             return value.map(|value| (at, value)).or_else(|| Some((at + 1, words.get(at + 1)?)));
         }
         let is_option = word.starts_with('-');
         if !is_option {
             return Some((at, word));
         }
-        at += if value.is_none() && launcher.valued.contains(&option) { 2 } else { 1 };
+        at += if value.is_none() && lists(launcher.valued, option) { 2 } else { 1 };
     }
     None
 }
@@ -247,7 +212,7 @@ fn image_of<'w>(words: &[&'w str], first: usize) -> Option<(usize, &'w str)> {
             Some(letters) => {
                 letters.chars().all(|c| SHORT_SWITCHES.contains(c)) || letters.chars().count() > 1
             }
-            None => word.contains('=') || SWITCHES.contains(word),
+            None => word.contains('=') || lists(SWITCHES, word),
         };
         at += if alone { 1 } else { 2 };
     }
@@ -270,12 +235,12 @@ fn npm_is_pinned(package: &str) -> bool {
     let (scope, name) = if package.starts_with('@') { package.split_at(1) } else { ("", package) };
     match name.split_once('@') {
         Some((_, version)) => is_exact(version),
-        // `user/repository` is one on GitHub.
+        // `user/repository` is a repository on GitHub.
         None => scope.is_empty() && name.contains('/') && name.contains('#'),
     }
 }
 
-/// `1.2.3`, `1.2.3-beta.1`; a part of a version is a range.
+/// Returns whether a version is exact: `1.2.3`, `1.2.3-beta.1`. A part of a version is a range.
 fn is_exact(version: &str) -> bool {
     if version.contains(FILLED) {
         return true;
@@ -293,7 +258,7 @@ fn python_is_pinned(package: &str) -> bool {
     }
     let package = package.split_once(" @ ").map_or(package, |(_, address)| address);
     if let Some((_, address)) = package.split_once("://") {
-        // A revision: `git+https://host/repository@v1`; before the host it is a user.
+        // A revision: `git+https://host/repository@v1`. An `@` before the host belongs to a user name.
         return address.split_once('/').is_some_and(|(_, path)| path.contains('@'));
     }
     if let Some((_, version)) = package.split_once("==") {

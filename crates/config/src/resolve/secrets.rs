@@ -1,118 +1,118 @@
-//! Secrets that are written into a descriptor, where `env:NAME` belongs. A guess, so a warning; what was found is never
-//! shown, neither in the message nor with its line.
+//! Warns about secrets in descriptors that should be `env:NAME`. A suspected secret is never shown, neither in the message
+//! nor with its line.
 
 use converse_text::secrets::{known_secret, looks_secret};
 
 use super::Resolver;
 use crate::command::{ArgvDescriptor, CommandDescriptor};
-use crate::connection::WayDescriptor;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::connection::TransportDescriptor;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::{Piece, SecretRef};
 use crate::request::RequestDescriptor;
 use crate::source::{Span, Spanned};
 use crate::template::{Template, TemplatePiece};
 use crate::{Code, EnsembleDescriptor};
 
-/// One text of a descriptor, as far as it is written down.
-struct Said<'a> {
-    /// What it is the value of.
+/// One text of a descriptor, without what is filled in.
+struct NamedText<'a> {
+    /// The key, header or option whose value it is.
     name: Option<&'a str>,
-    /// Its parts between what is filled in.
+    /// The parts between placeholders.
     parts: Vec<&'a str>,
     span: Span,
 }
 
 impl Resolver<'_> {
-    /// Told by `check` only: it is no news in each run.
+    /// Warns in `check` only, so that runs do not repeat it.
     pub(super) fn secrets_in_file(&mut self) {
         if !self.given.compile_schemas {
             return;
         }
-        for said in all(self.descriptor) {
-            if let Some(message) = fault(&said) {
-                self.diagnostics.push(Diagnostic::warning(Code::SecretInFile, said.span, message).discreet());
+        for text in all(self.descriptor) {
+            if let Some(message) = fault(&text) {
+                self.diagnostics
+                    .push(Diagnostic::warning(Code::SecretInFile, text.span, message).without_excerpt());
             }
         }
     }
 }
 
-fn fault(said: &Said<'_>) -> Option<String> {
-    if let Some(what) = said.parts.iter().find_map(|part| known_secret(part)) {
-        return Some(format!("this text holds what looks like {what}"));
+fn fault(text: &NamedText<'_>) -> Option<String> {
+    if let Some(what) = text.parts.iter().find_map(|part| known_secret(part)) {
+        return Some(format!("this text contains what looks like {what}"));
     }
-    let name = said.name?;
-    // Beside what is filled in there stands no whole secret.
-    let [value] = said.parts.as_slice() else { return None };
+    let name = text.name?;
+    // A text with placeholders is not a whole secret.
+    let [value] = text.parts.as_slice() else { return None };
     looks_secret(name, value).then(|| format!("the value of {} looks like a secret", quoted(name)))
 }
 
-fn all(descriptor: &EnsembleDescriptor) -> Vec<Said<'_>> {
-    let mut said = Vec::new();
-    match descriptor.connection.as_ref().map(|connection| &connection.way) {
-        Some(WayDescriptor::Stdio { command, environment, .. }) => {
+fn all(descriptor: &EnsembleDescriptor) -> Vec<NamedText<'_>> {
+    let mut texts = Vec::new();
+    match descriptor.connection.as_ref().map(|connection| &connection.transport) {
+        Some(TransportDescriptor::Stdio { command, environment, .. }) => {
             let words: Vec<_> =
                 command.iter().map(|word| (parts_of_secret(&word.value), word.span)).collect();
-            said.extend(of_words(words));
-            said.extend(environment.iter().map(of_secret));
+            texts.extend(of_words(words));
+            texts.extend(environment.iter().map(of_secret));
         }
-        Some(WayDescriptor::Http { url, headers }) => {
-            said.push(Said { name: None, parts: parts_of_secret(&url.value), span: url.span });
-            said.extend(headers.iter().map(of_secret));
+        Some(TransportDescriptor::Http { url, headers }) => {
+            texts.push(NamedText { name: None, parts: parts_of_secret(&url.value), span: url.span });
+            texts.extend(headers.iter().map(of_secret));
         }
         None => {}
     }
     for invoker in descriptor.invokers.iter().filter_map(|entry| entry.invoker.as_ref()) {
-        said.extend(invoker.command.iter().flat_map(of_command));
-        said.extend(invoker.request.iter().flat_map(of_request));
+        texts.extend(invoker.command.iter().flat_map(of_command));
+        texts.extend(invoker.request.iter().flat_map(of_request));
     }
-    said
+    texts
 }
 
-fn of_command(command: &CommandDescriptor) -> Vec<Said<'_>> {
+fn of_command(command: &CommandDescriptor) -> Vec<NamedText<'_>> {
     let words = command.argv.iter().flat_map(ArgvDescriptor::templates);
-    let mut said = of_words(words.map(|word| (parts(&word.value), word.span)).collect());
-    said.extend(command.environment.iter().map(of_secret));
-    said.extend(command.stdin.iter().map(unnamed));
-    said
+    let mut texts = of_words(words.map(|word| (parts(&word.value), word.span)).collect());
+    texts.extend(command.environment.iter().map(of_secret));
+    texts.extend(command.stdin.iter().map(unnamed));
+    texts
 }
 
-fn of_request(request: &RequestDescriptor) -> Vec<Said<'_>> {
+fn of_request(request: &RequestDescriptor) -> Vec<NamedText<'_>> {
     let named = request.query.iter().chain(&request.headers);
-    let mut said: Vec<_> = named
-        .map(|(name, value)| Said { name: Some(name), parts: parts(&value.value), span: value.span })
+    let mut texts: Vec<_> = named
+        .map(|(name, value)| NamedText { name: Some(name), parts: parts(&value.value), span: value.span })
         .collect();
-    said.extend(request.url.iter().map(unnamed));
-    said.extend(request.body.iter().flat_map(|body| &body.templates).map(unnamed));
-    said
+    texts.extend(request.url.iter().map(unnamed));
+    texts.extend(request.body.iter().flat_map(|body| &body.templates).map(unnamed));
+    texts
 }
 
-/// `--token value` and `--token=value` are values with a name too.
-fn of_words<'a>(words: Vec<(Vec<&'a str>, Span)>) -> Vec<Said<'a>> {
+/// Reads the words of a command line: `--token value` and `--token=value` are named values.
+fn of_words<'a>(words: Vec<(Vec<&'a str>, Span)>) -> Vec<NamedText<'a>> {
     let mut before: Option<&'a str> = None;
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     for (parts, span) in words {
         let word = parts.first().copied().unwrap_or_default();
         let joined = word.split_once('=').filter(|(name, _)| name.starts_with('-') && parts.len() == 1);
         let option = word.starts_with('-').then_some(word);
         match joined {
-            Some((name, value)) => said.push(Said { name: Some(name), parts: vec![value], span }),
-            None => said.push(Said { name: before.filter(|_| option.is_none()), parts, span }),
+            Some((name, value)) => texts.push(NamedText { name: Some(name), parts: vec![value], span }),
+            None => texts.push(NamedText { name: before.filter(|_| option.is_none()), parts, span }),
         }
         before = option.filter(|_| joined.is_none());
     }
-    said
+    texts
 }
 
-fn of_secret((name, value): &(String, Spanned<SecretRef>)) -> Said<'_> {
-    Said { name: Some(name), parts: parts_of_secret(&value.value), span: value.span }
+fn of_secret((name, value): &(String, Spanned<SecretRef>)) -> NamedText<'_> {
+    NamedText { name: Some(name), parts: parts_of_secret(&value.value), span: value.span }
 }
 
-fn unnamed(template: &Spanned<Template>) -> Said<'_> {
-    Said { name: None, parts: parts(&template.value), span: template.span }
+fn unnamed(template: &Spanned<Template>) -> NamedText<'_> {
+    NamedText { name: None, parts: parts(&template.value), span: template.span }
 }
 
-/// One for each piece, so that a whole text can be told from a part of one.
+/// Returns one text per piece, so that a whole text differs from a part.
 fn parts(template: &Template) -> Vec<&str> {
     template.pieces.iter().map(part_of_template).collect()
 }

@@ -1,27 +1,25 @@
-//! Which of several ensembles of one name counts, and whether two tools would be shown by one name.
+//! Selects one of several ensembles with the same name, and detects tools with the same name for models.
 //!
-//! The nearest scope wins; an untrusted project's ensemble never takes anything from another, neither its name nor the
-//! names of its tools.
+//! The nearest scope wins. An ensemble of an untrusted project never replaces another ensemble or its tools.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Broken, Resolved};
+use super::{BrokenEnsemble, Resolution};
 use crate::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::ensemble::EnsembleDescriptor;
-use crate::escape::quoted;
 use crate::plan::{EnsemblePlan, InvokerPlan, Scope};
 use crate::schema::length;
 use crate::source::{SourceMap, Span};
 
-/// Bytes that the untrusted ensembles of a project may tell models, all together.
+/// Limit on the bytes that all untrusted ensembles of a project together may send to models.
 const MAX_UNTRUSTED: usize = 64 * 1024;
 
 pub(super) struct Candidate<'a> {
     pub(super) descriptor: &'a EnsembleDescriptor,
-    /// `None`: it has errors.
+    /// `None` if the ensemble has errors.
     pub(super) plan: Option<EnsemblePlan>,
-    /// What can be read of it then.
+    /// The valid parts of an ensemble with errors.
     pub(super) rest: Option<EnsemblePlan>,
     pub(super) trusted: bool,
 }
@@ -31,14 +29,14 @@ impl Candidate<'_> {
         self.descriptor.name.as_ref().map_or(self.descriptor.span, |name| name.span)
     }
 
-    fn broken(&self, sources: &SourceMap) -> Broken {
+    fn broken(&self, sources: &SourceMap) -> BrokenEnsemble {
         let source = self.descriptor.source;
         let name = self.descriptor.name.as_ref().map(|name| name.value.clone());
         let (scope, file) = (sources.scope(source), sources.path(source).to_owned());
-        Broken { name, scope, source, file, rest: self.rest.clone() }
+        BrokenEnsemble { name, scope, source, file, rest: self.rest.clone() }
     }
 
-    /// Who goes first when two want the same: the trusted before the untrusted, the nearer before the farther.
+    /// Returns the order of precedence: trusted before untrusted, nearer before farther.
     fn rank(&self, sources: &SourceMap) -> (bool, Scope) {
         (self.trusted, sources.scope(self.descriptor.source))
     }
@@ -48,8 +46,8 @@ pub(super) fn select(
     sources: &SourceMap,
     candidates: Vec<Candidate<'_>>,
     diagnostics: Vec<Diagnostic>,
-) -> Resolved {
-    let mut resolved = Resolved { plans: Vec::new(), broken: Vec::new(), diagnostics };
+) -> Resolution {
+    let mut resolved = Resolution { plans: Vec::new(), broken: Vec::new(), diagnostics };
     let mut by_name: BTreeMap<String, Vec<Candidate<'_>>> = BTreeMap::new();
     for candidate in candidates {
         if candidate.plan.is_none() {
@@ -62,7 +60,7 @@ pub(super) fn select(
     }
     let mut chosen: Vec<_> =
         by_name.into_values().filter_map(|namesakes| nearest(sources, namesakes, &mut resolved)).collect();
-    // Farther before nearer, untrusted last: of two that clash the later one yields.
+    // Farther before nearer, untrusted last: on a clash the later ensemble is left out.
     let is_off = |candidate: &Candidate<'_>| candidate.plan.as_ref().is_some_and(|plan| !plan.enabled);
     chosen.sort_by_key(|candidate| {
         (!candidate.trusted, sources.scope(candidate.descriptor.source), is_off(candidate))
@@ -73,11 +71,11 @@ pub(super) fn select(
     resolved
 }
 
-/// The one of several namesakes that counts.
+/// Returns the ensemble that counts among several with the same name.
 fn nearest<'a>(
     sources: &SourceMap,
     namesakes: Vec<Candidate<'a>>,
-    resolved: &mut Resolved,
+    resolved: &mut Resolution,
 ) -> Option<Candidate<'a>> {
     let mut by_scope: BTreeMap<Scope, Candidate<'_>> = BTreeMap::new();
     for candidate in namesakes {
@@ -99,7 +97,7 @@ fn nearest<'a>(
     let winner = candidates.pop();
     if winner.as_ref().is_some_and(|winner| winner.trusted) {
         for loser in candidates.iter().filter(|loser| !loser.trusted) {
-            let message = "this project is not trusted: its ensemble does not replace the other of its name";
+            let message = "this project is not trusted: its ensemble does not replace another ensemble of the same name";
             let mut diagnostic = Diagnostic::warning(Code::UntrustedShadow, loser.place(), message);
             if let Some(winner) = &winner {
                 diagnostic = diagnostic.related(winner.place(), "the other");
@@ -110,25 +108,25 @@ fn nearest<'a>(
     winner
 }
 
-/// Of what nobody has trusted, as much as fits: all of it is sent to a model with every request, and paid for. What is
-/// inert is never sent.
+/// Leaves out untrusted ensembles beyond the size limit, because their content is sent to a model with every request.
+/// Ensembles that would start a program or contact a server are never sent.
 fn without_excess<'a>(
     sources: &SourceMap,
     chosen: Vec<Candidate<'a>>,
-    resolved: &mut Resolved,
+    resolved: &mut Resolution,
 ) -> Vec<Candidate<'a>> {
     let mut left = MAX_UNTRUSTED;
     let fits = |candidate: &Candidate<'_>| {
         let plan = candidate.plan.as_ref().filter(|plan| !plan.trusted && !plan.reaches_out());
-        let rest = left.checked_sub(plan.map_or(0, told));
+        let rest = left.checked_sub(plan.map_or(0, size_for_models));
         left = rest.unwrap_or(left);
         rest.is_some()
     };
     let (kept, beyond): (Vec<_>, Vec<_>) = chosen.into_iter().partition(fits);
     for candidate in beyond {
         let message = format!(
-            "this project is not trusted: its names, descriptions and schemas together are more than {MAX_UNTRUSTED} \
-             bytes with this ensemble"
+            "this project is not trusted: with this ensemble, its names, descriptions and schemas exceed \
+             {MAX_UNTRUSTED} bytes"
         );
         resolved.diagnostics.push(Diagnostic::warning(Code::UntrustedExcess, candidate.place(), message));
         resolved.broken.push(candidate.broken(sources));
@@ -136,8 +134,8 @@ fn without_excess<'a>(
     kept
 }
 
-/// Bytes that models are told of an ensemble.
-fn told(plan: &EnsemblePlan) -> usize {
+/// Returns the size of what models see of an ensemble, in bytes.
+fn size_for_models(plan: &EnsemblePlan) -> usize {
     let of_invoker = |invoker: &InvokerPlan| {
         let schema = invoker.arguments.as_ref().map_or(0, length);
         invoker.name.as_str().len() + invoker.description.len() + schema
@@ -145,8 +143,8 @@ fn told(plan: &EnsemblePlan) -> usize {
     plan.name.as_str().len() + plan.description.len() + plan.invokers.iter().map(of_invoker).sum::<usize>()
 }
 
-/// Keeps those whose tools have names of their own.
-fn without_clashes(sources: &SourceMap, chosen: Vec<Candidate<'_>>, resolved: &mut Resolved) {
+/// Leaves out ensembles whose tools would have the name of another tool.
+fn without_clashes(sources: &SourceMap, chosen: Vec<Candidate<'_>>, resolved: &mut Resolution) {
     let mut taken: HashMap<(String, String), Span> = HashMap::new();
     for mut candidate in chosen {
         let Some(plan) = candidate.plan.take() else { continue };
@@ -157,7 +155,7 @@ fn without_clashes(sources: &SourceMap, chosen: Vec<Candidate<'_>>, resolved: &m
         let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
         let names = || plan.invokers.iter().map(|invoker| (prefix.clone(), invoker.name.to_string()));
         if let Some((name, other)) = names().find_map(|name| taken.get(&name).map(|other| (name, *other))) {
-            let message = format!("models would be shown two tools by the name of {}", quoted(&name.1));
+            let message = format!("two tools would have the name {} for models", quoted(&name.1));
             let place = candidate.descriptor.prefix.as_ref().map_or(candidate.place(), |prefix| prefix.span);
             let diagnostic = Diagnostic::error(Code::NameClash, place, message);
             resolved.diagnostics.push(diagnostic.related(other, "the other ensemble"));

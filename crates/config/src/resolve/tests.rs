@@ -16,7 +16,7 @@ const BUILTINS: [BuiltinSpec<'static>; 6] = [
 ];
 
 struct Run {
-    resolved: Resolved,
+    resolved: Resolution,
     /// `code path:line`
     findings: Vec<String>,
 }
@@ -32,7 +32,8 @@ impl Run {
     }
 
     fn broken(&self) -> Vec<String> {
-        let name = |broken: &Broken| format!("{} {:?}", broken.name.as_deref().unwrap_or("?"), broken.scope);
+        let name =
+            |broken: &BrokenEnsemble| format!("{} {:?}", broken.name.as_deref().unwrap_or("?"), broken.scope);
         self.resolved.broken.iter().map(name).collect()
     }
 }
@@ -49,7 +50,7 @@ fn run_with(files: &[(Scope, &str)], project_trusted: bool, require_env: bool) -
         descriptors.push(parse_ensemble(&sources, id).value);
     }
     let environment = Environment::new([("SET".to_owned(), "s3cret".to_owned())]);
-    let given = Given {
+    let given = ResolveInput {
         builtins: &BUILTINS,
         environment: &environment,
         project_trusted,
@@ -181,8 +182,8 @@ fn a_connection_is_planned_and_its_secrets_are_named() {
     assert_eq!(
         plan.connection,
         Some(ConnectionPlan {
-            way: Way::Stdio { command, environment, cwd: Some("sub".into()) },
-            ..ConnectionPlan::over(Way::Stdio { command: vec![], environment: vec![], cwd: None })
+            transport: TransportPlan::Stdio { command, environment, cwd: Some("sub".into()) },
+            ..ConnectionPlan::new(TransportPlan::Stdio { command: vec![], environment: vec![], cwd: None })
         })
     );
     assert_eq!(plan.filter, crate::ToolFilter { include: vec!["get_*".into()], exclude: vec!["x".into()] });
@@ -326,7 +327,7 @@ fn a_schema_that_is_too_large_is_offered_to_nobody() {
     let descriptors = [parse_ensemble(&sources, id).value];
     let environment = Environment::default();
     for compile_schemas in [true, false] {
-        let given = Given {
+        let given = ResolveInput {
             builtins: &BUILTINS,
             environment: &environment,
             project_trusted: true,
@@ -370,7 +371,7 @@ fn schemas_are_compiled_only_when_asked() {
     let descriptors = [parse_ensemble(&sources, id).value];
     let environment = Environment::default();
     for (compile_schemas, broken) in [(true, 1), (false, 0)] {
-        let given = Given {
+        let given = ResolveInput {
             builtins: &BUILTINS,
             environment: &environment,
             project_trusted: true,

@@ -1,8 +1,8 @@
-//! What is taken from a project's ensemble that nobody has trusted.
+//! Restrictions on ensembles of an untrusted project.
 //!
-//! It may be shown and it may tighten; it may not allow, start, connect or replace. Built-ins that only read are allowed
-//! without asking, and a `[configuration]` says where they read: so one that configures them is asked about each time,
-//! or a cloned repository could point a file reader at the home directory.
+//! They may be shown and may tighten permissions. They may not allow, start, connect or replace anything. Built-ins that
+//! only read are allowed without asking, and `[configuration]` says where they read: without a question for each call, a
+//! cloned repository could point a file reader at the home directory.
 
 use super::Resolver;
 use crate::Code;
@@ -11,7 +11,7 @@ use crate::plan::{EnsemblePlan, Policy};
 use crate::rule::Permission;
 
 impl Resolver<'_> {
-    pub(super) fn distrust(&mut self, plan: &mut EnsemblePlan) {
+    pub(super) fn restrict_untrusted(&mut self, plan: &mut EnsemblePlan) {
         if self.trusted {
             return;
         }
@@ -26,7 +26,7 @@ impl Resolver<'_> {
             && !plan.configuration.is_empty()
         {
             let message =
-                "this project is not trusted: it configures its invokers, so each call is asked for";
+                "this project is not trusted: the ensemble configures its invokers, so each call asks first";
             self.warning(Code::UntrustedConfiguration, configuration.span, message);
             for policy in policies(plan) {
                 policy.permission.get_or_insert(Permission::Ask);
@@ -34,19 +34,20 @@ impl Resolver<'_> {
         }
     }
 
-    /// By the descriptor, not by the plan: it may be broken.
+    /// Uses the descriptor instead of the plan, which may be incomplete.
     fn warn_of_reaching_out(&mut self) {
         let reaches_out =
             |invoker: &&InvokerDescriptor| invoker.command.is_some() || invoker.request.is_some();
         let mut invokers = self.descriptor.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
         let (span, message) = match (self.descriptor.has_connection, invokers.find(reaches_out)) {
-            (Some(span), _) => {
-                (span, "this project is not trusted: nothing is started or connected for this ensemble")
-            }
+            (Some(span), _) => (
+                span,
+                "this project is not trusted: converse does not start or contact the server of this ensemble",
+            ),
             (None, Some(invoker)) => (
                 invoker.span,
-                "this project is not trusted: an invoker that starts a program or sends a request keeps this \
-                 ensemble out",
+                "this project is not trusted: the ensemble is left out, because this invoker starts a program or sends \
+                 a request",
             ),
             (None, None) => return,
         };
@@ -62,9 +63,11 @@ impl Resolver<'_> {
         });
         let of_tools = descriptor.tools.iter().flat_map(|tools| tools.tools.iter().map(|tool| &tool.policy));
         for policy in std::iter::once(&descriptor.defaults).chain(of_entries).chain(of_tools) {
-            if let Some(said) = policy.permission.as_ref().filter(|said| said.value == Permission::Allow) {
+            if let Some(permission) =
+                policy.permission.as_ref().filter(|permission| permission.value == Permission::Allow)
+            {
                 let message = "this project is not trusted: `allow` counts as `ask`";
-                self.warning(Code::UntrustedPermission, said.span, message);
+                self.warning(Code::UntrustedPermission, permission.span, message);
             }
         }
     }

@@ -1,25 +1,25 @@
-//! Addresses, as whoever fetches them reads them: `https:127.1`, `https://0x7f000001:0443/` and
-//! `https://u@127.0.0.1?` are one host. The `url` crate reads what the URL Standard says
-//! (<https://url.spec.whatwg.org>, checked 2026-11), and so does the client that is behind the tools.
+//! URLs in the form in which a client reads them: `https:127.1`, `https://0x7f000001:0443/` and `https://u@127.0.0.1?` are
+//! the same host. The `url` crate implements the URL Standard (<https://url.spec.whatwg.org>, checked 2026-11), and so
+//! does the client of the tools.
 
 use url::Url;
 
 use super::reading::percent_decoded;
 
-/// One address in the form that all its spellings come to.
+/// A URL in normal form.
 #[derive(Debug)]
 pub(super) struct Address {
-    /// Without a user name, a fragment and the scheme's own port; an empty path is `/`.
+    /// Without user name, fragment and default port; an empty path is `/`.
     pub(super) text: String,
-    /// What means the same and is written otherwise.
+    /// Other spellings of the same URL.
     pub(super) others: Vec<String>,
 }
 
-/// `None`: no address with a host.
+/// Normalises a URL. `None` if the text is not a URL with a host.
 pub(super) fn address(text: &str) -> Option<Address> {
     let mut url = Url::parse(text).ok()?;
     let host = url.host_str().filter(|host| !host.is_empty() && url.scheme() != "file")?.to_lowercase();
-    // These fail for addresses without a host only.
+    // These fail only for URLs without a host.
     let _ = url.set_host(Some(host.strip_suffix('.').filter(|host| !host.is_empty()).unwrap_or(&host)));
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -30,11 +30,11 @@ pub(super) fn address(text: &str) -> Option<Address> {
     Some(Address { text, others })
 }
 
-/// The path of a file URI: `FILE:/x`, `file://localhost/x`, `file:x`.
+/// Returns the paths of a file URI: `FILE:/x`, `file://localhost/x`, `file:x`.
 pub(super) fn file_paths(text: &str) -> Vec<String> {
     let scheme = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:"));
     let bare = scheme.and_then(|_| text.get(5..)).map(|rest| match rest.strip_prefix("//") {
-        // Whatever host is named: a reader of paths does not look at it.
+        // Programs ignore the host of a file URI.
         Some(rest) => rest.find('/').and_then(|path| rest.get(path..)).unwrap_or(rest).to_owned(),
         None => rest.to_owned(),
     });
@@ -42,13 +42,13 @@ pub(super) fn file_paths(text: &str) -> Vec<String> {
     bare.into_iter().chain(read).collect()
 }
 
-/// A glob over addresses whose host is spelt out, with scheme and host as all addresses are read.
+/// Normalises scheme and host of a URL glob whose host is written out.
 pub(super) fn plain_glob(glob: &str) -> Option<String> {
     let (scheme, rest) = glob.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at(end);
     let special = |c: char| matches!(c, '*' | '[' | ']' | '{' | '}' | '\\' | '!');
-    // A `?` in place of a character of the host: not to be told from a query.
+    // A `?` within the host cannot be distinguished from a query.
     if authority.is_empty() || authority.contains(special) || rest.starts_with('?') {
         return None;
     }

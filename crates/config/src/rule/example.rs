@@ -1,15 +1,14 @@
-//! The examples that stand in a rule: calls that it must fit, and calls that it must not.
+//! Examples in a rule: calls that it must match, and calls that it must not match.
 //!
-//! Only the tool and its arguments are looked at; what effects the tool has and whether somebody can be asked is not
-//! known here.
+//! Only the tool and its arguments are compared: effects and the presence of a person are not known here.
 
 use converse_canister::Arguments;
 use serde_json::{Map, Value};
 
-use super::{Origins, Rule};
-use crate::escape::quoted;
+use super::{BaseDirs, Rule};
+use crate::diagnostic::quoted;
 
-/// A call as people write it: `io.write_file path=README.md`, or `io.write_file {"path": "README.md"}`.
+/// A call such as `io.write_file path=README.md` or `io.write_file {"path": "README.md"}`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Example {
     tool: String,
@@ -22,7 +21,7 @@ impl Example {
         let (tool, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         if !tool.contains('.') || tool.contains(['{', '=', '*']) {
             return Err(format!(
-                "{} is not a tool name: write `ensemble.invoker` and its arguments",
+                "{} is not a tool name: expected `ensemble.invoker`, followed by arguments",
                 quoted(tool)
             ));
         }
@@ -37,16 +36,17 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
     malformed.map_or(Ok(object), |malformed| Err(malformed.to_string()))
 }
 
-/// `key=value` words. A value in quotes, brackets or braces is JSON to its end; another is JSON if it can be, else a text.
+/// Parses `key=value` words. A value in quotes, brackets or braces is JSON; another value is JSON if possible, else text.
 fn words(mut rest: &str) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     while !rest.is_empty() {
-        let no_pair = || format!("{} is not an argument: write key=value, or one JSON object", quoted(rest));
+        let no_pair =
+            || format!("{} is not an argument: expected key=value, or one JSON object", quoted(rest));
         let (key, after) = rest.split_once('=').ok_or_else(no_pair)?;
         if key.is_empty() || key.contains(char::is_whitespace) {
             return Err(no_pair());
         }
-        let (value, after) = value(after).map_err(|error| format!("{} of {}", error, quoted(key)))?;
+        let (value, after) = value(after).map_err(|error| format!("{error} of {}", quoted(key)))?;
         if arguments.insert(key.to_owned(), value).is_some() {
             return Err(format!("{} is given twice", quoted(key)));
         }
@@ -58,7 +58,7 @@ fn words(mut rest: &str) -> Result<Map<String, Value>, String> {
 fn value(text: &str) -> Result<(Value, &str), String> {
     if text.starts_with(['"', '[', '{']) {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        let value = values.next().and_then(Result::ok).ok_or("cannot be read as JSON: the value")?;
+        let value = values.next().and_then(Result::ok).ok_or("invalid JSON in the value")?;
         return Ok((value, text.get(values.byte_offset()..).unwrap_or_default()));
     }
     let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
@@ -66,12 +66,12 @@ fn value(text: &str) -> Result<(Value, &str), String> {
 }
 
 impl Rule {
-    /// Why the rule does not fit a call; nothing if it does.
-    pub(crate) fn misfit(&self, example: &Example) -> Option<String> {
+    /// Returns why the rule does not match a call, or `None` if it does.
+    pub(crate) fn mismatch(&self, example: &Example) -> Option<String> {
         if !self.matches(&example.tool) {
             return Some(format!("{} is not the tool {}", quoted(&self.pattern), quoted(&example.tool)));
         }
-        let unmet = self.unmet(&example.arguments, Origins::default());
+        let unmet = self.unmet(&example.arguments, BaseDirs::default());
         (!unmet.is_empty()).then(|| unmet.join("; "))
     }
 }

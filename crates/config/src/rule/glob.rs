@@ -1,12 +1,12 @@
-//! Globs: over the names of tools, over the texts of arguments, and over paths.
+//! Globs over names of tools, texts of arguments, and paths.
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::Doubt;
+use super::MatchMode;
 use super::address::plain_glob;
 use super::reading::below_home;
 
-/// A pattern that is no glob.
+/// A pattern that is not a valid glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a tool pattern: {reason}")]
 pub struct BadPattern {
@@ -17,7 +17,7 @@ pub struct BadPattern {
 /// A glob over `ensemble.invoker`.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolPattern {
-    /// With the `.*` of a whole ensemble.
+    /// With `.*` appended for a whole ensemble.
     pub(super) whole: String,
     matcher: GlobMatcher,
 }
@@ -26,7 +26,7 @@ impl ToolPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, BadPattern> {
         let bad = |reason: String| BadPattern { pattern: pattern.to_owned(), reason };
         if pattern.trim().is_empty() {
-            return Err(bad("it is empty".into()));
+            return Err(bad("the pattern is empty".into()));
         }
         let whole =
             if pattern.contains('.') || pattern == "*" { pattern.to_owned() } else { format!("{pattern}.*") };
@@ -34,7 +34,7 @@ impl ToolPattern {
         Ok(Self { whole, matcher })
     }
 
-    /// The name itself, whatever characters it has.
+    /// Matches exactly this name, whatever characters it has.
     pub(super) fn literal(name: &str) -> Result<Self, BadPattern> {
         let whole = globset::escape(name);
         let bad = |reason| BadPattern { pattern: name.to_owned(), reason };
@@ -52,23 +52,23 @@ fn compiled(pattern: &str, path: bool) -> Result<GlobMatcher, String> {
     Ok(glob.map_err(|error| error.kind().to_string())?.compile_matcher())
 }
 
-/// A glob over a text or a path of the arguments. A leading `./` means nothing, and `$HOME/` is `~/`.
+/// A glob over a text or path of the arguments. A leading `./` is ignored, and `$HOME/` equals `~/`.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueGlob {
     pub(crate) text: String,
-    /// It begins at the root or at the home.
+    /// The glob begins at the root or at the home directory.
     pub(super) from_root: bool,
     matchers: Vec<GlobMatcher>,
-    /// Of `dir/**`: `dir` itself. To do something to a directory is to do it to what is in it, so rules that deny or ask
-    /// fit it too.
+    /// For `dir/**`: `dir` itself. Rules that deny or ask match it too, because an operation on a directory affects its
+    /// content.
     root: Option<GlobMatcher>,
 }
 
 impl ValueGlob {
-    /// In a `path`, `*` and `?` stop at `/` and `**` does not; elsewhere they stand for any characters.
+    /// With `path`, `*` and `?` stop at `/` and `**` does not; otherwise they match any characters.
     pub(crate) fn new(text: &str, path: bool) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("it is empty".to_owned());
+            return Err("the pattern is empty".to_owned());
         }
         let at_home = below_home(text).map(|rest| format!("~{rest}"));
         let bare = at_home.as_deref().or_else(|| text.strip_prefix("./").filter(|bare| !bare.is_empty()));
@@ -82,13 +82,13 @@ impl ValueGlob {
         Ok(Self { text: text.to_owned(), from_root, matchers, root })
     }
 
-    pub(super) fn is_match(&self, text: &str, doubt: Doubt) -> bool {
-        let root = self.root.as_ref().filter(|_| doubt == Doubt::Fits);
+    pub(super) fn is_match(&self, text: &str, mode: MatchMode) -> bool {
+        let root = self.root.as_ref().filter(|_| mode == MatchMode::Any);
         self.matchers.iter().chain(root).any(|matcher| matcher.is_match(text))
     }
 }
 
-/// Does a glob of an ensemble's `include` or `exclude` match an invoker? One that is no glob matches nothing.
+/// Returns whether a glob in `include` or `exclude` matches an invoker. An invalid glob matches nothing.
 pub(crate) fn names(glob: &str, invoker: &str) -> bool {
     compiled(glob, false).is_ok_and(|glob| glob.is_match(invoker))
 }

@@ -1,4 +1,4 @@
-//! What the rules say of one invocation, and why.
+//! Applies the rules to one call, and explains the decision.
 
 use converse_canister::Digest;
 use serde_json::{Map, Value};
@@ -6,47 +6,47 @@ use serde_json::{Map, Value};
 use super::{Permission, Rule};
 use crate::plan::Effects;
 
-/// What the rules are asked about.
+/// The call that rules are applied to.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// `ensemble.invoker`.
     pub tool: &'a str,
     pub effects: Effects,
-    /// Checked against the tool's schema, defaults filled in.
+    /// Already checked against the tool's schema, with defaults filled in.
     pub arguments: &'a Map<String, Value>,
-    /// Can somebody be asked in this run?
+    /// A person can be asked in this run.
     pub interactive: bool,
-    /// Of the tool's definition; `None` if that is not known.
+    /// Digest of the tool's definition, if known.
     pub definition: Option<Digest>,
-    /// Of how its ensemble is reached and configured; `None` if that is not known.
+    /// Digest of the ensemble's connection and configuration, if known.
     pub connection: Option<Digest>,
-    /// Its ensemble belongs to the directory converse runs in or was typed; see [`Binding::is_local`](super::Binding).
+    /// The ensemble belongs to the working directory or was typed; see [`Binding::is_local`](super::Binding).
     pub local: bool,
-    /// The tool's own permission and where it comes from, used when no rule matches. A `Deny` here always holds.
+    /// The tool's own permission, used if no rule matches. `Deny` always holds.
     pub own: Permission,
     pub own_source: &'a str,
-    /// False for tools of a project that nobody has trusted.
+    /// False for tools of an untrusted project.
     pub trusted: bool,
-    /// The directory that relative paths start from, if it is known.
+    /// The directory that relative paths start from, if known.
     pub workspace: Option<&'a str>,
-    /// The user's home, if it is known: what `~/` and `$HOME/` stand for.
+    /// The user's home directory, if known: the value of `~/` and `$HOME/`.
     pub home: Option<&'a str>,
 }
 
-/// The decision and who made it.
+/// A decision and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     pub permission: Permission,
     /// `pattern (source)`, or the tool's own source.
     pub rule: String,
-    /// Why, if the rule says.
+    /// The reason given in the rule.
     pub reason: Option<String>,
-    /// False if the tool's own permission decided.
+    /// False if the tool's own permission applies.
     pub by_rule: bool,
 }
 
 impl Judgement {
-    /// The rule and its reason.
+    /// Returns the rule and its reason.
     pub fn because(&self) -> String {
         match &self.reason {
             Some(reason) => format!("{}: {reason}", self.rule),
@@ -55,36 +55,38 @@ impl Judgement {
     }
 }
 
-/// A decision and what every rule has to do with it.
+/// A decision, and the effect of every rule that names the tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     pub judgement: Judgement,
-    /// Of all rules that name the tool.
-    pub heard: Vec<Heard>,
+    /// In the order of the rules.
+    pub rules: Vec<ExplainedRule>,
 }
 
+/// A rule that names the tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
-    /// Its place in the list of rules.
+pub struct ExplainedRule {
+    /// Index in the list of rules.
     pub index: usize,
-    pub bearing: Bearing,
+    pub effect: RuleEffect,
 }
 
-/// What a rule has to do with a decision.
+/// The effect of a rule on a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Bearing {
+pub enum RuleEffect {
     Decides,
-    /// It says the same.
+    /// Gives the same permission as the deciding rule.
     Agrees,
-    /// It counts, but a stricter one decides.
-    Outweighed,
-    /// It does not count, for these reasons.
-    Misses(Vec<String>),
+    /// Applies, but a stricter rule decides.
+    Overruled,
+    /// Does not apply, for these reasons.
+    NotApplicable(Vec<String>),
 }
 
+/// Returns the decision about one call.
 pub fn judge(rules: &[Rule], subject: Subject<'_>) -> Judgement {
     let counting = rules.iter().filter(|rule| rule.matches(subject.tool) && rule.misses(&subject).is_empty());
-    // Of several that are as strict, the one that was read first.
+    // Among equally strict rules, the first one.
     let strictest = counting.reduce(|best, rule| if rule.permission > best.permission { rule } else { best });
     judgement(strictest, &subject)
 }
@@ -106,24 +108,24 @@ fn judgement(strictest: Option<&Rule>, subject: &Subject<'_>) -> Judgement {
     }
 }
 
-/// The same decision, with what every rule that names the tool has to do with it.
+/// Returns the same decision as [`judge`], with the effect of every rule that names the tool.
 pub fn explain(rules: &[Rule], subject: Subject<'_>) -> Explanation {
     let judgement = judge(rules, subject);
     let mut decided = !judgement.by_rule;
     let named = rules.iter().enumerate().filter(|(_, rule)| rule.matches(subject.tool));
-    let heard = named.map(|(index, rule)| {
+    let explained = named.map(|(index, rule)| {
         let misses = rule.misses(&subject);
-        let bearing = if !misses.is_empty() {
-            Bearing::Misses(misses)
+        let effect = if !misses.is_empty() {
+            RuleEffect::NotApplicable(misses)
         } else if rule.permission < judgement.permission {
-            Bearing::Outweighed
+            RuleEffect::Overruled
         } else if std::mem::replace(&mut decided, true) {
-            Bearing::Agrees
+            RuleEffect::Agrees
         } else {
-            Bearing::Decides
+            RuleEffect::Decides
         };
-        Heard { index, bearing }
+        ExplainedRule { index, effect }
     });
-    let heard = heard.collect();
-    Explanation { judgement, heard }
+    let explained = explained.collect();
+    Explanation { judgement, rules: explained }
 }

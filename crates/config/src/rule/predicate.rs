@@ -1,4 +1,4 @@
-//! One condition on one of the arguments.
+//! Conditions on one argument.
 
 use std::cmp::Ordering;
 
@@ -6,37 +6,37 @@ use converse_canister::canonical;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
-use super::Doubt;
+use super::MatchMode;
+use super::argument_path::ArgumentPath;
 use super::glob::ValueGlob;
-use super::place::Place;
-use super::reading::{Kind, Origins, Reading, Readings, below_home, readings};
-use crate::escape::quoted;
+use super::reading::{BaseDirs, Kind, Reading, Readings, below_home, readings};
+use crate::diagnostic::quoted;
 
-/// Bytes of one compiled expression.
+/// Limit on the bytes of one compiled expression.
 const MAX_REGEX: usize = 1024 * 1024;
 
-/// Everything that is wanted of one argument.
+/// All conditions on one argument.
 #[derive(Debug, Clone)]
 pub(crate) struct Predicate {
-    pub(crate) at: Place,
+    pub(crate) at: ArgumentPath,
     pub(crate) tests: Vec<Test>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Test {
-    /// The text.
+    /// A glob over the text.
     Glob(ValueGlob),
-    /// The path that the text is.
+    /// A glob over the text as a path.
     Path(ValueGlob),
     Prefix(String),
     Regex(Expression),
-    /// Any of them, as JSON.
+    /// Equal to any of these values, as JSON.
     OneOf(Vec<Value>),
     Min(Number),
     Max(Number),
 }
 
-/// A regular expression: found anywhere where doubt fits, else it must be the whole text.
+/// A regular expression. It matches anywhere if any reading is enough; otherwise it must match the whole text.
 #[derive(Debug, Clone)]
 pub(crate) struct Expression {
     anywhere: Regex,
@@ -47,34 +47,34 @@ impl Expression {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let build = |text: &str, any: bool| {
             let built = RegexBuilder::new(text).size_limit(MAX_REGEX).dot_matches_new_line(any).build();
-            // Its picture of the place has several lines.
+            // The message ends with the reason; before it, several lines show the position.
             built.map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned())
         };
         Ok(Self { anywhere: build(text, true)?, whole: build(&format!("\\A(?:{text})\\z"), false)? })
     }
 
-    fn is_match(&self, text: &str, doubt: Doubt) -> bool {
-        match doubt {
-            Doubt::Fits => self.anywhere.is_match(text),
-            Doubt::Misses => self.whole.is_match(text),
+    fn is_match(&self, text: &str, mode: MatchMode) -> bool {
+        match mode {
+            MatchMode::Any => self.anywhere.is_match(text),
+            MatchMode::Every => self.whole.is_match(text),
         }
     }
 }
 
 impl Predicate {
-    /// Why the arguments do not fit; nothing if they do.
+    /// Returns why the arguments do not match, or `None` if they do.
     pub(super) fn miss(
         &self,
         arguments: &Map<String, Value>,
-        doubt: Doubt,
-        origins: Origins<'_>,
+        mode: MatchMode,
+        base: BaseDirs<'_>,
     ) -> Option<String> {
         let found = self.at.find(arguments);
         let name = quoted(&self.at.shown);
-        let fits = |value: &&Value| self.tests.iter().all(|test| test.fits(value, doubt, origins));
-        let all = match doubt {
-            Doubt::Fits => found.blocked || found.values.iter().any(fits),
-            Doubt::Misses => {
+        let fits = |value: &&Value| self.tests.iter().all(|test| test.fits(value, mode, base));
+        let all = match mode {
+            MatchMode::Any => found.blocked || found.values.iter().any(fits),
+            MatchMode::Every => {
                 let sure = !found.absent && !found.blocked && !found.values.is_empty();
                 sure && found.values.iter().all(fits)
             }
@@ -85,13 +85,12 @@ impl Predicate {
         if found.values.is_empty() && found.absent {
             return Some(format!("{name} is not given"));
         }
-        let failing =
-            self.tests.iter().find(|test| !found.values.iter().any(|v| test.fits(v, doubt, origins)));
+        let failing = self.tests.iter().find(|test| !found.values.iter().any(|v| test.fits(v, mode, base)));
         let what = failing.or(self.tests.first()).map(Test::shown).unwrap_or_default();
-        Some(format!("{name} does not fit {what}"))
+        Some(format!("{name} does not match {what}"))
     }
 
-    /// Can nothing at all fit?
+    /// Returns why no value can match, if that is so.
     pub(super) fn contradiction(&self) -> Option<String> {
         let name = quoted(&self.at.shown);
         let bound = |pick: fn(&Test) -> Option<&Number>| self.tests.iter().find_map(pick);
@@ -101,7 +100,7 @@ impl Predicate {
             && compared(least, most) == Ordering::Greater
         {
             return Some(format!(
-                "no number is both at least {least} and at most {most}, as {name} would have to be"
+                "`min` {least} is greater than `max` {most} for {name}, so no number matches"
             ));
         }
         let empty = self.tests.iter().any(|test| matches!(test, Test::OneOf(values) if values.is_empty()));
@@ -110,46 +109,46 @@ impl Predicate {
 }
 
 impl Test {
-    pub(super) fn fits(&self, value: &Value, doubt: Doubt, origins: Origins<'_>) -> bool {
+    pub(super) fn fits(&self, value: &Value, mode: MatchMode, base: BaseDirs<'_>) -> bool {
         if let Self::OneOf(wanted) = self
             && wanted.iter().any(|wanted| {
-                // What is allowed for a value is allowed for just that value.
-                canonical(wanted) == canonical(value) || doubt == Doubt::Fits && alike(wanted, value, origins)
+                // To allow a value is to allow exactly that value.
+                canonical(wanted) == canonical(value) || mode == MatchMode::Any && alike(wanted, value, base)
             })
         {
             return true;
         }
         if let Value::Array(entries) = value {
-            let fits = |entry: &Value| self.fits(entry, doubt, origins);
-            return match doubt {
-                Doubt::Fits => entries.iter().any(fits),
-                Doubt::Misses => !entries.is_empty() && entries.iter().all(fits),
+            let fits = |entry: &Value| self.fits(entry, mode, base);
+            return match mode {
+                MatchMode::Any => entries.iter().any(fits),
+                MatchMode::Every => !entries.is_empty() && entries.iter().all(fits),
             };
         }
         match self {
-            Self::Min(least) => number(value, doubt, |given| compared(given, least) != Ordering::Less),
-            Self::Max(most) => number(value, doubt, |given| compared(given, most) != Ordering::Greater),
+            Self::Min(least) => number(value, mode, |given| compared(given, least) != Ordering::Less),
+            Self::Max(most) => number(value, mode, |given| compared(given, most) != Ordering::Greater),
             Self::OneOf(_) => false,
             Self::Glob(_) | Self::Path(_) | Self::Prefix(_) | Self::Regex(_) => match text(value) {
-                Some(text) => self.fits_text(&text, doubt, origins),
-                None => doubt == Doubt::Fits,
+                Some(text) => self.fits_text(&text, mode, base),
+                None => mode == MatchMode::Any,
             },
         }
     }
 
-    fn fits_text(&self, text: &str, doubt: Doubt, origins: Origins<'_>) -> bool {
-        // A raw spelling is worth another look where one fit is enough.
-        if doubt == Doubt::Fits && !self.is_path() && self.fits_spelling(text, doubt) {
+    fn fits_text(&self, text: &str, mode: MatchMode, base: BaseDirs<'_>) -> bool {
+        // The raw spelling counts too if one match is enough.
+        if mode == MatchMode::Any && !self.is_path() && self.fits_spelling(text, mode) {
             return true;
         }
-        let Readings { list, cut } = readings(text, origins);
+        let Readings { list, cut } = readings(text, base);
         if cut {
-            return doubt == Doubt::Fits;
+            return mode == MatchMode::Any;
         }
-        let mut readings = list.iter().filter(|reading| self.looks_at(reading, doubt));
-        match doubt {
-            Doubt::Fits => readings.any(|reading| self.fits_reading(reading, doubt)),
-            Doubt::Misses => readings.all(|reading| self.fits_reading(reading, doubt)),
+        let mut readings = list.iter().filter(|reading| self.looks_at(reading, mode));
+        match mode {
+            MatchMode::Any => readings.any(|reading| self.fits_reading(reading, mode)),
+            MatchMode::Every => readings.all(|reading| self.fits_reading(reading, mode)),
         }
     }
 
@@ -157,31 +156,31 @@ impl Test {
         matches!(self, Self::Path(_))
     }
 
-    fn looks_at(&self, reading: &Reading, doubt: Doubt) -> bool {
+    fn looks_at(&self, reading: &Reading, mode: MatchMode) -> bool {
         let of_addresses = !matches!(self, Self::Path(glob) if !glob.text.contains("://"));
         match reading.kind {
             Kind::Written => !self.is_path(),
             Kind::Path => true,
-            Kind::Address => doubt == Doubt::Fits || of_addresses,
-            // To allow an address is not to allow a path; to allow paths is not to allow one that looks like an address.
-            Kind::AddressAsPath => doubt == Doubt::Fits || !of_addresses,
+            Kind::Address => mode == MatchMode::Any || of_addresses,
+            // To allow a URL does not allow a path, and to allow paths does not allow a path that looks like a URL.
+            Kind::AddressAsPath => mode == MatchMode::Any || !of_addresses,
         }
     }
 
-    fn fits_reading(&self, reading: &Reading, doubt: Doubt) -> bool {
+    fn fits_reading(&self, reading: &Reading, mode: MatchMode) -> bool {
         let elsewhere = match reading.kind {
             Kind::Address => true,
-            _ => self.is_from_root() || doubt == Doubt::Fits && self.is_of_directories(),
+            _ => self.is_from_root() || mode == MatchMode::Any && self.is_of_directories(),
         };
-        // A pattern such as `**` is about what is in the workspace, and allows nothing else.
+        // A pattern such as `**` applies to the workspace and allows nothing outside.
         let outside = matches!(self, Self::Path(glob) if !glob.text.starts_with(".."))
             && (reading.text.starts_with('/') || reading.text == ".." || reading.text.starts_with("../"));
-        let inside = doubt == Doubt::Fits || !outside;
-        (inside && self.fits_spelling(&reading.text, doubt))
-            || elsewhere && reading.others.iter().any(|other| self.fits_spelling(other, doubt))
+        let inside = mode == MatchMode::Any || !outside;
+        (inside && self.fits_spelling(&reading.text, mode))
+            || elsewhere && reading.others.iter().any(|other| self.fits_spelling(other, mode))
     }
 
-    /// It begins at the root or at the home.
+    /// Returns whether the pattern begins at the root or at the home directory.
     fn is_from_root(&self) -> bool {
         match self {
             Self::Glob(glob) | Self::Path(glob) => glob.from_root,
@@ -190,8 +189,8 @@ impl Test {
         }
     }
 
-    /// Could it be about the directories above the workspace too? A pattern without a slash is about words, and must not
-    /// find them in the path of the directory that somebody happens to work in.
+    /// Returns whether the pattern may apply to directories above the workspace. A pattern without a slash is about words
+    /// and must not match the path of the working directory.
     fn is_of_directories(&self) -> bool {
         match self {
             Self::Glob(glob) | Self::Path(glob) => glob.text.contains('/'),
@@ -201,17 +200,17 @@ impl Test {
         }
     }
 
-    fn fits_spelling(&self, text: &str, doubt: Doubt) -> bool {
+    fn fits_spelling(&self, text: &str, mode: MatchMode) -> bool {
         match self {
-            Self::Glob(glob) | Self::Path(glob) => glob.is_match(text, doubt),
+            Self::Glob(glob) | Self::Path(glob) => glob.is_match(text, mode),
             Self::Prefix(prefix) => {
-                let directory = prefix.strip_suffix('/').filter(|_| doubt == Doubt::Fits);
+                let directory = prefix.strip_suffix('/').filter(|_| mode == MatchMode::Any);
                 let at_home = below_home(prefix).zip(text.strip_prefix('~'));
                 text.starts_with(prefix.as_str())
                     || directory == Some(text)
                     || at_home.is_some_and(|(prefix, text)| text.starts_with(prefix))
             }
-            Self::Regex(expression) => expression.is_match(text, doubt),
+            Self::Regex(expression) => expression.is_match(text, mode),
             Self::OneOf(_) | Self::Min(_) | Self::Max(_) => false,
         }
     }
@@ -232,11 +231,11 @@ impl Test {
     }
 }
 
-fn number(value: &Value, doubt: Doubt, fits: impl FnOnce(&Number) -> bool) -> bool {
-    value.as_number().map_or(doubt == Doubt::Fits, fits)
+fn number(value: &Value, mode: MatchMode, fits: impl FnOnce(&Number) -> bool) -> bool {
+    value.as_number().map_or(mode == MatchMode::Any, fits)
 }
 
-/// A text, or how JSON writes a number or a boolean.
+/// Returns a text, or the JSON form of a number or boolean.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -245,25 +244,25 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Could a tool take one for the other? `"5"` or `"5.0"` for 5, `./x` for `x`, a list of one for its entry; of what is no
-/// text at all where a text is wanted nobody knows.
-fn alike(wanted: &Value, value: &Value, origins: Origins<'_>) -> bool {
+/// Returns whether a tool could treat the two as equal: `"5"` or `"5.0"` and 5, `./x` and `x`, a list of one entry and the
+/// entry. A value that is not a text counts as equal to a text, because its reading is unknown.
+fn alike(wanted: &Value, value: &Value, base: BaseDirs<'_>) -> bool {
     match (wanted, value) {
         (Value::Array(wanted), Value::Array(values)) => {
             wanted.len() == values.len()
-                && wanted.iter().zip(values).all(|(wanted, value)| alike(wanted, value, origins))
+                && wanted.iter().zip(values).all(|(wanted, value)| alike(wanted, value, base))
         }
         (Value::Object(wanted), Value::Object(values)) => {
-            let alike = |(name, wanted)| values.get(name).is_some_and(|value| alike(wanted, value, origins));
+            let alike = |(name, wanted)| values.get(name).is_some_and(|value| alike(wanted, value, base));
             wanted.len() == values.len() && wanted.iter().all(alike)
         }
-        (wanted, Value::Array(values)) => values.iter().any(|value| alike(wanted, value, origins)),
-        (Value::Array(wanted), value) => matches!(wanted.as_slice(), [one] if alike(one, value, origins)),
-        _ => alike_texts(wanted, value, origins),
+        (wanted, Value::Array(values)) => values.iter().any(|value| alike(wanted, value, base)),
+        (Value::Array(wanted), value) => matches!(wanted.as_slice(), [one] if alike(one, value, base)),
+        _ => alike_texts(wanted, value, base),
     }
 }
 
-fn alike_texts(wanted: &Value, value: &Value, origins: Origins<'_>) -> bool {
+fn alike_texts(wanted: &Value, value: &Value, base: BaseDirs<'_>) -> bool {
     let Some(wanted_text) = text(wanted) else { return false };
     let Some(given) = text(value) else { return true };
     let as_number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
@@ -272,14 +271,14 @@ fn alike_texts(wanted: &Value, value: &Value, origins: Origins<'_>) -> bool {
     {
         return wanted == given;
     }
-    let (wanted, given) = (readings(&wanted_text, origins), readings(&given, origins));
+    let (wanted, given) = (readings(&wanted_text, base), readings(&given, base));
     let same = |a: &Reading, b: &Reading| {
         a.text == b.text || a.others.iter().any(|other| *other == b.text || b.others.contains(other))
     };
     given.cut || given.list.iter().any(|given| wanted.list.iter().any(|wanted| same(given, wanted)))
 }
 
-/// Exact where both are integers.
+/// Compares numbers, exactly if both are integers.
 fn compared(a: &Number, b: &Number) -> Ordering {
     match (a.as_i128(), b.as_i128()) {
         (Some(a), Some(b)) => a.cmp(&b),

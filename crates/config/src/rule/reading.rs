@@ -1,28 +1,28 @@
-//! The ways in which a text of the arguments can be read.
+//! The readings of a text in the arguments.
 //!
-//! A tool may take `a/../.git/x`, `./.git//x`, ` %2egit\x`, `file:///…/.git/x` and an absolute path for the same file:
-//! what one reader of texts does, the next may do to what came of it, so readings are read again until nothing new
-//! comes. Nothing here looks at the disk: links are the business of whoever opens the file.
+//! A tool may read `a/../.git/x`, `./.git//x`, ` %2egit\x`, `file:///…/.git/x` and an absolute path as the same file.
+//! Decoders may run one after another, so readings are read again until nothing new appears. The disk is not used: links
+//! are checked when a file is opened.
 
 use super::address::{Address, address, file_paths};
 
-/// Of one text. Each encoding that is taken off is another one: whoever needs more has something to hide.
+/// Limit on the variants of one text. Each layer of encoding adds one.
 const MAX_VARIANTS: usize = 64;
 
-/// The directories that paths start from, as far as they are known. Absolute.
+/// The absolute directories that paths start from, if known.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Origins<'a> {
+pub(crate) struct BaseDirs<'a> {
     pub(crate) workspace: Option<&'a str>,
-    /// The user's home: `~/`, `$HOME/`.
+    /// The user's home directory: `~/`, `$HOME/`.
     pub(crate) home: Option<&'a str>,
 }
 
-/// One way to read a text: as it is, or as a path or an address that says the same in fewer words.
+/// One reading of a text: as written, or as a normalised path or URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// A path is relative to the workspace where it is inside.
+    /// A path inside the workspace is relative to it.
     pub(super) text: String,
-    /// The same written otherwise: a path from the root and from the home, an address without its last slash.
+    /// Other spellings: a path from the root and from the home directory, a URL without its last slash.
     pub(super) others: Vec<String>,
     pub(super) kind: Kind,
 }
@@ -32,20 +32,20 @@ pub(super) enum Kind {
     Written,
     Path,
     Address,
-    /// What is plainly an address, taken for a path.
+    /// A URL, read as a path.
     AddressAsPath,
 }
 
-/// Every reading, the text itself first.
+/// All readings, the text itself first.
 #[derive(Debug)]
 pub(super) struct Readings {
     pub(super) list: Vec<Reading>,
-    /// Not all could be looked at.
+    /// There were too many variants.
     pub(super) cut: bool,
 }
 
-pub(super) fn readings(text: &str, origins: Origins<'_>) -> Readings {
-    let (variants, cut) = variants(text, origins);
+pub(super) fn readings(text: &str, base: BaseDirs<'_>) -> Readings {
+    let (variants, cut) = variants(text, base);
     let mut list: Vec<Reading> = Vec::new();
     for Variant { text, at_home } in variants {
         let written = Reading { text: bare(&text).to_owned(), others: Vec::new(), kind: Kind::Written };
@@ -53,7 +53,7 @@ pub(super) fn readings(text: &str, origins: Origins<'_>) -> Readings {
         let kind = if address.is_some() && text.contains("://") { Kind::AddressAsPath } else { Kind::Path };
         let address = address.map(|Address { text, others }| Reading { text, others, kind: Kind::Address });
         let written = (!at_home).then_some(written);
-        for reading in written.into_iter().chain(address).chain([as_path(&text, origins, kind)]) {
+        for reading in written.into_iter().chain(address).chain([as_path(&text, base, kind)]) {
             if !list.contains(&reading) {
                 list.push(reading);
             }
@@ -64,12 +64,12 @@ pub(super) fn readings(text: &str, origins: Origins<'_>) -> Readings {
 
 struct Variant {
     text: String,
-    /// The home was put in for `~`: it is a path, and nobody wrote it like this.
+    /// The home directory replaced `~`, so this is a path that nobody wrote.
     at_home: bool,
 }
 
-/// All that readers make of a text and of what other readers made of it; and whether there were too many.
-fn variants(text: &str, origins: Origins<'_>) -> (Vec<Variant>, bool) {
+/// Returns all decodings of a text and of its decodings, and whether there were too many.
+fn variants(text: &str, base: BaseDirs<'_>) -> (Vec<Variant>, bool) {
     let mut variants = vec![Variant { text: text.to_owned(), at_home: false }];
     let mut next = 0;
     while let Some(Variant { text, at_home }) = variants.get(next) {
@@ -77,7 +77,7 @@ fn variants(text: &str, origins: Origins<'_>) -> (Vec<Variant>, bool) {
         let mut found = vec![(text.trim().to_owned(), at_home), (text.replace('\\', "/"), at_home)];
         found.extend(percent_decoded(text).map(|text| (text, at_home)));
         found.extend(file_paths(text).into_iter().map(|text| (text, at_home)));
-        found.extend(origins.home.and_then(|home| from_home(text, home)).map(|text| (text, true)));
+        found.extend(base.home.and_then(|home| from_home(text, home)).map(|text| (text, true)));
         for (text, at_home) in found {
             if variants.iter().any(|known| known.text == text) {
                 continue;
@@ -92,12 +92,12 @@ fn variants(text: &str, origins: Origins<'_>) -> (Vec<Variant>, bool) {
     (variants, false)
 }
 
-/// What begins with the home, in the words of a shell.
+/// Expands the home directory as a shell does.
 fn from_home(text: &str, home: &str) -> Option<String> {
     Some(format!("{}{}", home.trim_end_matches('/'), below_home(text)?))
 }
 
-/// The rest of `~/…`, `$HOME/…` and `${HOME}/…`, with its slash.
+/// Returns the rest of `~/…`, `$HOME/…` and `${HOME}/…`, with its slash.
 pub(super) fn below_home(text: &str) -> Option<&str> {
     let rest = ["~", "$HOME", "${HOME}"].into_iter().find_map(|home| text.strip_prefix(home))?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
@@ -107,23 +107,23 @@ fn bare(text: &str) -> &str {
     text.strip_prefix("./").filter(|bare| !bare.is_empty()).unwrap_or(text)
 }
 
-fn as_path(text: &str, origins: Origins<'_>, kind: Kind) -> Reading {
+fn as_path(text: &str, base: BaseDirs<'_>, kind: Kind) -> Reading {
     if text.is_empty() {
         return Reading { text: String::new(), others: Vec::new(), kind };
     }
     let own = normalised(text);
-    let absolute = match origins.workspace {
+    let absolute = match base.workspace {
         _ if own.starts_with('/') => Some(own.clone()),
         Some(workspace) => Some(normalised(&format!("{workspace}/{own}"))),
         None => None,
     };
     let within = |directory| absolute.as_deref().zip(directory).and_then(|(path, dir)| below(path, dir));
-    let (inside, at_home) = (within(origins.workspace), within(origins.home));
+    let (inside, at_home) = (within(base.workspace), within(base.home));
     let at_home = at_home.map(|path| if path == "." { "~".to_owned() } else { format!("~/{path}") });
     Reading { text: inside.unwrap_or(own), others: absolute.into_iter().chain(at_home).collect(), kind }
 }
 
-/// The path from a directory to something in it.
+/// Returns the path from a directory to something in it.
 fn below(path: &str, directory: &str) -> Option<String> {
     let rest = path.strip_prefix(directory.trim_end_matches('/'))?;
     match rest.strip_prefix('/') {
@@ -132,7 +132,7 @@ fn below(path: &str, directory: &str) -> Option<String> {
     }
 }
 
-/// Without `.`, `..` where it can be told, and empty segments.
+/// Removes `.`, empty segments, and `..` where possible.
 fn normalised(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -151,7 +151,7 @@ fn normalised(path: &str) -> String {
     }
 }
 
-/// `None` if nothing in it is encoded.
+/// Returns `None` if nothing is percent-encoded.
 pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -177,7 +177,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const HERE: Origins<'_> = Origins { workspace: Some("/home/u/p"), home: Some("/home/u") };
+    const HERE: BaseDirs<'_> = BaseDirs { workspace: Some("/home/u/p"), home: Some("/home/u") };
 
     fn texts(text: &str) -> Vec<String> {
         readings(text, HERE).list.into_iter().map(|reading| reading.text).collect()
@@ -222,7 +222,7 @@ mod tests {
         }
         assert_eq!(texts("two words")[0], "two words");
         assert!(!texts("~v/x").iter().any(|text| text.starts_with("/home")));
-        let nowhere = readings("x", Origins::default());
+        let nowhere = readings("x", BaseDirs::default());
         assert!(nowhere.list.iter().all(|reading| reading.others.is_empty()) && !nowhere.cut);
     }
 

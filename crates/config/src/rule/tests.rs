@@ -37,7 +37,7 @@ fn decide(list: &[(&str, Permission)], tool: &str, own: Permission) -> Permissio
 
 /// A rule about one argument, in the form of settings.
 fn about(permission: Permission, name: &str, test: Test) -> Rule {
-    let predicate = Predicate { at: Place::new(name).unwrap(), tests: vec![test] };
+    let predicate = Predicate { at: ArgumentPath::new(name).unwrap(), tests: vec![test] };
     Rule { conditions: Conditions::All(vec![predicate]), ..Rule::new("t.*", permission, "test").unwrap() }
 }
 
@@ -147,26 +147,27 @@ fn an_explanation_hears_every_rule_of_the_tool() {
         ..about(Deny, "n", glob("1"))
     });
     let subject = Subject { arguments: &arguments, ..subject("t.x", Allow) };
-    let Explanation { judgement, heard } = explain(&list, subject);
+    let Explanation { judgement, rules } = explain(&list, subject);
     assert_eq!((judgement.permission, judgement.rule.as_str()), (Ask, "t.x (test)"));
-    let misses = |whys: &[&str]| Bearing::Misses(whys.iter().map(|why| (*why).to_owned()).collect());
+    let misses =
+        |whys: &[&str]| RuleEffect::NotApplicable(whys.iter().map(|why| (*why).to_owned()).collect());
     let expected = [
-        (0, Bearing::Outweighed),
-        (1, Bearing::Decides),
-        (3, Bearing::Agrees),
-        (4, misses(&["`path` does not fit `.git/**`"])),
+        (0, RuleEffect::Overruled),
+        (1, RuleEffect::Decides),
+        (3, RuleEffect::Agrees),
+        (4, misses(&["`path` does not match `.git/**`"])),
         (
             5,
             misses(&[
-                "the effects of the tool are `write`",
-                "it is for runs in which nobody can be asked",
+                "the tool has the effects `write`",
+                "the rule is for runs without a person to ask",
                 "`n` is not given",
             ]),
         ),
     ];
-    let heard: Vec<(usize, Bearing)> = heard.into_iter().map(|one| (one.index, one.bearing)).collect();
-    assert_eq!(heard, expected);
+    let rules: Vec<(usize, RuleEffect)> = rules.into_iter().map(|one| (one.index, one.effect)).collect();
+    assert_eq!(rules, expected);
     let own = explain(&list, Subject { own: Deny, ..subject });
     assert!(!own.judgement.by_rule);
-    assert!(own.heard.iter().all(|one| one.bearing != Bearing::Decides));
+    assert!(own.rules.iter().all(|one| one.effect != RuleEffect::Decides));
 }

@@ -1,15 +1,15 @@
-//! Filling in the `default` of properties that are missing.
+//! Fills in the `default` of missing properties.
 //!
-//! Only where it is certain which schema speaks: `properties`, and what they refer to. Defaults inside `anyOf` and its
-//! like depend on which branch fits, so they are left to the tool.
+//! Only `properties` and their references are used. Defaults inside `anyOf` and similar keywords depend on the matching
+//! branch, so the tool handles them.
 
 use serde_json::{Map, Value};
 
 use super::graph::percent_decoded;
 
-/// References followed from one property.
+/// Limit on the references followed from one property.
 const MAX_HOPS: usize = 8;
-/// Levels of arguments that are filled.
+/// Limit on the levels of arguments that are filled.
 const MAX_DEPTH: usize = 64;
 
 pub(super) fn filled(schema: &Value, arguments: &Map<String, Value>) -> Map<String, Value> {
@@ -46,7 +46,7 @@ fn fill_items(root: &Value, schema: &Value, items: &mut [Value], depth: usize) {
     }
 }
 
-/// The schema itself, or what its `$ref` leads to. A `default` beside the `$ref` wins, so such a schema stays.
+/// Returns the schema, or the target of its `$ref`. A `default` next to the `$ref` takes precedence.
 fn followed<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     for _ in 0..MAX_HOPS {
         if schema.get("default").is_some() {

@@ -1,19 +1,20 @@
-//! What is wrong with arguments, in words short enough for a model to learn from.
+//! Messages about faults in arguments, short enough for a model.
 //!
-//! Never echoes the value: it may be large, secret, or an attempt to speak to the reader.
+//! A message never contains the value, which may be large, secret, or an injected instruction.
 
 use converse_text::suggest::nearest;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use crate::escape::{bounded, escape, quoted};
+use crate::diagnostic::{bounded, quoted};
+use converse_text::escape::escape;
 
 const MAX_BYTES: usize = 300;
-/// What `type` may say. <https://json-schema.org/draft/2020-12/meta/validation> (checked 2026-11)
+/// The values of `type`. <https://json-schema.org/draft/2020-12/meta/validation> (checked 2026-11)
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// One thing wrong with the arguments.
+/// One fault in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaFault {
     /// JSON pointer into the arguments; empty for the whole object.
@@ -37,13 +38,13 @@ pub(super) fn words(error: &ValidationError<'_>) -> String {
     bounded(&escape(&plain(error)), MAX_BYTES)
 }
 
-/// Of a schema that is none. What stands there is a word of its author's, and not of a model.
+/// Returns the message for an invalid schema, which may quote the schema.
 pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
-    let said = match error.kind() {
+    let message = match error.kind() {
         Kind::AnyOf { .. } if error.instance_path().as_str().ends_with("/type") => of_type(error.instance()),
         _ => None,
     };
-    said.map_or_else(|| words(error), |said| bounded(&escape(&said), MAX_BYTES))
+    message.map_or_else(|| words(error), |message| bounded(&escape(&message), MAX_BYTES))
 }
 
 /// The message for a name that is not a type of JSON Schema; `None` if every name is one.
@@ -79,9 +80,9 @@ fn plain(error: &ValidationError<'_>) -> String {
             }
             None => "must be one of the listed values".to_owned(),
         },
-        Kind::AnyOf { .. } => "fits none of the forms in `anyOf`".to_owned(),
-        Kind::OneOfNotValid { .. } => "fits none of the forms in `oneOf`".to_owned(),
-        Kind::OneOfMultipleValid { .. } => "fits more than one of the forms in `oneOf`".to_owned(),
+        Kind::AnyOf { .. } => "does not match any schema in `anyOf`".to_owned(),
+        Kind::OneOfNotValid { .. } => "does not match any schema in `oneOf`".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "matches more than one schema in `oneOf`".to_owned(),
         Kind::Minimum { limit } => format!("must be at least {limit}"),
         Kind::Maximum { limit } => format!("must be at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
@@ -91,7 +92,7 @@ fn plain(error: &ValidationError<'_>) -> String {
         Kind::MinItems { limit } => format!("must have at least {limit} items"),
         Kind::MaxItems { limit } => format!("must have at most {limit} items"),
         Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
-        Kind::BacktrackLimitExceeded { .. } => "its pattern takes too long on this text".to_owned(),
+        Kind::BacktrackLimitExceeded { .. } => "the pattern takes too long on this text".to_owned(),
         Kind::FalseSchema => "is not allowed".to_owned(),
         _ => error.masked().to_string(),
     }

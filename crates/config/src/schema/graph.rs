@@ -1,6 +1,6 @@
-//! A schema as a graph: which subschemas are applied where, and what each `$ref` leads to.
+//! A schema as a graph: which subschemas apply where, and where each `$ref` leads.
 //!
-//! Built without recursion and without following a reference twice, so that its cost is the size of the text.
+//! Building it needs no recursion and follows each reference once, so the cost is the size of the text.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 
 use super::SchemaError;
 
-/// One subschema and what it applies.
+/// One subschema and the subschemas that it applies.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     /// Applied to the same value (`allOf`, `not`, …).
     pub(super) in_place: Vec<usize>,
-    /// What the references of this node lead to; applied to the same value too.
+    /// Targets of this node's references; applied to the same value.
     pub(super) references: Vec<usize>,
-    /// Applied to parts of the value that are different ones: of these only the worst counts.
+    /// Applied to different parts of the value, so only the most expensive counts.
     pub(super) parts: Vec<usize>,
-    /// Applied to parts of the value that others may be applied to as well.
+    /// Applied to parts of the value to which others may be applied too.
     pub(super) shared_parts: Vec<usize>,
 }
 
 pub(super) struct Graph {
-    /// The root is the first.
+    /// The first node is the root.
     pub(super) nodes: Vec<Node>,
 }
 
@@ -43,11 +43,11 @@ pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"
 struct Builder<'s> {
     root: &'s Value,
     nodes: Vec<Node>,
-    /// By the address of the value: references may lead anywhere in the same text.
+    /// By the address of the value: references may lead anywhere in the same schema.
     known: HashMap<*const Value, usize>,
     waiting: Vec<(usize, &'s Value, String)>,
     anchors: HashMap<&'s str, usize>,
-    /// (node, its pointer, what it refers to), resolved when all anchors are known.
+    /// (node, pointer, reference), resolved when all anchors are known.
     references: Vec<(usize, String, &'s str)>,
 }
 
@@ -63,7 +63,7 @@ impl Graph {
         };
         builder.node(schema, String::new());
         builder.work()?;
-        // Resolving may find subschemas in odd places, which have references of their own.
+        // Resolving may find further subschemas with references.
         while let Some((from, pointer, reference)) = builder.references.pop() {
             let to = builder.resolve(&pointer, reference)?;
             builder.nodes[from].references.push(to);
@@ -135,7 +135,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// The subschemas in a map or a list of them, or the one (`single`) that stands there itself.
+    /// Adds the subschemas in a map or list, or the one subschema itself (`single`).
     fn children(&mut self, value: &'s Value, pointer: &str, single: bool) -> Vec<usize> {
         if single {
             return vec![self.node(value, pointer.to_owned())];
@@ -155,14 +155,14 @@ impl<'s> Builder<'s> {
     }
 
     fn resolve(&mut self, pointer: &str, reference: &str) -> Result<usize, SchemaError> {
-        let shown = crate::escape::quoted(reference);
+        let shown = crate::diagnostic::quoted(reference);
         let Some(fragment) = reference.strip_prefix('#') else {
             return Err(SchemaError::new(
                 pointer,
-                format!("{shown} leads out of the schema; nothing is fetched"),
+                format!("{shown} is outside the schema, and nothing is fetched"),
             ));
         };
-        let nowhere = || SchemaError::new(pointer, format!("{shown} leads nowhere"));
+        let nowhere = || SchemaError::new(pointer, format!("the target of {shown} does not exist"));
         let fragment = percent_decoded(fragment).ok_or_else(nowhere)?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return self.anchors.get(fragment.as_str()).copied().ok_or_else(nowhere);
@@ -173,7 +173,7 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// A key as a part of a JSON pointer (RFC 6901).
+/// Escapes a key for a JSON pointer (RFC 6901).
 pub(crate) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

@@ -58,7 +58,7 @@ fn faults_say_what_to_change_and_never_echo() {
         (json!({ "expression": "1", "mode": "c" }), "/mode", "must be one of \"a\", \"b\""),
         (json!({ "expression": "1", "tags": ["x", 5] }), "/tags/1", "must be null or string, not number"),
         (json!({ "expression": "1", "tags": ["y"] }), "/tags/0", "must match the pattern `^x`"),
-        (json!({ "expression": "1", "any": "s" }), "/any", "fits none of the forms in `anyOf`"),
+        (json!({ "expression": "1", "any": "s" }), "/any", "does not match any schema in `anyOf`"),
     ] {
         let faults = check(&schema, arguments.clone()).unwrap_err();
         assert_eq!(faults, [(pointer.to_owned(), message.to_owned())], "{arguments}");
@@ -152,11 +152,11 @@ fn references_stay_inside() {
     for reference in ["http://127.0.0.1:9/x", "file:///etc/passwd", "other.json", "other.json#/a", "//host/x"]
     {
         let message = refusal(&object(json!({ "a": { "$ref": reference } })));
-        assert!(message.contains("leads out of the schema"), "{message}");
+        assert!(message.contains("outside the schema"), "{message}");
     }
     for reference in ["#/$defs/none", "#name", "#/%zz", "#/%ff"] {
         let message = refusal(&object(json!({ "a": { "$ref": reference } })));
-        assert!(message.contains("leads nowhere"), "{message}");
+        assert!(message.contains("does not exist"), "{message}");
     }
     let inner = object(json!({ "a": { "$id": "http://x/y", "$ref": "#" } }));
     assert!(refusal(&inner).contains("`$id` inside"));
@@ -181,9 +181,9 @@ fn a_schema_has_a_budget() {
     assert!(refusal(&object(json!({ "a": deep }))).contains("64 levels"));
 
     let many: serde_json::Map<_, _> = (0..2600).map(|at| (format!("p{at}"), json!({ "a": 1 }))).collect();
-    assert!(refusal(&object(Value::Object(many))).contains("at most 5000"));
+    assert!(refusal(&object(Value::Object(many))).contains("the limit is 5000"));
     let long = object(json!({ "a": { "description": "x".repeat(70_000) } }));
-    assert!(refusal(&long).contains("at most 65536"));
+    assert!(refusal(&long).contains("the limit is 65536"));
 
     let mut chain = serde_json::Map::new();
     for at in 0..1000 {
@@ -191,7 +191,7 @@ fn a_schema_has_a_budget() {
     }
     chain.insert("c1000".into(), json!({}));
     let chain = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/c0" } }, "$defs": chain });
-    assert!(refusal(&chain).contains("1001 places"));
+    assert!(refusal(&chain).contains("1001 targets"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn the_longest_allowed_chain_of_references_fits_a_small_stack() {
 #[test]
 fn recursion_is_fine_as_long_as_the_arguments_are_small() {
     let loops = json!({ "type": "object", "allOf": [{ "$ref": "#" }] });
-    assert!(refusal(&loops).contains("comes back to itself"));
+    assert!(refusal(&loops).contains("refers to itself"));
 
     let tree =
         compiled(&json!({ "type": "object", "properties": { "root": { "$ref": "#/$defs/node" } }, "$defs": {

@@ -1,4 +1,4 @@
-//! A JSON Schema for any value: what a test says of a result.
+//! A JSON Schema for any value, such as a tool's result in a test.
 
 use jsonschema::Validator;
 use serde_json::Value;
@@ -13,14 +13,14 @@ pub struct ValueSchema {
 }
 
 impl ValueSchema {
-    /// Within the limits of [`ArgumentsSchema::compile`](super::ArgumentsSchema::compile); the root may be of any type.
+    /// Compiles a schema within the limits of [`ArgumentsSchema::compile`](super::ArgumentsSchema::compile), of any type.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let weight = Weight::of(schema)?;
         let validator = build(&without_base(schema), draft(schema))?;
         Ok(Self { validator, weight })
     }
 
-    /// What does not fit, at most 8 faults; nothing if all does.
+    /// Returns the faults, at most 8; empty if the value matches.
     pub fn check(&self, value: &Value) -> Vec<SchemaFault> {
         if let Some(fault) = self.weight.too_much_for(value) {
             return vec![fault];
@@ -65,6 +65,6 @@ mod tests {
     fn nothing_is_checked_that_would_take_too_long() {
         let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
         let faults = ValueSchema::compile(&json!({})).unwrap().check(&deep);
-        assert_eq!(faults[0].message, "nested deeper than 64 levels");
+        assert_eq!(faults[0].message, "more than 64 levels of nesting");
     }
 }

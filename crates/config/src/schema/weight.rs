@@ -1,8 +1,8 @@
-//! What a schema may cost, known before it is compiled.
+//! The cost of checking a schema, known before it is compiled.
 //!
-//! Two things explode: references (`allOf` of two references, forty levels deep, is 3 kB and an hour of work) and
-//! recursion with more than one way down. Both are counted here without doing them: for each depth of arguments, how
-//! often at worst one value is looked at through a reference. Recursion itself is fine; it grows with the arguments.
+//! Two things explode: references (`allOf` of two references, forty levels deep, is 3 kB and an hour of work), and
+//! recursion with more than one branch. Both are counted without following them: for each depth of the arguments, how
+//! often at worst a reference leads to one value. Simple recursion grows with the arguments.
 
 use serde_json::Value;
 
@@ -11,20 +11,20 @@ use super::{SchemaError, SchemaFault};
 
 const MAX_BYTES: usize = 64 * 1024;
 const MAX_VALUES: usize = 5_000;
-/// Levels of a schema, and of arguments.
+/// Limit on the levels of a schema, and of arguments.
 const MAX_DEPTH: usize = 64;
-/// References followed for one value of small arguments.
+/// Limit on the references followed for one value of small arguments.
 const MAX_UNROLLED: u64 = 50_000;
-/// Subschemas that are led to by references: compiling follows them one inside the other.
+/// Limit on the targets of references, because compiling nests them.
 const MAX_TARGETS: usize = 400;
-/// Arguments this deep must be checkable, or the schema is of no use.
+/// Arguments of this depth must be checkable, or the schema is refused.
 const USEFUL_DEPTH: usize = 2;
-/// Values of the arguments times references followed for each: about a tenth of a second.
+/// Limit on values of the arguments times references followed for each: about a tenth of a second.
 const MAX_WORK: u64 = 10_000_000;
 
 #[derive(Debug)]
 pub(super) struct Weight {
-    /// By depth of the arguments: references followed, at worst, on the way to one value.
+    /// By depth of the arguments: references followed at worst for one value.
     unrolled: Vec<u64>,
 }
 
@@ -33,40 +33,37 @@ impl Weight {
         let (values, depth) = measure(schema);
         let too = |what: String| Err(SchemaError::new("", what));
         if depth > MAX_DEPTH {
-            return too(format!("the schema is nested deeper than {MAX_DEPTH} levels"));
+            return too(format!("the schema has more than {MAX_DEPTH} levels of nesting"));
         }
         if values > MAX_VALUES {
-            return too(format!("the schema has {values} values; at most {MAX_VALUES} are taken"));
+            return too(format!("the schema has {values} values; the limit is {MAX_VALUES}"));
         }
         let bytes = length(schema);
         if bytes > MAX_BYTES {
-            return too(format!("the schema has {bytes} bytes; at most {MAX_BYTES} are taken"));
+            return too(format!("the schema has {bytes} bytes; the limit is {MAX_BYTES}"));
         }
         if !has_references(schema) {
-            // Most schemas: nothing is followed, however deep the arguments are.
+            // Most schemas have no references.
             return Ok(Self { unrolled: vec![0; MAX_DEPTH] });
         }
         let graph = Graph::of(schema)?;
         let targets: std::collections::HashSet<_> =
             graph.nodes.iter().flat_map(|node| &node.references).collect();
         if targets.len() > MAX_TARGETS {
-            return too(format!(
-                "references lead to {} places; at most {MAX_TARGETS} are taken",
-                targets.len()
-            ));
+            return too(format!("the references have {} targets; the limit is {MAX_TARGETS}", targets.len()));
         }
         let unrolled = unroll(&graph)?;
         if unrolled.get(USEFUL_DEPTH).is_none_or(|count| *count > MAX_UNROLLED) {
-            return too(format!("following its references takes more than {MAX_UNROLLED} steps"));
+            return too(format!("following the references takes more than {MAX_UNROLLED} steps"));
         }
         Ok(Self { unrolled })
     }
 
-    /// What is said of arguments that this schema cannot be checked against in reasonable time.
+    /// Returns a fault if checking these arguments would take too long.
     pub(super) fn too_much_for(&self, arguments: &Value) -> Option<SchemaFault> {
         let (values, depth) = measure(arguments);
         let Some(each) = self.unrolled.get(depth.saturating_sub(1)) else {
-            return Some(SchemaFault::whole(format!("nested deeper than {MAX_DEPTH} levels")));
+            return Some(SchemaFault::whole(format!("more than {MAX_DEPTH} levels of nesting")));
         };
         let work = (values as u64).saturating_mul(each.saturating_add(1));
         (work > MAX_WORK)
@@ -74,7 +71,7 @@ impl Weight {
     }
 }
 
-/// How many values there are, and how deeply they are nested (a scalar is one level).
+/// Returns the number of values and their depth (a scalar is one level).
 fn measure(value: &Value) -> (usize, usize) {
     let (mut count, mut deepest) = (0, 0);
     let mut waiting = vec![(value, 1)];
@@ -90,7 +87,7 @@ fn measure(value: &Value) -> (usize, usize) {
     (count, deepest)
 }
 
-/// Does any object in it have a key that could be a reference? A property of that name counts too; it costs a look.
+/// Returns whether any object has a key that could be a reference, including properties with such a name.
 fn has_references(value: &Value) -> bool {
     let mut waiting = vec![value];
     while let Some(value) = waiting.pop() {
@@ -104,7 +101,7 @@ fn has_references(value: &Value) -> bool {
     false
 }
 
-/// Bytes of the text, which is not made for it.
+/// Returns the length of the JSON text in bytes, without building it.
 pub(crate) fn length(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
@@ -122,7 +119,7 @@ pub(crate) fn length(value: &Value) -> usize {
     count.0
 }
 
-/// For arguments nested 0, 1, … levels below the root: the references followed, at worst, for one value.
+/// Returns the references followed at worst for one value, for arguments nested 0, 1, … levels below the root.
 fn unroll(graph: &Graph) -> Result<Vec<u64>, SchemaError> {
     let order = inner_first(&graph.nodes)?;
     let mut above = vec![0_u64; graph.nodes.len()];
@@ -146,8 +143,8 @@ fn unroll(graph: &Graph) -> Result<Vec<u64>, SchemaError> {
     Ok(by_depth)
 }
 
-/// All nodes, each after those it applies to the same value. There is no such order if a reference comes back to the
-/// same value: checking would never end.
+/// Returns all nodes, each after those that it applies to the same value. There is no such order if a reference returns to
+/// the same value; checking would then never end.
 fn inner_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
     let mut needed_by = vec![Vec::new(); nodes.len()];
     let mut open = vec![0_usize; nodes.len()];
@@ -171,6 +168,6 @@ fn inner_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
     if order.len() == nodes.len() {
         Ok(order)
     } else {
-        Err(SchemaError::new("", "a `$ref` comes back to itself without going into the arguments"))
+        Err(SchemaError::new("", "a `$ref` refers to itself without descending into the arguments"))
     }
 }

@@ -1,17 +1,16 @@
-//! `[models."provider/model"]`: what the user knows of a model, over what the program's table says.
+//! `[models."provider/model"]`: the user's facts about a model, over the built-in table.
 
 use std::collections::BTreeMap;
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::table::Table;
 
 const MAX_TOKENS: i64 = 1_000_000_000;
 /// US dollars for a million tokens.
 const MAX_RATE: f64 = 1e6;
 
-/// What is said of a model; `None` is "not said".
+/// Facts about a model; `None` for a key that is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelPlan {
     /// Tokens of input and output together.
@@ -29,7 +28,7 @@ pub struct ModelPlan {
     pub price: Option<PricePlan>,
 }
 
-/// How it is made to think.
+/// How to request reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingPlan {
     /// `none`
@@ -40,7 +39,7 @@ pub enum ThinkingPlan {
     Effort,
 }
 
-/// US dollars for a million tokens, in millionths.
+/// US dollars per million tokens, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PricePlan {
     pub input: u64,
@@ -55,42 +54,42 @@ pub(super) fn models(file: &Table<'_, '_>) -> BTreeMap<String, ModelPlan> {
     for (name, entry) in table.named_tables() {
         let plan = model(&entry);
         entry.finish();
-        let whole = name.value.split_once('/').is_some_and(|(provider, model)| {
+        let is_model = name.value.split_once('/').is_some_and(|(provider, model)| {
             !provider.is_empty() && !model.is_empty() && !model.contains(char::is_whitespace)
         });
-        if whole {
+        if is_model {
             models.insert(name.value, plan);
         } else {
             let message = format!("{} is not a model: write `provider/model`", quoted(&name.value));
-            let hint = "the name has a slash, so it stands in quotes: `[models.\"openai/gpt-x\"]`";
+            let hint = "write a name with a slash in quotes: `[models.\"openai/gpt-x\"]`";
             table.problems.push(Diagnostic::error(Code::BadName, name.span, message).hint(hint));
         }
     }
-    table.finish_but(|value| value.is_table());
+    table.finish_except(|value| value.is_table());
     models
 }
 
 fn model(table: &Table<'_, '_>) -> ModelPlan {
     let tokens = |key| table.integer(key, 1..=MAX_TOKENS).and_then(|count| u64::try_from(count.value).ok());
-    let says = |key| table.boolean(key).map(|said| said.value);
+    let flag = |key| table.boolean(key).map(|flag| flag.value);
     let thinking =
         [("none", ThinkingPlan::None), ("budget", ThinkingPlan::Budget), ("effort", ThinkingPlan::Effort)];
     ModelPlan {
         window: tokens("window"),
         max_output: tokens("max_output"),
-        images: says("images"),
-        documents: says("documents"),
-        audio: says("audio"),
-        tools: says("tools"),
-        sampling: says("sampling"),
-        structured: says("structured"),
+        images: flag("images"),
+        documents: flag("documents"),
+        audio: flag("audio"),
+        tools: flag("tools"),
+        sampling: flag("sampling"),
+        structured: flag("structured"),
         thinking: table.choice("thinking", &thinking).map(|word| word.value),
-        needs_responses: says("needs_responses"),
+        needs_responses: flag("needs_responses"),
         price: price(table),
     }
 }
 
-/// Input and output are said together: half a price would make half a cost.
+/// Reads a price. Input and output are both required, because half a price would give half a cost.
 fn price(table: &Table<'_, '_>) -> Option<PricePlan> {
     let table = table.table("price")?;
     let rate = |key| table.float(key, 0.0..=MAX_RATE).map(|rate| (rate.value * 1e6).round() as u64);

@@ -1,5 +1,5 @@
-//! `[providers.NAME]`: servers of the user's own, and changes to known ones. Whatever can be said of one in code can be
-//! said here, so that an odd server needs no new version of the program.
+//! `[providers.NAME]`: the user's own servers, and changes to known providers. Every difference that code can express is a
+//! key here, so an unusual server needs no new version of the program.
 
 mod patches;
 mod quirks;
@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::Code;
 use crate::address;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::header;
 use crate::source::Spanned;
 use crate::table::{Table, suggested};
@@ -18,7 +17,7 @@ use crate::table::{Table, suggested};
 pub use patches::{ChangePlan, PatchPlan};
 pub use quirks::{QuirksPlan, Structured};
 
-/// The wire a provider speaks.
+/// The wire format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `anthropic`
@@ -41,53 +40,53 @@ const DIALECTS: [(&str, Dialect); 5] = [
     ("ollama", Dialect::Ollama),
 ];
 
-/// How a key is presented.
+/// How a key is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthPlan {
-    /// `none`: not at all.
+    /// `none`: not sent.
     None,
     /// `bearer`
     Bearer,
-    /// Alone, in the header of that name, in small letters.
+    /// In the header of this name, in lower case.
     Header(String),
 }
 
-/// How models there are told about tools.
+/// How models of the provider get tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolsPlan {
     /// `native`
     Native,
-    /// `prompted`: in words.
+    /// `prompted`: as text in the prompt.
     Prompted,
 }
 
-/// What a user says of a provider; `None` is "not said".
+/// A provider in the settings; `None` for a key that is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProviderPlan {
     pub base_url: Option<String>,
     pub dialect: Option<Dialect>,
-    /// The name of the variable that holds the key.
+    /// Name of the variable that holds the key.
     pub key_env: Option<String>,
     pub default_model: Option<String>,
-    /// It runs on this machine: it may be chosen without a key.
+    /// Runs on this machine, so it can be chosen without a key.
     pub local: bool,
-    /// The known provider that this one is like.
+    /// The known provider that this one resembles.
     pub like: Option<Spanned<String>>,
     pub auth: Option<AuthPlan>,
-    /// The version of its wire.
+    /// Version of the API.
     pub version: Option<String>,
     /// Sent with every request.
     pub headers: Vec<(String, String)>,
-    /// Sent with every request, and secret: the names of the headers and of the variables that hold their values.
+    /// Sent with every request: names of headers, and of the variables that hold their secret values.
     pub secret_headers: Vec<(String, String)>,
     pub tools: Option<ToolsPlan>,
-    /// It may keep replies, so that the next request names the last one instead of repeating it.
+    /// The provider may store replies, so that the next request refers to the last one instead of repeating it.
     pub store: Option<bool>,
     pub quirks: QuirksPlan,
     pub patches: Vec<PatchPlan>,
 }
 
-/// The table itself.
+/// Reads `[providers]`.
 pub(super) fn providers(file: &Table<'_, '_>) -> BTreeMap<ProviderName, ProviderPlan> {
     let mut providers = BTreeMap::new();
     let Some(table) = file.table("providers") else { return providers };
@@ -103,7 +102,7 @@ pub(super) fn providers(file: &Table<'_, '_>) -> BTreeMap<ProviderName, Provider
             }
         }
     }
-    table.finish_but(|value| value.is_table());
+    table.finish_except(|value| value.is_table());
     providers
 }
 
@@ -131,8 +130,8 @@ fn provider(table: &Table<'_, '_>) -> ProviderPlan {
 fn base_url(table: &Table<'_, '_>) -> Option<String> {
     let url = table.string("base_url")?;
     let Some(fault) = address::base_url_fault(&url.value) else { return Some(url.value) };
-    // A password may stand in it.
-    table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).discreet());
+    // The URL may contain a password.
+    table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).without_excerpt());
     None
 }
 
@@ -141,9 +140,9 @@ fn key_env(table: &Table<'_, '_>) -> Option<String> {
     if is_variable(&name.value) {
         return Some(name.value);
     }
-    // What stands there may be the key itself, so it is not repeated.
+    // The value may be the key itself, so it is not repeated.
     let message = "`key_env` must be the name of the variable that holds the key, not the key";
-    table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).discreet());
+    table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).without_excerpt());
     None
 }
 
@@ -151,7 +150,7 @@ fn is_variable(name: &str) -> bool {
     (1..=256).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The name of a header that carries a key has a `-` everywhere; so a slip of the pen is told from one.
+/// Reads `auth`. Header names must contain `-`, so that a typing error is not taken for one.
 fn auth(table: &Table<'_, '_>) -> Option<AuthPlan> {
     let auth = table.string("auth")?;
     match auth.value.as_str() {
@@ -164,35 +163,36 @@ fn auth(table: &Table<'_, '_>) -> Option<AuthPlan> {
     }
     let message = "`auth` must be `bearer`, `none`, or the name of a header, such as `api-key`";
     let diagnostic = Diagnostic::error(Code::BadValue, auth.span, message);
-    // Somebody may have put the key there.
-    table.problems.push(suggested(diagnostic, &auth.value, ["none", "bearer"].into_iter()).discreet());
+    // The value may be the key itself.
+    table.problems.push(suggested(diagnostic, &auth.value, ["none", "bearer"].into_iter()).without_excerpt());
     None
 }
 
 fn version(table: &Table<'_, '_>) -> Option<String> {
     let version = table.string("version")?;
-    let good = (1..=64).contains(&version.value.len())
+    let is_valid = (1..=64).contains(&version.value.len())
         && version.value.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    if good {
+    if is_valid {
         return Some(version.value);
     }
-    let message = format!("{} is not a version: letters, digits, `-`, `.` and `_`", quoted(&version.value));
+    let message =
+        format!("{} is not a version: expected letters, digits, `-`, `.` and `_`", quoted(&version.value));
     table.problems.error(Code::BadValue, version.span, message);
     None
 }
 
-/// What a request is made of.
+/// Headers that describe the request itself.
 const OF_THE_REQUEST: [&str; 3] = ["accept", "accept-encoding", "content-type"];
 
-/// What is in the names of headers that carry secrets. Better one too many: any header may name a variable.
+/// Parts of names of headers that may carry secrets. False alarms are acceptable: any header may name a variable.
 const TELLTALE: [&str; 6] = ["key", "auth", "token", "secret", "cookie", "credential"];
 
-/// What a text begins with that names a variable.
+/// Prefix of a value that names a variable.
 const FROM_VARIABLE: &str = "env:";
 
 type Headers = Vec<(String, String)>;
 
-/// The secret ones, with the variables that hold their values, and all others.
+/// Returns the secret headers with the variables that hold their values, and all other headers.
 fn headers(table: &Table<'_, '_>) -> (Headers, Headers) {
     let Some(table) = table.table("headers") else { return Default::default() };
     let mut headers: Vec<(String, Spanned<String>)> = Vec::new();
@@ -205,13 +205,13 @@ fn headers(table: &Table<'_, '_>) -> (Headers, Headers) {
         match fault_of_header(&name.value, text) {
             Some(fault) => {
                 let message = format!("the header {}: {fault}", quoted(&name.value));
-                table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).discreet());
+                table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).without_excerpt());
             }
             None => headers.push((name.value, Spanned { value: text.to_owned(), span })),
         }
     }
     header::check(&table, &headers, |value, is| value.chars().any(is));
-    table.finish_but(|_| true);
+    table.finish_except(|_| true);
     let variable = |value: &str| value.strip_prefix(FROM_VARIABLE).map(str::to_owned);
     let (secret, open): (Vec<_>, Vec<_>) =
         headers.into_iter().partition(|(_, value)| variable(&value.value).is_some());
@@ -228,8 +228,9 @@ fn fault_of_header(name: &str, value: &str) -> Option<&'static str> {
     }
     let secret = || TELLTALE.iter().any(|part| lower.contains(part));
     header::fault(name).or_else(|| match value.strip_prefix(FROM_VARIABLE) {
-        Some(variable) => (!is_variable(variable)).then_some("`env:` is followed by the name of a variable"),
-        None => secret()
-            .then_some("a header that may carry a secret names the variable that holds it: `env:VARIABLE`"),
+        Some(variable) => {
+            (!is_variable(variable)).then_some("`env:` must be followed by the name of a variable")
+        }
+        None => secret().then_some("a header that may carry a secret must name a variable: `env:VARIABLE`"),
     })
 }

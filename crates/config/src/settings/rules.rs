@@ -3,8 +3,7 @@
 mod conditions;
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::{Effects, Scope};
 use crate::policy::{EFFECTS, PERMISSIONS};
 use crate::rule::{BadPattern, Example, Permission, Rule};
@@ -13,18 +12,18 @@ use crate::table::Table;
 
 use conditions::conditions;
 
-/// Of one file.
+/// Limit on the rules of one file.
 const MAX_RULES: usize = 1_000;
-/// Of one rule: patterns, conditions, examples of each kind.
+/// Limit on the patterns, conditions and examples (of each kind) of one rule.
 const MAX_PARTS: usize = 100;
 
-/// All rules of a file. A project's may not allow.
+/// Reads all rules of a file. Rules of a project cannot allow.
 pub(super) fn rules(file: &Table<'_, '_>, sources: &SourceMap, id: SourceId) -> Vec<Rule> {
     let reader = Reader { sources, id, project: sources.scope(id) == Scope::Project };
     let mut rules = reader.lists(file);
     let tables = file.tables("rules");
     if tables.len() > MAX_RULES {
-        let message = format!("{} rules; at most {MAX_RULES} are read", tables.len());
+        let message = format!("{} rules; the limit is {MAX_RULES}", tables.len());
         file.problems.error(Code::TooMany, file.key_span("rules").unwrap_or(file.span), message);
     }
     rules.extend(tables.into_iter().take(MAX_RULES).filter_map(|table| reader.rule(table)));
@@ -58,12 +57,12 @@ impl Reader<'_> {
         rules
     }
 
-    /// False, and said, in a project.
+    /// Returns false, and reports it, in a project.
     fn may_allow(&self, table: &Table<'_, '_>, span: Span) -> bool {
         if self.project {
-            let message = "a project cannot allow tools: it may only tighten";
+            let message = "a project cannot allow tools; it can only tighten your settings";
             let diagnostic = Diagnostic::error(Code::ProjectScope, span, message);
-            table.problems.push(diagnostic.hint("say it in your own `config.toml`"));
+            table.problems.push(diagnostic.hint("move this to your own `config.toml`"));
         }
         !self.project
     }
@@ -72,7 +71,7 @@ impl Reader<'_> {
         format!("{}:{}", self.sources.path(self.id), self.sources.position(span).line)
     }
 
-    /// The rule with its place, or what is wrong with its patterns.
+    /// Returns the rule with its position, or reports its invalid pattern.
     fn sound(
         &self,
         table: &Table<'_, '_>,
@@ -91,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One of `[[rules]]`. With an error in it it is none: half a rule is not what somebody wrote.
+    /// Reads one `[[rules]]` table. A rule with an error is left out as a whole.
     fn rule(&self, table: Table<'_, '_>) -> Option<Rule> {
         let before = table.problems.count();
         let tools = texts(&table, "tools");
@@ -103,7 +102,7 @@ impl Reader<'_> {
         }
         let decision = table.choice("decision", &PERMISSIONS);
         let effects = effects(&table);
-        let interactive = table.boolean("interactive").map(|said| said.value);
+        let interactive = table.boolean("interactive").map(|value| value.value);
         let reason = table.string("reason").map(|reason| reason.value);
         let conditions = conditions(&table);
         let examples =
@@ -131,15 +130,15 @@ fn check(table: &Table<'_, '_>, rule: &Rule, key: &str, fits: bool, example: &Sp
     let wrong = |why: String| table.problems.error(Code::RuleExample, example.span, why);
     match Example::parse(&example.value) {
         Err(why) => wrong(format!("this example of `{key}` cannot be read: {why}")),
-        Ok(call) => match (fits, rule.misfit(&call)) {
-            (true, Some(why)) => wrong(format!("the rule does not fit this example of `match`: {why}")),
-            (false, None) => wrong("the rule fits this example of `not_match`".to_owned()),
+        Ok(call) => match (fits, rule.mismatch(&call)) {
+            (true, Some(why)) => wrong(format!("the rule does not match this example of `match`: {why}")),
+            (false, None) => wrong("the rule matches this example of `not_match`".to_owned()),
             _ => {}
         },
     }
 }
 
-/// A text, or a list of at least one.
+/// Reads a text, or a list of at least one text.
 fn texts(table: &Table<'_, '_>, key: &'static str) -> Option<Vec<Spanned<String>>> {
     let (_, value) = table.get(key)?;
     let span = table.problems.span(value.span());
@@ -167,7 +166,8 @@ fn effects(table: &Table<'_, '_>) -> Option<Vec<Effects>> {
             Some((_, known)) => effects.push(*known),
             None => {
                 let words = EFFECTS.map(|(word, _)| format!("`{word}`")).join(", ");
-                let message = format!("{} is not a value of `effects`: {words}", quoted(&text.value));
+                let message =
+                    format!("{} is not a value of `effects`: expected one of {words}", quoted(&text.value));
                 table.problems.error(Code::BadValue, text.span, message);
             }
         }

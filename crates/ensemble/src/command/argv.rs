@@ -30,8 +30,8 @@ pub(super) fn argv(
         match part {
             ArgvPart::One(template) if index == 0 => line.program(template)?,
             ArgvPart::One(template) => line.one(template)?,
-            ArgvPart::Together(templates) if index > 0 => line.together(templates)?,
-            ArgvPart::Together(_) => return Err(no_program()),
+            ArgvPart::Group(templates) if index > 0 => line.together(templates)?,
+            ArgvPart::Group(_) => return Err(no_program()),
         }
     }
     if line.elements.is_empty() { Err(no_program()) } else { Ok(line.elements) }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use converse_config::Openings;
+use converse_config::SandboxAccess;
 
 use super::repository::repository;
 use super::scratch_dir::ScratchDir;
@@ -33,7 +33,7 @@ pub(super) struct Open {
 
 impl Places<'_> {
     /// Returns the declared paths. The error says what cannot be opened and why.
-    pub(super) fn declared(&self, openings: &Openings) -> Result<Open, String> {
+    pub(super) fn declared(&self, openings: &SandboxAccess) -> Result<Open, String> {
         let reads = openings.reads.iter().map(|path| self.read(path)).collect::<Result<_, _>>()?;
         let writes = openings.writes.iter().map(|path| self.write(path)).collect::<Result<_, _>>()?;
         Ok(Open { reads, writes })
@@ -158,8 +158,8 @@ mod tests {
             ("../temporary/other", true, true),
         ] {
             let path = PathBuf::from(path);
-            let reads = Openings { reads: vec![path.clone()], ..Openings::default() };
-            let writes = Openings { writes: vec![path.clone()], ..Openings::default() };
+            let reads = SandboxAccess { reads: vec![path.clone()], ..SandboxAccess::default() };
+            let writes = SandboxAccess { writes: vec![path.clone()], ..SandboxAccess::default() };
             assert_eq!(places.declared(&reads).is_ok(), read, "reads {path:?}");
             assert_eq!(places.declared(&writes).is_ok(), write, "writes {path:?}");
         }
@@ -197,8 +197,8 @@ mod tests {
         {
             let places = Places { workspace: &work, inside, scratch: None, protected: &[], private: &[] };
             for (path, open) in [("keys", opens), ("keys/tool", opens), ("inner", true), ("out", true)] {
-                let reads = Openings { reads: vec![path.into()], ..Openings::default() };
-                let writes = Openings { writes: vec![path.into()], ..Openings::default() };
+                let reads = SandboxAccess { reads: vec![path.into()], ..SandboxAccess::default() };
+                let writes = SandboxAccess { writes: vec![path.into()], ..SandboxAccess::default() };
                 assert_eq!(places.declared(&reads).is_ok(), open, "reads {path}, {inside}");
                 assert_eq!(places.declared(&writes).is_ok(), open, "writes {path}, {inside}");
             }

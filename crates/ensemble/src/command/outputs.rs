@@ -69,7 +69,7 @@ fn texts(word: &Template) -> impl Iterator<Item = &str> {
 mod tests {
     use std::fs;
 
-    use converse_config::{ArgvPart, Openings};
+    use converse_config::{ArgvPart, SandboxAccess};
 
     use super::*;
     use crate::testing::{TempDir, template};
@@ -99,8 +99,8 @@ mod tests {
             (&["make", "out"], &[]),
         ] {
             let argv = line.iter().map(|word| ArgvPart::One(template(word))).collect();
-            let openings = Openings::default();
-            let plan = CommandPlan { argv, environment: Vec::new(), cwd: None, stdin: None, openings };
+            let sandbox_access = SandboxAccess::default();
+            let plan = CommandPlan { argv, environment: Vec::new(), cwd: None, stdin: None, sandbox_access };
             let protected = all.map(|path| root.join(path));
             let found = protected_from(&protected, &plan, [root, &root.join("in")]);
             let left = all.iter().filter(|path| !own.contains(path)).map(|path| root.join(path));

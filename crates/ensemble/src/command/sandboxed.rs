@@ -123,7 +123,7 @@ impl<'a> Attempt<'a> {
             protected: &protected,
             private: &self.launcher.private,
         };
-        let openings = &plan.openings;
+        let openings = &plan.sandbox_access;
         let Open { mut reads, mut writes } = places.declared(openings)?;
         reads.extend(places.unasked(&spawn.cwd, &spawn.program));
         writes.push(scratch.home());

@@ -41,16 +41,16 @@ fn of_command(plan: &CommandPlan, sandbox: SandboxLevel) -> Value {
         "cwd": plan.cwd,
         "stdin": plan.stdin.as_ref().map(Template::to_string),
         "sandbox": level(sandbox),
-        "reads": plan.openings.reads,
-        "writes": plan.openings.writes,
-        "network": plan.openings.network,
+        "reads": plan.sandbox_access.reads,
+        "writes": plan.sandbox_access.writes,
+        "network": plan.sandbox_access.network,
     })
 }
 
 fn word(part: &ArgvPart) -> Value {
     match part {
         ArgvPart::One(one) => json!(one.to_string()),
-        ArgvPart::Together(parts) => parts.iter().map(Template::to_string).collect(),
+        ArgvPart::Group(parts) => parts.iter().map(Template::to_string).collect(),
     }
 }
 
@@ -118,7 +118,7 @@ fn level(level: SandboxLevel) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use converse_config::{Openings, Policy, Scope, SecretRef};
+    use converse_config::{Policy, SandboxAccess, Scope, SecretRef};
 
     use super::*;
     use crate::testing::{plan, template};
@@ -134,7 +134,7 @@ mod tests {
         CommandPlan {
             argv: vec![
                 ArgvPart::One(template("git")),
-                ArgvPart::Together(vec![template("-n"), template("{count}")]),
+                ArgvPart::Group(vec![template("-n"), template("{count}")]),
             ],
             environment: vec![
                 ("TOKEN".to_owned(), SecretRef::Environment("MY_TOKEN".to_owned())),
@@ -143,7 +143,7 @@ mod tests {
             ],
             cwd: Some("sub".into()),
             stdin: Some(template("{text}")),
-            openings: Openings { reads: vec!["/usr".into()], ..Openings::default() },
+            sandbox_access: SandboxAccess { reads: vec!["/usr".into()], ..SandboxAccess::default() },
         }
     }
 
@@ -204,8 +204,8 @@ mod tests {
             |plan| plan.kind = InvokerKind::Command(CommandPlan { argv: Vec::new(), ..command() }),
             |plan| plan.kind = InvokerKind::Command(CommandPlan { environment: Vec::new(), ..command() }),
             |plan| {
-                let openings = Openings { network: true, ..command().openings };
-                plan.kind = InvokerKind::Command(CommandPlan { openings, ..command() });
+                let sandbox_access = SandboxAccess { network: true, ..command().sandbox_access };
+                plan.kind = InvokerKind::Command(CommandPlan { sandbox_access, ..command() });
             },
         ];
         let mut digests: Vec<_> = changes.iter().map(|change| digest(*change)).collect();

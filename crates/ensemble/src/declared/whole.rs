@@ -3,7 +3,7 @@
 //!
 //! What is set from a variable stands there by its name, and a text that looks like a secret not at all.
 
-use converse_config::{ConnectionPlan, EnsemblePlan, Piece, Policy, SecretRef, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, Piece, Policy, SecretRef, TransportPlan};
 use converse_text::secrets::{known_secret, looks_secret};
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ pub fn declared_ensemble(plan: &EnsemblePlan) -> Value {
 }
 
 fn of_connection(connection: &ConnectionPlan) -> Value {
-    without_empty(match &connection.way {
-        Way::Stdio { command, environment, cwd } => {
+    without_empty(match &connection.transport {
+        TransportPlan::Stdio { command, environment, cwd } => {
             json!({ "command": words(command), "environment": named(environment), "cwd": cwd })
         }
-        Way::Http { url, headers } => json!({ "url": text("", url), "headers": named(headers) }),
+        TransportPlan::Http { url, headers } => json!({ "url": text("", url), "headers": named(headers) }),
     })
 }
 
@@ -125,10 +125,10 @@ mod tests {
         SecretRef::Literal(text.to_owned())
     }
 
-    fn server(way: Way) -> EnsemblePlan {
+    fn server(way: TransportPlan) -> EnsemblePlan {
         let mut plan = plan(InvokerKind::Builtin("x".into()), Policy::default(), Scope::User);
         plan.invokers.clear();
-        plan.connection = Some(ConnectionPlan::over(way));
+        plan.connection = Some(ConnectionPlan::new(way));
         plan
     }
 
@@ -148,7 +148,7 @@ mod tests {
             "-v",
         ]
         .map(literal);
-        let mut plan = server(Way::Stdio { command: command.to_vec(), environment, cwd: None });
+        let mut plan = server(TransportPlan::Stdio { command: command.to_vec(), environment, cwd: None });
         plan.prefix = Some("p".into());
         plan.configuration
             .insert("root".into(), json!([{ "password": "9f8e7d6c5b4a39281706f5e4d3c2b1a0" }, 1]));
@@ -186,7 +186,7 @@ mod tests {
             ("Authorization".to_owned(), bearer(variable(None))),
             ("X-Other".to_owned(), bearer(variable(Some(KEY.to_owned())))),
         ];
-        let plan = server(Way::Http { url: literal("https://example.org/mcp"), headers });
+        let plan = server(TransportPlan::Http { url: literal("https://example.org/mcp"), headers });
         assert_eq!(
             declared_ensemble(&plan)["connection"],
             json!({

@@ -64,7 +64,7 @@ const TOOLS: [(&str, &str); 6] = [
 
 async fn roster(rules: &[(&str, Permission)]) -> Roster {
     let origin = Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 };
-    let plan = EnsemblePlan::bare("mail".to_owned().try_into().unwrap(), origin);
+    let plan = EnsemblePlan::new("mail".to_owned().try_into().unwrap(), origin);
     let rules = rules.iter().map(|(pattern, permission)| Rule::new(*pattern, *permission, "test").unwrap());
     let listed = Listed(TOOLS.to_vec(), AtomicBool::new(true));
     let ensembles = vec![Ensemble::new(&plan, Box::new(listed))];
@@ -164,7 +164,7 @@ async fn what_may_not_run_can_not_search() {
         (&[("*", Permission::Ask)], true, true),
     ] {
         let origin = Origin { scope: Scope::Explicit, file: "t.toml".into(), line: 1 };
-        let plan = EnsemblePlan::bare("mail".to_owned().try_into().unwrap(), origin);
+        let plan = EnsemblePlan::new("mail".to_owned().try_into().unwrap(), origin);
         let listed = Listed(TOOLS.to_vec(), AtomicBool::new(false));
         let list =
             rules.iter().map(|(pattern, permission)| Rule::new(*pattern, *permission, "test").unwrap());

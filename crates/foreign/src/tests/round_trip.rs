@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use converse_canister::EnsembleName;
 use converse_config::{
-    Checked, ConnectionPlan, EnsemblePlan, Environment, Given, OauthPlan, Origin, Piece, Scope, SecretRef,
-    SourceMap, Way, parse_ensemble, resolve,
+    Checked, ConnectionPlan, EnsemblePlan, Environment, OauthPlan, Origin, Piece, ResolveInput, Scope,
+    SecretRef, SourceMap, TransportPlan, parse_ensemble, resolve,
 };
 use proptest::prelude::*;
 
 use crate::{Format, export, read};
 
-fn plan(name: &str, way: Way, enabled: bool) -> EnsemblePlan {
+fn plan(name: &str, way: TransportPlan, enabled: bool) -> EnsemblePlan {
     let origin = Origin { scope: Scope::User, file: "x.toml".into(), line: 1 };
-    let connection = ConnectionPlan::over(way);
-    let mut plan = EnsemblePlan::bare(EnsembleName::new(name).unwrap(), origin);
+    let connection = ConnectionPlan::new(way);
+    let mut plan = EnsemblePlan::new(EnsembleName::new(name).unwrap(), origin);
     plan.connection = Some(connection);
     plan.enabled = enabled;
     plan
@@ -26,7 +26,7 @@ fn resolved(toml: &str) -> EnsemblePlan {
     let id = sources.add("x.toml", Scope::User, toml);
     let Checked { value, .. } = parse_ensemble(&sources, id);
     let environment = Environment::default();
-    let given = Given {
+    let given = ResolveInput {
         builtins: &[],
         environment: &environment,
         project_trusted: true,
@@ -47,17 +47,19 @@ fn plain(value: &SecretRef) -> SecretRef {
     }
 }
 
-fn meant(plan: &EnsemblePlan) -> (String, bool, Way) {
+fn meant(plan: &EnsemblePlan) -> (String, bool, TransportPlan) {
     let named = |values: &[(String, SecretRef)]| {
         values.iter().map(|(name, value)| (name.clone(), plain(value))).collect()
     };
-    let way = match &plan.connection.as_ref().unwrap().way {
-        Way::Stdio { command, environment, cwd } => Way::Stdio {
+    let way = match &plan.connection.as_ref().unwrap().transport {
+        TransportPlan::Stdio { command, environment, cwd } => TransportPlan::Stdio {
             command: command.iter().map(plain).collect(),
             environment: named(environment),
             cwd: cwd.clone(),
         },
-        Way::Http { url, headers } => Way::Http { url: plain(url), headers: named(headers) },
+        TransportPlan::Http { url, headers } => {
+            TransportPlan::Http { url: plain(url), headers: named(headers) }
+        }
     };
     (plan.name.to_string(), plan.enabled, way)
 }
@@ -94,7 +96,7 @@ proptest! {
     ) {
         let program = SecretRef::Literal("run".into());
         let cwd = inside.then(|| PathBuf::from("some/where"));
-        let stdio = Way::Stdio {
+        let stdio = TransportPlan::Stdio {
             command: std::iter::once(program).chain(arguments).collect(),
             environment: environment.into_iter().collect(),
             cwd,
@@ -104,7 +106,7 @@ proptest! {
             Piece::Variable { name: "HOST".into(), default: None },
             Piece::Text("/mcp".into()),
         ]);
-        let http = Way::Http { url, headers: vec![("X-Team".into(), header)] };
+        let http = TransportPlan::Http { url, headers: vec![("X-Team".into(), header)] };
         let plans = [plan("one", stdio, enabled), plan("two", http, true)];
         let exported = export(&plans, false);
         let found = read(&exported.value.to_string(), Some(Format::McpServers)).unwrap();
@@ -116,7 +118,8 @@ proptest! {
 
 #[test]
 fn a_client_of_oauth_comes_back() {
-    let http = || Way::Http { url: SecretRef::Literal("https://a.example/mcp".into()), headers: vec![] };
+    let http =
+        || TransportPlan::Http { url: SecretRef::Literal("https://a.example/mcp".into()), headers: vec![] };
     let own = |client_id| OauthPlan {
         client_id,
         client_secret: Some(SecretRef::Environment("SECRET".into())),
@@ -150,7 +153,7 @@ fn a_client_of_oauth_comes_back() {
 
 #[test]
 fn what_cannot_be_said_is_noted() {
-    let way = Way::Http {
+    let way = TransportPlan::Http {
         url: SecretRef::Literal("https://a.example/mcp?key=Zq7xW9".into()),
         headers: vec![
             ("Authorization".into(), SecretRef::Literal("Bearer Zq7xW9".into())),
@@ -160,7 +163,8 @@ fn what_cannot_be_said_is_noted() {
     let mut server = plan("a", way, false);
     server.filter.exclude.push("rm_*".into());
     server.defaults.max_retries = 3;
-    let mut declared = plan("b", Way::Stdio { command: vec![], environment: vec![], cwd: None }, true);
+    let mut declared =
+        plan("b", TransportPlan::Stdio { command: vec![], environment: vec![], cwd: None }, true);
     declared.connection = None;
     let exported = export([&server, &declared], false);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! What the project's files declare, before the user has decided about trust.
 
-use converse_config::{Given, Loaded, Resolved, Scope, resolve};
+use converse_config::{LoadedFiles, Resolution, ResolveInput, Scope, resolve};
 
 use crate::trust::{Declaration, Scripts, Standing};
 use crate::world::World;
@@ -9,12 +9,12 @@ use crate::world::World;
 pub(super) type Project = Result<Option<Declaration>, String>;
 
 /// Parses the descriptors as if they were trusted, to find the files that their commands name. Nothing runs.
-pub(super) fn project(loaded: &Loaded, given: &Given<'_>, world: &World) -> Project {
+pub(super) fn project(loaded: &LoadedFiles, given: &ResolveInput<'_>, world: &World) -> Project {
     if loaded.sources.iter().all(|(_, source)| source.scope != Scope::Project) {
         return Ok(None);
     }
-    let given = Given { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
-    let Resolved { plans, .. } = resolve(&loaded.sources, &loaded.descriptors, &given);
+    let given = ResolveInput { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
+    let Resolution { plans, .. } = resolve(&loaded.sources, &loaded.descriptors, &given);
     let of_project = plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
     let scripts = Scripts::of(of_project, &world.cwd, given.environment).digests(&world.cwd)?;
     Ok(Declaration::of(&loaded.sources, &scripts))

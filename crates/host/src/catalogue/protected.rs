@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use converse_config::{EnsemblePlan, Environment, Root, Scope, Way};
+use converse_config::{EnsemblePlan, Environment, Root, Scope, TransportPlan};
 
 use crate::lockfiles::lock_path;
 use crate::trust::Scripts;
@@ -40,6 +40,6 @@ fn is_our_own(plan: &EnsemblePlan) -> bool {
 }
 
 fn starts_elsewhere(plan: &EnsemblePlan) -> bool {
-    let way = plan.connection.as_ref().map(|connection| &connection.way);
-    plan.origin.scope == Scope::User && matches!(way, Some(Way::Stdio { cwd: None, .. }))
+    let way = plan.connection.as_ref().map(|connection| &connection.transport);
+    plan.origin.scope == Scope::User && matches!(way, Some(TransportPlan::Stdio { cwd: None, .. }))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use converse_config::EnsemblePlan;
-use converse_config::lock::{Pinned, PinnedTool, Server};
+use converse_config::lock::{PinnedEnsemble, PinnedTool, Server};
 use converse_ensemble::{Tool, declared_ensemble};
 use converse_mcp::Survey;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::world::World;
 
 /// The current definitions by ensemble, or the reason why an ensemble could not be connected.
 #[derive(Debug, Default)]
-pub struct DiscoveredTools(BTreeMap<String, Result<Pinned, String>>);
+pub struct DiscoveredTools(BTreeMap<String, Result<PinnedEnsemble, String>>);
 
 impl DiscoveredTools {
     /// Connects the ensembles, reads their definitions and disconnects them.
@@ -31,7 +31,7 @@ impl DiscoveredTools {
         world: &World,
     ) -> Result<Self, Failure> {
         let found = inspect(plans, context, interrupt, world, |connected| Self::of(connected, plans))?;
-        let checked = |found: Result<Pinned, String>| {
+        let checked = |found: Result<PinnedEnsemble, String>| {
             found.and_then(|pinned| without_secrets(pinned, &context.redactor))
         };
         Ok(Self(found.0.into_iter().map(|(name, found)| (name, checked(found))).collect()))
@@ -43,7 +43,7 @@ impl DiscoveredTools {
     }
 
     /// The current definitions of an ensemble; `None` if it is not connected.
-    pub(super) fn get(&self, ensemble: &str) -> Option<&Pinned> {
+    pub(super) fn get(&self, ensemble: &str) -> Option<&PinnedEnsemble> {
         self.0.get(ensemble)?.as_ref().ok()
     }
 
@@ -53,7 +53,7 @@ impl DiscoveredTools {
     }
 }
 
-fn pinned(connected: &Connected, plan: &EnsemblePlan) -> Result<Pinned, String> {
+fn pinned(connected: &Connected, plan: &EnsemblePlan) -> Result<PinnedEnsemble, String> {
     let name = plan.name.as_str();
     let Some(tools) = connected.roster.tools_of(name) else {
         let failure = connected.failures.iter().find(|failure| failure.ensemble == name);
@@ -64,7 +64,7 @@ fn pinned(connected: &Connected, plan: &EnsemblePlan) -> Result<Pinned, String> 
     let surveys = connected.surveys();
     let survey = surveys.iter().find(|(server, _)| server.as_str() == name);
     let tool = |tool: &Tool| (tool.invoker.to_string(), PinnedTool::new(tool.definition().value()));
-    Ok(Pinned {
+    Ok(PinnedEnsemble {
         declared: Some(declared_ensemble(plan)),
         server: survey.map(|(_, survey)| server(survey)),
         tools: tools.iter().map(|one| tool(one)).collect(),
@@ -80,7 +80,7 @@ fn server(survey: &Survey) -> Server {
     }
 }
 
-fn without_secrets(pinned: Pinned, redactor: &Redactor) -> Result<Pinned, String> {
+fn without_secrets(pinned: PinnedEnsemble, redactor: &Redactor) -> Result<PinnedEnsemble, String> {
     let holds_secret = |value: &Value| {
         let mut clean = value.clone();
         redactor.clean_json(&mut clean);
@@ -123,20 +123,33 @@ mod tests {
             instructions: None,
         };
         let tool = |name: &str, definition| [(name.to_owned(), PinnedTool::new(definition))].into();
-        let none = Pinned::default;
+        let none = PinnedEnsemble::default;
         for (pinned, what) in [
-            (Pinned { server: Some(server("a", "1")), tools: tool("t", json!({ "a": 1 })), ..none() }, None),
-            (Pinned { server: Some(server(KEY, "1")), ..none() }, Some("the description of its server")),
             (
-                Pinned { server: Some(server("a", &format!("1+{KEY}"))), ..none() },
+                PinnedEnsemble {
+                    server: Some(server("a", "1")),
+                    tools: tool("t", json!({ "a": 1 })),
+                    ..none()
+                },
+                None,
+            ),
+            (
+                PinnedEnsemble { server: Some(server(KEY, "1")), ..none() },
                 Some("the description of its server"),
             ),
             (
-                Pinned { declared: Some(json!({ "connection": { "command": [KEY] } })), ..none() },
+                PinnedEnsemble { server: Some(server("a", &format!("1+{KEY}"))), ..none() },
+                Some("the description of its server"),
+            ),
+            (
+                PinnedEnsemble { declared: Some(json!({ "connection": { "command": [KEY] } })), ..none() },
                 Some("its descriptor"),
             ),
-            (Pinned { tools: tool("t", json!({ "_meta": { KEY: 1 } })), ..none() }, Some("its tool `t`")),
-            (Pinned { tools: tool(KEY, json!({})), ..none() }, Some("its tool")),
+            (
+                PinnedEnsemble { tools: tool("t", json!({ "_meta": { KEY: 1 } })), ..none() },
+                Some("its tool `t`"),
+            ),
+            (PinnedEnsemble { tools: tool(KEY, json!({})), ..none() }, Some("its tool")),
         ] {
             let refused = without_secrets(pinned, &redactor).err();
             assert_eq!(refused.is_some(), what.is_some(), "{what:?}");

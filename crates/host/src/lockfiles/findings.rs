@@ -1,6 +1,6 @@
 //! Differences between lockfiles and current definitions, as findings of `check --locked`.
 
-use converse_config::lock::{Drift, Kind, Lockfile, Pinned, Shown, Subject};
+use converse_config::lock::{ChangeList, Drift, DriftKind, DriftSubject, Lockfile, PinnedEnsemble};
 use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 
 use super::{DiscoveredTools, Locked, Lockfiles, State, lockable};
@@ -64,7 +64,7 @@ fn of_ensemble(
     locked: &Locked,
     lockfile: &Lockfile,
     plan: &EnsemblePlan,
-    found: Option<&Pinned>,
+    found: Option<&PinnedEnsemble>,
 ) -> Vec<Finding> {
     let (name, file) = (plan.name.as_str(), &locked.shown);
     let drift = |message| at(plan, Code::LockDrift, message);
@@ -79,16 +79,16 @@ fn of_ensemble(
 fn messages(drift: &Drift, file: &str) -> Vec<String> {
     let ensemble = &drift.ensemble;
     let subject = match &drift.subject {
-        Subject::Tool(tool) => format!("`{ensemble}.{tool}`"),
-        Subject::Server => format!("the server of `{ensemble}`"),
-        Subject::Declared => format!("the descriptor of `{ensemble}`"),
-        Subject::Ensemble => format!("`{ensemble}`"),
+        DriftSubject::Tool(tool) => format!("`{ensemble}.{tool}`"),
+        DriftSubject::Server => format!("the server of `{ensemble}`"),
+        DriftSubject::Declared => format!("the descriptor of `{ensemble}`"),
+        DriftSubject::Ensemble => format!("`{ensemble}`"),
     };
     match &drift.kind {
-        Kind::Added => vec![format!("{subject} is not in {file}")],
-        Kind::Removed => vec![format!("{subject} is in {file} and no longer exists")],
-        Kind::Changed(changes) => {
-            let Shown { changes, cut } = Shown::of(changes.clone());
+        DriftKind::Added => vec![format!("{subject} is not in {file}")],
+        DriftKind::Removed => vec![format!("{subject} is in {file} and no longer exists")],
+        DriftKind::Changed(changes) => {
+            let ChangeList { changes, cut } = ChangeList::of(changes.clone());
             let changed = changes.iter().map(|change| format!("{subject}: {change}"));
             changed.chain(cut.iter().map(|cut| format!("{subject}: {cut}"))).collect()
         }

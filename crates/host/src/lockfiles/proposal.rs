@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use converse_config::EnsemblePlan;
-use converse_config::lock::{Change, Drift, Kind, LockError, Lockfile, Pinned, Subject, diff};
+use converse_config::lock::{
+    Change, Drift, DriftKind, DriftSubject, LockError, Lockfile, PinnedEnsemble, diff,
+};
 use serde_json::{Value, json};
 
 use super::{DiscoveredTools, Locked, Lockfiles, State};
@@ -68,12 +70,12 @@ impl<'a> Proposal<'a> {
         (before.is_some() || damage.is_some() || !proposal.added.is_empty()).then_some(proposal)
     }
 
-    fn take(&mut self, name: &str, now: &Pinned) {
+    fn take(&mut self, name: &str, now: &PinnedEnsemble) {
         let Some(old) = self.next.ensembles.get_mut(name) else {
             self.added.push(name.to_owned());
             // What was accepted before is unknown, so all of it has to be shown and accepted again.
             if self.damage.is_some() {
-                self.drifts.extend(Pinned::default().drifts(name, now));
+                self.drifts.extend(PinnedEnsemble::default().drifts(name, now));
             }
             self.next.ensembles.insert(name.to_owned(), now.clone());
             return;
@@ -98,10 +100,12 @@ impl<'a> Proposal<'a> {
             if goes {
                 drifts.push(Drift {
                     ensemble: name.clone(),
-                    subject: Subject::Ensemble,
-                    kind: Kind::Removed,
+                    subject: DriftSubject::Ensemble,
+                    kind: DriftKind::Removed,
                 });
-                drifts.extend(pinned.drifts(name, &Pinned { tools: BTreeMap::new(), ..pinned.clone() }));
+                drifts.extend(
+                    pinned.drifts(name, &PinnedEnsemble { tools: BTreeMap::new(), ..pinned.clone() }),
+                );
             }
             !goes
         });
@@ -125,8 +129,8 @@ impl<'a> Proposal<'a> {
     /// The changes behind a drift: for a new tool, its whole definition.
     pub fn changes(&self, drift: &Drift) -> Vec<Change> {
         match (&drift.kind, drift.subject.tool()) {
-            (Kind::Changed(changes), _) => changes.clone(),
-            (Kind::Added, Some(tool)) => {
+            (DriftKind::Changed(changes), _) => changes.clone(),
+            (DriftKind::Added, Some(tool)) => {
                 let pinned = self.next.ensembles.get(&drift.ensemble).and_then(|one| one.tools.get(tool));
                 let definition = pinned.map(|pinned| pinned.definition());
                 definition.map(|definition| diff(&empty(tool, definition), definition)).unwrap_or_default()

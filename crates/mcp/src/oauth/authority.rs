@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_config::{ConnectionPlan, OauthPlan, Origin, SecretRef, Way};
+use converse_config::{ConnectionPlan, OauthPlan, Origin, SecretRef, TransportPlan};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -55,7 +55,9 @@ impl Authority {
         origin: &Origin,
         surroundings: &Arc<Surroundings>,
     ) -> Option<Arc<Self>> {
-        let (Way::Http { url, .. }, Some(plan)) = (&connection.way, &connection.auth) else { return None };
+        let (TransportPlan::Http { url, .. }, Some(plan)) = (&connection.transport, &connection.auth) else {
+            return None;
+        };
         Some(Arc::new(Self {
             ensemble: ensemble.to_owned(),
             plan: plan.clone(),

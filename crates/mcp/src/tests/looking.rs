@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use converse_config::{ConnectionPlan, SecretRef, Way};
+use converse_config::{ConnectionPlan, SecretRef, TransportPlan};
 use converse_ensemble::Connection as _;
 use serde_json::json;
 
@@ -28,14 +28,14 @@ async fn every_server_that_was_connected_is_remembered() {
 fn a_manifest_is_that_of_the_very_server_as_its_descriptor_keeps_it() {
     let command = |word: &str| {
         let command = vec![SecretRef::Literal(word.to_owned())];
-        ConnectionPlan::over(Way::Stdio { command, environment: vec![], cwd: None })
+        ConnectionPlan::new(TransportPlan::Stdio { command, environment: vec![], cwd: None })
     };
     let (connection, fixture) = (command("/opt/server"), Fixture::new(|_, _| Act::Nothing));
     let lists = &*fixture.lists;
     let mut plan = plan();
     let of = |plan: &_, connection: &_| Manifest::of(plan, connection, Path::new("/work"), lists);
     assert_eq!(of(&plan, &connection), None, "never seen");
-    let key = Keys::of(&connection.way, Path::new("/work")).list;
+    let key = Keys::of(&connection.transport, Path::new("/work")).list;
     lists.put(&key, r#"[{ "name": "a", "description": "d", "inputSchema": {} }, { "name": "b" }, { "name": "c", "inputSchema": {} }]"#);
     let found = of(&plan, &connection).unwrap();
     let names: Vec<_> = found.tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use converse_config::{SecretRef, Way};
+use converse_config::{SecretRef, TransportPlan};
 use converse_ensemble::{Answer, Ensemble, InvokeError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -178,7 +178,7 @@ pub(crate) fn ensemble(
     headers: Vec<(String, SecretRef)>,
     eras: &Arc<Remembered>,
 ) -> Ensemble {
-    stage::ensemble(Way::Http { url, headers }, Duration::from_secs(20), PathBuf::from("/"), eras)
+    stage::ensemble(TransportPlan::Http { url, headers }, Duration::from_secs(20), PathBuf::from("/"), eras)
 }
 
 pub(crate) fn at(site: &Site) -> Ensemble {

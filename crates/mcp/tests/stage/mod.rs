@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use converse_canister::Arguments;
-use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, TransportPlan};
 use converse_ensemble::{Answer, Context, Ensemble, Host, InvokeError, NoArtefacts, Tool};
 use converse_mcp::{Era, EraStore, McpConnection, Responders, Surroundings, ToolListStore};
 use converse_testkit::hang_guard::ends;
@@ -49,12 +49,17 @@ fn client(_https: bool) -> Result<reqwest::Client, String> {
     client.map_err(|error| error.to_string())
 }
 
-pub(crate) fn ensemble(way: Way, timeout: Duration, workspace: PathBuf, eras: &Arc<Remembered>) -> Ensemble {
+pub(crate) fn ensemble(
+    way: TransportPlan,
+    timeout: Duration,
+    workspace: PathBuf,
+    eras: &Arc<Remembered>,
+) -> Ensemble {
     let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
-    let connection = ConnectionPlan { connect_timeout: Some(timeout), ..ConnectionPlan::over(way) };
+    let connection = ConnectionPlan { connect_timeout: Some(timeout), ..ConnectionPlan::new(way) };
     let plan = EnsemblePlan {
         connection: Some(connection.clone()),
-        ..EnsemblePlan::bare(
+        ..EnsemblePlan::new(
             "web".to_owned().try_into().unwrap(),
             Origin { scope: Scope::User, file: "x.toml".into(), line: 1 },
         )

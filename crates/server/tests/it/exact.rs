@@ -22,7 +22,7 @@ fn inexact() -> [(String, &'static str); 7] {
         (r#"{"x":12345678901234567890123}"#.to_owned(), "cannot be held exactly"),
         (r#"{"x":1e400}"#.to_owned(), "number out of range"),
         (deep(100_000), "recursion limit"),
-        (deep(125), "nested deeper than 64 levels"),
+        (deep(125), "more than 64 levels of nesting"),
         (format!(r#"{{"text":"{}"}}"#, "y".repeat(2 * 1024 * 1024)), "at most 1048576 are read"),
     ]
 }

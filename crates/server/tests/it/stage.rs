@@ -253,7 +253,7 @@ impl Set {
         let other = self.of_two.iter().map(of_two).collect();
         let ensembles = [("one", all), ("two", other)].map(|(name, tools)| {
             let origin = Origin { scope: Scope::User, file: "t.toml".into(), line: 1 };
-            let plan = EnsemblePlan::bare(name.to_owned().try_into().unwrap(), origin);
+            let plan = EnsemblePlan::new(name.to_owned().try_into().unwrap(), origin);
             let next = if name == "two" { Arc::clone(&next) } else { Arc::default() };
             let hands =
                 || Hands { tools: Vec::clone(&tools), next: next.clone(), started: Arc::clone(&started) };

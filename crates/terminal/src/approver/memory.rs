@@ -4,7 +4,7 @@
 //! a rule asks, nothing more than a yes is offered.
 
 use converse_canister::canonical;
-use converse_config::{Approval, BadPattern, Binding, Permission, Rule, Varying};
+use converse_config::{Approval, ArgumentPatterns, BadPattern, Binding, Permission, Rule};
 use converse_ensemble::{Pending, Rules};
 use serde_json::{Map, Value};
 
@@ -96,7 +96,7 @@ impl Memory {
         &self,
         pending: &Pending,
         reach: Reach,
-        varying: Varying,
+        varying: ArgumentPatterns,
         at: String,
     ) -> Result<String, String> {
         let tool = pending.tool();
@@ -120,7 +120,8 @@ impl Memory {
         let project = binding.local.then(|| self.cwd.clone()).flatten();
         let Binding { definition, connection, .. } = binding;
         let tool = tool.to_owned();
-        let approval = Approval { tool, arguments, varying, definition, connection, project, at, line: 0 };
+        let approval =
+            Approval { tool, arguments, patterns: varying, definition, connection, project, at, line: 0 };
         let store = self.kept.as_ref().ok_or("there is no home to keep it in")?;
         store.add(approval.clone())?;
         self.rules.add(approval.rule("your answer in this run").map_err(odd)?);
@@ -133,7 +134,7 @@ fn odd(error: BadPattern) -> String {
 }
 
 /// Those that do not vary.
-pub(super) fn fixed(pending: &Pending, varying: &Varying) -> Map<String, Value> {
+pub(super) fn fixed(pending: &Pending, varying: &ArgumentPatterns) -> Map<String, Value> {
     let fixed = pending.arguments().iter().filter(|(name, _)| !varying.contains_key(name.as_str()));
     fixed.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

@@ -1,7 +1,7 @@
 //! "Always, where …": asks which texts of a call may vary and how, and shows what would be kept before it is.
 
 use crate::screen::{Line, Tone};
-use converse_config::{Permission, Rule, Vary, Varying};
+use converse_config::{ArgumentPattern, ArgumentPatterns, Permission, Rule};
 use converse_ensemble::Pending;
 
 use super::TerminalApprover;
@@ -19,7 +19,7 @@ use converse_text::safe_line;
 const MOST_TRIES: usize = 20;
 
 /// What can be typed; numbers only where there are proposals.
-fn how(proposals: &[(String, Vary)]) -> &'static str {
+fn how(proposals: &[(String, ArgumentPattern)]) -> &'static str {
     match proposals {
         [] => "NAME=PATTERN for each text that may vary; nothing = back: ",
         _ => "NAME=PATTERN for each text that may vary, or numbers of the proposals; nothing = back: ",
@@ -28,10 +28,10 @@ fn how(proposals: &[(String, Vary)]) -> &'static str {
 
 impl TerminalApprover {
     /// How the texts of a call may vary from now on; `None`: back to the question.
-    pub(super) async fn patterned(&self, pending: &Pending) -> Option<Varying> {
+    pub(super) async fn patterned(&self, pending: &Pending) -> Option<ArgumentPatterns> {
         let memory = self.memory.as_ref()?;
         let made = proposals(pending.arguments()).into_iter();
-        let proposals: Vec<(String, Vary)> = made
+        let proposals: Vec<(String, ArgumentPattern)> = made
             .filter(|(name, vary)| covers(memory, pending, &[(name.clone(), vary.clone())].into()))
             .collect();
         let mut text = self.asking(&proposals);
@@ -58,11 +58,11 @@ impl TerminalApprover {
         None
     }
 
-    fn asking(&self, proposals: &[(String, Vary)]) -> String {
+    fn asking(&self, proposals: &[(String, ArgumentPattern)]) -> String {
         let rules = "which texts may vary, and how? `*` stops at a slash and at a blank, `**` at a blank only; a `*` as \
                    the last of several words is any further words, and as all there is any text. What is not named \
                    stays as it is.\n";
-        let row = |(number, (name, vary)): (usize, &(String, Vary))| {
+        let row = |(number, (name, vary)): (usize, &(String, ArgumentPattern))| {
             Line::plain(&format!("  {number}  {}", pair(name, vary)))
         };
         let rows: Vec<Line> = (1..).zip(proposals).map(row).collect();
@@ -70,7 +70,7 @@ impl TerminalApprover {
     }
 
     /// All of it, as it would be kept.
-    fn kept_so(&self, pending: &Pending, varying: &Varying) -> String {
+    fn kept_so(&self, pending: &Pending, varying: &ArgumentPatterns) -> String {
         let mut lines =
             vec![Line::new(), Line::toned(Tone::Strong, &format!("always allow {}, where", pending.tool()))];
         for (name, vary) in varying {
@@ -91,7 +91,7 @@ impl TerminalApprover {
     }
 }
 
-fn pair(name: &str, vary: &Vary) -> String {
+fn pair(name: &str, vary: &ArgumentPattern) -> String {
     format!("{}={}", safe_line(name, 200), visible(vary.text(), false))
 }
 
@@ -99,21 +99,21 @@ fn pair(name: &str, vary: &Vary) -> String {
 fn judged(
     memory: &Memory,
     pending: &Pending,
-    proposals: &[(String, Vary)],
+    proposals: &[(String, ArgumentPattern)],
     line: &str,
-) -> Result<Varying, String> {
+) -> Result<ArgumentPatterns, String> {
     if memory.redactor.clean(line) != line {
         return Err("it holds a secret".to_owned());
     }
     let varying = varying(line, pending.arguments(), proposals)?;
     let fixed = fixed(pending, &varying);
-    if fixed.is_empty() && varying.values().all(Vary::is_any) {
+    if fixed.is_empty() && varying.values().all(ArgumentPattern::is_any) {
         return Err("that is the tool whatever its arguments; go back and answer t if you mean it".to_owned());
     }
     if written(&fixed).len() > MAX_ARGUMENTS {
         return Err("what is not named is too long to be kept".to_owned());
     }
-    let alone = |(name, vary): (&String, &Vary)| {
+    let alone = |(name, vary): (&String, &ArgumentPattern)| {
         let one = [(name.clone(), vary.clone())].into();
         (!covers(memory, pending, &one)).then(|| name.clone())
     };
@@ -125,10 +125,10 @@ fn judged(
 }
 
 /// Would the call be allowed, were this kept? Judged as everything is.
-fn covers(memory: &Memory, pending: &Pending, varying: &Varying) -> bool {
+fn covers(memory: &Memory, pending: &Pending, varying: &ArgumentPatterns) -> bool {
     let Ok(rule) = Rule::exactly(pending.tool(), Permission::Allow, "") else { return false };
     let rules = memory.rules.only(|_| false);
-    rules.add(rule.with_varying(fixed(pending, varying), varying.clone()).bound_to(pending.binding()));
+    rules.add(rule.with_patterns(fixed(pending, varying), varying.clone()).bound_to(pending.binding()));
     pending.judged_anew(&rules).permission == Permission::Allow
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn numbers_are_asked_for_only_where_there_are_some() {
-        let one = [("path".to_owned(), Vary::new("path", "src/**").unwrap())];
+        let one = [("path".to_owned(), ArgumentPattern::new("path", "src/**").unwrap())];
         for (proposals, speaks) in [(&[][..], false), (&one, true)] {
             let how = how(proposals);
             assert_eq!(how.contains("numbers"), speaks);

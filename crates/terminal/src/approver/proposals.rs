@@ -3,7 +3,7 @@
 //! A proposal is never wider than its text makes plain: the directory of a path, the host of an address, the first words of
 //! a command, anything only of what is read and not acted upon.
 
-use converse_config::Vary;
+use converse_config::ArgumentPattern;
 use serde_json::{Map, Value};
 
 /// That are shown.
@@ -23,20 +23,20 @@ const READ: [&str; 10] = [
 ];
 
 /// With their names, as the tool orders them. Each takes the very text that it was made of, as far as can be told here.
-pub(super) fn proposals(arguments: &Map<String, Value>) -> Vec<(String, Vary)> {
+pub(super) fn proposals(arguments: &Map<String, Value>) -> Vec<(String, ArgumentPattern)> {
     let texts = arguments.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
     let made = texts.filter_map(|(name, text)| Some((name.clone(), proposal(name, text)?)));
     made.take(MOST).collect()
 }
 
-fn proposal(name: &str, text: &str) -> Option<Vary> {
+fn proposal(name: &str, text: &str) -> Option<ArgumentPattern> {
     let pattern = of_address(text)
         .or_else(|| of_command(name, text))
         .or_else(|| is_read(name).then(|| "*".to_owned()))
         .or_else(|| of_path(text))?;
     // What holds a star of its own would be taken for a pattern.
     let plain = pattern == "*" || !text.contains('*');
-    Vary::new(name, &pattern).ok().filter(|_| plain)
+    ArgumentPattern::new(name, &pattern).ok().filter(|_| plain)
 }
 
 fn is_read(name: &str) -> bool {

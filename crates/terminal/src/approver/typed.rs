@@ -1,6 +1,6 @@
 //! The line that says which texts may vary: `path=src/** content=*`, or the numbers of proposals.
 
-use converse_config::{Vary, Varying};
+use converse_config::{ArgumentPattern, ArgumentPatterns};
 use serde_json::{Map, Value};
 
 use super::answers::numbers;
@@ -9,20 +9,20 @@ use super::answers::numbers;
 pub(super) fn varying(
     line: &str,
     arguments: &Map<String, Value>,
-    proposals: &[(String, Vary)],
-) -> Result<Varying, String> {
+    proposals: &[(String, ArgumentPattern)],
+) -> Result<ArgumentPatterns, String> {
     let line = line.trim();
     if let Some(places) = numbers(line, proposals.len()) {
         return Ok(places.iter().filter_map(|at| proposals.get(*at)).cloned().collect());
     }
-    let mut all = Varying::new();
+    let mut all = ArgumentPatterns::new();
     for (name, pattern) in pairs(line, arguments)? {
         match arguments.get(name) {
             Some(Value::String(_)) => {}
             Some(_) => return Err(format!("`{name}` is not a string: only strings can have a pattern")),
             None => return Err(format!("there is no argument `{name}` in this call")),
         }
-        let vary = Vary::new(name, pattern).map_err(|why| format!("{name}: {why}"))?;
+        let vary = ArgumentPattern::new(name, pattern).map_err(|why| format!("{name}: {why}"))?;
         if all.insert(name.to_owned(), vary).is_some() {
             return Err(format!("`{name}` is given twice"));
         }
@@ -59,7 +59,8 @@ mod tests {
         let arguments = json!({ "path": "src/a", "command": "git status", "n": 1, "a-b": "x" });
         let arguments = arguments.as_object().unwrap();
         let proposals = [("path", "src/**"), ("command", "git status *")];
-        let proposals = proposals.map(|(name, text)| (name.to_owned(), Vary::new(name, text).unwrap()));
+        let proposals =
+            proposals.map(|(name, text)| (name.to_owned(), ArgumentPattern::new(name, text).unwrap()));
         for (line, expected) in [
             ("path=src/*", Ok("path=src/*")),
             (" path=src/* \n", Ok("path=src/*")),
@@ -78,8 +79,8 @@ mod tests {
             ("other=x*", Err("no argument `other`")),
             ("n=*", Err("`n` is not a string")),
             ("path=a* path=b*", Err("given twice")),
-            ("path=*", Err("path: `*` alone would be any path")),
-            ("path=", Err("path: without a `*`")),
+            ("path=*", Err("path: `*` alone would match any path")),
+            ("path=", Err("path: the pattern does not contain `*`")),
             ("command=git*", Err("must be written out")),
         ] {
             let read = varying(line, arguments, &proposals);

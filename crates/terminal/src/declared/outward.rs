@@ -6,8 +6,8 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use converse_config::{
-    ArgvPart, CommandPlan, ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Openings, Protocol,
-    SecretRef, Template, Way,
+    ArgvPart, CommandPlan, ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Protocol, SandboxAccess,
+    SecretRef, Template, TransportPlan,
 };
 use converse_process::find_program;
 use serde_json::{Value, json};
@@ -40,14 +40,14 @@ impl<'a> Outward<'a> {
     }
 
     pub fn connection_json(&self, connection: &ConnectionPlan) -> Value {
-        let mut json = match &connection.way {
-            Way::Stdio { command, environment, cwd } => json!({
+        let mut json = match &connection.transport {
+            TransportPlan::Stdio { command, environment, cwd } => json!({
                 "command": command.iter().map(written).collect::<Vec<_>>(),
                 "program": self.program_of(command, environment, cwd.as_ref()).ok(),
                 "environment": named_json(environment, self.values),
                 "cwd": cwd,
             }),
-            Way::Http { url, headers } => {
+            TransportPlan::Http { url, headers } => {
                 json!({ "url": written(url), "headers": named_json(headers, self.values) })
             }
         };
@@ -59,14 +59,14 @@ impl<'a> Outward<'a> {
     }
 
     pub fn connection_lines(&self, connection: &ConnectionPlan) -> Vec<Line> {
-        let mut lines = match &connection.way {
-            Way::Stdio { command, environment, cwd } => {
+        let mut lines = match &connection.transport {
+            TransportPlan::Stdio { command, environment, cwd } => {
                 let words: Vec<String> = command.iter().map(|word| quoted(&written(word))).collect();
                 let named = command.first().map(written).unwrap_or_default();
                 let program = self.program_of(command, environment, cwd.as_ref());
                 self.starts(&words, &named, program, cwd.as_ref(), environment)
             }
-            Way::Http { url, headers } => {
+            TransportPlan::Http { url, headers } => {
                 let mut lines = vec![Line::acting(format!("CONNECTS TO {}", quoted(&written(url))))];
                 lines.extend(header_lines(headers, self.values));
                 lines
@@ -93,9 +93,9 @@ impl<'a> Outward<'a> {
                     "environment": named_json(&plan.environment, self.values),
                     "cwd": plan.cwd,
                     "stdin": plan.stdin.as_ref().map(Template::to_string),
-                    "reads": plan.openings.reads,
-                    "writes": plan.openings.writes,
-                    "network": plan.openings.network,
+                    "reads": plan.sandbox_access.reads,
+                    "writes": plan.sandbox_access.writes,
+                    "network": plan.sandbox_access.network,
                 });
                 ("command", what)
             }
@@ -128,7 +128,7 @@ impl<'a> Outward<'a> {
         let mut lines = self.starts(&words, &named, program, plan.cwd.as_ref(), &plan.environment);
         let reading = |stdin: &Template| Line::telling(format!("reading {}", quoted(&stdin.to_string())));
         lines.extend(plan.stdin.iter().map(reading));
-        lines.extend(opened(&plan.openings).map(Line::telling));
+        lines.extend(opened(&plan.sandbox_access).map(Line::telling));
         lines
     }
 
@@ -201,7 +201,7 @@ fn protocol(protocol: Protocol) -> &'static str {
 }
 
 /// What its sandbox would not keep from it.
-fn opened(openings: &Openings) -> impl Iterator<Item = String> {
+fn opened(openings: &SandboxAccess) -> impl Iterator<Item = String> {
     let paths = |what: &str, paths: &[PathBuf]| {
         let paths: Vec<_> = paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
         (!paths.is_empty()).then(|| format!("its sandbox lets it {what} {}", paths.join(", ")))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use converse_config::{ConnectionPlan, EnsemblePlan, OauthPlan, Rule, Way};
+use converse_config::{ConnectionPlan, EnsemblePlan, OauthPlan, Rule, TransportPlan};
 use converse_mcp::{Consent, LoggedOut, Login as Granted};
 use jiff::Timestamp;
 
@@ -86,14 +86,16 @@ fn oauth(plan: &EnsemblePlan) -> Result<(&ConnectionPlan, &OauthPlan), Failure> 
     let failure = |message: String| Failure::usage("no-login", message);
     match &plan.connection {
         None => Err(failure(format!("`{}` has no server to log in to", plan.name))),
-        Some(connection) => match (&connection.way, &connection.auth) {
-            (Way::Stdio { .. }, _) => {
+        Some(connection) => match (&connection.transport, &connection.auth) {
+            (TransportPlan::Stdio { .. }, _) => {
                 Err(failure(format!("`{}` is started as a program and has no login", plan.name))
                     .hint(format!("set its keys in `environment` ({place})")))
             }
-            (Way::Http { .. }, None) => Err(failure(format!("`{}` has no `auth = \"oauth\"`", plan.name))
-                .hint(format!("add it to `[connection]` of {place}, or add a token to `headers`"))),
-            (Way::Http { .. }, Some(oauth)) => Ok((connection, oauth)),
+            (TransportPlan::Http { .. }, None) => {
+                Err(failure(format!("`{}` has no `auth = \"oauth\"`", plan.name))
+                    .hint(format!("add it to `[connection]` of {place}, or add a token to `headers`")))
+            }
+            (TransportPlan::Http { .. }, Some(oauth)) => Ok((connection, oauth)),
         },
     }
 }

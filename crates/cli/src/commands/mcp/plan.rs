@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use converse_canister::EnsembleName;
 use converse_config::{
-    ConnectionPlan, EnsemblePlan, Grants, OauthPlan, Origin, Permission, Protocol, Scope, SecretRef, Way,
+    ConnectionPlan, EnsemblePlan, Grants, OauthPlan, Origin, Permission, Protocol, Scope, SecretRef,
+    TransportPlan,
 };
 
 use super::NAME;
@@ -20,7 +21,7 @@ pub(super) fn of(args: &ProbeArgs) -> Result<EnsemblePlan, Failure> {
     let origin = Origin { scope: Scope::Explicit, file: "the command line".to_owned(), line: 1 };
     let name = EnsembleName::new(NAME);
     let name = name.map_err(|error| Failure::new(Kind::Internal, "internal", error.to_string()))?;
-    let mut plan = EnsemblePlan::bare(name, origin);
+    let mut plan = EnsemblePlan::new(name, origin);
     let timeout = Duration::from_secs_f64(args.timeout);
     plan.defaults.permission = Some(Permission::Allow);
     plan.defaults.timeout = timeout;
@@ -32,22 +33,22 @@ pub(super) fn of(args: &ProbeArgs) -> Result<EnsemblePlan, Failure> {
         protocol: protocol(&args.protocol)?,
         auth: oauth(args),
         grants,
-        ..ConnectionPlan::over(way(args)?)
+        ..ConnectionPlan::new(way(args)?)
     });
     Ok(plan)
 }
 
-fn way(args: &ProbeArgs) -> Result<Way, Failure> {
+fn way(args: &ProbeArgs) -> Result<TransportPlan, Failure> {
     let Some(url) = &args.url else { return stdio(args) };
     if !url.starts_with("http://") && !url.starts_with("https://") {
         let failure = Failure::usage("bad-address", format!("`{url}` is not an address of a server"));
         return Err(failure.hint("an address begins with http:// or https://; a command comes after `--`"));
     }
     let headers = args.header.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
-    Ok(Way::Http { url: read(url)?, headers })
+    Ok(TransportPlan::Http { url: read(url)?, headers })
 }
 
-fn stdio(args: &ProbeArgs) -> Result<Way, Failure> {
+fn stdio(args: &ProbeArgs) -> Result<TransportPlan, Failure> {
     if !args.header.is_empty() || args.oauth != OauthFlow::Off {
         let message = "headers and authorization are for servers with an address";
         return Err(Failure::usage("bad-option", message));
@@ -58,7 +59,7 @@ fn stdio(args: &ProbeArgs) -> Result<Way, Failure> {
         text.map(|text| SecretRef::Literal(text.to_owned()))
     };
     let command = args.command.iter().map(word).collect::<Result<_, _>>()?;
-    Ok(Way::Stdio { command, environment: Vec::new(), cwd: None })
+    Ok(TransportPlan::Stdio { command, environment: Vec::new(), cwd: None })
 }
 
 fn header(text: &str) -> Result<(String, SecretRef), Failure> {
@@ -120,12 +121,12 @@ mod tests {
     fn an_address_or_a_command_is_a_way() {
         let http =
             connection(&["https://host/mcp", "--header", "x-key: Bearer ${TOKEN}", "--header", "a:b:c"]);
-        let Way::Http { url, headers } = http.way else { panic!("not HTTP") };
+        let TransportPlan::Http { url, headers } = http.transport else { panic!("not HTTP") };
         assert_eq!(url.to_string(), "https://host/mcp");
         let headers: Vec<_> = headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(headers, ["x-key=Bearer ${TOKEN}", "a=b:c"]);
         let stdio = connection(&["--", "npx", "-y", "${x}"]);
-        let Way::Stdio { command, .. } = stdio.way else { panic!("not stdio") };
+        let TransportPlan::Stdio { command, .. } = stdio.transport else { panic!("not stdio") };
         assert_eq!(command.last(), Some(&SecretRef::Literal("${x}".to_owned())));
         for bad in [
             &[][..],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use converse_canister::Outcome;
-use converse_config::{EnsemblePlan, Way};
+use converse_config::{EnsemblePlan, TransportPlan};
 use serde_json::{Value, json};
 
 use converse_host::probe::{ProbeCall, ProbeResult, ToolObjection};
@@ -182,9 +182,11 @@ fn objection_lines(objections: &[ToolObjection]) -> Vec<String> {
 /// How the server is reached, as it was typed. A report is passed on, so the user, the password and the query of an address
 /// are left out.
 pub(super) fn reached(plan: &EnsemblePlan, world: &World) -> Value {
-    match plan.connection.as_ref().map(|connection| &connection.way) {
-        Some(Way::Http { url, .. }) => json!({ "way": "http", "url": without_secrets(&url.to_string()) }),
-        Some(Way::Stdio { command, .. }) => {
+    match plan.connection.as_ref().map(|connection| &connection.transport) {
+        Some(TransportPlan::Http { url, .. }) => {
+            json!({ "way": "http", "url": without_secrets(&url.to_string()) })
+        }
+        Some(TransportPlan::Stdio { command, .. }) => {
             let words: Vec<String> = command.iter().map(ToString::to_string).collect();
             json!({ "way": "stdio", "command": words, "cwd": world.cwd })
         }

@@ -153,7 +153,7 @@ fn those_who_only_look_are_told_of_damage() {
     let row = row(3);
     let detail = row["detail"].as_str().unwrap();
     assert!(
-        row["state"] == "broken" && detail.contains("held back: line 1 is the mark of a merge"),
+        row["state"] == "broken" && detail.contains("held back: line 1 is a conflict marker of a merge"),
         "{detail}"
     );
     let listed = env.run(&["ensembles", "list"]).exits(0).stderr;

@@ -182,3 +182,21 @@ fn of_a_command_line_it_is_told_where_a_word_stands() {
         assert_eq!(changes.iter().map(|change| change.line.as_str()).collect::<Vec<_>>(), [line]);
     }
 }
+
+#[test]
+fn quotes_are_escaped() {
+    assert_eq!(in_quotes("say \"hi\""), "\"say \\\"hi\\\"\"");
+}
+
+#[test]
+fn of_long_texts_the_part_that_differs_is_shown() {
+    let (before, after) = ("b".repeat(200), "a".repeat(200));
+    let (old, new) = contrast(&format!("{before}OLD{after}"), &format!("{before}N\u{200b}EW{after}"));
+    assert_eq!(old, format!("…\"{}OLD{}\"…", &before[..30], &after[..30]));
+    assert_eq!(new, format!("…\"{}N\\u{{200b}}EW{}\"…", &before[..30], &after[..30]));
+    let (old, new) = contrast(&before, &format!("{before}b"));
+    assert_eq!((old.matches('b').count(), new.matches('b').count()), (30, 31));
+    assert_eq!(contrast("a", "b"), ("\"a\"".to_owned(), "\"b\"".to_owned()));
+    let (old, new) = contrast("", &before);
+    assert_eq!((old.as_str(), new.len()), ("\"\"", 202));
+}

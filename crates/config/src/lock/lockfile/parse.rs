@@ -1,4 +1,4 @@
-//! A lockfile from text: all of it, or an error.
+//! Parses a lockfile.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -8,28 +8,28 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION, digest_of_text};
+use super::{Lockfile, MAX_BYTES, PinnedEnsemble, PinnedTool, Server, VERSION, digest_of_text};
 
-/// Bytes of a message of the JSON reader, which quotes the text that it refuses.
+/// Limit on the bytes of a message of the JSON parser, which quotes the text.
 const MAX_MESSAGE: usize = 200;
 
 /// Why a lockfile is refused. It is refused as a whole: half a lockfile would let through what the other half stops.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    #[error("it has more than {limit} bytes")]
+    #[error("the file has more than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("it is of version {0}, which a later converse has written; update converse")]
+    #[error("the format version {0} belongs to a later converse; update converse")]
     Newer(u64),
-    /// Not JSON, an unknown key, a key that is given twice, a value of the wrong type.
-    #[error("it cannot be read: {0}")]
+    /// Not JSON, an unknown key, a duplicate key, or a value of the wrong type.
+    #[error("the file cannot be read: {0}")]
     Malformed(String),
     #[error(
-        "line {0} is the mark of a merge; take one side whole (`git checkout --ours` or `--theirs`, with the name of the \
-         file), then run `converse ensembles lock`"
+        "line {0} is a conflict marker of a merge; take one side as a whole (`git checkout --ours` or `--theirs`, with \
+         the name of the file), then run `converse ensembles lock`"
     )]
     Merged(usize),
     /// The definition or the digest was edited, or the file is damaged.
-    #[error("the sha256 of `{ensemble}.{tool}` is not that of its definition")]
+    #[error("the sha256 of `{ensemble}.{tool}` does not match its definition")]
     Mismatch { ensemble: String, tool: String },
 }
 
@@ -50,17 +50,8 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct PinnedFile {
     declared: Option<Value>,
-    server: Option<ServerFile>,
+    server: Option<Server>,
     tools: UniqueMap<ToolFile>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServerFile {
-    name: String,
-    version: String,
-    protocol: Option<String>,
-    instructions: Option<Digest>,
 }
 
 #[derive(Deserialize)]
@@ -84,11 +75,11 @@ impl Lockfile {
             return Err(LockError::TooLarge { limit: MAX_BYTES });
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // First the version: a newer file has keys that this one does not know.
+        // The version comes first: a newer file has keys that this version does not know.
         let Versioned { version } = serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
         match version {
             VERSION => {}
-            0 => return Err(LockError::Malformed("there is no version 0".to_owned())),
+            0 => return Err(LockError::Malformed("0 is not a format version".to_owned())),
             newer => return Err(LockError::Newer(newer)),
         }
         let file: File = serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
@@ -101,9 +92,9 @@ impl Lockfile {
     }
 }
 
-fn of_ensemble(ensemble: &str, file: PinnedFile) -> Result<Pinned, LockError> {
+fn of_ensemble(ensemble: &str, file: PinnedFile) -> Result<PinnedEnsemble, LockError> {
     let PinnedFile { declared, server, tools } = file;
-    let mut pinned = Pinned { declared, server: server.map(of_server), ..Pinned::default() };
+    let mut pinned = PinnedEnsemble { declared, server, ..PinnedEnsemble::default() };
     for (tool, file) in tools.0 {
         let ToolFile { sha256, definition, .. } = file;
         if digest_of_text(&canonical(&definition)) != sha256 {
@@ -112,11 +103,6 @@ fn of_ensemble(ensemble: &str, file: PinnedFile) -> Result<Pinned, LockError> {
         pinned.tools.insert(tool, PinnedTool { sha256, definition });
     }
     Ok(pinned)
-}
-
-fn of_server(file: ServerFile) -> Server {
-    let ServerFile { name, version, protocol, instructions } = file;
-    Server { name, version, protocol, instructions }
 }
 
 fn malformed(text: &str, error: &serde_json::Error) -> LockError {
@@ -136,8 +122,8 @@ fn is_conflict_marker(line: &str) -> bool {
         .any(|mark| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
-/// An object whose keys are unique. A bad merge can leave two entries of one name: a reader sees both, a program would
-/// take the last.
+/// An object whose keys are unique. A bad merge can leave two entries with one name: a reader sees both, but a parser
+/// would take the last.
 #[derive(Debug)]
 struct UniqueMap<V>(BTreeMap<String, V>);
 
@@ -156,7 +142,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for UniqueMap<V> {
                 let mut entries = BTreeMap::new();
                 while let Some((key, value)) = map.next_entry::<String, V>()? {
                     if entries.contains_key(&key) {
-                        return Err(A::Error::custom(format!("`{key}` is there twice")));
+                        return Err(A::Error::custom(format!("the key `{key}` is given twice")));
                     }
                     entries.insert(key, value);
                 }

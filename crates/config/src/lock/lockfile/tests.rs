@@ -15,9 +15,9 @@ fn lockfile() -> Lockfile {
         tool(json!({ "name": "forecast", "inputSchema": { "type": "object", "b": 1, "a": [1.5, null] } }));
     let declared = Some(json!({ "connection": { "command": ["weather"] } }));
     let weather =
-        Pinned { declared, server: Some(server), tools: [("forecast".to_owned(), forecast)].into() };
+        PinnedEnsemble { declared, server: Some(server), tools: [("forecast".to_owned(), forecast)].into() };
     let own = tool(json!({ "name": "run", "kind": { "command": {} } }));
-    let scripts = Pinned { tools: [("run".to_owned(), own)].into(), ..Pinned::default() };
+    let scripts = PinnedEnsemble { tools: [("run".to_owned(), own)].into(), ..PinnedEnsemble::default() };
     Lockfile { ensembles: [("weather".to_owned(), weather), ("scripts".to_owned(), scripts)].into() }
 }
 
@@ -46,7 +46,7 @@ fn the_order_of_keys_in_a_definition_is_not_kept() {
     let one = PinnedTool::new(serde_json::from_str(r#"{"name":"a","x":{"b":1,"a":2}}"#).unwrap());
     let other = PinnedTool::new(serde_json::from_str(r#"{"x":{"a":2,"b":1},"name":"a"}"#).unwrap());
     let text = |tool: PinnedTool| {
-        let pinned = Pinned { tools: [("a".to_owned(), tool)].into(), ..Pinned::default() };
+        let pinned = PinnedEnsemble { tools: [("a".to_owned(), tool)].into(), ..PinnedEnsemble::default() };
         Lockfile { ensembles: [("e".to_owned(), pinned)].into() }.text().unwrap()
     };
     assert_eq!(text(one), text(other));
@@ -55,7 +55,7 @@ fn the_order_of_keys_in_a_definition_is_not_kept() {
 #[test]
 fn what_nobody_sees_is_written_as_an_escape() {
     let tool = PinnedTool::new(json!({ "description": "a\u{200b}\u{e0041}é\u{fe0f}" }));
-    let pinned = Pinned { tools: [("a".to_owned(), tool)].into(), ..Pinned::default() };
+    let pinned = PinnedEnsemble { tools: [("a".to_owned(), tool)].into(), ..PinnedEnsemble::default() };
     let whole = Lockfile { ensembles: [("e".to_owned(), pinned)].into() };
     let text = whole.text().unwrap();
     assert!(text.contains(r#""description": "a\u200b\udb40\udc41é\ufe0f""#), "{text}");
@@ -96,7 +96,7 @@ fn what_is_not_known_is_refused() {
         (|value| value["ensembles"]["scripts"]["tools"] = json!([]), "invalid type"),
         (|value| value["ensembles"]["scripts"]["tools"]["run"]["sha256"] = json!("ABC"), "64 lower-case hex"),
         (|value| value["ensembles"] = json!(null), "invalid type"),
-        (|value| value["version"] = json!(0), "no version 0"),
+        (|value| value["version"] = json!(0), "0 is not a format version"),
         (|value| value["version"] = json!("1"), "invalid type"),
         (|value| drop(value.as_object_mut().unwrap().remove("version")), "missing field `version`"),
     ];
@@ -132,13 +132,13 @@ fn what_is_there_twice_is_refused() {
     };
     assert!(Lockfile::parse(&twice("other")).is_ok());
     let error = Lockfile::parse(&twice("run")).unwrap_err();
-    assert!(error.to_string().contains("`run` is there twice"), "{error}");
+    assert!(error.to_string().contains("the key `run` is given twice"), "{error}");
     let ensemble = text.replacen(
         "\"ensembles\": {",
         "\"ensembles\": { \"weather\": { \"server\": null, \"tools\": {} },",
         1,
     );
-    assert!(Lockfile::parse(&ensemble).unwrap_err().to_string().contains("`weather` is there twice"));
+    assert!(Lockfile::parse(&ensemble).unwrap_err().to_string().contains("the key `weather` is given twice"));
 }
 
 #[test]
@@ -146,8 +146,10 @@ fn a_file_without_end_is_refused() {
     let long = format!("{}{}", lockfile().text().unwrap(), " ".repeat(MAX_BYTES));
     assert_eq!(Lockfile::parse(&long), Err(LockError::TooLarge { limit: MAX_BYTES }));
     let bytes = "x".repeat(MAX_BYTES);
-    let pinned =
-        Pinned { tools: [("a".to_owned(), PinnedTool::new(json!(bytes)))].into(), ..Pinned::default() };
+    let pinned = PinnedEnsemble {
+        tools: [("a".to_owned(), PinnedTool::new(json!(bytes)))].into(),
+        ..PinnedEnsemble::default()
+    };
     let whole = Lockfile { ensembles: [("e".to_owned(), pinned)].into() };
     assert_eq!(whole.text(), Err(LockError::TooLarge { limit: MAX_BYTES }));
 }

@@ -1,15 +1,15 @@
-//! A lockfile as text.
+//! Writes a lockfile as text.
 
 use converse_canister::canonical;
 use converse_text::invisible::is_invisible;
 use serde_json::{Map, Value, json};
 
 use super::tokens;
-use super::{Lockfile, MAX_BYTES, Pinned, PinnedTool, Server, VERSION};
+use super::{Lockfile, MAX_BYTES, PinnedEnsemble, PinnedTool, VERSION};
 use crate::lock::LockError;
 
 impl Lockfile {
-    /// Keys sorted, two blanks to a level, a line end at the end: equal lockfiles are equal bytes.
+    /// Returns the text: sorted keys, two blanks per level, a final newline. Equal lockfiles have equal text.
     pub fn text(&self) -> Result<String, LockError> {
         let ensembles: Map<String, Value> =
             self.ensembles.iter().map(|(name, pinned)| (name.clone(), of_ensemble(pinned))).collect();
@@ -20,19 +20,10 @@ impl Lockfile {
     }
 }
 
-fn of_ensemble(pinned: &Pinned) -> Value {
+fn of_ensemble(pinned: &PinnedEnsemble) -> Value {
     let tools: Map<String, Value> =
         pinned.tools.iter().map(|(name, tool)| (name.clone(), of_tool(tool))).collect();
-    json!({ "declared": pinned.declared, "server": pinned.server.as_ref().map(of_server), "tools": tools })
-}
-
-fn of_server(server: &Server) -> Value {
-    json!({
-        "name": server.name,
-        "version": server.version,
-        "protocol": server.protocol,
-        "instructions": server.instructions,
-    })
+    json!({ "declared": pinned.declared, "server": pinned.server, "tools": tools })
 }
 
 fn of_tool(tool: &PinnedTool) -> Value {
@@ -40,7 +31,7 @@ fn of_tool(tool: &PinnedTool) -> Value {
     json!({ "sha256": tool.sha256, "tokens": tokens, "definition": tool.definition })
 }
 
-/// What is invisible as an escape of JSON: whoever reads the diff of a lockfile has to see it. It can only stand in texts.
+/// Escapes invisible characters, so that readers of a diff see them. They occur only inside JSON strings.
 fn visible(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

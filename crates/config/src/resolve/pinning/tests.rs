@@ -66,13 +66,13 @@ fn an_exact_version_is_one_that_is_the_same_tomorrow() {
     ] {
         let words: Vec<&str> = line.split(' ').collect();
         let found = find(&words);
-        let told = found.as_ref().map(|found| (found.word, found.launcher.as_str()));
-        assert_eq!(told, unpinned, "{line}");
+        let actual = found.as_ref().map(|found| (found.word, found.launcher.as_str()));
+        assert_eq!(actual, unpinned, "{line}");
     }
 }
 
 #[test]
 fn an_address_is_not_repeated() {
     let found = find(&["uvx", "--from", "git+https://t0ken@host/r", "x"]).unwrap();
-    assert!(!found.says.contains("t0ken"), "{}", found.says);
+    assert!(!found.finding.contains("t0ken"), "{}", found.finding);
 }

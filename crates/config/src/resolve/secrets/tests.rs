@@ -9,7 +9,7 @@ fn checked(text: &str) -> Vec<(Code, usize, String)> {
     let parsed = crate::parse_ensemble(&sources, id);
     assert!(!parsed.has_errors(), "{:?}", parsed.diagnostics);
     let environment = crate::Environment::default();
-    let given = |compile_schemas| crate::Given {
+    let given = |compile_schemas| crate::ResolveInput {
         builtins: &[],
         environment: &environment,
         project_trusted: true,

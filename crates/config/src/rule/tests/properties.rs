@@ -7,7 +7,7 @@ use super::super::*;
 use super::{about, glob, subject};
 use Permission::{Allow, Ask, Deny};
 
-const HERE: Origins<'_> = Origins { workspace: Some("/home/u/p"), home: Some("/home/u") };
+const HERE: BaseDirs<'_> = BaseDirs { workspace: Some("/home/u/p"), home: Some("/home/u") };
 
 /// Another way to write a relative path, by a list of dice.
 fn respelled(path: &str, dice: &[u8]) -> String {
@@ -85,7 +85,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         |(pattern, permission, effects, interactive, conditions)| {
             let predicates = conditions
                 .into_iter()
-                .map(|(name, test)| Predicate { at: Place::new(&name).unwrap(), tests: vec![test] });
+                .map(|(name, test)| Predicate { at: ArgumentPath::new(&name).unwrap(), tests: vec![test] });
             let conditions = Conditions::All(predicates.collect());
             let rule = Rule::new(pattern, permission, "test").unwrap();
             Rule { effects, interactive, conditions, ..rule }

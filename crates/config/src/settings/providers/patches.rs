@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use crate::Code;
-use crate::escape::quoted;
+use crate::diagnostic::quoted;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 
-/// Of one provider, and changes of one patch.
+/// Limits on the patches of one provider, on the changes of one patch, and on pointers.
 const MAX_PATCHES: usize = 100;
 const MAX_POINTER: usize = 256;
-/// What a request cannot be without, whatever wire it is for.
+/// Keys that every request needs, whatever the wire format.
 const KEPT: [&str; 5] = ["model", "messages", "contents", "input", "tools"];
 
-/// Changes for all models, or for those that fit the pattern: first what is removed, then renamed, then set.
+/// Changes for all models, or for those that match the pattern: first removals, then renames, then new values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchPlan {
     pub models: Option<String>,
@@ -31,7 +31,7 @@ pub enum ChangePlan {
 pub(super) fn patches(provider: &Table<'_, '_>) -> Vec<PatchPlan> {
     let tables = provider.tables("patch");
     if let Some(first) = tables.get(MAX_PATCHES) {
-        let message = format!("there are more than {MAX_PATCHES} patches");
+        let message = format!("more than {MAX_PATCHES} patches for one provider");
         first.problems.error(Code::TooMany, first.span, message);
     }
     tables.into_iter().take(MAX_PATCHES).map(patch).collect()
@@ -43,10 +43,10 @@ fn patch(table: Table<'_, '_>) -> PatchPlan {
     changes.extend(renamed(&table));
     changes.extend(set(&table));
     if changes.is_empty() && !["set", "remove", "rename"].iter().any(|key| table.has(key)) {
-        table.missing_or("set", "say what it changes: `set`, `remove` or `rename`");
+        table.missing_or("set", "add `set`, `remove` or `rename`");
     }
     if changes.len() > MAX_PATCHES {
-        let message = format!("the patch has more than {MAX_PATCHES} changes");
+        let message = format!("more than {MAX_PATCHES} changes in one patch");
         table.problems.error(Code::TooMany, table.span, message);
         changes.truncate(MAX_PATCHES);
     }
@@ -56,8 +56,8 @@ fn patch(table: Table<'_, '_>) -> PatchPlan {
 
 fn removed(table: &Table<'_, '_>) -> Vec<ChangePlan> {
     let places = table.strings("remove").map(|places| places.value).unwrap_or_default();
-    let sound = places.into_iter().filter(|Spanned { value, span }| is_place(table, value, *span));
-    sound.map(|place| ChangePlan::Remove { at: place.value }).collect()
+    let valid = places.into_iter().filter(|Spanned { value, span }| is_place(table, value, *span));
+    valid.map(|place| ChangePlan::Remove { at: place.value }).collect()
 }
 
 fn renamed(table: &Table<'_, '_>) -> Vec<ChangePlan> {
@@ -67,12 +67,12 @@ fn renamed(table: &Table<'_, '_>) -> Vec<ChangePlan> {
         let span = names.problems.span(value.span());
         match value.get_ref().as_str() {
             Some(to) if to.is_empty() || to.len() > MAX_POINTER || to.contains('/') => {
-                let message = "the new name is a key of the same object, not a place";
+                let message = "the new name must be a key of the same object, not a pointer";
                 names.problems.error(Code::BadValue, span, message);
             }
             Some(to) if is_kept(to) && !place.value.get(1..).is_some_and(|at| at.contains('/')) => {
                 let message =
-                    format!("{} is what a request is made of; nothing else can take its place", quoted(to));
+                    format!("{} is an essential part of a request and cannot be replaced", quoted(to));
                 names.problems.error(Code::BadValue, span, message);
             }
             Some(to) if is_place(&names, &place.value, place.span) => {
@@ -82,7 +82,7 @@ fn renamed(table: &Table<'_, '_>) -> Vec<ChangePlan> {
             None => names.wrong_type(&place.value, "a string", value.get_ref(), span),
         }
     }
-    names.finish_but(|_| true);
+    names.finish_except(|_| true);
     changes
 }
 
@@ -103,7 +103,7 @@ fn is_kept(key: &str) -> bool {
     KEPT.contains(&key)
 }
 
-/// One of those keys, all that one of them holds, or a pattern at the root, which fits them all.
+/// Returns whether a pointer is a required key, all its entries, or a wildcard at the root.
 fn means_what_is_kept(pointer: &str) -> bool {
     let mut parts = pointer.split('/').skip(1);
     match (parts.next(), parts.next(), parts.next()) {
@@ -116,9 +116,9 @@ fn means_what_is_kept(pointer: &str) -> bool {
 fn is_place(table: &Table<'_, '_>, pointer: &str, span: Span) -> bool {
     let shown = quoted(pointer);
     let message = if !pointer.starts_with('/') || pointer.len() > MAX_POINTER {
-        format!("{shown} is not a place in a request: write a JSON pointer, such as `/options/num_ctx`")
+        format!("{shown} is not a JSON pointer into a request, such as `/options/num_ctx`")
     } else if means_what_is_kept(pointer) {
-        format!("{shown} is what a request is made of; only parts of it can be changed")
+        format!("{shown} is an essential part of a request; only parts of it can be changed")
     } else {
         return true;
     };

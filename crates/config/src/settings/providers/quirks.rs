@@ -1,8 +1,8 @@
-//! `[providers.NAME.quirks]`: in what a server departs from the wire it speaks, by the names the program has for it.
+//! `[providers.NAME.quirks]`: where a server differs from its wire format. The keys are those of the provider crate.
 
 use crate::table::Table;
 
-/// What is said; the rest is as with the provider that this one is like.
+/// The quirks; an absent key is as in the provider that this one resembles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QuirksPlan {
     pub max_tokens_key: Option<&'static str>,
@@ -22,7 +22,7 @@ pub struct QuirksPlan {
     pub fallbacks: Option<bool>,
 }
 
-/// What of `response_format` a server understands.
+/// What a server supports of `response_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structured {
     /// `none`
@@ -35,7 +35,7 @@ pub enum Structured {
 
 pub(super) fn quirks(provider: &Table<'_, '_>) -> QuirksPlan {
     let Some(table) = provider.table("quirks") else { return QuirksPlan::default() };
-    let says = |key| table.boolean(key).map(|said| said.value);
+    let flag = |key| table.boolean(key).map(|value| value.value);
     let words = |key, words: &'static [&'static str]| {
         let words: Vec<_> = words.iter().map(|word| (*word, *word)).collect();
         table.choice(key, &words).map(|word| word.value)
@@ -49,19 +49,19 @@ pub(super) fn quirks(provider: &Table<'_, '_>) -> QuirksPlan {
         words("replay_reasoning", &["none", "reasoning_content", "reasoning_details", "reasoning"]);
     let quirks = QuirksPlan {
         max_tokens_key: words("max_tokens_key", &["max_tokens", "max_completion_tokens"]),
-        stream_options: says("stream_options"),
+        stream_options: flag("stream_options"),
         replay_reasoning: replayed.map(|word| Some(word).filter(|word| *word != "none")),
-        nine_char_ids: says("nine_char_ids"),
-        effort: says("effort"),
-        null_content: says("null_content"),
-        user_after_tool: says("user_after_tool"),
-        retired_tools: says("retired_tools"),
+        nine_char_ids: flag("nine_char_ids"),
+        effort: flag("effort"),
+        null_content: flag("null_content"),
+        user_after_tool: flag("user_after_tool"),
+        retired_tools: flag("retired_tools"),
         structured: table.choice("structured", &structured).map(|word| word.value),
-        format_beside_tools: says("format_beside_tools"),
-        developer_role: says("developer_role"),
-        include_encrypted: says("include_encrypted"),
-        cache_control: says("cache_control"),
-        fallbacks: says("fallbacks"),
+        format_beside_tools: flag("format_beside_tools"),
+        developer_role: flag("developer_role"),
+        include_encrypted: flag("include_encrypted"),
+        cache_control: flag("cache_control"),
+        fallbacks: flag("fallbacks"),
     };
     table.finish();
     quirks

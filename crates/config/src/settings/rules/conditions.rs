@@ -1,29 +1,28 @@
-//! `arguments` of a rule: what it wants of the arguments of a call.
+//! `arguments` of a rule: conditions on the arguments of a call.
 
 use serde_json::Value;
 use toml::de::DeValue;
 
 use super::MAX_PARTS;
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::json::Conversion;
-use crate::rule::{Conditions, Expression, Place, Predicate, Test, ValueGlob};
+use crate::rule::{ArgumentPath, Conditions, Expression, Predicate, Test, ValueGlob};
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 
-/// In TOML what stands below `[rules.arguments]` belongs to it. Taken for the name of an argument, such a key would
-/// quietly keep the rule from ever matching.
+/// Keys that belong to the rule itself. In TOML, keys below `[rules.arguments]` belong to it; read as an argument, such a
+/// key would silently keep the rule from matching.
 const RULE_KEYS: [&str; 7] = ["tools", "decision", "effects", "interactive", "reason", "match", "not_match"];
 
-/// `arguments`: a table of conditions.
+/// Reads `arguments`: a table of conditions.
 pub(super) fn conditions(table: &Table<'_, '_>) -> Conditions {
     let Some((_, value)) = table.get("arguments") else { return Conditions::None };
     if value.get_ref().as_str().is_none() {
         return each(table);
     }
-    // As in the file of answers. There they are what ran, defaults and all; whoever writes them by hand knows no defaults,
-    // and a rule that denies would never fit.
+    // The approvals file has a text here: the complete arguments with defaults. In settings, a rule that denies would then
+    // never match.
     let message = "`arguments` must be a table of conditions, not a text";
     let diagnostic = Diagnostic::error(Code::WrongType, table.problems.span(value.span()), message);
     let hint = "name each argument that counts: `arguments = { path = { equals = \"a\" } }`";
@@ -45,7 +44,7 @@ fn each(table: &Table<'_, '_>) -> Conditions {
             arguments.problems.push(diagnostic.hint(hint));
             continue;
         }
-        let Some(at) = Place::new(&name.value) else {
+        let Some(at) = ArgumentPath::new(&name.value) else {
             let message =
                 format!("{} is not a JSON pointer: write `~0` for `~` and `~1` for `/`", quoted(&name.value));
             arguments.problems.error(Code::BadValue, name.span, message);
@@ -58,14 +57,14 @@ fn each(table: &Table<'_, '_>) -> Conditions {
         }
     }
     if predicates.len() > MAX_PARTS {
-        let message = format!("{} conditions; at most {MAX_PARTS} are read", predicates.len());
+        let message = format!("{} conditions; the limit is {MAX_PARTS}", predicates.len());
         arguments.problems.error(Code::TooMany, arguments.span, message);
     }
-    arguments.finish_but(|_| true);
+    arguments.finish_except(|_| true);
     Conditions::All(predicates)
 }
 
-/// What stands after the name of one argument.
+/// The condition on one argument.
 struct Condition<'a, 't, 's> {
     table: &'a Table<'t, 's>,
     name: &'a Spanned<String>,
@@ -73,7 +72,7 @@ struct Condition<'a, 't, 's> {
 }
 
 impl Condition<'_, '_, '_> {
-    /// A text is a glob; another value that is no table must be just that; a table says more.
+    /// A text is a glob, a table has several tests, and another value must be equal.
     fn tests(&self, value: &DeValue<'_>) -> Vec<Test> {
         let problems = self.table.problems;
         match value {
@@ -85,7 +84,7 @@ impl Condition<'_, '_, '_> {
                 let table = Table::new(entries, self.name.span, name, problems);
                 let tests = self.forms(&table);
                 if tests.is_empty() && entries.is_empty() {
-                    problems.error(Code::BadValue, self.name.span, "this condition says nothing");
+                    problems.error(Code::BadValue, self.name.span, "the condition is empty");
                 }
                 table.finish();
                 tests

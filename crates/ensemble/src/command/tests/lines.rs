@@ -12,7 +12,7 @@ use crate::testing::template;
 fn parts(written: &Value) -> Vec<ArgvPart> {
     let one = |text: &Value| template(text.as_str().unwrap());
     let part = |part: &Value| match part {
-        Value::Array(together) => ArgvPart::Together(together.iter().map(one).collect()),
+        Value::Array(together) => ArgvPart::Group(together.iter().map(one).collect()),
         text => ArgvPart::One(one(text)),
     };
     written.as_array().unwrap().iter().map(part).collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use converse_canister::{InvocationResult, Outcome};
 use converse_config::{
-    ArgvPart, CommandPlan, EnsemblePlan, InvokerKind, Openings, Policy, SandboxLevel, Scope, SecretRef,
+    ArgvPart, CommandPlan, EnsemblePlan, InvokerKind, Policy, SandboxAccess, SandboxLevel, Scope, SecretRef,
 };
 use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
@@ -17,7 +17,13 @@ use crate::{Host, Roster, ToolProgress};
 
 fn command(argv: &[&str]) -> CommandPlan {
     let argv = argv.iter().map(|text| ArgvPart::One(template(text))).collect();
-    CommandPlan { argv, environment: Vec::new(), cwd: None, stdin: None, openings: Openings::default() }
+    CommandPlan {
+        argv,
+        environment: Vec::new(),
+        cwd: None,
+        stdin: None,
+        sandbox_access: SandboxAccess::default(),
+    }
 }
 
 fn script(script: &str) -> CommandPlan {

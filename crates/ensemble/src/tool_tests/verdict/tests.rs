@@ -98,7 +98,7 @@ fn each_expectation_holds_or_says_why_not() {
             Expectation { schema: Some(json!({ "$ref": "http://x" })), ..any() },
             read,
             &[
-                "schema: the schema of the test is unusable: `http://x` leads out of the schema; nothing is fetched",
+                "schema: the schema of the test is unusable: `http://x` is outside the schema, and nothing is fetched",
             ],
         ),
         (Expectation { within: Some(Duration::from_millis(20)), ..any() }, texts(&["x"]), &[]),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use converse_config::{
-    CommandPlan, EnsemblePlan, Environment, InvokerKind, SecretRef, Template, TemplatePiece, Way,
+    CommandPlan, EnsemblePlan, Environment, InvokerKind, SecretRef, Template, TemplatePiece, TransportPlan,
 };
 
 use crate::trust::decides_code;
@@ -40,8 +40,8 @@ pub(super) struct Command<'a> {
 /// Returns all command lines of a plan: of its server and its invokers.
 pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) -> Vec<Command<'a>> {
     let mut commands = Vec::new();
-    let connection = plan.connection.as_ref().map(|connection| &connection.way);
-    if let Some(Way::Stdio { command, environment: variables, cwd }) = connection {
+    let connection = plan.connection.as_ref().map(|connection| &connection.transport);
+    if let Some(TransportPlan::Stdio { command, environment: variables, cwd }) = connection {
         let words = command.iter().filter_map(|word| word.read(environment).ok()).collect();
         let environment = values(variables, environment);
         commands.push(Command { words, environment, cwd: cwd.as_ref() });

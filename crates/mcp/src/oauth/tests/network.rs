@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use converse_config::{ConnectionPlan, Environment, OauthPlan, Origin, Scope, SecretRef, Way as ServerWay};
+use converse_config::{
+    ConnectionPlan, Environment, OauthPlan, Origin, Scope, SecretRef, TransportPlan as ServerWay,
+};
 use converse_ensemble::{FetchError, Fetched, NoArtefacts, Reach, Way};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -116,7 +118,7 @@ impl Network {
         (scope, file, project): (Scope, &str, &str),
     ) -> Arc<Authority> {
         let way = ServerWay::Http { url: SecretRef::Literal(SERVER.to_owned()), headers: vec![] };
-        let connection = ConnectionPlan { auth: Some(plan), ..ConnectionPlan::over(way) };
+        let connection = ConnectionPlan { auth: Some(plan), ..ConnectionPlan::new(way) };
         let consent: Arc<dyn Consent> = Arc::new(self.clone());
         let origin = Origin { scope, file: file.to_owned(), line: 1 };
         let network = self.clone();

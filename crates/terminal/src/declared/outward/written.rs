@@ -81,14 +81,14 @@ fn set(name: &str, value: Option<&str>, reads: &[&str]) -> String {
 pub(super) fn argv_json(part: &ArgvPart) -> Value {
     match part {
         ArgvPart::One(one) => json!(one.to_string()),
-        ArgvPart::Together(parts) => json!(parts.iter().map(Template::to_string).collect::<Vec<_>>()),
+        ArgvPart::Group(parts) => json!(parts.iter().map(Template::to_string).collect::<Vec<_>>()),
     }
 }
 
 pub(super) fn argv_text(part: &ArgvPart) -> String {
     match part {
         ArgvPart::One(one) => quoted(&one.to_string()),
-        ArgvPart::Together(parts) => {
+        ArgvPart::Group(parts) => {
             format!("[{}]", parts.iter().map(|part| quoted(&part.to_string())).collect::<Vec<_>>().join(" "))
         }
     }

@@ -1,7 +1,7 @@
 //! `/tools`, `/show`, `/allow`, `/deny`: what can be invoked, what was, and what may be.
 
 use converse_canister::canonical;
-use converse_config::{Permission, Rule, Vary};
+use converse_config::{ArgumentPattern, Permission, Rule};
 use converse_engine::{Ledger, Part};
 use converse_ensemble::Tool;
 use serde_json::{Map, Value};
@@ -136,9 +136,10 @@ fn bounds(rule: &Rule) -> String {
         format!("only with {}", safe_line(&written, ARGUMENTS))
     });
     let arguments = arguments.or_else(|| {
-        rule.varying().map(|(varying, fixed)| {
-            let pair =
-                |(name, vary): (&String, &Vary)| format!("{}={}", safe_line(name, ARGUMENTS), vary.text());
+        rule.patterns().map(|(varying, fixed)| {
+            let pair = |(name, vary): (&String, &ArgumentPattern)| {
+                format!("{}={}", safe_line(name, ARGUMENTS), vary.text())
+            };
             let pairs: Vec<String> = varying.iter().map(pair).collect();
             let beside = canonical(&Value::Object(fixed.clone()));
             format!(

@@ -1,6 +1,6 @@
 //! The output of `lock`: a diff for people, JSON for programs.
 
-use converse_config::lock::{Change, Drift, Kind, Shown, Subject};
+use converse_config::lock::{Change, ChangeList, Drift, DriftKind, DriftSubject};
 use serde_json::{Value, json};
 
 use converse_host::lockfiles::Proposal;
@@ -30,7 +30,7 @@ fn of_lockfile(proposal: &Proposal<'_>) -> String {
     }
     for drift in &proposal.drifts {
         text.push_str(&format!("  {}\n", headline(drift)));
-        let shown = Shown::of(proposal.changes(drift));
+        let shown = ChangeList::of(proposal.changes(drift));
         text.extend(shown.changes.iter().map(|change| format!("      {change}\n")));
         text.extend(shown.cut.iter().map(|cut| format!("      … {cut}; `--json` has all of it\n")));
     }
@@ -41,7 +41,7 @@ fn of_lockfile(proposal: &Proposal<'_>) -> String {
 pub(super) fn unshown(proposals: &[Proposal<'_>]) -> Vec<String> {
     let of = |proposal: &Proposal<'_>| -> Vec<String> {
         let of_drift = |drift: &Drift| -> Vec<String> {
-            let cut = Shown::of(proposal.changes(drift)).cut;
+            let cut = ChangeList::of(proposal.changes(drift)).cut;
             cut.iter().map(|cut| format!("{}: {cut}", headline(drift))).collect()
         };
         proposal.drifts.iter().flat_map(of_drift).collect()
@@ -52,14 +52,14 @@ pub(super) fn unshown(proposals: &[Proposal<'_>]) -> Vec<String> {
 fn headline(drift: &Drift) -> String {
     let ensemble = safe_line(&drift.ensemble, NAME);
     match &drift.subject {
-        Subject::Ensemble => format!("- ensemble {ensemble}: its descriptor no longer exists"),
-        Subject::Declared => format!("~ the descriptor of {ensemble}"),
-        Subject::Server => format!("~ the server of {ensemble}"),
-        Subject::Tool(tool) => {
+        DriftSubject::Ensemble => format!("- ensemble {ensemble}: its descriptor no longer exists"),
+        DriftSubject::Declared => format!("~ the descriptor of {ensemble}"),
+        DriftSubject::Server => format!("~ the server of {ensemble}"),
+        DriftSubject::Tool(tool) => {
             let sign = match drift.kind {
-                Kind::Added => "+",
-                Kind::Removed => "-",
-                Kind::Changed(_) => "~",
+                DriftKind::Added => "+",
+                DriftKind::Removed => "-",
+                DriftKind::Changed(_) => "~",
             };
             format!("{sign} {ensemble}.{}", safe_line(tool, NAME))
         }
@@ -101,15 +101,15 @@ pub(super) fn json(proposal: &Proposal<'_>, done: bool) -> Value {
 
 fn drift_json(proposal: &Proposal<'_>, drift: &Drift) -> Value {
     let kind = match drift.kind {
-        Kind::Added => "added",
-        Kind::Removed => "removed",
-        Kind::Changed(_) => "changed",
+        DriftKind::Added => "added",
+        DriftKind::Removed => "removed",
+        DriftKind::Changed(_) => "changed",
     };
     let subject = match drift.subject {
-        Subject::Ensemble => "ensemble",
-        Subject::Declared => "declared",
-        Subject::Server => "server",
-        Subject::Tool(_) => "tool",
+        DriftSubject::Ensemble => "ensemble",
+        DriftSubject::Declared => "declared",
+        DriftSubject::Server => "server",
+        DriftSubject::Tool(_) => "tool",
     };
     let change = |change: Change| json!({ "pointer": change.pointer, "line": change.line });
     json!({

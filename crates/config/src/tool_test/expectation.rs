@@ -1,4 +1,4 @@
-//! `expect` of a test, as written.
+//! `expect` of a test as written.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::{bounded, escape, quoted};
+use crate::diagnostic::{Diagnostic, bounded, quoted};
 use crate::invoker::ArgumentsDescriptor;
 use crate::json::Conversion;
 use crate::policy::MAX_TIMEOUT;
 use crate::source::Spanned;
 use crate::table::Table;
+use converse_text::escape::escape;
 
-/// Bytes of one compiled pattern.
+/// Limit on the bytes of one compiled pattern.
 const PATTERN_SIZE: usize = 1024 * 1024;
 
-/// How a call can end. What else an [`Outcome`] knows happens to whole runs.
+/// Possible outcomes of a call. Other values of [`Outcome`] concern whole runs.
 pub(crate) const OUTCOMES: [(&str, Outcome); 6] = [
     ("success", Outcome::Success),
     ("invalid", Outcome::Invalid),
@@ -28,12 +28,12 @@ pub(crate) const OUTCOMES: [(&str, Outcome); 6] = [
     ("failed", Outcome::Failed),
 ];
 
-/// What was said; see [`Expectation`](super::Expectation) for what it means.
+/// The keys of `expect`; see [`Expectation`](super::Expectation) for their meaning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExpectationDescriptor {
     pub outcome: Option<Spanned<Outcome>>,
-    /// Something stands there that is no outcome.
-    pub(crate) lost_outcome: bool,
+    /// The key is present but invalid.
+    pub(crate) invalid_outcome: bool,
     pub text: Option<Spanned<String>>,
     pub contains: Vec<Spanned<String>>,
     pub matches: Option<Spanned<String>>,
@@ -46,7 +46,8 @@ impl ExpectationDescriptor {
     pub(crate) fn read(table: Table<'_, '_>) -> Self {
         let outcome = table.choice("outcome", &OUTCOMES);
         let descriptor = Self {
-            lost_outcome: outcome.is_none() && (table.has("outcome") || table.problems.lost_something()),
+            invalid_outcome: outcome.is_none()
+                && (table.has("outcome") || table.problems.has_syntax_errors()),
             outcome,
             text: table.string("text"),
             contains: contains(&table),
@@ -64,9 +65,9 @@ fn contains(table: &Table<'_, '_>) -> Vec<Spanned<String>> {
     let mut parts = table.string_or_strings("contains");
     parts.retain(|part| {
         if part.value.is_empty() {
-            let message = "every text contains the empty one";
+            let message = "`contains` cannot be an empty text, which is part of every text";
             let diagnostic = Diagnostic::error(Code::BadValue, part.span, message);
-            table.problems.push(diagnostic.hint("`text = \"\"` is for a result without any"));
+            table.problems.push(diagnostic.hint("for an empty result, write `text = \"\"`"));
         }
         !part.value.is_empty()
     });
@@ -81,19 +82,19 @@ fn matches(table: &Table<'_, '_>) -> Option<Spanned<String>> {
             let message = format!("{} is not a regular expression: {reason}", quoted(&pattern.value));
             let diagnostic = Diagnostic::error(Code::BadPattern, pattern.span, message);
             table.problems.push(
-                diagnostic.hint("`\\\\` in quotes or `\\` between `'` takes the next character as it is"),
+                diagnostic.hint("to match a special character literally, write `\\\\` before it in quotes, or `\\` between `'`"),
             );
             None
         }
     }
 }
 
-/// `expect.matches`, ready to be used. The error is one line that says why it is none.
+/// Compiles `expect.matches`. The error is one line.
 pub(crate) fn compiled(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern).size_limit(PATTERN_SIZE).build().map_err(|error| reason(&error))
 }
 
-/// Its last line: before it the parser draws the pattern.
+/// Returns the last line of the message; the lines before it show the pattern.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
@@ -109,7 +110,7 @@ fn json(table: &Table<'_, '_>) -> Vec<(String, Value)> {
         }
         if !is_pointer(&pointer.value) {
             let message = format!("{} is not a JSON pointer", quoted(&pointer.value));
-            let hint = "it begins with `/`, or is empty for the whole: `{ \"/items/0/name\" = \"x\" }`";
+            let hint = "write a pointer that begins with `/`, or an empty one for the whole result: `{ \"/items/0/name\" = \"x\" }`";
             table.problems.push(Diagnostic::error(Code::BadValue, pointer.span, message).hint(hint));
             continue;
         }
@@ -122,6 +123,6 @@ fn json(table: &Table<'_, '_>) -> Vec<(String, Value)> {
 
 /// <https://www.rfc-editor.org/rfc/rfc6901#section-3>, checked 2026-11.
 fn is_pointer(text: &str) -> bool {
-    let sound = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-    (text.is_empty() || text.starts_with('/')) && sound
+    let is_escaped = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    (text.is_empty() || text.starts_with('/')) && is_escaped
 }

@@ -1,10 +1,10 @@
-//! The words after the name of a program, read as that program would.
+//! Reads the words after a program's name in the way that program does.
 
 use super::super::language::{Interpreter, Takes, WindowsShell, listed};
 use super::{ARGUMENT, Kind, Walk, Word};
 
 impl<'a> Walk<'a> {
-    /// `env -S "sh -c {x}"`: its value is split into words.
+    /// Splits the value of `env -S "sh -c {x}"` into words.
     pub(super) fn env(&mut self) {
         while self.words.front().is_some_and(|word| word.text.starts_with('-')) {
             let Some(word) = self.words.pop_front() else { return };
@@ -22,13 +22,13 @@ impl<'a> Walk<'a> {
             self.check(&script, "env", Kind::Code);
             let parts = script.text.split_whitespace().rev();
             for part in parts.map(|part| part.trim_matches(['"', '\''])) {
-                // It has been told that the argument is code.
+                // The argument is already reported as code.
                 self.words.push_front(Word { argument: None, ..script.part(part) });
             }
         }
     }
 
-    /// What stands behind the `S` among the letters of `env`.
+    /// Returns what follows the `S` among the letters of `env`.
     fn after_split<'t>(&mut self, letters: &'t str) -> Option<&'t str> {
         let at = letters.find(['S', 'u', 'C'])?;
         let rest = letters.get(at + 1..).unwrap_or_default();
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
                 self.words.pop_front();
             } else if shell.file.is_some_and(is_file) {
                 match self.words.pop_front() {
-                    // From its input.
+                    // `-` is stdin.
                     Some(file) if file.text == "-" => break,
                     Some(file) => return self.check(&file, name, Kind::File),
                     None => break,
@@ -70,20 +70,20 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How far the reading of the words of one interpreter has come.
+/// Progress in the words of one interpreter.
 pub(super) struct Reading<'w, 'a> {
     walk: &'w mut Walk<'a>,
     interpreter: &'static Interpreter,
     name: &'w str,
     /// The next word that is not an option is code.
     waits: bool,
-    /// It has code, or a file.
+    /// The interpreter has code or a file.
     has_code: bool,
-    /// An option says that it reads its input.
+    /// An option tells the interpreter to read stdin.
     reads_input: bool,
-    /// What follows is another program.
+    /// Another program follows.
     wraps: bool,
-    /// What follows is data.
+    /// Only data follows.
     done: bool,
 }
 
@@ -143,7 +143,7 @@ impl<'w, 'a> Reading<'w, 'a> {
                     self.value(&value, takes);
                 }
             }
-            // It may become any option.
+            // The argument may become any option.
             None if option.contains(ARGUMENT) => self.walk.check(word, self.name, Kind::Code),
             None => {}
         }
@@ -151,11 +151,11 @@ impl<'w, 'a> Reading<'w, 'a> {
 
     fn letters(&mut self, word: &Word<'a>) {
         let joined = self.interpreter.joined;
-        // Behind the dash.
+        // After the dash.
         for (at, letter) in word.text.char_indices().skip(1) {
             let rest = &word.text[at + letter.len_utf8()..];
             match self.interpreter.takes(letter.encode_utf8(&mut [0; 4])) {
-                // It may become any letters.
+                // The argument may become any letters.
                 _ if letter == ARGUMENT => return self.walk.check(word, self.name, Kind::Code),
                 None => {}
                 Some(Takes::Input) => self.reads_input = true,

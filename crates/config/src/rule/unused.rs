@@ -1,17 +1,16 @@
-//! Rules that never decide anything: they name no tool, want of their tools what these never are or take, contradict
-//! themselves, or stand in the shadow of a stricter one.
+//! Rules that never decide: they match no tool, have conditions that no tool meets, contradict themselves, or are
+//! shadowed by a stricter rule.
 
 use serde_json::Value;
 
 use super::{Conditions, Permission, Rule, ToolPattern};
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::{EnsemblePlan, InvokerPlan};
 
-/// What is wrong with rules that were read from files, one warning for each at most. `plans` are all the ensembles
-/// there are; one with a connection may have any tool that its descriptor lets in.
-pub fn idle_rules(rules: &[Rule], plans: &[EnsemblePlan]) -> Vec<Diagnostic> {
+/// Returns at most one warning for each rule that was read from a file. `plans` are all known ensembles; an ensemble with
+/// a connection may have any tool that its filter accepts.
+pub fn unused_rules(rules: &[Rule], plans: &[EnsemblePlan]) -> Vec<Diagnostic> {
     rules.iter().enumerate().filter_map(|(index, rule)| idle(rules, index, rule, plans)).collect()
 }
 
@@ -20,7 +19,7 @@ fn idle(rules: &[Rule], index: usize, rule: &Rule, plans: &[EnsemblePlan]) -> Op
     let pattern = quoted(&rule.pattern);
     let never = |why: String| Some(Diagnostic::warning(Code::RuleNeverMatches, place, why));
     if !rule.tools.iter().any(|pattern| plans.iter().any(|plan| may_name(pattern, plan))) {
-        return never(format!("{pattern} is the name of no tool of any ensemble there is"));
+        return never(format!("{pattern} does not match a tool of any ensemble"));
     }
     if let Conditions::All(predicates) = &rule.conditions
         && let Some(why) = predicates.iter().find_map(super::Predicate::contradiction)
@@ -33,8 +32,10 @@ fn idle(rules: &[Rule], index: usize, rule: &Rule, plans: &[EnsemblePlan]) -> Op
     let shadow = rules.iter().enumerate().find(|(other, shadow)| *other != index && shades(shadow, rule));
     shadow.map(|(_, shadow)| {
         let (strict, mild) = (shadow.permission.as_str(), rule.permission.as_str());
-        let message =
-            format!("{pattern} never gets to {mild}: {} says {strict} to all of it", quoted(&shadow.shown()));
+        let message = format!(
+            "{pattern} never decides {mild}: the rule {} decides {strict} for all of its tools",
+            quoted(&shadow.shown())
+        );
         let diagnostic = Diagnostic::warning(Code::RuleShadowed, place, message);
         match shadow.place {
             Some(place) => diagnostic.related(place, "the stricter rule"),
@@ -43,7 +44,7 @@ fn idle(rules: &[Rule], index: usize, rule: &Rule, plans: &[EnsemblePlan]) -> Op
     })
 }
 
-/// Why none of the tools that it names can meet it. Of a server's tools nothing is known here.
+/// Returns why none of the tools that the rule names can meet it. The tools of a server are not known here.
 fn unfit(rule: &Rule, plans: &[EnsemblePlan]) -> Option<String> {
     let named = |plan: &&EnsemblePlan| rule.tools.iter().any(|pattern| may_name(pattern, plan));
     let mut why = None;
@@ -62,13 +63,13 @@ fn unfit(rule: &Rule, plans: &[EnsemblePlan]) -> Option<String> {
     }
     why.map(|why| match rule.tools.as_slice() {
         [pattern] if pattern.whole.contains(is_special) => {
-            format!("{}, and no other tool that it names fits it", why)
+            format!("{why}, and no other tool that matches the pattern can meet the rule")
         }
         _ => why,
     })
 }
 
-/// What it wants that this tool never is or takes.
+/// Returns a condition that this tool never meets.
 fn unfit_for(rule: &Rule, invoker: &InvokerPlan) -> Option<String> {
     let own = invoker.policy.effects;
     if rule.effects.as_ref().is_some_and(|wanted| !wanted.contains(&own)) {
@@ -77,21 +78,24 @@ fn unfit_for(rule: &Rule, invoker: &InvokerPlan) -> Option<String> {
     let Conditions::All(predicates) = &rule.conditions else { return None };
     let arguments = predicates.iter().filter_map(|predicate| predicate.at.argument());
     let strange = |argument: &&str| never_takes(invoker, argument);
-    arguments.into_iter().find(strange).map(|argument| format!("takes no argument {}", quoted(argument)))
+    arguments
+        .into_iter()
+        .find(strange)
+        .map(|argument| format!("does not have the argument {}", quoted(argument)))
 }
 
-/// By a schema that lists all it takes, and has no other word on it.
+/// Returns whether the schema lists all arguments and does not have this one.
 fn never_takes(invoker: &InvokerPlan, argument: &str) -> bool {
     let Some(Value::Object(schema)) = &invoker.arguments else { return false };
     let listed = schema.get("properties").and_then(Value::as_object);
     schema.get("additionalProperties") == Some(&Value::Bool(false))
         && !schema.contains_key("patternProperties")
-        // Of older drafts what stands beside it counts for nothing.
+        // In older drafts, `$ref` disables the keys next to it.
         && !schema.contains_key("$ref")
         && !listed.is_some_and(|listed| listed.contains_key(argument))
 }
 
-/// Is a stricter rule without conditions as wide as the other, or wider?
+/// Returns whether a stricter rule without conditions covers the other rule.
 fn shades(shadow: &Rule, rule: &Rule) -> bool {
     let unconditional = shadow.effects.is_none()
         && shadow.interactive.is_none()
@@ -106,8 +110,8 @@ fn shades(shadow: &Rule, rule: &Rule) -> bool {
         && rule.tools.iter().all(covered)
 }
 
-/// A pattern of nothing but plain characters and `*` covers every pattern whose own text it matches: what is special in
-/// that one can only have been taken by a `*`.
+/// Returns whether one pattern covers another. A pattern of plain characters and `*` covers every pattern whose text it
+/// matches.
 fn covers(wide: &ToolPattern, narrow: &ToolPattern) -> bool {
     let simple = !wide.whole.contains(['?', '[', ']', '{', '}', '\\', '!']);
     simple && wide.matches(&narrow.whole)
@@ -117,7 +121,7 @@ fn is_special(c: char) -> bool {
     matches!(c, '*' | '?' | '[' | '{' | '\\')
 }
 
-/// Could the pattern be meant for a tool of this ensemble?
+/// Returns whether the pattern could match a tool of this ensemble.
 fn may_name(pattern: &ToolPattern, plan: &EnsemblePlan) -> bool {
     let name = |invoker: &str| format!("{}.{invoker}", plan.name);
     if plan.invokers.iter().any(|invoker| pattern.matches(&name(invoker.name.as_str()))) {
@@ -129,12 +133,12 @@ fn may_name(pattern: &ToolPattern, plan: &EnsemblePlan) -> bool {
     let literal = |text: &str| !text.contains(is_special);
     if literal(&pattern.whole) {
         let invoker = pattern.whole.strip_prefix(&name(""));
-        return invoker.is_some_and(|invoker| plan.filter.lets_in(invoker));
+        return invoker.is_some_and(|invoker| plan.filter.accepts(invoker));
     }
-    // Named one by one: then these are all there can be.
+    // If `include` lists names, there are no other tools.
     let include = &plan.filter.include;
     if !include.is_empty() && include.iter().all(|entry| literal(entry)) {
-        return include.iter().any(|invoker| pattern.matches(&name(invoker)) && plan.filter.lets_in(invoker));
+        return include.iter().any(|invoker| pattern.matches(&name(invoker)) && plan.filter.accepts(invoker));
     }
     let beginning = pattern.whole.split(is_special).next().unwrap_or_default();
     let own = name("");

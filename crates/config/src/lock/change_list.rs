@@ -1,5 +1,5 @@
-//! As much of a list of changes as somebody can read, with what is left out counted: a change that is hidden behind others
-//! is accepted unseen, so each key of a definition has its own share, and whoever shows the list can say that it is cut.
+//! A list of changes, cut to a readable size. Each key of a definition has its own share, so that changes cannot be hidden
+//! behind others, and the list says what was left out.
 
 use std::fmt;
 
@@ -8,31 +8,31 @@ use converse_text::shorten;
 
 use crate::lock::Change;
 
-/// Of one key of a definition.
+/// Limit on the changes of one key of a definition.
 const MAX_CHANGES: usize = 200;
-/// Of one key of a definition: longer than what reaches a model of a description, before and after.
+/// Limit on the characters of one key: more than the old and new description that reach a model.
 const MAX_CHARACTERS: usize = 64 * 1024;
 
-/// What is shown.
+/// Changes to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ChangeList {
     pub changes: Vec<Change>,
-    /// Empty if that is all.
-    pub cut: Vec<Cut>,
+    /// What was left out; empty if nothing was.
+    pub cut: Vec<Omitted>,
 }
 
-/// What is left out below one key of a definition.
+/// What was left out of one key of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    /// As it is written in the definition.
+pub struct Omitted {
+    /// As written in the definition.
     pub key: String,
     pub changes: usize,
-    /// Of changes that are shown in part.
+    /// Characters left out of shortened changes.
     pub characters: usize,
 }
 
-impl Shown {
-    /// Changes of one definition, in the order of [`diff`](crate::lock::diff()).
+impl ChangeList {
+    /// Cuts the changes of one definition, in the order of [`diff`](crate::lock::diff()).
     pub fn of(changes: Vec<Change>) -> Self {
         let mut shown = Self::default();
         let mut key = None;
@@ -60,20 +60,20 @@ impl Shown {
         shown
     }
 
-    /// Changes of one key stand together.
+    /// Counts what is left out. The changes of one key are consecutive.
     fn leave_out(&mut self, key: String, changes: usize, characters: usize) {
         match self.cut.last_mut().filter(|cut| cut.key == key) {
             Some(cut) => {
                 cut.changes += changes;
                 cut.characters += characters;
             }
-            None => self.cut.push(Cut { key, changes, characters }),
+            None => self.cut.push(Omitted { key, changes, characters }),
         }
     }
 }
 
 /// ``not shown of `_meta`: 800 changes``.
-impl fmt::Display for Cut {
+impl fmt::Display for Omitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changes = (self.changes > 0).then(|| counted(self.changes, "change"));
         let characters = (self.characters > 0).then(|| counted(self.characters, "character"));
@@ -105,10 +105,10 @@ mod tests {
             (0..count).map(|n| change(&format!("/{key}/{n}"), "x")).collect()
         };
         let all = [many("a~1b", MAX_CHANGES + 5), many("real", 1), many("_meta", MAX_CHANGES)].concat();
-        let shown = Shown::of(all);
+        let shown = ChangeList::of(all);
         assert_eq!(shown.changes.len(), 2 * MAX_CHANGES + 1);
         assert!(shown.changes.iter().any(|change| change.pointer == "/real/0"));
-        assert_eq!(shown.cut, [Cut { key: "a/b".into(), changes: 5, characters: 0 }]);
+        assert_eq!(shown.cut, [Omitted { key: "a/b".into(), changes: 5, characters: 0 }]);
         assert_eq!(shown.cut[0].to_string(), "not shown of `a/b`: 5 changes");
     }
 
@@ -121,10 +121,10 @@ mod tests {
             change("/a/3", "hidden"),
             change("/b", &whole),
         ];
-        let shown = Shown::of(all);
+        let shown = ChangeList::of(all);
         let lengths: Vec<usize> = shown.changes.iter().map(|change| change.line.chars().count()).collect();
         assert_eq!(lengths, [MAX_CHARACTERS / 2, MAX_CHARACTERS / 2 + 1, MAX_CHARACTERS]);
-        let cut = Cut { key: "a".into(), changes: 1, characters: MAX_CHARACTERS / 2 };
+        let cut = Omitted { key: "a".into(), changes: 1, characters: MAX_CHARACTERS / 2 };
         assert_eq!(shown.cut, [cut]);
         assert_eq!(shown.cut[0].to_string(), "not shown of `a`: 1 change and 32768 characters");
     }

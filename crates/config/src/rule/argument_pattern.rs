@@ -1,91 +1,95 @@
-//! How one text among the arguments may vary: the pattern of an answer "always, where …".
+//! The pattern of one argument in an answer "always, where …".
 //!
-//! Narrower than the globs of settings, for it is typed at a question and read again by nobody: `*` is the only sign, it
-//! stops at blanks, at slashes and at what a shell acts upon, and where a program is named it is written out. What is
-//! left of a text is judged by the same globs and in all the same readings as a `[[rules]]` table that allows.
+//! It is narrower than the globs of settings, because it is typed at a question: `*` is the only wildcard, it stops at
+//! blanks, slashes and characters that a shell interprets, and the program must be written out. Otherwise a text is
+//! matched with the globs and readings of a `[[rules]]` table that allows.
 
-mod signs;
 mod word;
 
 use std::collections::BTreeMap;
 
-use super::reading::Origins;
-use crate::escape::quoted;
-use signs::{acts, is_hidden, passes_further};
-use word::{Shape, Word};
+use super::reading::BaseDirs;
+use crate::diagnostic::quoted;
+use word::{Shape, Word, acts, is_hidden, passes_further};
 
-/// Bytes of one pattern, and words in it.
+/// Limits on the bytes and words of one pattern.
 const MAX_BYTES: usize = 1_000;
 const MAX_WORDS: usize = 100;
 
-/// Parts of the names of arguments of which nobody should allow any text at all.
+/// Parts of argument names for which `*` alone is refused.
 const PLACES: [&str; 8] = ["path", "file", "dir", "folder", "cwd", "root", "glob", "workspace"];
 const ADDRESSES: [&str; 4] = ["url", "uri", "href", "endpoint"];
 const COMMANDS: [&str; 8] = ["command", "cmd", "script", "shell", "exec", "argv", "program", "bash"];
 
-/// Which arguments may vary, and how.
-pub type Varying = BTreeMap<String, Vary>;
+/// Patterns by argument name.
+pub type ArgumentPatterns = BTreeMap<String, ArgumentPattern>;
 
-/// How one text may vary.
+/// The pattern of one text argument.
 #[derive(Debug, Clone)]
-pub struct Vary {
+pub struct ArgumentPattern {
     text: String,
     form: Form,
 }
 
 #[derive(Debug, Clone)]
 enum Form {
-    /// `*`: whatever text it is.
+    /// `*`: any text.
     Any,
     Words {
         words: Vec<Word>,
-        /// `*` as the last of several: further words may follow.
+        /// `*` is the last of several words, so further words may follow.
         further: bool,
     },
 }
 
-impl PartialEq for Vary {
+impl PartialEq for ArgumentPattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Vary {
-    /// The pattern for the argument of this name; else why it is none, in words.
+impl ArgumentPattern {
+    /// Parses the pattern for the argument of this name.
+    ///
+    /// # Errors
+    ///
+    /// A message that says why the pattern is refused.
     pub fn new(name: &str, text: &str) -> Result<Self, String> {
         let form = form(name, text)?;
         Ok(Self { text: text.to_owned(), form })
     }
 
-    /// As it was written.
+    /// Returns the pattern as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Does it take every text there is?
+    /// Returns whether the pattern matches any text.
     pub fn is_any(&self) -> bool {
         matches!(self.form, Form::Any)
     }
 
-    /// What it takes, for whoever is about to say yes to it.
+    /// Returns what the pattern matches, for the person who approves it.
     pub fn meaning(&self) -> &'static str {
         match &self.form {
-            Form::Any => "whatever text it is, of any length",
+            Form::Any => "any text of any length",
             Form::Words { further: true, .. } => {
-                "and any further words; never `;`, `|`, `&`, `$`, `<`, `>`, backquotes, parentheses or another line"
+                "any further words, without `;`, `|`, `&`, `$`, `<`, `>`, backquotes, parentheses or line ends"
             }
             Form::Words { words, .. } => match words.iter().find_map(Word::shape) {
-                Some(Shape::Address) => "an address of this host; `*` stops at a slash, `**` does not",
+                Some(Shape::Address) => "a URL of this host; `*` stops at a slash, `**` does not",
                 Some(Shape::FromRoot) => "a path; `*` stops at a slash, `**` does not",
-                _ => "one word, or a path from where converse runs; `*` stops at a slash, `**` does not",
+                _ => {
+                    "one word, or a path relative to the working directory; `*` stops at a slash, `**` does not"
+                }
             },
         }
     }
 
-    pub(super) fn fits(&self, text: &str, origins: Origins<'_>) -> bool {
+    pub(super) fn fits(&self, text: &str, base: BaseDirs<'_>) -> bool {
         let Form::Words { words, further } = &self.form else { return true };
         let mut given = text.split(' ');
-        let all = words.iter().all(|word| given.next().is_some_and(|text| word.fits(text, origins)));
+        let all = words.iter().all(|word| given.next().is_some_and(|text| word.fits(text, base)));
         all && match further {
             true => given.all(passes_further),
             false => given.next().is_none(),
@@ -99,20 +103,20 @@ impl Vary {
 
 fn form(name: &str, text: &str) -> Result<Form, String> {
     if text.len() > MAX_BYTES {
-        return Err(format!("a pattern has at most {MAX_BYTES} bytes"));
+        return Err(format!("the pattern has more than {MAX_BYTES} bytes"));
     }
     if !text.contains('*') {
-        return Err("without a `*` in it nothing may vary".to_owned());
+        return Err("the pattern does not contain `*`".to_owned());
     }
     if text.chars().any(is_hidden) {
-        return Err("it holds characters that cannot be seen".to_owned());
+        return Err("the pattern contains invisible characters".to_owned());
     }
     if text == "*" {
         return whatever(name);
     }
     let mut parts: Vec<&str> = text.split(' ').collect();
     if parts.len() > MAX_WORDS {
-        return Err(format!("a pattern has at most {MAX_WORDS} words"));
+        return Err(format!("the pattern has more than {MAX_WORDS} words"));
     }
     let several = parts.len() > 1;
     let further = several && parts.last() == Some(&"*");
@@ -126,18 +130,18 @@ fn form(name: &str, text: &str) -> Result<Form, String> {
     Ok(Form::Words { words, further })
 }
 
-/// Any text at all, for what is no path, no address and no command.
+/// Accepts `*` alone, unless the argument is a path, a URL or a command.
 fn whatever(name: &str) -> Result<Form, String> {
     let instead = if is_one_of(name, &COMMANDS) {
-        "any command at all: write its first words, as in `git status *`"
+        "any command: write the first words, as in `git status *`"
     } else if is_one_of(name, &ADDRESSES) {
-        "any address at all: write the host, as in `https://example.com/**`"
+        "any URL: write the host, as in `https://example.com/**`"
     } else if is_one_of(name, &PLACES) {
-        "any path at all: write `**` for all that is below where converse runs"
+        "any path: write `**` for all paths below the working directory"
     } else {
         return Ok(Form::Any);
     };
-    Err(format!("`*` alone would be {instead}"))
+    Err(format!("`*` alone would match {instead}"))
 }
 
 fn is_one_of(name: &str, parts: &[&str]) -> bool {
@@ -145,15 +149,12 @@ fn is_one_of(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// What runs is written out, whole: before the first `*`, and after everything that begins another command.
+/// Checks that programs are written out: before the first `*`, and after everything that starts another command.
 fn programs_are_named(words: &[&str]) -> Result<(), String> {
     let (mut named, mut to_or_from) = (false, false);
     for word in words {
         if word.contains('*') && !named {
-            return Err(format!(
-                "the program must be written out, whole: {} does not say what would run",
-                quoted(word)
-            ));
+            return Err(format!("the program must be written out: {} does not name a program", quoted(word)));
         }
         named = !acts(word) && (named || (!to_or_from && names_a_program(word)));
         to_or_from = word.ends_with(['<', '>']);
@@ -161,7 +162,7 @@ fn programs_are_named(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Words of a shell, and programs that run what they are told to.
+/// Shell keywords, and programs that run other programs.
 const RUNS_OTHERS: [&str; 33] = [
     "!", "{", "if", "then", "elif", "else", "while", "until", "do", "for", "time", "exec", "eval", "command",
     "builtin", "source", ".", "sudo", "doas", "su", "env", "nohup", "nice", "timeout", "xargs", "sh", "bash",

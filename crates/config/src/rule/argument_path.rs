@@ -1,27 +1,27 @@
-//! Which of the arguments a condition is about: a name, or a JSON pointer (RFC 6901) in which `*` is every entry.
+//! The part of the arguments that a condition applies to: a name, or a JSON pointer (RFC 6901) in which `*` is every entry.
 
 use serde_json::{Map, Value};
 
-/// A place within the arguments.
+/// A path into the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ArgumentPath {
     /// As written.
     pub(crate) shown: String,
     steps: Vec<String>,
 }
 
-/// What stands at a place.
+/// The values at a path.
 #[derive(Debug, Default)]
-pub(super) struct Found<'v> {
+pub(super) struct Values<'v> {
     pub(super) values: Vec<&'v Value>,
-    /// Somewhere on the way something is not given.
+    /// A part of the path is absent.
     pub(super) absent: bool,
-    /// Somewhere on the way stands a value that has no members.
+    /// A part of the path is a value without members.
     pub(super) blocked: bool,
 }
 
-impl Place {
-    /// `None`: the pointer holds a `~` that is neither `~0` nor `~1`.
+impl ArgumentPath {
+    /// Returns `None` if the pointer contains a `~` that is neither `~0` nor `~1`.
     pub(crate) fn new(written: &str) -> Option<Self> {
         let steps = match written.strip_prefix('/') {
             None => vec![written.to_owned()],
@@ -30,14 +30,14 @@ impl Place {
         Some(Self { shown: written.to_owned(), steps })
     }
 
-    /// The argument it is in, unless that may be any.
+    /// Returns the name of the argument, unless the path starts with a wildcard.
     pub(super) fn argument(&self) -> Option<&str> {
         let (first, rest) = self.steps.split_first()?;
         (first != "*" || rest.is_empty()).then_some(first)
     }
 
-    pub(super) fn find<'v>(&self, arguments: &'v Map<String, Value>) -> Found<'v> {
-        let mut found = Found::default();
+    pub(super) fn find<'v>(&self, arguments: &'v Map<String, Value>) -> Values<'v> {
+        let mut found = Values::default();
         let Some((first, rest)) = self.steps.split_first() else { return found };
         if first == "*" && !rest.is_empty() {
             arguments.values().for_each(|value| walk(value, rest, &mut found));
@@ -52,11 +52,11 @@ impl Place {
 }
 
 fn unescaped(step: &str) -> Option<String> {
-    let sound = step.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-    sound.then(|| step.replace("~1", "/").replace("~0", "~"))
+    let is_valid = step.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    is_valid.then(|| step.replace("~1", "/").replace("~0", "~"))
 }
 
-fn walk<'v>(value: &'v Value, steps: &[String], found: &mut Found<'v>) {
+fn walk<'v>(value: &'v Value, steps: &[String], found: &mut Values<'v>) {
     let Some((step, rest)) = steps.split_first() else {
         found.values.push(value);
         return;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn found(place: &str, arguments: &Value) -> (Vec<Value>, bool, bool) {
-        let found = Place::new(place).unwrap().find(arguments.as_object().unwrap());
+        let found = ArgumentPath::new(place).unwrap().find(arguments.as_object().unwrap());
         (found.values.into_iter().cloned().collect(), found.absent, found.blocked)
     }
 
@@ -116,6 +116,6 @@ mod tests {
         ] {
             assert_eq!(found(place, &arguments), expected, "{place}");
         }
-        assert_eq!(Place::new("/a~2"), None);
+        assert_eq!(ArgumentPath::new("/a~2"), None);
     }
 }

@@ -16,11 +16,11 @@ fn map(value: &Value) -> Map<String, Value> {
 }
 
 fn rule(varying: &[(&str, &str)], fixed: &Value) -> Rule {
-    let one = |(name, text): &(&str, &str)| ((*name).to_owned(), Vary::new(name, text).unwrap());
+    let one = |(name, text): &(&str, &str)| ((*name).to_owned(), ArgumentPattern::new(name, text).unwrap());
     let varying = varying.iter().map(one).collect();
     Rule::exactly("t.x", Allow, "approvals.toml:3")
         .unwrap()
-        .with_varying(map(fixed), varying)
+        .with_patterns(map(fixed), varying)
         .bound_to(BINDING)
 }
 
@@ -270,20 +270,20 @@ fn what_is_not_named_is_what_it_was() {
     let stricter = [rule.clone(), Rule::new("t", Ask, "c").unwrap()];
     assert_eq!(judge(&stricter, same).permission, Ask);
     let other = map(&json!({ "path": "a", "content": "c", "append": true, "mode": "x", "n": 1 }));
-    let told = explain(std::slice::from_ref(&rule), subject(&other)).heard;
-    let whys = ["`path` does not fit `src/**`", "the arguments that may not vary are others"];
-    assert_eq!(told[0].bearing, Bearing::Misses(whys.map(str::to_owned).to_vec()));
+    let told = explain(std::slice::from_ref(&rule), subject(&other)).rules;
+    let whys = ["`path` does not match `src/**`", "the fixed arguments are different"];
+    assert_eq!(told[0].effect, RuleEffect::NotApplicable(whys.map(str::to_owned).to_vec()));
 }
 
 #[test]
 fn a_pattern_says_what_it_lets_run_or_is_none() {
     for (name, text, why) in [
-        ("path", "src/a", "without a `*`"),
-        ("path", "", "without a `*`"),
-        ("path", "*", "any path at all"),
-        ("file_name", "*", "any path at all"),
-        ("URL", "*", "any address at all"),
-        ("command", "*", "any command at all"),
+        ("path", "src/a", "does not contain `*`"),
+        ("path", "", "does not contain `*`"),
+        ("path", "*", "match any path"),
+        ("file_name", "*", "match any path"),
+        ("URL", "*", "match any URL"),
+        ("command", "*", "match any command"),
         ("command", "git*", "must be written out"),
         ("command", "*git", "must be written out"),
         ("command", "**", "must be written out"),
@@ -302,27 +302,29 @@ fn a_pattern_says_what_it_lets_run_or_is_none() {
         ("q", "make > *", "must be written out"),
         ("q", "> out *", "must be written out"),
         ("q", "if true; then *", "must be written out"),
-        ("q", "a;b*", "a sign that a shell acts upon"),
+        ("q", "a;b*", "a character that a shell interprets"),
         ("q", "echo '*'", "a quote"),
         ("path", "a\\*", "a backslash"),
-        ("path", "a**b", "stands alone between slashes"),
-        ("path", "src/\u{202e}*", "cannot be seen"),
-        ("path", "src/\u{a0}*", "cannot be seen"),
-        ("path", "src\n*", "cannot be seen"),
-        ("url", "https://a.example*", "the host must be written out"),
-        ("url", "https://*.example/", "the host must be written out"),
-        ("url", "https://*/", "the host must be written out"),
-        ("url", "*://a.example/", "the host must be written out"),
-        ("url", "https://u@a.example/*", "the host must be written out"),
-        ("url", "https://a.example?*", "the host must be written out"),
-        ("url", "://a/*", "the host must be written out"),
+        ("path", "a**b", "must be alone between slashes"),
+        ("path", "src/\u{202e}*", "invisible characters"),
+        ("path", "src/\u{a0}*", "invisible characters"),
+        ("path", "src\n*", "invisible characters"),
+        ("url", "https://a.example*", "the host of a URL must be written out"),
+        ("url", "https://*.example/", "the host of a URL must be written out"),
+        ("url", "https://*/", "the host of a URL must be written out"),
+        ("url", "*://a.example/", "the host of a URL must be written out"),
+        ("url", "https://u@a.example/*", "the host of a URL must be written out"),
+        ("url", "https://a.example?*", "the host of a URL must be written out"),
+        ("url", "://a/*", "the host of a URL must be written out"),
     ] {
-        let error = Vary::new(name, text).unwrap_err();
+        let error = ArgumentPattern::new(name, text).unwrap_err();
         assert!(error.contains(why), "{name}={text}: {error}");
     }
-    assert!(Vary::new("q", &format!("{}*", "a".repeat(MAX_BYTES))).is_err());
-    assert!(Vary::new("q", &format!("a {}*", "b ".repeat(MAX_WORDS))).is_err());
-    assert!(Vary::new("q", "sudo apt *").is_ok() && Vary::new("q", "FOO=1 make *").is_ok());
+    assert!(ArgumentPattern::new("q", &format!("{}*", "a".repeat(MAX_BYTES))).is_err());
+    assert!(ArgumentPattern::new("q", &format!("a {}*", "b ".repeat(MAX_WORDS))).is_err());
+    assert!(
+        ArgumentPattern::new("q", "sudo apt *").is_ok() && ArgumentPattern::new("q", "FOO=1 make *").is_ok()
+    );
 }
 
 /// Words and signs from which paths and commands are made.
@@ -334,11 +336,11 @@ fn texts() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(parts), 0..8).prop_map(|parts| parts.concat())
 }
 
-fn patterns() -> impl Strategy<Value = Vary> {
+fn patterns() -> impl Strategy<Value = ArgumentPattern> {
     let parts = vec!["git", "src", "a", "/", " ", "*", "**", "..", "-x", "&&", "https://a/", "~"];
     let text = prop::collection::vec(prop::sample::select(parts), 1..6).prop_map(|parts| parts.concat());
     let made = prop_oneof![3 => text, 1 => Just("src/**".to_owned()), 1 => Just("git a *".to_owned())];
-    made.prop_filter_map("a pattern", |text| Vary::new("q", &text).ok())
+    made.prop_filter_map("a pattern", |text| ArgumentPattern::new("q", &text).ok())
 }
 
 proptest! {
@@ -354,7 +356,7 @@ proptest! {
         let filled: String = parts.map(|(at, part)| if at == 0 { part.to_owned() } else { format!("{}{part}", fill(at - 1)) }).collect();
         let text = if alone { fill(0).to_owned() } else { filled };
         let rule = Rule::exactly("t.x", Allow, "a").unwrap().bound_to(BINDING)
-            .with_varying(Map::new(), [("q".to_owned(), vary.clone())].into());
+            .with_patterns(Map::new(), [("q".to_owned(), vary.clone())].into());
         if vary.is_any() || !allows(&rule, &json!({ "q": text })) {
             return Ok(());
         }
@@ -386,7 +388,7 @@ proptest! {
         };
         let (fixed, mut given) = (object(fixed), object(given));
         let rule = Rule::exactly("t.x", Allow, "a").unwrap().bound_to(BINDING)
-            .with_varying(fixed.clone(), [("q".to_owned(), vary)].into());
+            .with_patterns(fixed.clone(), [("q".to_owned(), vary)].into());
         let same = fixed == given;
         given.insert("q".to_owned(), text.into());
         let list = [rule];

@@ -1,26 +1,25 @@
-//! `reads`, `writes` and `network` of a command, as written: what its sandbox leaves open.
+//! `reads`, `writes` and `network` of a command: what its sandbox allows in addition.
 //!
-//! The paths are plain text, for the same reason as `cwd`. Whether a project may name such a place is left to `resolve`.
+//! The paths are plain text, like `cwd`. `resolve` checks which paths a project may name.
 
 use crate::Code;
-use crate::diagnostic::Diagnostic;
-use crate::escape::quoted;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 
-/// Paths of one list.
-pub(crate) const MAX_OPENINGS: usize = 64;
+/// Limit on the paths of one list.
+pub(crate) const MAX_ACCESS_PATHS: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct OpeningsDescriptor {
-    /// Where the first of the keys stands.
+pub struct SandboxAccessDescriptor {
+    /// Position of the first of these keys.
     pub span: Option<Span>,
     pub reads: Vec<Spanned<String>>,
     pub writes: Vec<Spanned<String>>,
     pub network: Option<Spanned<bool>>,
 }
 
-impl OpeningsDescriptor {
+impl SandboxAccessDescriptor {
     pub(crate) fn read(table: &Table<'_, '_>) -> Self {
         let keys = ["reads", "writes", "network"].into_iter().filter_map(|key| table.key_span(key));
         Self {
@@ -34,10 +33,10 @@ impl OpeningsDescriptor {
 
 fn paths(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
     let mut paths = table.strings(key).map(|paths| paths.value).unwrap_or_default();
-    if let Some(beyond) = paths.get(MAX_OPENINGS) {
-        let message = format!("more than {MAX_OPENINGS} paths in `{key}`");
+    if let Some(beyond) = paths.get(MAX_ACCESS_PATHS) {
+        let message = format!("more than {MAX_ACCESS_PATHS} paths in `{key}`");
         table.problems.push(Diagnostic::error(Code::TooMany, beyond.span, message).hint("name a directory"));
-        paths.truncate(MAX_OPENINGS);
+        paths.truncate(MAX_ACCESS_PATHS);
     }
     paths.retain(|path| match fault(&path.value) {
         None => true,
@@ -52,12 +51,12 @@ fn paths(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
 
 fn fault(path: &str) -> Option<(&'static str, &'static str)> {
     if path.trim().is_empty() || path.contains('\0') {
-        return Some(("is not a path", "name a file or a directory"));
+        return Some(("is not a path", "write the path of a file or directory"));
     }
     if path.starts_with('~') {
-        let hint = "write the whole path, or one relative to the directory converse is started in";
-        return Some(("is taken as it is written: `~` is not expanded", hint));
+        let hint = "write an absolute path, or a path relative to the directory where converse starts";
+        return Some(("begins with `~`, which is not expanded", hint));
     }
     let filled = path.contains(['$', '{']) || path.starts_with("env:");
-    filled.then_some(("is a plain path: nothing is filled in", "write the path itself"))
+    filled.then_some(("contains a placeholder, which is not filled in here", "write a plain path"))
 }

@@ -1,4 +1,4 @@
-//! Durations and sizes as people write them. A bare number is seconds, or bytes.
+//! Durations and sizes with units. A bare number is seconds or bytes.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ const SIZES: [(&str, f64); 7] = [
     ("gib", 1024.0 * 1024.0 * 1024.0),
 ];
 
-/// `None`: not a duration at all. `Some(Err)`: a text that cannot be read. What is too long for any use reads as the
-/// longest, so that the caller's range refuses it.
+/// Reads a duration. `None`: not a duration. `Some(Err)`: a text that cannot be read. Too long a duration is
+/// `Duration::MAX`, so that the caller's range refuses it.
 pub(crate) fn duration(value: &DeValue<'_>) -> Option<Result<Duration, ()>> {
     let seconds = number(value, &DURATIONS)?;
     Some(seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)))
 }
 
-/// The same for bytes, of which there are no parts.
+/// Reads a size in bytes, without fractions.
 pub(crate) fn size(value: &DeValue<'_>) -> Option<Result<usize, ()>> {
     let is_part = matches!(value, DeValue::Float(_));
     let bytes = number(value, &SIZES).filter(|_| !is_part)?;
-    // The cast takes what is out of range to the nearest end, and no number to zero: both fall out of every range.
+    // The cast saturates and turns NaN into 0; both are out of every range.
     Some(bytes.map(|bytes| bytes as usize))
 }
 
@@ -38,14 +38,14 @@ fn number(value: &DeValue<'_>, units: &[(&str, f64)]) -> Option<Result<f64, ()>>
     }
 }
 
-/// A number, however it is written: `0x10` is 16 to whoever reads TOML.
+/// Reads a number in any notation of TOML.
 pub(crate) fn plain(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(float) => float.as_str().parse().ok(),
         DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
         DeValue::Integer(integer) => {
             let read = i64::from_str_radix(integer.as_str(), integer.radix());
-            // TOML has no greater ones; out of every range.
+            // Beyond 64 bits, so out of every range.
             Some(read.map_or(f64::INFINITY, |integer| integer as f64))
         }
         _ => None,

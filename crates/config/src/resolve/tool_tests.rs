@@ -1,4 +1,4 @@
-//! Tests of a tool as meant, and whether they can be passed at all.
+//! Tests of tools, and whether they can succeed at all.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use crate::Code;
 use crate::invoker::ArgumentsDescriptor;
 use crate::plan::InvokerKind;
 use crate::schema::{ArgumentsSchema, ValueSchema};
-use crate::trial::{Expectation, ExpectationDescriptor, MAX_TESTS, TestDescriptor, TestPlan, too_many};
+use crate::tool_test::{Expectation, ExpectationDescriptor, MAX_TESTS, TestDescriptor, TestPlan, too_many};
 use converse_canister::Outcome;
 
-/// The tool that is tested, as far as it is known.
-pub(super) struct Tried<'t> {
-    /// If schemas are compiled, and it has one that is sound.
+/// The tool of a test, as far as it is known.
+pub(super) struct TestedTool<'t> {
+    /// The compiled schema, if schemas are compiled and it is valid.
     pub(super) schema: Option<&'t ArgumentsSchema>,
     pub(super) kind: Option<&'t InvokerKind>,
 }
@@ -21,7 +21,7 @@ impl Resolver<'_> {
     pub(super) fn tests<'d>(
         &mut self,
         tests: impl Iterator<Item = &'d TestDescriptor>,
-        tool: &Tried<'_>,
+        tool: &TestedTool<'_>,
     ) -> Vec<TestPlan> {
         let mut plans = Vec::new();
         for (at, test) in tests.enumerate() {
@@ -40,46 +40,47 @@ impl Resolver<'_> {
         plans
     }
 
-    fn expectation(&mut self, said: &ExpectationDescriptor) -> Expectation {
-        if let Some(schema) = &said.schema {
+    fn expectation(&mut self, given: &ExpectationDescriptor) -> Expectation {
+        if let Some(schema) = &given.schema {
             self.schema_of_result(schema);
         }
         Expectation {
-            outcome: said.outcome.as_ref().map_or(Outcome::Success, |outcome| outcome.value),
-            text: said.text.as_ref().map(|text| text.value.clone()),
-            contains: said.contains.iter().map(|part| part.value.clone()).collect(),
-            matches: said.matches.as_ref().map(|pattern| pattern.value.clone()),
-            json: said.json.clone(),
-            schema: said.schema.as_ref().map(|schema| schema.schema.value.clone()),
-            within: said.within.as_ref().map(|within| within.value),
+            outcome: given.outcome.as_ref().map_or(Outcome::Success, |outcome| outcome.value),
+            text: given.text.as_ref().map(|text| text.value.clone()),
+            contains: given.contains.iter().map(|part| part.value.clone()).collect(),
+            matches: given.matches.as_ref().map(|pattern| pattern.value.clone()),
+            json: given.json.clone(),
+            schema: given.schema.as_ref().map(|schema| schema.schema.value.clone()),
+            within: given.within.as_ref().map(|within| within.value),
         }
     }
 
-    fn schema_of_result(&mut self, said: &ArgumentsDescriptor) {
-        let schema = &said.schema.value;
-        let sound = match self.given.compile_schemas {
+    fn schema_of_result(&mut self, given: &ArgumentsDescriptor) {
+        let schema = &given.schema.value;
+        let result = match self.given.compile_schemas {
             true => ValueSchema::compile(schema).map(drop),
             false => ArgumentsSchema::weigh(schema),
         };
-        if let Err(error) = sound {
-            self.error(Code::BadSchema, said.place(&error.pointer), error.message);
+        if let Err(error) = result {
+            self.error(Code::BadSchema, given.place(&error.pointer), error.message);
         }
     }
 
-    /// Arguments that do not fit end as `invalid`, whatever the tool is. Those that fit end otherwise, but for what a
-    /// tool refuses itself.
-    fn contradiction(&mut self, test: &TestDescriptor, tool: &Tried<'_>) {
-        let (Some(schema), Some(arguments), false) = (tool.schema, &test.arguments, test.expect.lost_outcome)
+    /// Warns about an impossible outcome. Arguments that do not match the schema always end as `invalid`; matching
+    /// arguments end otherwise, unless the tool itself may refuse them.
+    fn contradiction(&mut self, test: &TestDescriptor, tool: &TestedTool<'_>) {
+        let (Some(schema), Some(arguments), false) =
+            (tool.schema, &test.arguments, test.expect.invalid_outcome)
         else {
             return;
         };
-        let said = test.expect.outcome.as_ref();
-        let expected = said.map_or(Outcome::Success, |outcome| outcome.value);
+        let outcome = test.expect.outcome.as_ref();
+        let expected = outcome.map_or(Outcome::Success, |outcome| outcome.value);
         match (schema.check(&arguments.value), expected) {
             (Err(faults), expected) if expected != Outcome::Invalid => {
                 let fault = faults.first().map(|fault| format!("{} {}", fault.pointer, fault.message));
                 let message = format!(
-                    "the arguments do not fit the schema of the tool ({}), so the outcome is `invalid`, not `{}`",
+                    "the arguments do not match the schema of the tool ({}), so the outcome is `invalid`, not `{}`",
                     fault.unwrap_or_default().trim(),
                     expected.label()
                 );
@@ -88,16 +89,17 @@ impl Resolver<'_> {
             (Ok(filled), Outcome::Invalid)
                 if !tool.kind.is_none_or(|kind| may_refuse(kind, filled.values())) =>
             {
-                let message = "the arguments fit the schema of the tool, so the outcome is not `invalid`";
-                self.warning(Code::TestContradicts, said.map_or(test.span, |said| said.span), message);
+                let message =
+                    "the arguments match the schema of the tool, so the outcome cannot be `invalid`";
+                self.warning(Code::TestContradicts, outcome.map_or(test.span, |said| said.span), message);
             }
             _ => {}
         }
     }
 }
 
-/// May a tool of this kind say itself that such arguments are no good? A built-in may of any; a command and a request of
-/// texts that would mean something else in their place, and of what is very long.
+/// Returns whether a tool of this kind may refuse such arguments itself. Built-ins and requests may refuse any; commands
+/// refuse texts that could be an option, contain NUL, or are very long.
 fn may_refuse<'v>(kind: &InvokerKind, arguments: impl Iterator<Item = &'v Value>) -> bool {
     match kind {
         InvokerKind::Builtin(_) | InvokerKind::Http(_) => true,

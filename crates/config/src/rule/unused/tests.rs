@@ -1,11 +1,11 @@
 use super::*;
 use crate::Scope;
-use crate::plan::{ConnectionPlan, Origin, ToolFilter, Way};
+use crate::plan::{ConnectionPlan, Origin, ToolFilter, TransportPlan};
 
 #[test]
 fn idle_rules_are_found() {
     let origin = || Origin { scope: Scope::User, file: "x.toml".into(), line: 1 };
-    let bare = |name: &str| EnsemblePlan::bare(name.to_owned().try_into().unwrap(), origin());
+    let bare = |name: &str| EnsemblePlan::new(name.to_owned().try_into().unwrap(), origin());
     let invoker = |name: &str| crate::InvokerPlan {
         name: name.to_owned().try_into().unwrap(),
         description: String::new(),
@@ -22,9 +22,9 @@ fn idle_rules_are_found() {
     };
     let server = |name: &str, include: &[&str], exclude: &[&str]| {
         let owned = |list: &[&str]| list.iter().map(|&one| one.to_owned()).collect();
-        let way = Way::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
+        let way = TransportPlan::Stdio { command: Vec::new(), environment: Vec::new(), cwd: None };
         EnsemblePlan {
-            connection: Some(ConnectionPlan::over(way)),
+            connection: Some(ConnectionPlan::new(way)),
             filter: ToolFilter { include: owned(include), exclude: owned(exclude) },
             ..bare(name)
         }
@@ -41,7 +41,7 @@ fn idle_rules_are_found() {
         let id = sources.add("s.toml", Scope::User, text);
         let checked = crate::parse_settings(&sources, id);
         assert!(!checked.has_errors(), "{:?}", checked.diagnostics);
-        let found = idle_rules(&checked.value.rules, &plans);
+        let found = unused_rules(&checked.value.rules, &plans);
         let line = |one: &crate::Diagnostic| format!("{} {}", one.code, one.finding(&sources).line.unwrap());
         found.iter().map(line).collect::<Vec<_>>()
     };
