@@ -1,18 +1,17 @@
-//! The audit log: what was decided about invocations, what ran, what became of it. One file for all sessions and all
-//! processes, one JSON object a line, only ever appended to, each line holding the SHA-256 of the line before it.
+//! The audit log: decisions about invocations, their starts and their outcomes. One file for all sessions and processes,
+//! one JSON object per line, append-only. Each line contains the SHA-256 of the line before it.
 //!
 //! ```text
 //! {"seq":1,"at":"…","prev":"000…","kind":"decided",…}
 //! {"seq":2,"at":"…","prev":"<SHA-256 of line 1, its newline included>","kind":"started",…}
 //! ```
-//! The chain shows that something was changed, removed or put in between. It cannot stop anybody: whoever may write the
-//! file may write all of it anew, and cutting lines off its end leaves a chain that holds. Against both helps only a
-//! head that was noted elsewhere; [`verify()`] takes one.
+//! The chain reveals changed, removed and inserted lines. It cannot prevent them: whoever can write the file can rewrite
+//! all of it, and removing lines at the end leaves a valid chain. A head that was noted elsewhere reveals both;
+//! [`verify()`] takes one.
 //!
-//! Several processes append at the same time. Each batch of lines is written under the kernel's lock by one call, and
-//! who finds the file grown reads the last line again. A line that a dead process left unfinished is set aside and cut
-//! off, and a `mended` record says so: nothing leaves the log without a trace. A log whose end no crash explains is not
-//! appended to at all.
+//! Several processes append at the same time. Each batch of lines is written under the kernel's lock by one call. A
+//! process that finds the file longer than before reads the last line again. A line that a killed process left unfinished
+//! is set aside and cut off, and a `mended` record says so. A log with damage that no crash explains is not appended to.
 
 mod record;
 mod tail;
@@ -37,48 +36,48 @@ use tail::{End, Tail};
 pub use record::{Happened, Record};
 pub use verify::{Broken, Verified, VerifyError, verify};
 
-/// Bytes of a line, its newline included. Arguments are at most 1 MiB as a model wrote them.
+/// Limit on the bytes of a line, including its newline. Arguments are at most 1 MiB as a model wrote them.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Takes secrets out of a text.
+/// Removes secrets from a text.
 pub type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
 
-/// An open log. Holds no lock but while it appends.
+/// An open log. It is locked only while lines are appended.
 pub struct AuditLog {
     lines: Lines<File>,
     path: PathBuf,
-    /// The end as this process saw it last.
+    /// The end of the file as this process last saw it.
     end: End,
     redact: Redact,
-    /// For the lock.
+    /// Time to wait for the lock.
     patience: Duration,
 }
 
-/// Why there is no log, or no more lines in it. Nothing that it would have announced may be done.
+/// Why the log cannot be opened or appended to. The announced action must then not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// There is no place for a log: what it would be in is read-only, or we may make no directory there. The one case in
-    /// which no log was promised; whatever else goes wrong may go right for the next one who asks.
+    /// There is no place for a log: the file system is read-only, or its directory cannot be created. Only in this case
+    /// may a run continue without a log.
     #[error("`{}`: {source}", path.display())]
     Unavailable { path: PathBuf, source: io::Error },
     #[error("`{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("`{}` is locked by another process", path.display())]
     Busy { path: PathBuf },
-    /// No chain can go on from there.
+    /// The chain cannot be continued.
     #[error("`{}` is damaged at its end: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
-    #[error("a record of {bytes} bytes; at most {MAX_LINE_BYTES} are kept")]
+    #[error("the record has {bytes} bytes; the limit is {MAX_LINE_BYTES}")]
     TooLong { bytes: usize },
-    #[error("this cannot be written as a record: {0}")]
+    #[error("the record cannot be written: {0}")]
     Unwritable(#[from] serde_json::Error),
-    /// The system failed to bring earlier lines to the disk; what is there now is not known.
+    /// The system failed to write earlier lines to disk, so the content of the file is not known.
     #[error("`{}`: earlier lines may not have reached the disk", path.display())]
     Unsynced { path: PathBuf },
 }
 
 impl AuditLog {
-    /// Opens the log or begins one: directory 0700, file 0600. All texts of a record pass through `redact`.
+    /// Opens or creates the log: directory 0700, file 0600. All texts of a record pass through `redact`.
     pub fn open(path: &Path, redact: Redact) -> Result<Self, AuditError> {
         let file = match fs::metadata(path) {
             Ok(there) if there.is_file() => {
@@ -92,7 +91,7 @@ impl AuditLog {
         Ok(Self { lines, path: path.to_owned(), end: End::default(), redact, patience: LOCK_PATIENCE })
     }
 
-    /// Writes the records, all or none. Not yet durable: see [`AuditLog::commit`].
+    /// Writes all records or none. They are durable only after [`AuditLog::commit`].
     pub fn append(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
         self.lock()?;
         let appended = self.append_locked(records, at);
@@ -100,13 +99,13 @@ impl AuditLog {
         appended.and(unlocked)
     }
 
-    /// Brings all lines to the disk. To be called before anything is done that a line announces.
+    /// Writes all lines to disk. Must be called before an announced action.
     pub fn commit(&mut self) -> Result<(), AuditError> {
         self.lines.sync().map_err(|error| self.unwritten(error))
     }
 
-    /// The same file, for whoever brings lines of several appends to the disk at once, beside them. If that fails once,
-    /// nobody knows what is on the disk: nothing that those lines announce may be done, nor anything after.
+    /// Returns the same file, for syncing the lines of several appends at once. If a sync fails, the content of the disk is
+    /// not known: neither the announced actions nor later ones may happen.
     pub fn handle(&self) -> Result<File, AuditError> {
         self.lines.storage().try_clone().map_err(|source| failed(&self.path, source))
     }
@@ -114,7 +113,7 @@ impl AuditLog {
     fn append_locked(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
         let there = self.lines.storage().metadata().map_err(|source| failed(&self.path, source))?;
         if there.nlink() == 0 {
-            return Err(failed(&self.path, io::Error::other("it was removed while it was written")));
+            return Err(failed(&self.path, io::Error::other("the log was removed while it was written")));
         }
         let mut end = self.end.clone();
         let mut bytes = Vec::new();
@@ -148,7 +147,7 @@ impl AuditLog {
         })
     }
 
-    /// Keeps the bytes of an unfinished line before they are cut off. Killed in between, they are kept twice.
+    /// Keeps the bytes of an unfinished line before they are cut off. After a kill in between, they are kept twice.
     fn set_aside(&self, torn: &[u8], seq: u64) -> Result<(), AuditError> {
         let path = self.path.with_file_name(format!("audit-torn-{seq}"));
         files::private_file(&path, OpenOptions::new().append(true).create(true))
@@ -161,7 +160,8 @@ impl AuditLog {
             Ok(true) => Ok(()),
             Ok(false) => Err(AuditError::Busy { path: self.path.clone() }),
             Err(error) => {
-                let message = format!("it cannot be locked: {error}; keep it on a file system with locks");
+                let message =
+                    format!("the log cannot be locked: {error}; keep it on a file system with locks");
                 Err(failed(&self.path, io::Error::new(error.kind(), message)))
             }
         }
@@ -175,7 +175,7 @@ impl AuditLog {
     }
 }
 
-/// A new log, or the one that another process has just begun. Its name is made durable here, once in its life.
+/// Creates a log, or opens the one that another process has just created. Makes its name durable.
 fn begin(path: &Path) -> Result<File, AuditError> {
     let dir = path.parent().ok_or_else(|| failed(path, io::ErrorKind::NotFound.into()))?;
     files::make_dir(dir).map_err(|source| unmade(path, source))?;
@@ -191,7 +191,7 @@ fn failed(path: &Path, source: io::Error) -> AuditError {
     AuditError::Io { path: path.to_owned(), source }
 }
 
-/// Where we may make no directory there is no log; a disk that is full or a table of files is another matter.
+/// Maps an error of creating the directory. Only missing permission means that there is no place for a log.
 fn unmade(path: &Path, source: io::Error) -> AuditError {
     match source.kind() {
         io::ErrorKind::PermissionDenied => AuditError::Unavailable { path: path.to_owned(), source },
@@ -199,7 +199,7 @@ fn unmade(path: &Path, source: io::Error) -> AuditError {
     }
 }
 
-/// A file system that is read-only promises nothing; a log that is there and kept from us is another matter.
+/// Maps an error of opening the log. Only a read-only file system means that there is no place for a log.
 fn unopened(path: &Path, source: io::Error) -> AuditError {
     match source.kind() {
         io::ErrorKind::ReadOnlyFilesystem => AuditError::Unavailable { path: path.to_owned(), source },

@@ -1,7 +1,6 @@
-//! Is everything about a session as it should be?
+//! Checks a session, and repairs what can be repaired.
 //!
-//! A session that another process writes is in the middle of something: what is open in it is no fault, and nothing of
-//! it is mended.
+//! A session that another process writes may be incomplete; that is not a fault, and nothing in it is repaired.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions, TryLockError};
@@ -16,32 +15,32 @@ use uuid::Uuid;
 use crate::lock::Lock;
 use crate::{Loaded, Metadata, SessionError, Store, digests, files, journal, metadata};
 
-/// In the metadata of a damaged session: the one that what could be read of it is in.
+/// Metadata key of a damaged session: the id of the session with the saved lines.
 pub(crate) const SAVED: &str = "saved_as";
 
-const HOLLOW: &str = "it holds nothing: it was interrupted when it was created; `gc --empty` removes it";
+const HOLLOW: &str = "it is empty, because its creation was interrupted; `gc --empty` removes it";
 
-/// One thing that is not as it should be.
+/// One fault of a session.
 #[derive(Debug)]
 pub enum Fault {
-    /// It cannot be read, or not by this version.
+    /// The journal cannot be read, or has a newer format.
     Unreadable(SessionError),
-    /// What the next one to open it will mend.
+    /// The next process that opens the session will repair this.
     Unmended(String),
-    /// A message refers to content that is not there.
+    /// A message refers to content that does not exist.
     Missing(Digest),
-    /// Content that is not what its name says.
+    /// Content that does not match its name.
     Damaged(PathBuf),
-    /// Others than the owner may look at it.
+    /// Other users can access the file.
     Mode { path: PathBuf, mode: u32 },
-    /// Left by a process that was killed.
+    /// A temporary file of a killed process.
     Litter(PathBuf),
-    /// What people added to it cannot be read.
+    /// The metadata cannot be read.
     Metadata(PathBuf),
 }
 
 impl Fault {
-    /// A word for it in JSON.
+    /// Returns the name in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unreadable(SessionError::Newer { .. }) => "newer",
@@ -60,9 +59,9 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unreadable(error) => write!(f, "{error}"),
-            Self::Unmended(what) => write!(f, "not mended yet: {what}"),
+            Self::Unmended(what) => write!(f, "not repaired yet: {what}"),
             Self::Missing(digest) => write!(f, "content {digest} is missing"),
-            Self::Damaged(path) => write!(f, "`{}` is not what its name says", path.display()),
+            Self::Damaged(path) => write!(f, "`{}` does not match its name", path.display()),
             Self::Mode { path, mode } => write!(f, "`{}` has mode {mode:04o}", path.display()),
             Self::Litter(path) => write!(f, "`{}` was left by a process that was killed", path.display()),
             Self::Metadata(path) => write!(f, "`{}` cannot be read", path.display()),
@@ -70,23 +69,23 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
     pub id: Uuid,
     pub faults: Vec<Fault>,
-    /// What was mended of what had been found. `faults` is then what is left.
+    /// Faults that were repaired; `faults` are then the remaining ones.
     pub mended: Vec<String>,
-    /// What is known and needs nothing more.
+    /// Known facts that need no action.
     pub notes: Vec<String>,
-    /// Another process writes it.
+    /// Another process writes the session.
     pub in_use: bool,
-    /// The session that what could be read of a damaged one is in now.
+    /// The session with the saved lines of a damaged one.
     pub saved_as: Option<Uuid>,
 }
 
 impl Store {
-    /// Looks at one session and changes nothing.
+    /// Checks a session without changing it.
     pub fn check(&self, id: Uuid) -> Result<Checked, SessionError> {
         let dir = self.existing(id)?;
         let in_use = is_in_use(&dir);
@@ -104,9 +103,9 @@ impl Store {
                 faults.extend(unmended.map(|repair| Fault::Unmended(repair.to_string())));
                 faults.extend(self.content_faults(id, &loaded));
             }
-            // Whoever has just begun it has not written yet.
+            // A process that has just created the session has not written yet.
             Err(SessionError::Empty { .. }) if in_use => {}
-            // It never held anything: nothing is lost, and nothing to be mended.
+            // The session never contained anything.
             Err(SessionError::Empty { .. }) => notes.push(HOLLOW.to_owned()),
             Err(error @ SessionError::Corrupt { .. }) if saved_as.is_some() => notes.push(error.to_string()),
             Err(error) => faults.push(Fault::Unreadable(error)),
@@ -114,7 +113,7 @@ impl Store {
         Ok(Checked { id, faults, mended: Vec::new(), notes, in_use, saved_as })
     }
 
-    /// Looks, mends what can be mended, and looks again.
+    /// Checks a session, repairs what can be repaired, and checks it again.
     pub fn mend(&self, id: Uuid, now: Timestamp) -> Result<Checked, SessionError> {
         let before = self.check(id)?;
         let newer = |fault: &Fault| matches!(fault, Fault::Unreadable(SessionError::Newer { .. }));
@@ -128,7 +127,7 @@ impl Store {
         Ok(Checked { mended, ..self.check(id)? })
     }
 
-    /// What was done, if anything was.
+    /// Repairs one fault. Returns what was done, if anything.
     fn mend_one(&self, id: Uuid, fault: &Fault, now: Timestamp) -> Result<Option<String>, SessionError> {
         let dir = self.path(id);
         match fault {
@@ -137,7 +136,7 @@ impl Store {
                 let modified = journal::modified(&dir).map_err(SessionError::io(&dir))?;
                 let session = self.open(id, now)?;
                 journal::date(&dir, modified).map_err(SessionError::io(&dir))?;
-                // The totals are of the journal with this date.
+                // Dropping the session writes its totals for the journal with this date.
                 drop(session);
             }
             Fault::Litter(path) => {
@@ -160,10 +159,10 @@ impl Store {
         Ok(Some(fault.to_string()))
     }
 
-    /// What can be read of it becomes another session, which it names from then on.
+    /// Saves the readable lines as another session, and notes its id.
     fn save(&self, id: Uuid, line: u64, now: Timestamp) -> Result<Option<String>, SessionError> {
         let (saved, lost) = match self.salvage(id, now) {
-            // There is nothing to make one of.
+            // No line is readable.
             Err(SessionError::Empty { .. }) => return Ok(None),
             salvaged => salvaged?,
         };
@@ -178,7 +177,7 @@ impl Store {
         }))
     }
 
-    /// The session that what could be read of a damaged one is in.
+    /// Returns the session with the saved lines, if it exists.
     fn saved(&self, dir: &Path) -> Option<Uuid> {
         let saved = Metadata::read(dir).other.get(SAVED)?.as_str()?.parse().ok()?;
         self.path(saved).is_dir().then_some(saved)
@@ -197,7 +196,7 @@ impl Store {
         missing.chain(there).collect()
     }
 
-    /// What lies about in the directory of all sessions, left by processes that were killed.
+    /// Returns what killed processes left in the directory of sessions.
     pub fn litter(&self) -> Vec<PathBuf> {
         let unfinished = |path: &PathBuf| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -207,7 +206,7 @@ impl Store {
     }
 }
 
-/// Somebody holds its lock now.
+/// Returns whether a process holds the session's lock.
 pub(crate) fn is_in_use(dir: &Path) -> bool {
     let shared = files::regular(&dir.join("lock")).map(|lock| lock.try_lock_shared());
     matches!(shared, Ok(Err(TryLockError::WouldBlock)))
@@ -239,7 +238,7 @@ fn modes(dir: &Path) -> Vec<Fault> {
     dirs.chain(inside.filter(|path| path.is_file()).filter_map(|path| fault(path, 0o600))).collect()
 }
 
-/// It was to go; if it is gone, that is as good.
+/// Treats a file that is already absent as removed.
 pub(crate) fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,10 +1,9 @@
-//! What nobody is to find in a list of sessions is taken out of what a list shows: names and first words. The journal
-//! keeps what was said.
+//! Removes secrets from names and first words in lists of sessions. The journal is not changed.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes secrets out of a text; by default nothing.
+/// A function that removes secrets from a text; by default it changes nothing.
 #[derive(Clone)]
 pub struct Clean(Arc<dyn Fn(&str) -> String + Send + Sync>);
 

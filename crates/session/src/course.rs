@@ -1,8 +1,8 @@
-//! Which lines of a journal are the conversation as it is now. Pure.
+//! Determines which lines of a journal belong to the current conversation. Pure.
 //!
-//! A `rewound` line says "as after line `to`". So the conversation is found backwards: from the last line to the first,
-//! and from each `rewound` line on from the line that it names. That needs no undoing of what was done, and going back
-//! to a line that itself was left by going back means what it says.
+//! A `rewound` line means "as after line `to`". The conversation is found backwards, from the last line to the first,
+//! continuing at each `rewound` line from the line that it names. So nothing has to be undone, and it is possible to go
+//! back to a line that was itself left by going back.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ use crate::{Body, Entry};
 
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// For each entry: is it part of the conversation?
+    /// For each entry: whether it belongs to the conversation.
     pub(crate) live: Vec<bool>,
-    /// The steps back on the way, the first one first: to which line, from which.
+    /// The steps back, earliest first: target line and line of the step.
     pub(crate) steps: Vec<(u64, u64)>,
-    /// Replies that were gone back into the middle of: their native form says more than their canisters.
+    /// Replies of which only a part belongs to the conversation: their native form contains more than their canisters.
     pub(crate) cut: HashSet<TurnId>,
 }
 
 impl Course {
-    /// `entries`: all but the first line, in their order; each `rewound` names an earlier line.
+    /// `entries` are all lines but the first; each `rewound` names an earlier line.
     pub(crate) fn of(entries: &[Entry]) -> Self {
         let mut course = Self { live: vec![false; entries.len()], ..Self::default() };
         // The first entry is line 2. Each step leads to an earlier line.
@@ -46,7 +46,7 @@ impl Course {
     }
 }
 
-/// The reply that ends at the last of the `kept` entries, if more of it follows, or if it never was whole.
+/// Returns the reply that ends at the last of the `kept` entries, if it continues after it or was never complete.
 fn cut_reply(entries: &[Entry], kept: usize) -> Option<TurnId> {
     let turn = canister(entries.get(kept.checked_sub(1)?)?)?.turn()?;
     let goes_on = match &entries.get(kept)?.body {
@@ -57,7 +57,7 @@ fn cut_reply(entries: &[Entry], kept: usize) -> Option<TurnId> {
     goes_on.then_some(turn)
 }
 
-/// The reply that the journal ends in, if it has a native form that may say more than its canisters.
+/// Returns the reply at the end of the journal, if its native form may contain more than its canisters.
 pub(crate) fn unfinished_reply(entries: &[Entry]) -> Option<TurnId> {
     let mut behind = entries.iter().rev().map_while(canister).peekable();
     let turn = behind.peek()?.turn()?;
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// A number is a line that goes back to that line; 0 is any other.
+    /// A number is a line that goes back to that line; 0 is any other line.
     fn live(lines: &[u64]) -> (Vec<u64>, Vec<(u64, u64)>) {
         let body = |to: &u64| match to {
             0 => Canister::User(User::text("x")).into(),

@@ -1,9 +1,7 @@
 //! One line of a journal.
 //!
-//! The surprising part: a line may nest deeper than serde_json reads by default. Arguments and results are read within
-//! its limit of 128 levels and then stand some levels deeper in a line; with the default limit such a line could be
-//! written and never read again. So the limit here is ours, wide enough for all that could be read elsewhere, and a
-//! line beyond it is not written at all.
+//! A line may nest deeper than serde_json reads by default: arguments and results are read within its limit of 128 levels
+//! and are some levels deeper in a line. So the limit here is wider, and a line beyond it is not written.
 
 use converse_canister::{Canister, Condensed, Cost, Decision, InvocationId, TurnId, Usage};
 use jiff::Timestamp;
@@ -12,13 +10,13 @@ use serde_json::{Map, Value};
 
 use crate::{parse, sum};
 
-/// Levels of nesting in a line: serde_json's 128 and what a line adds around a value, with room to spare.
+/// Limit on the levels of nesting in a line: serde_json's 128, plus the levels around a value.
 pub(crate) const MAX_DEPTH: usize = 256;
 
-/// Bytes of a line, its newline included. A reply is at most 64 MiB on the wire, and stands twice in its canister.
+/// Limit on the bytes of a line with its newline. A reply has at most 64 MiB on the wire, and is twice in its canister.
 pub(crate) const MAX_LINE_BYTES: usize = 256 * 1024 * 1024;
 
-/// One line: its number, when it was written, what it says.
+/// One line: number, time, content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// From 1, without gaps.
@@ -27,42 +25,42 @@ pub struct Entry {
     pub body: Body,
 }
 
-/// What a line says. In JSON: `type` is the variant's name in snake case, its fields stand beside it.
+/// The content of a line. In JSON, `type` is the variant's name in snake case, with its fields next to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "most lines are canisters")]
 pub enum Body {
-    /// The first line, and only that.
+    /// The first line.
     Opened(Header),
     /// A message joined the transcript.
     Canister { canister: Canister },
     /// An invocation was allowed or denied.
     Decided { id: InvocationId, decision: Decision },
-    /// An invocation is about to run. Committed before it does, so a run without this line did not happen.
+    /// An invocation is about to run. Synced before it runs, so without this line it did not run.
     Started { id: InvocationId },
-    /// A reply is complete; what it took. Follows the canisters of every reply, and so says that none is missing.
+    /// A reply is complete. Follows the canisters of every reply, and so shows that none is missing.
     Used {
         usage: Usage,
-        /// `None`: the price is not known.
+        /// `None` if the price is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
-        /// As the provider names it.
+        /// The provider's name of the model.
         model: String,
-        /// Who served it. `None` in lines of versions that did not say.
+        /// `None` in lines of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider: Option<String>,
     },
-    /// The reply was cut while it was being saved: its native form must not be replayed.
+    /// The reply was cut while it was saved: its native form must not be replayed.
     Incomplete { turn: TurnId },
-    /// Models are shown this from here on instead of the beginning of the conversation.
+    /// Models get this instead of the beginning of the conversation.
     Condensed { condensed: Condensed },
-    /// The conversation is as it was after line `to`, an earlier one: what stands between is kept, and is no part of it
-    /// any more, unless a later line goes back to one of those. Numbers of turns that are no part of it may be used
-    /// again. What replies took stays counted. The first line can be gone back to.
+    /// The conversation is as after the earlier line `to`. Lines in between are kept, but belong to the conversation only
+    /// if a later line goes back to one of them. Turn numbers outside the conversation may be used again. Usage stays
+    /// counted. Going back to the first line is possible.
     Rewound { to: u64 },
-    /// For people.
+    /// A comment for people.
     Note { text: String },
-    /// Of a later version, or `settings` of an earlier one: the line as it was, without `seq`, `at` and `sum`.
+    /// A line of a later version, or `settings` of an earlier one: all fields except `seq`, `at` and `sum`.
     #[serde(skip)]
     Other(Map<String, Value>),
 }
@@ -86,43 +84,43 @@ impl From<Header> for Body {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub format: u32,
-    /// What wrote it, e.g. `converse 0.1.0`.
+    /// The program that wrote it, such as `converse 0.1.0`.
     pub program: String,
     pub created: Timestamp,
-    /// It began with messages of another session.
+    /// The session that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Origin>,
-    /// The session elsewhere that it was taken in from: what it took was spent there.
+    /// The id of the imported session; its usage was spent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
 }
 
-/// Where the messages of a session come from that began as another.
+/// The origin of the messages of a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub session: String,
-    /// The line of the last one of them.
+    /// The line of the last copied message.
     pub seq: u64,
 }
 
 impl Header {
-    /// Of a session that begins by itself, in the format of this version.
+    /// Returns the header of a new session in the current format.
     pub fn new(program: impl Into<String>, created: Timestamp) -> Self {
         Self { format: crate::FORMAT, program: program.into(), created, forked: None, imported: None }
     }
 }
 
-/// Why a line cannot be read, or would not be readable.
+/// Why a line cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLine {
     #[error("not a journal entry: {0}")]
     Json(String),
-    /// It was changed after it was written.
-    #[error("its sum does not fit: this is not what was written")]
+    /// The line was changed after it was written.
+    #[error("the checksum does not match: the line was changed")]
     Sum,
-    #[error("nested deeper than {MAX_DEPTH} levels")]
+    #[error("more than {MAX_DEPTH} levels of nesting")]
     TooDeep,
-    #[error("longer than {MAX_LINE_BYTES} bytes")]
+    #[error("more than {MAX_LINE_BYTES} bytes")]
     TooLong,
 }
 
@@ -133,7 +131,7 @@ impl From<serde_json::Error> for BadLine {
 }
 
 impl Entry {
-    /// The line, its newline included. Whatever this returns, [`Entry::from_line`] reads.
+    /// Returns the line with its newline. [`Entry::from_line`] reads every line that this returns.
     pub fn to_line(&self) -> Result<Vec<u8>, BadLine> {
         #[derive(Serialize)]
         struct Line<'a, T> {
@@ -155,12 +153,12 @@ impl Entry {
         if line.len() > MAX_LINE_BYTES { Err(BadLine::TooLong) } else { Ok(line) }
     }
 
-    /// Reads a line, with or without its newline, and looks at its sum.
+    /// Parses a line, with or without its newline, and checks its checksum.
     pub fn from_line(line: &[u8]) -> Result<Self, BadLine> {
         Self::of_format(crate::FORMAT, line)
     }
 
-    /// Lines of format 1 have no sum. One that has is of a journal whose first line is damaged.
+    /// Parses a line of a format. Lines of format 1 have no checksum; a line with one has a damaged first line.
     pub(crate) fn of_format(format: u32, line: &[u8]) -> Result<Self, BadLine> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let fits = match sum::holds(line) {

@@ -1,6 +1,6 @@
-//! A session that begins as another one did.
+//! Forks: sessions that begin as copies of another.
 //!
-//! A fork has copies of messages and no line about what they took: whoever adds up all sessions counts nothing twice.
+//! A fork contains copies of messages but no usage, so sums over all sessions count nothing twice.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,19 +12,19 @@ use uuid::Uuid;
 
 use crate::{Body, Contents, Header, Loaded, Metadata, Origin, Session, SessionError, Store, digests};
 
-/// The session that is to be.
+/// The session to create.
 #[derive(Debug, Clone)]
 pub struct Fork {
     pub id: Uuid,
-    /// What writes it, e.g. `converse 0.1.0`.
+    /// The program that writes it, such as `converse 0.1.0`.
     pub program: String,
-    /// So many messages of the other one, from its first; all, if nothing is said.
+    /// Number of messages to copy; `None` for all.
     pub upto: Option<usize>,
     pub metadata: Metadata,
 }
 
 impl Store {
-    /// Makes the new session whole or not at all. The other one is only read, whoever writes it.
+    /// Creates the new session completely or not at all. The source is only read, even if another process writes it.
     pub fn fork(&self, source: Uuid, fork: Fork, now: Timestamp) -> Result<(), SessionError> {
         let loaded = self.read(source)?;
         let upto = cut(&loaded, fork.upto)?;
@@ -40,7 +40,7 @@ impl Store {
     }
 }
 
-/// After how many messages one may stop: nothing is open, and no reply is cut.
+/// Returns the numbers of messages after which a fork can end: no invocation is open and no reply is cut.
 pub fn cuts(canisters: &[Canister]) -> Vec<usize> {
     let mut open = 0usize;
     let mut possible = Vec::new();
@@ -90,7 +90,7 @@ fn fill(session: &mut Session, loaded: &Loaded, upto: usize, now: Timestamp) -> 
     if let Some(condensed) = loaded.condensed.as_ref().filter(covers) {
         session.append(Body::Condensed { condensed: condensed.clone() }, at)?;
     }
-    // Behind the last reply: a reply that a journal ends in passes for one that was cut while being saved.
+    // After the last reply, because a reply at the end of a journal counts as cut while it was saved.
     session.append(Body::Note { text: "a fork".to_owned() }, now).map(drop)
 }
 
@@ -101,8 +101,8 @@ fn invoked(canister: &Canister) -> Option<&InvocationId> {
     }
 }
 
-/// Gives a session the content that its messages need, without copying where that is possible: content is never
-/// written over, so two names of one file do no harm.
+/// Gives a session the content that its messages need, by hard links where possible. Content is never overwritten, so
+/// links are safe.
 fn adopt(dir: &Path, ours: &Contents, theirs: &Contents, canisters: &[Canister]) -> Result<(), SessionError> {
     for digest in canisters.iter().flat_map(digests) {
         let linked = ours.make_dir().and_then(|()| fs::hard_link(theirs.path(&digest), ours.path(&digest)));

@@ -1,4 +1,4 @@
-//! What nobody needs any more, removed.
+//! Garbage collection: removes old and empty sessions, unused content and temporary files.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -13,18 +13,18 @@ use crate::check::{gone, is_in_use, is_litter, names};
 use crate::lock::Lock;
 use crate::{FORMAT, SessionError, Store, Summary, index, journal};
 
-/// What is to go.
+/// Which sessions to remove.
 #[derive(Debug, Clone, Default)]
 pub struct Clearing {
-    /// Sessions that were not written to since.
+    /// Sessions that were last written before this time.
     pub before: Option<Timestamp>,
-    /// Sessions beyond so many, the latest first; with `before`, of those only the ones that are old as well.
+    /// Sessions after this many of the latest ones; together with `before`, a session must meet both.
     pub keep: Option<usize>,
-    /// Sessions that hold no message.
+    /// Sessions without messages.
     pub empty: bool,
 }
 
-/// Something that went, or would go.
+/// Something that is or would be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removed {
     Session {
@@ -32,12 +32,12 @@ pub enum Removed {
         why: &'static str,
         bytes: u64,
     },
-    /// Content that nothing in the session's files refers to.
+    /// Content that no file of the session refers to.
     Content {
         path: PathBuf,
         bytes: u64,
     },
-    /// What a process that was killed left behind.
+    /// A temporary file of a killed process.
     Litter {
         path: PathBuf,
         bytes: u64,
@@ -52,18 +52,18 @@ impl Removed {
     }
 }
 
-/// What a clearing came to.
+/// The result of a garbage collection.
 #[derive(Debug, Default)]
 pub struct Cleared {
     pub removed: Vec<Removed>,
-    /// What somebody uses, or has used since it was found: it stays.
+    /// Items that are in use, or were used since they were found.
     pub stayed: Vec<Removed>,
-    /// What could not be removed.
+    /// Items that could not be removed.
     pub failed: Vec<(Removed, SessionError)>,
 }
 
 impl Store {
-    /// What would go. Sessions in use are passed over.
+    /// Returns what would be removed. Sessions in use are skipped.
     pub fn clearable(&self, clearing: &Clearing) -> Result<Vec<Removed>, SessionError> {
         let mut all = Vec::new();
         for (place, summary) in self.list()?.into_iter().enumerate() {
@@ -81,7 +81,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Removes what [`Store::clearable`] found, as far as it is still to go: each is looked at anew under its lock.
+    /// Removes what [`Store::clearable`] found. Each item is checked again under its lock.
     pub fn clear(&self, clearing: &Clearing, found: Vec<Removed>) -> Cleared {
         let mut cleared = Cleared::default();
         let now = self.list().unwrap_or_default();
@@ -97,7 +97,7 @@ impl Store {
         cleared
     }
 
-    /// False: it is not to go any more. `now`: the place of each session in the list, and when it was written to.
+    /// Returns false if the item must stay. `now`: the position of each session in the list, and its last write.
     fn remove(
         &self,
         clearing: &Clearing,
@@ -135,7 +135,7 @@ impl Store {
 
 impl Clearing {
     fn reason(&self, place: usize, summary: &Summary) -> Option<&'static str> {
-        // What cannot be read is for `check`, not for the bin: but for one that never held anything.
+        // An unreadable session is for `check`, unless it never contained anything.
         let hollow = summary.hollow || (summary.canisters == 0 && summary.problem.is_none());
         if self.empty && hollow {
             return Some("empty");
@@ -143,7 +143,7 @@ impl Clearing {
         if summary.problem.is_some() && !hollow {
             return None;
         }
-        // Where both are asked for, each of them keeps.
+        // If both are given, both must be met.
         let is_old = self.before.map(|before| summary.updated < before);
         let is_beyond = self.keep.map(|keep| place >= keep);
         match (is_old, is_beyond) {
@@ -156,17 +156,17 @@ impl Clearing {
 
 const CONTENT: &str = "content";
 
-/// What cannot be read is for `check`, and for a person to delete: but for what never held anything.
+/// Returns whether a session can be read, or never contained anything. Others are for `check` and for people.
 fn is_legible(dir: &Path) -> bool {
     matches!(journal::read(dir), Ok(_) | Err(SessionError::Empty { .. }))
 }
 
-/// Every reference to content stands in the journal as it was written: only sums tell that.
+/// Returns whether all references to content are known, which checksums prove.
 fn is_whole(dir: &Path) -> bool {
     journal::read(dir).is_ok_and(|loaded| loaded.header.format == FORMAT && loaded.repairs.is_empty())
 }
 
-/// In a session that stays. Nothing in one of a later version, and no content where a reference to it may be damaged.
+/// Finds unused files in a session that stays. Skips sessions of a later version, and content if a reference may be damaged.
 fn leftovers(dir: &Path) -> Result<Vec<Removed>, SessionError> {
     if journal::refuse_newer(dir).is_err() {
         return Ok(Vec::new());
@@ -188,8 +188,8 @@ fn leftovers(dir: &Path) -> Result<Vec<Removed>, SessionError> {
     Ok(found)
 }
 
-/// Everything that looks like a digest in any file of a session, whether or not it can be read otherwise: what was gone
-/// back from and what was set aside may still be wanted.
+/// Returns everything that looks like a digest in any file of a session: content of abandoned and set-aside lines may still
+/// be needed.
 fn mentioned(dir: &Path) -> Result<HashSet<String>, SessionError> {
     let mut all = HashSet::new();
     let files = names(dir).into_iter().filter(|path| path.is_file() && !path.ends_with(index::FILE));
@@ -204,7 +204,7 @@ fn mentioned(dir: &Path) -> Result<HashSet<String>, SessionError> {
             }
             for byte in bytes {
                 match byte {
-                    // Longer ones are none, however long they are.
+                    // Longer words are not digests.
                     b'0'..=b'9' | b'a'..=b'f' if word.len() <= DIGITS => word.push(*byte),
                     b'0'..=b'9' | b'a'..=b'f' => {}
                     _ => take(&mut word, &mut all),
@@ -227,7 +227,7 @@ fn take(word: &mut Vec<u8>, all: &mut HashSet<String>) {
     word.clear();
 }
 
-/// Bytes of a file, or of all files below a directory.
+/// Returns the bytes of a file, or of all files below a directory.
 fn size(path: &Path) -> u64 {
     let mut waiting = vec![path.to_owned()];
     let mut bytes = 0;

@@ -1,22 +1,22 @@
-//! What is searched: the words of one session's messages, in a file beside its journal.
+//! The search index of a session: the words of its messages, in a file next to the journal.
 //!
-//! Derived and nothing else: without it, out of date or broken, it is made anew from the journal; where it cannot be
-//! written, it is made for the one search. It is written without a lock and without a sync, whole and under its name
-//! at once; a sum tells what a power cut left of it.
+//! The index is derived from the journal. If it is missing, outdated or damaged, it is rebuilt; if it cannot be written,
+//! it is built for one search. It is replaced atomically, without a lock or sync; a checksum detects the effects of a
+//! power cut.
 //!
 //! The file `index`, version 1, numbers little-endian:
 //! ```text
 //! 8   "cvindex" and the version, 1
-//! 8   bytes of the journal it was made from, and
-//! 8   when that was last written to, nanoseconds since 1970: another journal, another index
+//! 8   bytes of the journal that it was made from, and
+//! 8   the time of its last write, nanoseconds since 1970: another journal needs another index
 //! 4   messages
 //! 4   CRC-32 of the two parts that follow
 //! 8   bytes of one part of words
-//! 17  for each message: when (milliseconds since 1970, 8), where its words end in each part (8), who says them (1)
-//! …   the words in lower case, each message's followed by a zero byte: this is what a search reads
-//! …   the words as they are written, in the same places: for what was found
+//! 17  for each message: time (milliseconds since 1970, 8), end of its words in each part (8), its speaker (1)
+//! …   the words in lower case, each message's followed by a zero byte: searched
+//! …   the words as written, at the same positions: shown
 //! ```
-//! Both parts have the same places because a letter whose small one is written in another number of bytes stays as it is.
+//! Both parts have the same positions, because a letter whose lower case has another length is not converted.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -34,15 +34,15 @@ const MAGIC: &[u8; 8] = b"cvindex\x01";
 const HEAD: usize = 40;
 const RECORD: usize = 17;
 
-/// Who says what was found.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Who {
     User,
     Assistant,
-    /// A call, with its arguments.
+    /// A call with its arguments.
     Invocation,
     Result,
-    /// Instructions: not searched.
+    /// System prompts, which are not searched.
     Supervisor,
 }
 
@@ -60,11 +60,11 @@ impl Who {
     }
 }
 
-/// Of one message.
+/// The index entry of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) at: i64,
-    /// Of its words and the zero byte behind them.
+    /// End of its words, including the zero byte.
     pub(crate) end: usize,
     pub(crate) who: Who,
 }
@@ -77,15 +77,15 @@ pub(crate) struct Index {
     written: Written,
 }
 
-/// The words as they are written.
+/// The words as written.
 #[derive(Debug)]
 enum Written {
     Here(Vec<u8>),
-    /// From this place of the file.
+    /// In the file, from this offset.
     There(File, u64),
 }
 
-/// Which journal an index was made from.
+/// Identifies the journal that an index was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     length: u64,
@@ -93,14 +93,14 @@ struct Stamp {
 }
 
 impl Index {
-    /// The one that is kept, if it is of this journal, or a new one, which is kept if that is possible.
+    /// Returns the stored index if it belongs to this journal, or builds and stores a new one.
     pub(crate) fn of(dir: &Path) -> Result<Self, SessionError> {
         let path = dir.join(journal::FILE);
         let stamp = Stamp::of(&path).map_err(SessionError::io(&path))?;
         if let Some(kept) = read(dir, stamp) {
             return Ok(kept);
         }
-        // Whoever writes meanwhile makes it longer than the stamp says: then it is made anew the next time.
+        // If the journal grows meanwhile, the stamp no longer matches and the next search rebuilds the index.
         let index = Self::made(&journal::read(dir)?);
         let _ = index.keep(dir, stamp);
         Ok(index)
@@ -142,7 +142,7 @@ impl Index {
         files::replace(&dir.join(FILE), &bytes, Replace::CACHE)
     }
 
-    /// Where the words of a message are, without the zero byte.
+    /// Returns the range of a message's words, without the zero byte.
     pub(crate) fn span(&self, record: usize) -> Option<Range<usize>> {
         let start = match record.checked_sub(1) {
             Some(before) => self.records.get(before)?.end,
@@ -151,7 +151,7 @@ impl Index {
         Some(start..self.records.get(record)?.end.checked_sub(1)?)
     }
 
-    /// A piece as it was written; in lower case if that cannot be had.
+    /// Returns a piece as written, or in lower case if that is not possible.
     pub(crate) fn piece(&self, range: Range<usize>) -> String {
         let folded = self.folded.get(range.clone()).unwrap_or_default();
         let folded = String::from_utf8_lossy(folded).into_owned();
@@ -175,7 +175,7 @@ impl Stamp {
     }
 }
 
-/// `None`, whatever is wrong with it.
+/// Reads the stored index; `None` if anything is wrong.
 fn read(dir: &Path, stamp: Stamp) -> Option<Index> {
     let file = files::regular(&dir.join(FILE)).ok()?;
     let length = file.metadata().ok()?.len();
@@ -188,7 +188,7 @@ fn read(dir: &Path, stamp: Stamp) -> Option<Index> {
     }
     let (messages, sum, words) = (u64::from(short(24)?), short(28)?, number(32)?);
     let searched = messages.checked_mul(RECORD as u64)?.checked_add(words)?;
-    // Said by the file, so held against the file before anything is made of that size.
+    // Check the lengths against the file before allocating.
     if searched.checked_add(words)?.checked_add(HEAD as u64)? != length {
         return None;
     }
@@ -209,7 +209,7 @@ fn record(bytes: &[u8]) -> Option<Record> {
     Some(Record { at, end: usize::try_from(end).ok()?, who })
 }
 
-/// What is searched of a message.
+/// Returns the searched text of a message.
 fn words(canister: &Canister) -> String {
     match canister {
         Canister::User(user) => joined(&user.content),
@@ -232,13 +232,13 @@ fn joined(content: &[Content]) -> String {
     pieces.collect::<Vec<_>>().join("\n")
 }
 
-/// In lower case, each letter where it was: one whose small one is longer or shorter stays.
+/// Converts to lower case without moving letters: a letter whose lower case has another length is not converted.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(small).collect() }
 }
 
 fn small(c: char) -> char {
-    // The same letter, at the end of a word.
+    // The final form of the same letter.
     if c == 'ς' {
         return 'σ';
     }

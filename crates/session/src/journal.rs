@@ -1,4 +1,4 @@
-//! The file that is the session: opened by one process, appended to line by line.
+//! The journal file: opened by one process, appended to line by line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -15,7 +15,7 @@ use crate::repair::{Loaded, Repair, load};
 use crate::scan::{header, scan};
 use crate::{Body, Entry, FORMAT, Header, Metadata, SessionError, files, loss};
 
-/// Bytes that are read at once.
+/// Size of the read buffer.
 const BUFFER: usize = 128 * 1024;
 
 pub(crate) const FILE: &str = "journal.jsonl";
@@ -30,7 +30,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins the journal of a new session in its directory, durably.
+    /// Creates the journal of a new session durably.
     pub(crate) fn create(dir: &Path, header: Header) -> Result<Self, SessionError> {
         let created = header.created;
         let mut lock = Lock::take(dir)?;
@@ -46,7 +46,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens, mends and goes on. On an error the journal is byte for byte as it was, or mended in part.
+    /// Opens and repairs a journal. On an error, the journal is unchanged or partly repaired.
     pub(crate) fn open(dir: &Path, now: Timestamp) -> Result<(Self, Loaded), SessionError> {
         let mut lock = Lock::take(dir)?;
         let mut loaded = read(dir)?;
@@ -65,7 +65,7 @@ impl Journal {
         Ok((journal, loaded))
     }
 
-    /// An earlier format: the repairs are written with it.
+    /// Migrates a journal of an earlier format, including its repairs.
     fn migrated(dir: &Path, lock: Lock, old: Loaded, now: Timestamp) -> Result<(Self, Loaded), SessionError> {
         migrate(dir, &old, now)?;
         let loaded = Loaded { repairs: old.repairs, ..read(dir)? };
@@ -73,7 +73,7 @@ impl Journal {
         Ok((journal, loaded))
     }
 
-    /// Opens it for appending. What is torn is cut off before the first line is written.
+    /// Opens the journal for appending. Torn bytes are cut off before the first line is written.
     fn at_end(dir: &Path, lock: Lock, loaded: &Loaded) -> Result<Self, SessionError> {
         let path = dir.join(FILE);
         let file =
@@ -82,19 +82,19 @@ impl Journal {
         Ok(Self { lines, path, next_seq: loaded.next_seq, _lock: lock })
     }
 
-    /// Writes one line, whole or not at all. Not yet durable: see [`Journal::commit`].
+    /// Writes one line completely or not at all. It is durable only after [`Journal::commit`].
     pub(crate) fn write(&mut self, entry: &Entry) -> Result<(), SessionError> {
         self.lines.append(&entry.to_line()?).map_err(|error| self.failed(error))?;
         self.next_seq = entry.seq + 1;
         Ok(())
     }
 
-    /// The number that the next line must have.
+    /// Returns the number of the next line.
     pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// Bytes of whole lines.
+    /// Returns the bytes of complete lines.
     pub(crate) fn length(&self) -> u64 {
         self.lines.length()
     }
@@ -103,7 +103,7 @@ impl Journal {
         self.write(&Entry { seq: self.next_seq, at, body })
     }
 
-    /// Brings all lines to the disk. To be called before anything is done that a line announces.
+    /// Writes all lines to disk. Must be called before an announced action.
     pub fn commit(&mut self) -> Result<(), SessionError> {
         self.lines.sync().map_err(|error| self.failed(error))
     }
@@ -117,10 +117,10 @@ impl Journal {
     }
 }
 
-/// Reads a journal and changes nothing.
+/// Reads a journal without changing it.
 pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
     let path = dir.join(FILE);
-    // Before the journal is, which only grows.
+    // Read before the journal, which only grows.
     let noted = Metadata::read(dir);
     let scanned = match files::regular(&path) {
         Ok(file) => scan(BufReader::with_capacity(BUFFER, file), &path),
@@ -139,7 +139,7 @@ pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
     Ok(loaded)
 }
 
-/// A session of a later version is not written to, whatever it is about: it may be kept in another way.
+/// Refuses a session of a later version, which must not be changed in any way.
 pub(crate) fn refuse_newer(dir: &Path) -> Result<(), SessionError> {
     let path = dir.join(FILE);
     let mut line = Vec::new();
@@ -151,23 +151,23 @@ pub(crate) fn refuse_newer(dir: &Path) -> Result<(), SessionError> {
     }
 }
 
-/// When it was last written to.
+/// Returns the time of the last write.
 pub(crate) fn modified(dir: &Path) -> io::Result<SystemTime> {
     fs::metadata(dir.join(FILE))?.modified()
 }
 
-/// Mending is not using: the journal was last written to when it was before.
+/// Sets the time of the last write, because a repair does not count as use.
 pub(crate) fn date(dir: &Path, modified: SystemTime) -> io::Result<()> {
     OpenOptions::new().append(true).open(dir.join(FILE))?.set_modified(modified)
 }
 
-/// How long a journal is and when it was last written to, as the file system says.
+/// Returns the length of a journal and the time of its last write.
 pub(crate) fn state(dir: &Path) -> Option<(u64, Timestamp)> {
     let file = fs::metadata(dir.join(FILE)).ok()?;
     Some((file.len(), Timestamp::try_from(file.modified().ok()?).ok()?))
 }
 
-/// Is there a line after the first? That one says that the session was opened, and nothing of what it holds.
+/// Returns whether there is a line after the first, which contains only the header.
 pub(crate) fn begun(dir: &Path) -> Result<bool, SessionError> {
     let path = dir.join(FILE);
     let mut line = Vec::new();
@@ -180,7 +180,7 @@ pub(crate) fn begun(dir: &Path) -> Result<bool, SessionError> {
     Ok(line.ends_with(b"\n"))
 }
 
-/// Keeps the bytes of a torn line before they are cut off. Killed in between, they are kept twice.
+/// Keeps the bytes of a torn line before they are cut off. After a kill in between, they are kept twice.
 fn set_aside(dir: &Path, loaded: &Loaded) -> Result<(), SessionError> {
     if loaded.torn.is_empty() {
         return Ok(());

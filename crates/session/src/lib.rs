@@ -19,32 +19,32 @@
 //!
 //! ```text
 //! <data>/sessions/<uuid v7>/
-//!   journal.jsonl      the session: one JSON object a line, only ever appended to
-//!   metadata.toml      name, tags, model: what people add; totals for lists; missing or broken, nothing is lost
-//!   metadata.broken    one that could not be read, kept before another was written
+//!   journal.jsonl      the session: one JSON object per line, append-only
+//!   metadata.toml      name, tags, model (from people), and totals for lists; may be missing or damaged
+//!   metadata.broken    unreadable metadata, kept before new metadata was written
 //!   content/<sha256>   images, documents and long texts, by digest
-//!   lock               held (flock) by the one process that may write; says who it is
-//!   index              the words of the messages, for a search: derived, and made anew when it is missing or old
-//!   torn-<seq>         bytes of a last line that was never finished, kept when the journal was mended
-//!   journal.v1.jsonl   the journal as it was before it was migrated
+//!   lock               held (flock) by the one process that may write; names that process
+//!   index              the words of the messages for the search; derived, rebuilt if missing or outdated
+//!   torn-<seq>         bytes of an unfinished last line, kept when the journal was repaired
+//!   journal.v1.jsonl   the journal before its migration
 //! ```
 //! Directories are 0700 and files 0600, whatever the umask.
 //!
-//! **The journal, format 2.** Each line is `{"seq":n,"at":"<RFC 3339>","type":"…",…,"sum":"<8 hex digits>"}`; `seq` is the
-//! number of the line, from 1, `sum` the CRC-32 of the line's bytes before `,"sum"`. The first is `opened` with the
-//! format; a newer format is refused untouched, an older one (1, which has no sums) is migrated when it is opened for
-//! writing. A line is written by one call, so a line can be torn only at the end of the file; a line of a type that this
-//! version does not know is kept and passed over. See [`Body`] for the types.
+//! **The journal, format 2.** Each line is `{"seq":n,"at":"<RFC 3339>","type":"…",…,"sum":"<8 hex digits>"}`. `seq` is the
+//! number of the line, from 1; `sum` is the CRC-32 of the line's bytes before `,"sum"`. The first line is `opened` and
+//! names the format. A newer format is refused; format 1, which has no checksums, is migrated when the session is opened
+//! for writing. A line is written by one call, so only the last line can be torn. Lines of an unknown type are kept and
+//! skipped. See [`Body`] for the types.
 //!
-//! **The promise.** Whatever a crash left, what [`Store::open`] hands out can be sent to a provider: a torn last line is
-//! cut off (and kept), every open invocation gets a result, and a reply that was cut while being saved is no longer
+//! **Guarantee.** Whatever a crash left, the conversation that [`Store::open`] returns can be sent to a provider: a torn
+//! last line is cut off and kept, every open invocation gets a result, and a reply that was cut while it was saved is not
 //! replayed in its native form. Nothing is run again. Damage that no crash explains is reported with its line, and the
-//! files stay as they are; [`Store::salvage`] makes a session of what stands before it.
+//! files stay unchanged; [`Store::salvage`] makes a session of the lines before it.
 //!
-//! Beside the sessions there is the audit log, one for all of them: see [`AuditLog`].
+//! The audit log is shared by all sessions: see [`AuditLog`].
 //!
-//! What this crate refuses to do: it reads no clock, no environment and no randomness (all handed in), touches no path
-//! but the store's and the log's, and knows neither the loop nor any provider.
+//! This crate reads no clock, environment or random numbers (they are passed in), uses no paths outside the store and the
+//! log, and knows neither the turn loop nor providers.
 
 mod audit;
 mod blob;

@@ -1,17 +1,17 @@
-//! Appends whole lines, or nothing.
+//! Appends complete lines or nothing.
 //!
-//! A disk that is full takes part of a line. What it took is cut off again at once; if even that fails, it is cut off
-//! before the next line is written, so two lines never run into each other. After a failed sync nobody knows what is on
-//! the disk (the kernel may drop the pages and report success the next time), so nothing is accepted any more.
+//! A full disk accepts a part of a line. That part is cut off at once, or else before the next line is written, so two
+//! lines never run together. After a failed sync the content of the disk is not known (the kernel may drop the pages and
+//! report success the next time), so nothing more is accepted.
 
 use std::fs::File;
 use std::io;
 
 use crate::witness;
 
-/// What a journal needs of a file that is open for appending.
+/// A file that is open for appending.
 pub(crate) trait Storage {
-    /// Appends some of the bytes and says how many.
+    /// Appends some of the bytes and returns how many.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn truncate(&mut self, length: u64) -> io::Result<()>;
     fn sync(&mut self) -> io::Result<()>;
@@ -40,9 +40,9 @@ impl Storage for File {
 #[derive(Debug)]
 pub(crate) struct Lines<S> {
     storage: S,
-    /// Bytes of whole lines.
+    /// Bytes of complete lines.
     length: u64,
-    /// There may be more in the file than whole lines.
+    /// The file may contain more than complete lines.
     ragged: bool,
     unsynced: bool,
 }
@@ -61,12 +61,12 @@ impl From<io::Error> for LinesError {
 }
 
 impl<S: Storage> Lines<S> {
-    /// `length`: bytes of whole lines that are there already; what stands behind them is cut off.
+    /// `length` is the bytes of complete lines; what follows them is cut off.
     pub(crate) fn new(storage: S, length: u64, ragged: bool) -> Self {
         Self { storage, length, ragged, unsynced: false }
     }
 
-    /// The line must bring its newline.
+    /// Appends a line, which includes its newline.
     pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), LinesError> {
         if self.unsynced {
             return Err(LinesError::Unsynced);
@@ -74,7 +74,7 @@ impl<S: Storage> Lines<S> {
         self.trim()?;
         self.ragged = true;
         if let Err(error) = self.write_all(line) {
-            // The first error is the one to tell; if this fails too, the next append tries again.
+            // The first error is the one to report. If trimming fails, the next append tries again.
             let _ = self.trim();
             return Err(error.into());
         }
@@ -91,7 +91,7 @@ impl<S: Storage> Lines<S> {
         self.length
     }
 
-    /// Others append to it as well: where whole lines end now, and whether there is more behind them to be cut off.
+    /// Sets the end of complete lines after another process appended, and whether more follows.
     pub(crate) fn stand_at(&mut self, length: u64, ragged: bool) {
         (self.length, self.ragged) = (length, ragged);
     }
@@ -111,7 +111,7 @@ impl<S: Storage> Lines<S> {
         self.storage
     }
 
-    /// Cuts off what is not a whole line.
+    /// Cuts off an incomplete line.
     fn trim(&mut self) -> io::Result<()> {
         if self.ragged {
             self.storage.truncate(self.length)?;
@@ -120,7 +120,7 @@ impl<S: Storage> Lines<S> {
         Ok(())
     }
 
-    /// One call, unless the system takes less than it was given.
+    /// Writes in one call, unless the system accepts less.
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.storage.write(bytes) {

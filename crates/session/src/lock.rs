@@ -1,8 +1,7 @@
-//! One writer at a time.
+//! The lock of a session: one writer at a time.
 //!
-//! The kernel's lock decides and goes with the process, however that ends; what is written in the file is only there
-//! to tell a second writer whom it waits for. Where the file system has no locks the session is refused: two writers
-//! would ruin it.
+//! The kernel's lock decides, and ends with the process. The content of the file only names the writer for others. On a
+//! file system without locks the session is refused, because two writers would damage it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,7 +14,7 @@ use jiff::Timestamp;
 
 use crate::{SessionError, files};
 
-/// Who writes a session.
+/// The process that writes a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub pid: u32,
@@ -28,7 +27,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Held until dropped.
+/// A lock, held until dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -36,8 +35,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a session's directory, or says who has it. Whoever only looks, or changes a word beside the
-    /// journal, gives it back soon, and is waited for on this thread.
+    /// Takes the lock of a session's directory, or returns its holder. Waits on this thread for short operations of other
+    /// processes.
     pub(crate) fn take(dir: &Path) -> Result<Self, SessionError> {
         let began = Instant::now();
         loop {
@@ -50,7 +49,7 @@ impl Lock {
         }
     }
 
-    /// The same without waiting.
+    /// Takes the lock without waiting.
     pub(crate) fn take_at_once(dir: &Path) -> Result<Self, SessionError> {
         let path = dir.join("lock");
         if fs::metadata(&path).is_ok_and(|file| !file.is_file()) {
@@ -65,7 +64,7 @@ impl Lock {
             Ok(()) => {
                 still_there(&file, &path).map_err(SessionError::io(&path))?;
                 let mut lock = Self { file, path };
-                // Whoever was killed with it is nobody to be told of.
+                // Remove the name of a killed holder.
                 lock.clear().map_err(SessionError::io(&lock.path))?;
                 Ok(lock)
             }
@@ -77,14 +76,14 @@ impl Lock {
         }
     }
 
-    /// Writes down who holds it.
+    /// Writes the name of the holder.
     pub(crate) fn sign(&mut self, since: Timestamp) -> Result<(), SessionError> {
         let line = format!("{} {since}\n", std::process::id());
         let signed = self.clear().and_then(|()| self.file.write_all(line.as_bytes()));
         signed.map_err(SessionError::io(&self.path))
     }
 
-    /// Most often it is clear already.
+    /// Empties the file, which is usually empty already.
     fn clear(&mut self) -> io::Result<()> {
         if self.file.metadata()?.len() > 0 {
             self.file.set_len(0)?;
@@ -95,24 +94,24 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // So that nobody is told of a holder who is gone; the lock itself goes with the file.
+        // So that nobody is shown a former holder; the lock itself ends with the file.
         let _ = self.clear();
     }
 }
 
-/// How long a holder is waited for who has not signed: it does not stay.
+/// How long to wait for a holder that has not signed, and so holds the lock only briefly.
 const UNSIGNED: Duration = Duration::from_secs(1);
-/// And for one who has. What is written may be of a writer who is gone, and the lock of somebody who looks.
+/// How long to wait for a holder that has signed. The name may be outdated, and the lock that of a reader.
 const SIGNED: Duration = Duration::from_millis(50);
 
-/// While it was waited for, the directory may have been moved or removed: then this is the lock of nothing.
+/// Checks that the path still names this file: while waiting, the directory may have been moved or removed.
 fn still_there(file: &File, path: &Path) -> io::Result<()> {
     let (ours, there) = (file.metadata()?, fs::metadata(path)?);
     let same = (ours.dev(), ours.ino()) == (there.dev(), there.ino());
     same.then_some(()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// A signal that comes meanwhile is no answer, as over a network it may be.
+/// Tries to lock. An interruption by a signal, possible on network file systems, is retried.
 fn at_once(file: &File) -> Result<(), TryLockError> {
     let is_answer = |taken: &Result<(), TryLockError>| match taken {
         Err(TryLockError::Error(error)) => error.kind() != io::ErrorKind::Interrupted,
@@ -122,14 +121,14 @@ fn at_once(file: &File) -> Result<(), TryLockError> {
     tries.find(is_answer).unwrap_or_else(|| Err(TryLockError::Error(io::ErrorKind::Interrupted.into())))
 }
 
-/// That come one after the other.
+/// Limit on consecutive interruptions.
 const MOST_SIGNALS: usize = 100;
 
-/// For [`lock_within`]: others hold such a lock for a moment only.
+/// Default time to wait in [`lock_within`].
 pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
-/// Waits for a lock that others give back soon, on this thread; false if they do not. It goes with the file.
+/// Waits on this thread for a lock that others hold briefly; returns false on timeout. The lock ends with the file.
 pub fn lock_within(file: &File, patience: Duration) -> io::Result<bool> {
     let began = Instant::now();
     loop {
@@ -142,7 +141,7 @@ pub fn lock_within(file: &File, patience: Duration) -> io::Result<bool> {
     }
 }
 
-/// `None` if the holder has not signed yet.
+/// Reads the holder; `None` if it has not signed yet.
 fn read(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.take(200).read_to_string(&mut text).ok()?;

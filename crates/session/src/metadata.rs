@@ -1,5 +1,4 @@
-//! What people add to a session, and what it came to when it was last left. Everything in it may be missing, and so may
-//! the file.
+//! Metadata of a session: names and tags by people, and totals for lists. Every key and the file itself may be missing.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -17,65 +16,65 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// Made of the user's first words, unless a person gave one.
+    /// Made from the user's first words, or given by a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A person took its name away: none is made of words.
+    /// A person removed the name, so none is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nameless: bool,
-    /// The last one that was used.
+    /// The model that was used last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The models that were asked beside each other, itself included, in their order: so that one is missed.
+    /// The models of a comparison, including this session's, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<String>,
-    /// What the journal comes to, for lists. To be believed only by [`Metadata::current`].
+    /// Totals for lists. Valid only if [`Metadata::current`] returns them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
-    /// Keys of later versions: written back as they were.
+    /// Keys of later versions, which are written back.
     #[serde(flatten)]
     pub other: toml::Table,
 }
 
-/// What a session came to when its writer left it. Derived: the journal is the truth.
+/// Totals of a session, from when its writer closed it. Derived from the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// How often the user spoke, in what is part of the conversation now.
+    /// Messages of the user in the current conversation.
     pub turns: u64,
-    /// Messages of the conversation as it is now.
+    /// Messages of the current conversation.
     pub canisters: u64,
-    /// Input and output of all replies there ever were.
+    /// Input and output tokens of all replies.
     pub tokens: u64,
-    /// Of all replies there ever were, as far as their prices were known.
+    /// Cost of all replies with a known price.
     pub cost: Cost,
     /// The user's first words, in one line of at most 80 characters.
     pub words: String,
-    /// Bytes of the journal that all this is about.
+    /// Bytes of the journal that the totals describe.
     pub journal: u64,
-    /// When that was written last, as the file system says.
+    /// Time of its last write, from the file system.
     pub updated: Timestamp,
 }
 
 impl Metadata {
-    /// The totals, if the journal is the one they were made of: as long, and not written to since.
+    /// Returns the totals, if the journal has the same length and time of the last write.
     pub fn current(&self, dir: &Path) -> Option<&Totals> {
         let (length, modified) = journal::state(dir)?;
         self.totals.as_ref().filter(|totals| totals.journal == length && totals.updated == modified)
     }
 
-    /// The empty one if there is none that can be read: a session is never lost for it.
+    /// Reads the metadata; empty if missing or unreadable.
     pub(crate) fn read(dir: &Path) -> Self {
         read(dir).unwrap_or_default()
     }
 
-    /// Only for who holds the lock. What is there and cannot be read is kept: see [`set_aside`].
+    /// Writes the metadata. The caller must hold the lock. Unreadable metadata is kept: see [`set_aside`].
     pub(crate) fn write(&self, dir: &Path) -> Result<(), SessionError> {
         let path = dir.join(FILE);
         let text = toml::to_string(self).map_err(io::Error::other).map_err(SessionError::io(&path))?;
         if text.len() as u64 > MAX_BYTES {
-            let source = io::Error::other("more than 64 KiB of name, tags and model");
+            let source = io::Error::other("name, tags and model have more than 64 KiB");
             return Err(SessionError::Io { path, source });
         }
         set_aside(dir)?;
@@ -96,16 +95,15 @@ fn read(dir: &Path) -> io::Result<Metadata> {
     toml::from_str(&text).map_err(io::Error::other)
 }
 
-/// It is there and cannot be read.
+/// Returns whether the file exists and cannot be read.
 pub(crate) fn is_broken(dir: &Path) -> bool {
     read(dir).is_err()
 }
 
-/// As many are kept.
+/// Limit on the files that are kept.
 const ASIDE: u32 = 100;
 
-/// Gives one that cannot be read another name, and says which, so that none is written over it. Only for who holds the
-/// lock.
+/// Renames unreadable metadata, so that it is not overwritten, and returns the new name. The caller must hold the lock.
 pub(crate) fn set_aside(dir: &Path) -> Result<Option<String>, SessionError> {
     if !is_broken(dir) {
         return Ok(None);
@@ -115,7 +113,7 @@ pub(crate) fn set_aside(dir: &Path) -> Result<Option<String>, SessionError> {
         more => format!("metadata.broken-{more}"),
     };
     let free = (1..=ASIDE).map(numbered).find(|name| fs::symlink_metadata(dir.join(name)).is_err());
-    let kept = free.ok_or_else(|| io::Error::other("there are too many broken ones of it"));
+    let kept = free.ok_or_else(|| io::Error::other("too many unreadable copies are kept already"));
     let path = dir.join(FILE);
     kept.and_then(|name| {
         fs::rename(&path, dir.join(&name))?;
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_one_is_none() {
+    fn unreadable_metadata_counts_as_missing() {
         let dir = tempfile::tempdir().unwrap();
         let long = format!("name = \"{}\"", "x".repeat(MAX_BYTES as usize));
         for broken in ["name = ", "name = 5", "\u{feff}\0", &long] {

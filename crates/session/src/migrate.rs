@@ -1,8 +1,8 @@
-//! A journal of an earlier format becomes one of this format.
+//! Migrates a journal of an earlier format.
 //!
-//! The new journal is written whole, repairs included, beside the old one and then takes its name in one step; before
-//! that, the old one has got a second, durable name. So at whatever point the process dies or the power goes, the journal
-//! is all of the old one or all of the new one, and the next to open it goes on from there.
+//! The old journal first gets a second, durable name. Then the new journal, including repairs, is written completely and
+//! replaces the old one atomically. So after a crash or power cut at any moment, the journal is either the old or the new
+//! one, and the next process continues from there.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,10 @@ use crate::files::{self, Replace};
 use crate::journal::FILE;
 use crate::{Body, Entry, FORMAT, Loaded, SessionError, parse, sum};
 
-/// As many backups of one session are kept under names of their own.
+/// Limit on the backups of one session.
 const BACKUPS: u32 = 100;
 
-/// For who holds the lock, with what was just read of it.
+/// Migrates the journal from which `loaded` was read. The caller must hold the lock.
 pub(crate) fn migrate(dir: &Path, loaded: &Loaded, now: Timestamp) -> Result<(), SessionError> {
     let path = dir.join(FILE);
     let old = fs::read(&path).map_err(SessionError::io(&path))?;
@@ -33,8 +33,8 @@ pub(crate) fn migrate(dir: &Path, loaded: &Loaded, now: Timestamp) -> Result<(),
     files::replace(&path, &new, Replace::LOCKED).map_err(SessionError::io(&path))
 }
 
-/// Keeps the old journal and says under which name. One that was kept when an earlier attempt was cut short is what the
-/// journal began with, and is replaced; any other stays.
+/// Keeps the old journal and returns the name of the copy. A copy from an interrupted attempt is a prefix of the journal
+/// and is replaced; any other copy stays.
 fn back_up(dir: &Path, format: u32, old: &[u8]) -> io::Result<String> {
     for number in 1..=BACKUPS {
         let name = match number {
@@ -48,10 +48,10 @@ fn back_up(dir: &Path, format: u32, old: &[u8]) -> io::Result<String> {
             _ => return files::replace(&dir.join(&name), old, Replace::LOCKED).map(|()| name),
         }
     }
-    Err(io::Error::other("there are too many backups of it"))
+    Err(io::Error::other("too many backups are kept already"))
 }
 
-/// The lines, each with its sum, otherwise byte for byte; the first names the format of this version.
+/// Returns the lines with checksums, otherwise unchanged; the first line names the current format.
 fn resealed(lines: &[u8]) -> Result<Vec<u8>, SessionError> {
     let mut new = Vec::with_capacity(lines.len() + lines.len() / 8);
     for (number, line) in lines.split_inclusive(|byte| *byte == b'\n').enumerate() {

@@ -1,26 +1,25 @@
-//! A session's name, made of what the user said first.
+//! Makes a session's name from the user's first words.
 
 use converse_text::invisible::is_ignorable;
 
-/// Characters of a name.
+/// Limit on the characters of a name.
 const LENGTH: usize = 60;
 
-/// The first line that says something, in at most 60 characters, cut between words where that is possible. It holds
-/// nothing that a terminal or a reader would not show as it is: no control characters, none that are invisible or turn
-/// the direction of writing. Empty if nothing is left.
+/// Returns the first non-empty line with at most 60 characters, cut between words if possible. It contains no control,
+/// invisible or bidirectional characters, and may be empty.
 pub fn name_from(text: &str) -> String {
     let line = text.lines().map(cleaned).find(|line| !line.is_empty()).unwrap_or_default();
     let Some((cut, _)) = line.char_indices().nth(LENGTH) else { return line };
     let last = line.char_indices().map(|(at, _)| at).take_while(|at| *at < cut).last().unwrap_or_default();
     let kept = line.get(..last).unwrap_or_default();
-    // A cut that would take more than a third is made within a word.
+    // If a cut between words would remove more than a third, cut within a word.
     let within_a_word = !line.get(last..).is_some_and(|rest| rest.starts_with(' '));
     let words = kept.rsplit_once(' ').map(|(words, _)| words).filter(|_| within_a_word);
     let shorter = words.filter(|words| words.chars().count() >= LENGTH * 2 / 3).unwrap_or(kept);
     format!("{}…", shorter.trim_end())
 }
 
-/// A piece of a long line is enough: the rest would be cut off.
+/// Removes characters that are not shown as they are. A part of a long line is enough.
 fn cleaned(line: &str) -> String {
     let visible = line.chars().take(LENGTH * 20).filter(|c| !is_ignorable(*c));
     let visible: String =

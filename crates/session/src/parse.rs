@@ -1,8 +1,8 @@
-//! A line's bytes, read into an entry.
+//! Parses a line into an entry.
 //!
-//! Most lines are messages, and a long conversation is read at every start. So what stands where we write it is not
-//! searched for: the line's own fields in their order, then the message, which names its role first and is read straight
-//! into its type. Whatever is written in another way is read the slow way, to the same entry.
+//! Most lines are messages, and a long conversation is parsed at every start. So a line in the usual form takes a fast
+//! path: its fields are expected in order, and the message, whose first key is its role, is parsed directly into its type.
+//! Every other form takes the slow path to the same entry.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ struct Head<'a> {
     kind: Cow<'a, str>,
 }
 
-/// Reads a line whose sum, if it has one, was looked at.
+/// Parses a line whose checksum, if any, is already checked.
 pub(crate) fn entry(line: &[u8]) -> Result<Entry, BadLine> {
     if is_deep(line) {
         return Err(BadLine::TooDeep);
@@ -36,7 +36,7 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, BadLine> {
     Ok(Entry { seq: head.seq, at: head.at, body })
 }
 
-/// A message that is written as we write it; `None` if it is not, or is no message, or is damaged.
+/// Parses a message in the usual form; `None` for any other line.
 fn message(line: &[u8]) -> Option<Entry> {
     let (seq, rest) = until(line.strip_prefix(b"{\"seq\":")?, b',')?;
     let (at, rest) = until(rest.strip_prefix(b"\"at\":\"")?, b'"')?;
@@ -52,7 +52,7 @@ fn until(bytes: &[u8], end: u8) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(word).ok()?, rest.get(1..)?))
 }
 
-/// The format that a first line names, however little else of it this version understands.
+/// Returns the format that a first line names, even if nothing else of it is understood.
 pub(crate) fn format_of(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct First<'a> {
@@ -77,12 +77,12 @@ fn canister(json: &[u8]) -> Result<Canister, serde_json::Error> {
     }
 }
 
-/// All fields of a line that was read before, in their order.
+/// Returns all fields of a valid line, in order.
 pub(crate) fn fields(line: &[u8]) -> Result<Map<String, Value>, BadLine> {
     Ok(read(line)?)
 }
 
-/// What the line says beside its number, its time and its sum.
+/// Returns the fields other than number, time and checksum.
 fn other(line: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     let mut fields: Map<String, Value> = read(line)?;
     fields.retain(|name, _| !matches!(name.as_str(), "seq" | "at" | "sum"));
@@ -97,13 +97,13 @@ fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> 
     Ok(value)
 }
 
-/// Nested deeper than is read. Nearly every line has fewer brackets than there may be levels, and those are counted
-/// much faster than levels.
+/// Returns whether the nesting exceeds the limit. Nearly every line has fewer brackets than the limit, and counting
+/// brackets is much faster than measuring depth.
 pub(crate) fn is_deep(json: &[u8]) -> bool {
     memchr::memchr2_iter(b'{', b'[', json).nth(MAX_DEPTH).is_some() && depth(json) > MAX_DEPTH
 }
 
-/// The deepest nesting of brackets outside strings.
+/// Returns the depth of brackets outside strings.
 fn depth(json: &[u8]) -> usize {
     let (mut now, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
     for byte in json {

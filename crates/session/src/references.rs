@@ -1,8 +1,8 @@
-//! Which content a message refers to.
+//! The content that a message refers to.
 
 use converse_canister::{Canister, Content, Digest, InvocationResult};
 
-/// Of everything that is kept beside the journal, what this message needs.
+/// Returns the digests of the content that a message needs.
 pub fn digests(canister: &Canister) -> Vec<Digest> {
     let (content, result): (&[Content], Option<&InvocationResult>) = match canister {
         Canister::User(user) => (&user.content, None),
@@ -19,7 +19,7 @@ pub fn digests(canister: &Canister) -> Vec<Digest> {
     blobs.chain(artefact).collect()
 }
 
-/// The same, to be replaced by others.
+/// Returns the same digests for replacement.
 pub fn digests_mut(canister: &mut Canister) -> Vec<&mut Digest> {
     let (content, artefact) = match canister {
         Canister::User(user) => (&mut user.content, None),

@@ -1,9 +1,9 @@
-//! From entries to a conversation that can go on. Pure: what is to be written about it is only said.
+//! Builds a valid conversation from entries. Pure: lines to write are only returned.
 //!
-//! The surprising part: a process may die in the middle of saving one reply. The first canister of a reply holds the
-//! whole of it in the provider's own form; replayed, that would contain calls which have no canister and so no result,
-//! and the provider would refuse the conversation for good. A `used` line follows every reply, so a reply that is the
-//! last thing in a journal is not known to be whole: its canisters stay, its native form goes.
+//! A process may die while it saves a reply. The first canister of a reply contains the whole reply in the provider's
+//! form. Replayed, it would contain calls without canisters and results, and the provider would refuse the conversation
+//! for good. A `used` line follows every reply, so a reply at the end of a journal may be incomplete: its canisters stay,
+//! and its native form is removed.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -21,65 +21,66 @@ use crate::{Body, Entry, Header, SessionError};
 const INTERRUPTED: &str = "interrupted: it was started and its outcome is unknown; it was not run again";
 const NOT_STARTED: &str = "not run: the session was interrupted before it started";
 
-/// A session as it is after repairs.
+/// A session after repairs.
 #[derive(Debug)]
 pub struct Loaded {
     pub header: Header,
-    /// Nothing in it is open.
+    /// Without open invocations.
     pub transcript: Transcript,
-    /// About invocations of the transcript, in the order they were made.
+    /// Decisions about invocations of the transcript, in order.
     pub decisions: Vec<(InvocationId, Decision)>,
-    /// Of all replies there ever were, those that were gone back behind included: they were paid for.
+    /// Of all replies, including those that were left by going back.
     pub usage: Usage,
-    /// Of those of them whose price was known.
+    /// Of all replies with a known price.
     pub cost: Cost,
-    /// There was a reply whose price was not known.
+    /// The price of a reply was not known.
     pub unpriced: bool,
-    /// Of all tools that this session ran, whatever was gone back behind.
+    /// Cost of all tools that this session ran, including those left by going back.
     pub paid: Cost,
-    /// Invocations of the transcript that were started, as this journal says: one of a fork says it of none.
+    /// Invocations of the transcript that were started here; a fork has none for copied messages.
     pub started: HashSet<InvocationId>,
-    /// What models are shown instead of the beginning: the last one that was said and still holds.
+    /// What models get instead of the beginning: the last valid one.
     pub condensed: Option<Condensed>,
-    /// Where each canister of the transcript stands in the journal. Those that a repair added stand where it writes them.
+    /// The position of each canister of the transcript in the journal. Canisters of repairs have the position where they
+    /// will be written.
     pub places: Vec<Place>,
     pub repairs: Vec<Repair>,
-    /// The number of the next line, and the bytes of those there are.
+    /// Number of the next line, and bytes of the existing ones.
     pub(crate) next_seq: u64,
     pub(crate) length: u64,
     pub(crate) torn: Vec<u8>,
-    /// The steps back that the conversation as it is now rests on.
+    /// The steps back that lead to the current conversation.
     pub(crate) steps: Vec<(u64, u64)>,
 }
 
-/// Where a canister stands in the journal, and when it was written.
+/// The position of a canister in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub seq: u64,
     pub at: Timestamp,
 }
 
-/// What was not as a finished session is, and is now.
+/// A repair of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// So much was noted to be at its end, and is not there: no crash of ours, and nobody knows what it was.
+    /// Bytes at the end are missing although they were noted. No crash explains this.
     Shortened { bytes: u64 },
-    /// What people added to it could not be read, and is kept under another name.
+    /// The metadata could not be read and is kept under another name.
     Metadata { kept: String },
-    /// The last line was never finished.
+    /// The last line is unfinished.
     TornLine { bytes: usize },
-    /// A reply may lack its end; it is replayed without its native form.
+    /// A reply may be incomplete and is replayed without its native form.
     IncompleteReply { turn: TurnId },
-    /// It was started; nobody knows what it did.
+    /// The invocation was started, and its outcome is unknown.
     Interrupted { id: InvocationId },
-    /// It never ran.
+    /// The invocation never ran.
     NotStarted { id: InvocationId },
 }
 
 impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Shortened { bytes } => write!(f, "{bytes} bytes that were at its end are gone"),
+            Self::Shortened { bytes } => write!(f, "{bytes} bytes at the end are missing"),
             Self::Metadata { kept } => {
                 write!(f, "its name, tags and model could not be read; that file is kept as `{kept}`")
             }
@@ -109,7 +110,7 @@ impl Repair {
 }
 
 impl Loaded {
-    /// A session that has only begun.
+    /// Returns a session without messages.
     pub(crate) fn empty(header: Header) -> Self {
         Self {
             header,
@@ -130,25 +131,25 @@ impl Loaded {
         }
     }
 
-    /// What to append so that the next load has nothing to repair.
+    /// Returns the lines to append, so that the next load has nothing to repair.
     pub(crate) fn amendments(&self) -> Vec<Body> {
         if self.repairs.is_empty() {
             return Vec::new();
         }
-        // The incomplete reply first: behind any other line its canisters would pass for a whole reply.
+        // The incomplete reply comes first: after any other line its canisters would count as a complete reply.
         let incomplete = self.repairs.iter().filter_map(|repair| match repair {
             Repair::IncompleteReply { turn } => Some(Body::Incomplete { turn: *turn }),
             _ => None,
         });
         let results = self.repairs.iter().filter_map(Repair::result);
         let results = results.map(|result| Canister::Result(result).into());
-        let said: Vec<_> = self.repairs.iter().map(Repair::to_string).collect();
-        let note = Body::Note { text: format!("repaired: {}", said.join("; ")) };
+        let reasons: Vec<_> = self.repairs.iter().map(Repair::to_string).collect();
+        let note = Body::Note { text: format!("repaired: {}", reasons.join("; ")) };
         incomplete.chain(results).chain([note]).collect()
     }
 }
 
-/// `path` is for the errors only.
+/// Builds the conversation. `path` is for errors only.
 pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
     let Scan { header, entries, length, torn } = scan;
     let next_seq = entries.len() as u64 + 2;
@@ -158,15 +159,16 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
     if !loaded.torn.is_empty() {
         loaded.repairs.push(Repair::TornLine { bytes: loaded.torn.len() });
     }
-    let told = entries.iter().zip(&live).filter(|(_, live)| **live);
-    let mut incomplete: HashSet<TurnId> = told.filter_map(|(entry, _)| said_incomplete(entry)).collect();
+    let live_entries = entries.iter().zip(&live).filter(|(_, live)| **live);
+    let mut incomplete: HashSet<TurnId> =
+        live_entries.filter_map(|(entry, _)| said_incomplete(entry)).collect();
     incomplete.extend(cut);
     if let Some(turn) = unfinished_reply(&entries)
         && incomplete.insert(turn)
     {
         loaded.repairs.push(Repair::IncompleteReply { turn });
     }
-    // Whatever was gone back behind: it ran.
+    // Tools that ran, even if the conversation went back behind them.
     let mut ran = HashSet::new();
     for (entry, live) in entries.into_iter().zip(live) {
         let place = Place { seq: entry.seq, at: entry.at };
@@ -188,7 +190,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
             Body::Started { id } => {
                 loaded.started.insert(id);
             }
-            // One that would cover what is not there does not hold.
+            // A summary of more messages than there are is not valid.
             Body::Condensed { condensed } if condensed.covers <= loaded.places.len() => {
                 loaded.condensed = Some(condensed);
             }
@@ -200,7 +202,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
 }
 
 impl Loaded {
-    /// A fork copies results that were paid for elsewhere; only what was started here was paid for here.
+    /// Adds the cost of results of invocations that were started here, because a fork copies paid results.
     fn pay(&mut self, body: &Body, ran: &mut HashSet<InvocationId>) {
         match body {
             Body::Started { id } => {
@@ -213,7 +215,7 @@ impl Loaded {
         }
     }
 
-    /// The places are those of the amendments: behind what is said of incomplete replies.
+    /// Adds results for open invocations. Their positions follow the lines about incomplete replies.
     fn answer_open(&mut self, at: Timestamp) {
         let incomplete =
             self.repairs.iter().filter(|repair| matches!(repair, Repair::IncompleteReply { .. }));
@@ -226,7 +228,7 @@ impl Loaded {
             } else {
                 Repair::NotStarted { id }
             };
-            // A result of an open invocation breaks no law.
+            // A result of an open invocation is always allowed.
             if let Some(result) = repair.result()
                 && self.transcript.push(Canister::Result(result)).is_ok()
             {
@@ -237,7 +239,7 @@ impl Loaded {
         }
     }
 
-    /// What the repairs added is written now.
+    /// Sets the time of the canisters that repairs added.
     pub(crate) fn mended(&mut self, now: Timestamp) {
         let added = self.places.iter_mut().rev().take_while(|place| place.seq >= self.next_seq);
         added.for_each(|place| place.at = now);

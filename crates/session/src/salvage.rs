@@ -1,4 +1,4 @@
-//! What can still be read of a damaged session, as a session of its own. The damaged one stays as it is.
+//! Saves the readable lines of a damaged session as a new session. The damaged session stays unchanged.
 
 use std::fs;
 use std::io::{self, BufReader};
@@ -14,13 +14,12 @@ use crate::scan::{Scan, scan_to_damage};
 use crate::{Header, Metadata, Session, SessionError, Store, digest, files, journal, new_id, sum};
 
 impl Store {
-    /// Makes a new session of all lines before the first damaged one, with all content and what people added; returns
-    /// its id and how many lines are not in it. If only the first line is damaged, which says nothing of the
-    /// conversation, all others are kept. A session without damage, of a later format or with nothing in it is refused
-    /// or copied whole: look at it first.
+    /// Makes a new session of all lines before the first damaged one, with all content and metadata. Returns its id and
+    /// the number of lost lines. If only the first line is damaged, which contains no messages, all others are kept. The
+    /// caller should check the session first: an undamaged one is copied, and one of a later format is refused.
     pub fn salvage(&self, id: Uuid, now: Timestamp) -> Result<(Uuid, u64), SessionError> {
         let dir = self.existing(id)?;
-        // Nobody may write it meanwhile.
+        // Nobody may write the session meanwhile.
         let _lock = Lock::take(&dir)?;
         let path = dir.join(journal::FILE);
         let bytes = match files::regular(&path).and_then(|_| fs::read(&path)) {
@@ -33,7 +32,7 @@ impl Store {
         let lines = lines(&bytes);
         let kept = scan.entries.len() as u64 + u64::from(scan.length > 0);
         let header = Header { format: crate::FORMAT, ..scan.header };
-        // It was used when the damaged one was.
+        // The new session has the time of the last use of the damaged one.
         let modified = journal::modified(&dir).map_err(SessionError::io(&path))?;
         let entries = scan.entries;
         let new = salvaged_id(id, now);
@@ -47,7 +46,7 @@ impl Store {
     }
 }
 
-/// What stands before the damage, and obeys the law of transcripts.
+/// Returns the valid lines before the damage.
 fn readable(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Scan, SessionError> {
     let read = |bytes: &[u8]| Ok(scan_to_damage(BufReader::new(bytes), path)?.0);
     let mut scan = match read(bytes) {
@@ -69,12 +68,12 @@ fn readable(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Scan, SessionEr
     }
 }
 
-/// The same behind a first line that cannot be read, in place of which another is put. Its `length` is 0.
+/// Reads the lines after an unreadable first line, which is replaced. The `length` of the result is 0.
 fn headless(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Scan, SessionError> {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
     let header = Header::new("an unknown program", now);
     let rest = bytes.get(end..).unwrap_or_default();
-    // Which format the lost line named, the others tell.
+    // The other lines reveal the format of the lost line.
     let sealed = rest.split(|byte| *byte == b'\n').any(|line| sum::holds(line).is_some());
     let header = Header { format: if sealed { crate::FORMAT } else { 1 }, ..header };
     let mut first = crate::Entry { seq: 1, at: now, body: header.into() }.to_line()?;
@@ -86,13 +85,13 @@ fn headless(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Scan, SessionEr
     Ok(Scan { length: 0, ..scan })
 }
 
-/// An unfinished one counts.
+/// Counts lines, including an unfinished one.
 fn lines(bytes: &[u8]) -> u64 {
     let whole = memchr::memchr_iter(b'\n', bytes).count() as u64;
     whole + u64::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))
 }
 
-/// This crate has no dice: what is put in their place is as good for one session at one time.
+/// Returns an id for the new session. This crate has no random numbers, so it uses a digest of the id and the time.
 fn salvaged_id(id: Uuid, now: Timestamp) -> Uuid {
     let seed = [id.as_bytes().as_slice(), &now.as_nanosecond().to_le_bytes()].concat();
     let digest = digest(&seed);
@@ -104,12 +103,12 @@ fn salvaged_id(id: Uuid, now: Timestamp) -> Uuid {
 fn described(dir: &Path) -> Metadata {
     let mut metadata = Metadata::read(dir);
     metadata.other.remove(SAVED);
-    // Two sessions of one name would be told apart by nobody.
+    // Two sessions with the same name could not be distinguished.
     metadata.name = metadata.name.map(|name| format!("{name} (saved)"));
     metadata
 }
 
-/// All content that is what it says, whether a message that was read needs it or not.
+/// Copies all content that matches its name, needed or not.
 fn adopt_all(from: &Path, session: &Session) -> Result<(), SessionError> {
     let dir = from.join("content");
     let entries = match fs::read_dir(&dir) {

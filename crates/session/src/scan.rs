@@ -1,4 +1,4 @@
-//! A journal's bytes, read into entries. Pure but for the reader it is given; decides nothing about their meaning.
+//! Reads a journal into entries, without interpreting them. Pure except for the reader.
 
 use std::io::{BufRead, Read as _};
 use std::path::Path;
@@ -7,19 +7,19 @@ use crate::entry::{BadLine, MAX_LINE_BYTES};
 use crate::parse::format_of;
 use crate::{Body, Entry, FORMAT, Header, SessionError, sum};
 
-/// What a journal holds.
+/// The content of a journal.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) header: Header,
-    /// All but the first.
+    /// All lines but the first.
     pub(crate) entries: Vec<Entry>,
-    /// Bytes of whole lines that were read.
+    /// Bytes of complete lines.
     pub(crate) length: u64,
-    /// What stands behind the last newline: a line that was never finished.
+    /// An unfinished line: the bytes after the last newline.
     pub(crate) torn: Vec<u8>,
 }
 
-/// A line that cannot be read, and why. Nothing behind it was looked at.
+/// A line that cannot be read, and why. Lines after it were not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) line: u64,
@@ -27,13 +27,13 @@ pub(crate) struct Damage {
 }
 
 impl Damage {
-    /// `path` is for the error only.
+    /// Converts to an error for `path`.
     pub(crate) fn at(self, path: &Path) -> SessionError {
         SessionError::Corrupt { path: path.to_owned(), line: self.line, reason: self.reason }
     }
 }
 
-/// Reads to the end. `path` is for the errors only.
+/// Reads a journal to its end. `path` is for errors only.
 pub(crate) fn scan(reader: impl BufRead, path: &Path) -> Result<Scan, SessionError> {
     match scan_to_damage(reader, path)? {
         (scan, None) => Ok(scan),
@@ -41,7 +41,7 @@ pub(crate) fn scan(reader: impl BufRead, path: &Path) -> Result<Scan, SessionErr
     }
 }
 
-/// Reads to the end or to the first line that is damaged. Without a first line that can be read there is nothing.
+/// Reads to the end or to the first damaged line. Fails if the first line cannot be read.
 pub(crate) fn scan_to_damage(
     mut reader: impl BufRead,
     path: &Path,
@@ -72,8 +72,8 @@ pub(crate) fn scan_to_damage(
     Ok((scan, None))
 }
 
-/// A later version may guard its lines in another way, so its sum says nothing to us; but one of ours that names a later
-/// format by damage alone is damaged.
+/// Parses the first line. A later version may use other checksums, so its checksum is not checked; but a line of this
+/// version in which only the format number is damaged counts as damaged.
 pub(crate) fn header(line: &[u8], path: &Path) -> Result<Header, SessionError> {
     let corrupt = |reason: String| Damage { line: 1, reason }.at(path);
     let format = format_of(line);
@@ -94,14 +94,14 @@ pub(crate) fn header(line: &[u8], path: &Path) -> Result<Header, SessionError> {
     }
 }
 
-/// The sum is of the same line with the number of this version.
+/// Returns whether the checksum matches the same line with the current format number.
 fn is_ours(line: &[u8], format: u64) -> bool {
     let line = String::from_utf8_lossy(line.trim_ascii_end());
     let ours = line.replacen(&format!("\"format\":{format}"), &format!("\"format\":{FORMAT}"), 1);
     sum::holds(ours.as_bytes()) == Some(true)
 }
 
-/// False at the end: `line` then holds what stands there without a newline.
+/// Reads a line into `line`. Returns false at the end; `line` is then the unfinished rest.
 pub(crate) fn next_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -121,9 +121,9 @@ pub(crate) fn next_line(
 pub(crate) fn read(format: u32, line: &[u8], number: u64) -> Result<Entry, String> {
     match Entry::of_format(format, line).map_err(|error| error.to_string())? {
         Entry { seq, .. } if seq != number => Err(format!("`seq` is {seq}, not {number}")),
-        Entry { body: Body::Opened(_), .. } => Err("a second beginning".to_owned()),
+        Entry { body: Body::Opened(_), .. } => Err("a second `opened` line".to_owned()),
         Entry { body: Body::Rewound { to }, .. } if to == 0 || to >= number => {
-            Err(format!("it goes back to line {to}, which is no earlier one"))
+            Err(format!("`rewound` goes back to line {to}, which is not an earlier line"))
         }
         entry => Ok(entry),
     }
@@ -173,7 +173,7 @@ mod tests {
         let old = scanned(&[first.clone(), note(2) + "\n", "torn".to_owned()]).unwrap();
         assert_eq!((old.header.format, old.entries.len(), old.torn.len()), (1, 1, 4));
         let mixed = scanned(&[first, sealed(&note(2))]).unwrap_err().to_string();
-        assert!(mixed.contains("line 2: its sum does not fit"), "{mixed}");
+        assert!(mixed.contains("line 2: the checksum does not match"), "{mixed}");
     }
 
     #[test]
@@ -184,14 +184,18 @@ mod tests {
             (vec![sealed(&note(1))], 1, "not the first line"),
             (vec!["x\n".to_owned()], 1, "not the first line"),
             (vec![sealed(&header(0))], 1, "not the first line"),
-            (vec![header(2) + "\n"], 1, "its sum does not fit"),
-            (vec![sealed(&header(1))], 1, "its sum does not fit"),
-            (vec![changed(first.clone())], 1, "its sum does not fit"),
-            (vec![sealed(&header(2)).replace("\"format\":2", "\"format\":3")], 1, "its sum does not fit"),
+            (vec![header(2) + "\n"], 1, "the checksum does not match"),
+            (vec![sealed(&header(1))], 1, "the checksum does not match"),
+            (vec![changed(first.clone())], 1, "the checksum does not match"),
+            (
+                vec![sealed(&header(2)).replace("\"format\":2", "\"format\":3")],
+                1,
+                "the checksum does not match",
+            ),
             (vec![first.clone(), sealed("{\"a\"}"), sealed(&note(3))], 2, "not a journal entry"),
-            (vec![first.clone(), "\n".to_owned()], 2, "its sum does not fit"),
-            (vec![first.clone(), changed(sealed(&note(2)))], 2, "its sum does not fit"),
-            (vec![first.clone(), note(2) + "\n"], 2, "its sum does not fit"),
+            (vec![first.clone(), "\n".to_owned()], 2, "the checksum does not match"),
+            (vec![first.clone(), changed(sealed(&note(2)))], 2, "the checksum does not match"),
+            (vec![first.clone(), note(2) + "\n"], 2, "the checksum does not match"),
             (vec![first.clone(), sealed(&note(3))], 2, "`seq` is 3, not 2"),
             (vec![first.clone(), sealed(&note(2)), sealed(&note(2))], 3, "`seq` is 2, not 3"),
             (vec![first.clone(), sealed(&rewound(2, 2))], 2, "back to line 2"),
@@ -199,7 +203,7 @@ mod tests {
             (
                 vec![first.clone(), sealed(&header(2).replace("\"seq\":1", "\"seq\":2"))],
                 2,
-                "a second beginning",
+                "a second `opened` line",
             ),
         ] {
             match scanned(&lines).unwrap_err() {

@@ -1,4 +1,4 @@
-//! Words, looked for in the messages of all sessions. See [`crate::index`] for what is read.
+//! Searches for words in the messages of all sessions, using [`crate::index`].
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use uuid::Uuid;
 use crate::index::{Index, Who, fold};
 use crate::{Clean, SessionError, Store};
 
-/// Side by side: reading is mostly waiting for memory.
+/// Number of threads. More do not help, because searching is limited by memory.
 const THREADS: usize = 2;
-/// Bytes around the first word that was found, before and after.
+/// Bytes shown before and after the first match.
 const BEFORE: usize = 60;
 const AFTER: usize = 140;
 
-/// Which messages are looked at.
+/// Which messages to search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Within {
     #[default]
@@ -39,16 +39,16 @@ impl Within {
     }
 }
 
-/// What is looked for: all words in one message, in any case of their letters.
+/// A query: all words must be in one message, in any case.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// The longest one first: it is likely the rarest.
+    /// The longest first, which is probably the rarest.
     words: Vec<Finder<'static>>,
     within: Within,
 }
 
 impl Query {
-    /// `None` without any word. A word may have blanks in it.
+    /// Returns `None` without words. A word may contain blanks.
     pub fn new<'w>(words: impl IntoIterator<Item = &'w str>, within: Within) -> Option<Self> {
         let mut words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).map(fold).collect();
         words.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -58,37 +58,37 @@ impl Query {
     }
 }
 
-/// One message.
+/// A matching message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub session: Uuid,
-    /// From 1, as it is counted in the conversation.
+    /// Number of the message in the conversation, from 1.
     pub number: usize,
     pub at: Timestamp,
     pub who: Who,
-    /// What stands around the first word, in one line.
+    /// The text around the first match, in one line.
     pub snippet: String,
-    /// Where the words stand in it, in bytes.
+    /// The byte ranges of the matches in the snippet.
     pub marks: Vec<Range<usize>>,
 }
 
-/// What a search came to.
+/// The results of a search.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The latest first, as many as were asked for.
+    /// The latest first, up to the limit.
     pub hits: Vec<Hit>,
-    /// How many messages there are in all.
+    /// Number of all matching messages.
     pub total: usize,
-    /// Sessions that could not be looked at.
+    /// Sessions that could not be read.
     pub unread: Vec<(Uuid, SessionError)>,
 }
 
 impl Store {
-    /// Looks through all sessions. `limit`: how many messages are handed out. They are cut from cleaned messages:
-    /// of half a secret nobody knows what it is.
+    /// Searches all sessions and returns at most `limit` messages. Secrets are removed before snippets are cut, because a
+    /// part of a secret would not be recognised.
     pub fn search(&self, query: &Query, limit: usize) -> Result<Found, SessionError> {
         let mut ids = self.ids()?;
-        // The newest first: those that follow rarely have anything later.
+        // The newest first, because older sessions rarely have later messages.
         ids.reverse();
         let next = AtomicUsize::new(0);
         let work = || {
@@ -117,7 +117,7 @@ impl Store {
         let index = match Index::of(&self.path(id)) {
             Ok(index) => index,
             Err(SessionError::Empty { .. }) => return,
-            // Deleted meanwhile, or only half made.
+            // The session was deleted meanwhile, or is not complete yet.
             Err(SessionError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => return found.unread.push((id, error)),
         };
@@ -163,7 +163,7 @@ impl Query {
         }
     }
 
-    /// `None` if all that is kept is later than it.
+    /// Returns `None` if the message is older than all results.
     fn hit(
         &self,
         (index, session): (&Index, Uuid),
@@ -181,8 +181,8 @@ impl Query {
         Some(Hit { session, number: record + 1, at, who: one.who, snippet, marks })
     }
 
-    /// What stands around the first word. A word that was only in what is taken out is nowhere: then it is the place
-    /// where the first of that stood.
+    /// Returns the text around the first match. If the match is inside a removed secret, the text around that secret is
+    /// returned.
     fn snippet(&self, whole: &str, clean: &Clean) -> String {
         let text = clean.text(whole);
         let folded = fold(&text);
@@ -222,7 +222,7 @@ impl Query {
     }
 }
 
-/// A few words around a place, beginning and ending with whole ones where that is near.
+/// Returns the range of a few words around a position, beginning and ending between words if possible.
 fn window(text: &str, at: usize) -> (usize, usize) {
     let mut start = text.floor_char_boundary(at.saturating_sub(BEFORE));
     let end = text.ceil_char_boundary((at + AFTER).min(text.len()));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_the_cut_would_go_through_is_gone_before_it() {
+    fn secrets_are_removed_before_a_snippet_is_cut() {
         const SECRET: &str = "sk-canary-0123456789-0123456789-canary";
         let clean = Clean::new(|text| text.replace(SECRET, "[redacted]"));
         let query = |word| Query::new([word], Within::All).unwrap();

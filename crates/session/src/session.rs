@@ -1,4 +1,4 @@
-//! A session that this process writes.
+//! A session that is open for writing.
 
 use std::path::{Path, PathBuf};
 
@@ -11,27 +11,27 @@ use crate::{
     metadata, store,
 };
 
-/// A new session's id, a UUID of version 7 (RFC 9562): ids sort by their time. The caller brings clock and dice.
+/// Returns the id of a new session, a UUID of version 7 (RFC 9562), which sorts by time.
 pub fn new_id(now: Timestamp, random: &[u8; 10]) -> Uuid {
     let millis = u64::try_from(now.as_millisecond()).unwrap_or(0);
     uuid::Builder::from_unix_timestamp_millis(millis, random).into_uuid()
 }
 
-/// An open session. Its parts are public, so that the transcript can go into the loop. When it is dropped, it leaves its
-/// totals in the metadata, as far as that can be written.
+/// An open session. Its parts are public, so that the transcript can move into the turn loop. When dropped, it writes its
+/// totals to the metadata if possible.
 #[derive(Debug)]
 pub struct Session {
     pub id: Uuid,
-    /// Holds the lock: nobody else writes this session while it lives.
+    /// Holds the lock of the session.
     pub journal: Journal,
-    /// The conversation as it was when it was opened, and what had to be repaired.
+    /// The conversation when the session was opened, and its repairs.
     pub loaded: Loaded,
     pub contents: Contents,
-    /// It gets a name of what the user says first, if it has none.
+    /// If it has no name, the user's first words become its name.
     pub metadata: Metadata,
     tally: Tally,
     dir: PathBuf,
-    /// Nobody would miss it.
+    /// Removed when dropped without messages.
     fleeting: bool,
 }
 
@@ -51,7 +51,7 @@ impl Session {
         let mut session = Self::of(dir, id, journal, loaded, Metadata::read(dir), clean);
         session.contents.sweep()?;
         if shortened {
-            // It is in the journal now; told by the totals, it would be told again.
+            // The repair is in the journal now; outdated totals would report it again.
             session.save_metadata()?;
         }
         Ok(session)
@@ -66,7 +66,7 @@ impl Session {
         clean: &Clean,
     ) -> Self {
         let tally = Tally::of(&loaded, clean);
-        // An earlier version named it as it was said.
+        // An earlier version may have saved a name with secrets.
         metadata.name = metadata.name.map(|name| clean.text(&name));
         let contents = Contents::new(dir);
         let dir = dir.to_owned();
@@ -75,15 +75,14 @@ impl Session {
         session
     }
 
-    /// When it is dropped before anything was said in it, it goes. For one that a run has just begun: what keeps that from
-    /// its first word is told elsewhere, and a list of sessions is no place for it.
+    /// Removes the session when it is dropped without messages, for a run that may fail before its first message.
     #[must_use]
     pub fn fleeting(mut self) -> Self {
         self.fleeting = true;
         self
     }
 
-    /// Appends an entry; `commit` of the journal makes it durable. Returns the number of its line.
+    /// Appends an entry and returns the number of its line. It is durable after a commit of the journal.
     pub fn append(&mut self, body: Body, at: Timestamp) -> Result<u64, SessionError> {
         let entry = Entry { seq: self.journal.next_seq(), at, body };
         self.journal.write(&entry)?;
@@ -93,9 +92,9 @@ impl Session {
         Ok(entry.seq)
     }
 
-    /// Writes the metadata now, with what the session comes to so far.
+    /// Writes the metadata with the current totals.
     pub fn save_metadata(&mut self) -> Result<(), SessionError> {
-        // Nothing is noted that a power cut could still take.
+        // Totals must not describe lines that a power cut could still remove.
         let synced = self.journal.commit().is_ok();
         let whole = |totals: &Totals| synced && totals.journal == self.journal.length();
         self.metadata.totals = self.tally.totals(&self.dir).filter(whole);
@@ -103,7 +102,7 @@ impl Session {
         self.metadata.write(&self.dir)
     }
 
-    /// Where it is on disk.
+    /// Returns the directory of the session.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -117,12 +116,12 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What cannot be removed is an empty session, as a kill leaves one too.
+        // If removing fails, an empty session remains, as after a kill.
         if self.fleeting && store::vanish(&self.dir).is_ok() {
             return;
         }
         if self.tally.moved() {
-            // Best effort: the journal is what counts, and totals that are missing are counted again.
+            // Best effort: missing totals are counted again from the journal.
             let _ = self.save_metadata();
         }
     }

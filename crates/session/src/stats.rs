@@ -1,17 +1,16 @@
-//! Figures of what was used, from the journals of sessions. Pure: lines in, numbers out; it reads no file and no clock.
+//! Usage statistics from the journals of sessions. Pure: lines in, numbers out.
 //!
-//! A journal is folded line by line, so the memory it takes does not grow with it: names and days are bounded, and times
-//! go into a [`Sketch`] of fixed size.
+//! A journal is folded line by line, so memory does not grow with it: names and days are limited, and durations go into a
+//! [`Sketch`] of fixed size.
 //!
-//! What a session took over from another (a fork, an import) is not counted: it was spent there. What a conversation went
-//! back behind stays counted: it was spent.
+//! Messages that a session took over from another (fork, import) are not counted: they were paid for there. What a
+//! conversation left by going back stays counted.
 //!
-//! Where a number comes from:
-//! - a **reply** is a `used` line: also an attempt that broke off, and a summary that was made of a long conversation;
-//! - the **time of a model** passes from the line before the reply to its `used` line, waits before another attempt
-//!   included;
-//! - the **time of a tool** from `started` to its result; what never answered has none;
-//! - the **model of a call** is that of the reply that asked for it.
+//! Sources of the numbers:
+//! - a **reply** is a `used` line, including attempts that broke off and summaries of long conversations;
+//! - the **time of a model** is from the line before the reply to its `used` line, including waits between attempts;
+//! - the **time of a tool** is from `started` to its result; calls without a result have none;
+//! - the **model of a call** is the model of the reply that requested it.
 
 mod calls;
 mod day;

@@ -1,4 +1,4 @@
-//! All sessions: a directory with one directory each.
+//! The store: a directory with one directory per session.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -14,19 +14,19 @@ use crate::{
     metadata,
 };
 
-/// What the session that was written to last is called, wherever one is named.
+/// Name of the session that was written last.
 const LAST: &str = "last";
 
-/// What stands before the name of a session that is being deleted.
+/// Prefix of the directory of a session that is being deleted.
 const DELETED: &str = ".deleted-";
 
-/// And before one that is being made of another.
+/// Prefix of the directory of a session that is being created from another.
 const UNFINISHED: &str = ".new-";
 
-/// How often a session that is made of another is begun: each time somebody else may sweep it away.
+/// Limit on attempts to create such a directory, because another process may remove it each time.
 const BEGINNINGS: u32 = 100;
 
-/// The sessions of one user. Making a value of it touches no file.
+/// The sessions of one user. Creating a value accesses no files.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -34,18 +34,17 @@ pub struct Store {
 }
 
 impl Store {
-    /// `dir`: the directory `sessions` itself. It is made when the first session is.
+    /// `dir` is the directory `sessions` itself. It is created with the first session.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), clean: Clean::default() }
     }
 
-    /// What lists show of sessions that are begun or gone on with from now on is made of cleaned words, and so is what a
-    /// search shows.
+    /// Sets the function that removes secrets from names, first words and search results.
     pub fn cleaned(self, clean: Clean) -> Self {
         Self { clean, ..self }
     }
 
-    /// Begins a session, durably, or leaves nothing of it. `program`: what writes it, e.g. `converse 0.1.0`.
+    /// Creates a session durably, or leaves nothing. `program` is the writer, such as `converse 0.1.0`.
     pub fn create(&self, id: Uuid, program: &str, now: Timestamp) -> Result<Session, SessionError> {
         let dir = self.path(id);
         self.make(&dir)?;
@@ -53,7 +52,7 @@ impl Store {
         created.inspect_err(|_| drop(remove(&dir)))
     }
 
-    /// Makes a session that is there with everything in it, or not at all: it gets its name last.
+    /// Creates a session with its content completely or not at all: it gets its name last.
     pub(crate) fn place(
         &self,
         id: Uuid,
@@ -61,7 +60,7 @@ impl Store {
         fill: impl FnOnce(&mut Session) -> Result<(), SessionError>,
     ) -> Result<(), SessionError> {
         let (unfinished, dir) = (self.dir.join(format!("{UNFINISHED}{id}")), self.path(id));
-        // Its lock is held until it has its name: without, it is litter to others.
+        // The lock is held until the session has its name; without the lock, others would remove it.
         let mut session = self.begin(&unfinished, id, header)?;
         let placed = fill(&mut session)
             .and_then(|()| session.journal.commit())
@@ -76,7 +75,7 @@ impl Store {
         placed
     }
 
-    /// Somebody who sweeps may take the directory before its lock is taken: then it is made again.
+    /// Creates the directory and takes its lock. If another process removes the directory first, it is created again.
     fn begin(&self, unfinished: &Path, id: Uuid, header: Header) -> Result<Session, SessionError> {
         let mut left = BEGINNINGS;
         loop {
@@ -100,22 +99,22 @@ impl Store {
         made.inspect_err(|_| drop(fs::remove_dir(dir))).map_err(SessionError::io(dir))
     }
 
-    /// Takes a session's lock, reads it, mends it, and is ready to go on.
+    /// Locks, reads and repairs a session, and returns it for writing.
     pub fn open(&self, id: Uuid, now: Timestamp) -> Result<Session, SessionError> {
         Session::open(&self.existing(id)?, id, now, &self.clean)
     }
 
-    /// Reads a session as it would be after repairs, without its lock and without writing anything.
+    /// Reads a session as it would be after repairs, without locking or writing.
     pub fn read(&self, id: Uuid) -> Result<Loaded, SessionError> {
         journal::read(&self.existing(id)?)
     }
 
-    /// The content of a session, for reading.
+    /// Returns the content of a session for reading.
     pub fn contents(&self, id: Uuid) -> Contents {
         Contents::new(&self.path(id))
     }
 
-    /// The session that was written to last. Those that never came to hold anything are passed over.
+    /// Returns the session that was written last. Sessions without messages are skipped.
     pub fn latest(&self) -> Result<Uuid, SessionError> {
         let ids = self.ids()?.into_iter();
         let mut dated: Vec<_> = ids.filter_map(|id| Some((updated(&self.path(id))?, id))).collect();
@@ -124,37 +123,37 @@ impl Store {
         last.ok_or_else(|| SessionError::NotFound("latest".to_owned()))
     }
 
-    /// What people added to a session, without its lock.
+    /// Returns the metadata of a session, without locking it.
     pub fn metadata(&self, id: Uuid) -> Result<Metadata, SessionError> {
         Ok(Metadata::read(&self.existing(id)?))
     }
 
-    /// The sessions with this tag, in the order of their ids. Those that never came to hold anything are passed over.
+    /// Returns the sessions with this tag, by id. Sessions without messages are skipped.
     pub fn tagged(&self, tag: &str) -> Result<Vec<Uuid>, SessionError> {
         let has = |id: &Uuid| Metadata::read(&self.path(*id)).tags.iter().any(|one| one == tag);
         Ok(self.ids()?.into_iter().filter(|id| has(id) && self.has_begun(*id)).collect())
     }
 
-    /// One that lost what it held counts: whoever names it is to hear of the damage.
+    /// Returns whether a session has or had messages. A session that lost them counts, so that the damage is reported.
     fn has_begun(&self, id: Uuid) -> bool {
         let dir = self.path(id);
         !matches!(journal::begun(&dir), Ok(false)) || loss::is_certain(&dir)
     }
 
-    /// The ids of all sessions, in their order.
+    /// Returns the ids of all sessions, sorted.
     pub fn all(&self) -> Result<Vec<Uuid>, SessionError> {
         self.ids()
     }
 
-    /// Removes what killed processes left beside the sessions: see [`Store::litter`].
+    /// Removes what killed processes left next to the sessions: see [`Store::litter`].
     pub fn sweep(&self) -> Result<(), SessionError> {
         self.litter().iter().try_for_each(|path| self.sweep_one(path).map(drop))
     }
 
-    /// False: it was not litter after all, or is gone already.
+    /// Removes one leftover. Returns false if it is in use or already removed.
     pub(crate) fn sweep_one(&self, path: &Path) -> Result<bool, SessionError> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        // What is being deleted is nobody's; what is being made is its maker's until the lock is free.
+        // A directory that is being deleted has no owner; one that is being created is in use while it is locked.
         let _lock = match name.starts_with(UNFINISHED).then(|| Lock::take_at_once(path)).transpose() {
             Err(SessionError::InUse { .. }) => return Ok(false),
             Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -163,14 +162,14 @@ impl Store {
             lock => lock?,
         };
         let Some(id) = name.strip_prefix(UNFINISHED) else { return remove(path).map(|()| true) };
-        // At once, so that whoever began it in this moment finds nothing, and not a part.
+        // Renamed first, so that a process that has just created it finds nothing rather than a part.
         let doomed = self.dir.join(format!("{DELETED}{id}"));
         remove(&doomed)?;
         fs::rename(path, &doomed).map_err(SessionError::io(path))?;
         remove(&doomed).map(|()| true)
     }
 
-    /// All sessions, the one that was written to last first.
+    /// Returns all sessions, the last written first.
     pub fn list(&self) -> Result<Vec<Summary>, SessionError> {
         let ids = self.ids()?.into_iter();
         let mut all: Vec<_> = ids.map(|id| Summary::of(&self.path(id), id)).collect();
@@ -178,7 +177,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Finds the one session that is meant: by its id, its name, a beginning of its id, or `last`.
+    /// Finds a session by its id, its name, the beginning of its id, or `last`.
     pub fn resolve(&self, text: &str) -> Result<Uuid, SessionError> {
         if text == LAST {
             return self.latest();
@@ -199,8 +198,8 @@ impl Store {
         }
     }
 
-    /// Changes what people added to a session, if nobody writes it. What was there and could not be read is kept: says
-    /// so, to be told.
+    /// Changes the metadata of a session that no other process writes. Unreadable metadata is kept; this is returned as a
+    /// repair.
     pub fn describe(
         &self,
         id: Uuid,
@@ -216,14 +215,14 @@ impl Store {
         Ok(kept.map(|kept| Repair::Metadata { kept }))
     }
 
-    /// Removes a session, if nobody writes it. It is gone at once; what a kill in between leaves, the next one takes.
+    /// Deletes a session that no other process writes. After a kill in between, the next deletion removes the rest.
     pub fn delete(&self, id: Uuid) -> Result<(), SessionError> {
         let dir = self.existing(id)?;
         let lock = Lock::take(&dir)?;
         self.discard(id, &lock)
     }
 
-    /// For who holds its lock.
+    /// Deletes a session whose lock the caller holds.
     pub(crate) fn discard(&self, id: Uuid, _lock: &Lock) -> Result<(), SessionError> {
         doom(&self.path(id))?;
         for entry in self.entries()? {
@@ -234,7 +233,7 @@ impl Store {
         Ok(())
     }
 
-    /// Is a file of this name in the directory of all sessions one that a killed process left?
+    /// Returns whether a name in the directory of sessions belongs to an unfinished creation or deletion.
     pub(crate) fn is_unfinished(name: &str) -> bool {
         name.starts_with(DELETED) || name.starts_with(UNFINISHED)
     }
@@ -267,7 +266,7 @@ impl Store {
     }
 }
 
-/// At once it is no session any more; where its directory is now. What is left of that, the next one who deletes takes.
+/// Renames a session's directory, so that it is no longer a session, and returns the new path.
 fn doom(dir: &Path) -> Result<PathBuf, SessionError> {
     let (all, id) = (dir.parent().unwrap_or(dir), dir.file_name().unwrap_or_default());
     let doomed = all.join(format!("{DELETED}{}", id.to_string_lossy()));
@@ -275,19 +274,19 @@ fn doom(dir: &Path) -> Result<PathBuf, SessionError> {
     renamed.map(|()| doomed).map_err(SessionError::io(dir))
 }
 
-/// A session that nothing was said in, for who holds its lock.
+/// Removes a session without messages. The caller must hold the lock.
 pub(crate) fn vanish(dir: &Path) -> Result<(), SessionError> {
     remove(&doom(dir)?)
 }
 
-/// Anything that is not named as we would name it is none of ours.
+/// Returns the id of a directory; `None` if the name is not in our form.
 fn id_of(entry: &DirEntry) -> Option<Uuid> {
     let name = entry.file_name();
     let name = name.to_str()?;
     Uuid::parse_str(name).ok().filter(|id| id.to_string() == name)
 }
 
-/// Two deletions at once may meet here; whoever comes second finds less.
+/// Removes a directory. Another process may remove it at the same time.
 fn remove(dir: &Path) -> Result<(), SessionError> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,23 +1,22 @@
-//! The sum that each line of a journal ends with, so that no damage is read as truth.
+//! The checksum at the end of each line of a journal.
 //!
 //! ```text
 //! {"seq":2,"at":"…","type":"note","text":"hi","sum":"<8 hex digits>"}
 //! ```
-//! It is the CRC-32 (IEEE 802.3) of the line's bytes before `,"sum"`. It finds accidents; against somebody who may write
-//! the file it is no use, and is not meant to be.
+//! It is the CRC-32 (IEEE 802.3) of the line's bytes before `,"sum"`. It detects accidental damage, not manipulation.
 
 const BEFORE: &[u8] = b",\"sum\":\"";
 const BEHIND: &[u8] = b"\"}";
 const DIGITS: usize = 8;
 
-/// Puts the sum into a line that is a JSON object with at least one field, without a newline.
+/// Adds the checksum to a line: a JSON object with at least one field, without a newline.
 pub(crate) fn seal(line: &mut Vec<u8>) {
     line.pop();
     let digits = digits(line);
     line.extend([BEFORE, &digits, BEHIND].concat());
 }
 
-/// Is the line, without its newline, what was sealed? `None` if it does not end as a sealed line does.
+/// Returns whether the checksum of a line (without newline) matches; `None` if there is no checksum.
 pub(crate) fn holds(line: &[u8]) -> Option<bool> {
     let (line, end) = line.split_at_checked(line.len().checked_sub(BEHIND.len())?)?;
     let (line, sum) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
@@ -25,14 +24,14 @@ pub(crate) fn holds(line: &[u8]) -> Option<bool> {
     (end == BEHIND && before == BEFORE).then(|| digits(line) == sum)
 }
 
-/// What stands before the sum and the last brace, or before that alone if there is no sum.
+/// Returns the line without its checksum and last brace.
 pub(crate) fn without(line: &[u8]) -> Option<&[u8]> {
     let line = line.strip_suffix(b"}")?;
     let sealed = line.strip_suffix(b"\"").and_then(|line| line.split_last_chunk::<DIGITS>());
     Some(sealed.and_then(|(line, _)| line.strip_suffix(BEFORE)).unwrap_or(line))
 }
 
-/// Lower case, and compared as text: a digit in another case is damage too.
+/// Returns the checksum in lower case. It is compared as text, so a digit in upper case counts as damage.
 fn digits(bytes: &[u8]) -> [u8; DIGITS] {
     let sum = crc32fast::hash(bytes);
     std::array::from_fn(|place| {

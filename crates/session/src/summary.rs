@@ -1,6 +1,6 @@
-//! A session in one row of a list.
+//! One row in the list of sessions.
 //!
-//! What the writer noted when it left is believed as long as the journal is the one it noted; else the journal is read.
+//! The totals in the metadata are used as long as they belong to the current journal; otherwise the journal is read.
 
 use std::fs;
 use std::path::Path;
@@ -11,24 +11,24 @@ use uuid::Uuid;
 
 use crate::{Loaded, Metadata, SessionError, journal};
 
-/// Characters of the first words.
+/// Limit on the characters of the first words.
 const WORDS: usize = 80;
 
-/// What a list shows of a session.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub id: Uuid,
     pub created: Timestamp,
-    /// When its journal was last written to.
+    /// Time of the last write to the journal.
     pub updated: Timestamp,
-    /// The beginning of what the user said first, in one line of at most 80 characters.
+    /// The user's first words, in one line of at most 80 characters.
     pub words: String,
-    /// How many messages it holds.
+    /// Number of messages.
     pub canisters: usize,
     pub metadata: Metadata,
-    /// Why it cannot be read; the rest is then what is known without reading.
+    /// Why the session cannot be read; the other fields are then incomplete.
     pub problem: Option<String>,
-    /// It never came to hold anything, not even its first line.
+    /// The session never contained anything, not even its first line.
     pub hollow: bool,
 }
 
@@ -70,7 +70,7 @@ impl Summary {
     }
 }
 
-/// Said by the id itself.
+/// Returns the time in the id.
 fn created(id: Uuid) -> Timestamp {
     let from_id = id.get_timestamp().and_then(|time| {
         let (seconds, nanos) = time.to_unix();
@@ -79,18 +79,18 @@ fn created(id: Uuid) -> Timestamp {
     from_id.unwrap_or_default()
 }
 
-/// When the journal was last written to, as the file system says.
+/// Returns the time of the last write to the journal.
 pub(crate) fn updated(dir: &Path) -> Option<Timestamp> {
     let modified = fs::metadata(dir.join(journal::FILE)).ok()?.modified().ok()?;
     Timestamp::try_from(modified).ok()
 }
 
-/// What the user said first.
+/// Returns the user's first words.
 pub(crate) fn first_words(canisters: &[Canister]) -> String {
-    canisters.iter().find_map(said).map(|text| in_one_line(&text)).unwrap_or_default()
+    canisters.iter().find_map(user_text).map(|text| in_one_line(&text)).unwrap_or_default()
 }
 
-pub(crate) fn said(canister: &Canister) -> Option<String> {
+pub(crate) fn user_text(canister: &Canister) -> Option<String> {
     let Canister::User(user) = canister else { return None };
     let text: Vec<_> = user.content.iter().filter_map(Content::as_text).collect();
     Some(text.join(" "))

@@ -1,4 +1,4 @@
-//! What a session comes to, counted along while it is written, so that a list need not read journals.
+//! Totals of a session, updated while it is written, so that lists need not read journals.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use converse_canister::{Canister, Cost, Usage};
 
 use crate::{Body, Clean, Entry, Loaded, Totals, journal, name_from, summary};
 
-/// The counts of the journal that this process writes.
+/// The totals of the journal that this process writes.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Of each canister of the conversation its line, and whether the user speaks.
+    /// For each canister of the conversation: its line, and whether it is the user's.
     said: Vec<(u64, bool)>,
-    /// The user's first words and their line.
+    /// The user's first words, and their line.
     words: Option<(u64, String)>,
     name: Option<String>,
-    /// The steps back that the conversation rests on, the first one first.
+    /// The steps back that lead to the current conversation, earliest first.
     steps: Vec<(u64, u64)>,
     tokens: u64,
     cost: Cost,
-    /// Somebody went back to a line that had been left: what the conversation is then, only reading tells.
+    /// The conversation went back to an abandoned line, so the totals are not known without reading the journal.
     lost: bool,
-    /// There is more than what was kept.
+    /// The journal changed since the totals were saved.
     moved: bool,
     clean: Clean,
 }
@@ -33,7 +33,7 @@ impl Tally {
         for (canister, place) in loaded.transcript.as_slice().iter().zip(&loaded.places) {
             tally.say(place.seq, canister);
         }
-        // A repair is written, and so the file is another than the totals were made of.
+        // Repairs are written, so the journal differs from the one that the saved totals describe.
         tally.moved = !loaded.repairs.is_empty();
         tally
     }
@@ -42,17 +42,17 @@ impl Tally {
         self.moved
     }
 
-    /// What there is was handed out to be kept.
+    /// Marks the totals as saved.
     pub(crate) fn noted(&mut self) {
         self.moved = false;
     }
 
-    /// A name for the session, made of what the user said first.
+    /// Returns a name for the session from the user's first words.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// After it was written.
+    /// Counts an entry that was written.
     pub(crate) fn count(&mut self, entry: &Entry) {
         self.moved = true;
         match &entry.body {
@@ -66,10 +66,10 @@ impl Tally {
         }
     }
 
-    /// `None` if they are not known. The journal is as it is on disk now.
+    /// Returns the totals for the journal on disk; `None` if they are not known.
     pub(crate) fn totals(&self, dir: &Path) -> Option<Totals> {
         let (length, updated) = journal::state(dir).filter(|_| !self.lost)?;
-        // TOML has no larger number.
+        // The largest integer in TOML.
         let number = |number: u64| number.min(i64::MAX as u64);
         Some(Totals {
             turns: self.said.iter().filter(|(_, user)| *user).count() as u64,
@@ -87,8 +87,8 @@ impl Tally {
         if self.name.is_some() && self.words.is_some() {
             return;
         }
-        // Before anything is cut: a part of a secret is not known for one.
-        let Some(text) = summary::said(canister).map(|text| self.clean.text(&text)) else { return };
+        // Secrets are removed before cutting, because a part of a secret would not be recognised.
+        let Some(text) = summary::user_text(canister).map(|text| self.clean.text(&text)) else { return };
         if self.name.is_none() {
             self.name = Some(name_from(&text)).filter(|name| !name.is_empty());
         }

@@ -1,4 +1,4 @@
-//! A session as one JSON document, to be handed to others and taken in again.
+//! A session as one JSON document, for export and import.
 //!
 //! ```text
 //! { "format": 1, "program": "converse 0.1.0", "session": "<uuid>", "created": "<RFC 3339>", "name": …, "tags": […],
@@ -7,8 +7,8 @@
 //!   "decisions": [{ "id": "inv_1_0", "decision": {…} }, …],
 //!   "contents": [{ "digest": "<sha256>", "base64": "…" }, …] }
 //! ```
-//! Keys that this version does not know are passed over; a later `format` is refused. What is wrong is said with its
-//! place. Content that was missing when the document was made may be missing in it.
+//! Unknown keys are ignored; a later `format` is refused. Errors name the place in the document. Content that was missing
+//! at the export may be missing in the document.
 
 mod document;
 mod export;
@@ -18,8 +18,8 @@ mod reading;
 pub use document::{Decided, Document, Kept};
 pub use reading::ImportError;
 
-/// The version of the document.
+/// Version of the document format.
 pub const DOCUMENT_FORMAT: u32 = 1;
 
-/// Bytes of a document; more is not taken in.
+/// Limit on the bytes of an imported document.
 pub const MAX_IMPORT_BYTES: usize = 100 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! A journal line by line, for whoever adds up: no more of it is held than one line.
+//! Reads a journal line by line, with only one line in memory.
 
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
@@ -8,13 +8,12 @@ use uuid::Uuid;
 use crate::scan::{header, next_line, read};
 use crate::{Entry, Header, SessionError, Store, files, journal, loss};
 
-/// Bytes that are read at once.
+/// Size of the read buffer.
 const BUFFER: usize = 128 * 1024;
 
 impl Store {
-    /// Hands out the lines of a session in their order, all but the first, as they stand: nothing is repaired, and lines
-    /// that were gone back behind are among them. Those before a damaged one have been handed out when the error comes; a
-    /// last line that was never finished is passed over.
+    /// Passes all lines of a session but the first to `line`, in order and without repairs, including abandoned ones. Lines
+    /// before a damaged one are passed before the error is returned. An unfinished last line is skipped.
     pub fn walk(&self, id: Uuid, line: impl FnMut(&Header, Entry)) -> Result<(), SessionError> {
         let dir = self.existing(id)?;
         let path = dir.join(journal::FILE);
@@ -33,7 +32,7 @@ impl Store {
 fn walk(
     mut reader: impl BufRead,
     path: &Path,
-    mut told: impl FnMut(&Header, Entry),
+    mut line_read: impl FnMut(&Header, Entry),
 ) -> Result<(), SessionError> {
     let mut line = Vec::new();
     if !next_line(&mut reader, &mut line, path, 1)? {
@@ -43,7 +42,7 @@ fn walk(
     let mut number = 2;
     while next_line(&mut reader, &mut line, path, number)? {
         let corrupt = |reason| SessionError::Corrupt { path: path.to_owned(), line: number, reason };
-        told(&header, read(header.format, &line, number).map_err(corrupt)?);
+        line_read(&header, read(header.format, &line, number).map_err(corrupt)?);
         number += 1;
     }
     Ok(())
@@ -74,7 +73,7 @@ mod tests {
             (torn, vec![2, 3], None),
             (lines(&[1, 2, 4, 5]), vec![2], Some("line 3")),
             (lines(&[2]), vec![], Some("line 1")),
-            (vec![], vec![], Some("holds nothing")),
+            (vec![], vec![], Some("is empty")),
         ] {
             let mut told = Vec::new();
             let walked = walk(&bytes[..], Path::new("j"), |_, entry| told.push(entry.seq));

@@ -1,25 +1,25 @@
-//! Under test, told of everything that is done to a session's files, in its order, so that a test can say what would be
-//! on the disk had the power gone in between. Otherwise nothing.
+//! In tests, records every operation on a session's files in order, so that a test can reconstruct the disk after a power
+//! cut. Otherwise does nothing.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-/// One thing that was done.
+/// One file operation.
 #[derive(Debug, Clone)]
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests look at it"))]
 pub(crate) enum Act {
     MadeDir(PathBuf),
-    /// A file was opened for writing, made if need be, and is so long.
+    /// A file was opened for writing, possibly created, and has this length.
     Opened(PathBuf, u64),
-    /// At its end.
+    /// Bytes were appended.
     Wrote(PathBuf, Vec<u8>),
     Cut(PathBuf, u64),
     Synced(PathBuf),
     Renamed(PathBuf, PathBuf),
     Removed(PathBuf),
     SyncedDir(PathBuf),
-    /// A test was told that so many lines are durable.
+    /// A test was told that this many lines are durable.
     #[cfg(test)]
     Promised(u64),
 }
@@ -29,7 +29,7 @@ std::thread_local! {
     static TAPE: std::cell::RefCell<Option<Vec<Act>>> = const { std::cell::RefCell::new(None) };
 }
 
-/// What was done on this thread meanwhile.
+/// Returns the operations of this thread while `run` runs.
 #[cfg(test)]
 pub(crate) fn acts(run: impl FnOnce()) -> Vec<Act> {
     TAPE.set(Some(Vec::new()));

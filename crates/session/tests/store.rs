@@ -140,7 +140,7 @@ fn damage_and_later_formats_are_left_byte_for_byte() {
     let word = whole.replace("two", "tow");
     for (damaged, expected) in [
         (flipped, "damaged at line 3"),
-        (word, "damaged at line 3: its sum does not fit"),
+        (word, "damaged at line 3: the checksum does not match"),
         (lost, "`seq` is 4, not 3"),
         (newer, "format 3"),
         (guarded, "format 3"),

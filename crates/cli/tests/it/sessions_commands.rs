@@ -189,7 +189,7 @@ fn what_is_exported_can_be_read_and_taken_in() {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }
     for (bad, expected) in
-        [("{}", "format: is missing"), ("{\"format\": 7}", "later version"), ("nonsense", "not JSON")]
+        [("{}", "format: is missing"), ("{\"format\": 7}", "later version"), ("nonsense", "not valid JSON")]
     {
         env.write("work/bad.json", bad);
         said(&env, &["import", "bad.json"], 3, expected);
@@ -198,7 +198,7 @@ fn what_is_exported_can_be_read_and_taken_in() {
     let json = sessions(&env, &["export", &id, "--format", "json", "-o", "-"]).exits(0).stdout;
     assert!(!env.path("work/-").exists());
     env.write("work/bad.json", &json.replace("\"turn\": 1,", "\"turn\": 18446744073709551615,"));
-    said(&env, &["import", "bad.json"], 3, "turn 18446744073709551615 is beyond");
+    said(&env, &["import", "bad.json"], 3, "turn 18446744073709551615 exceeds");
     let named = json.replacen("\"name\": ", "\"name\": \"last\", \"was\": ", 1);
     env.write("work/named.json", &named.replacen("\"tags\": [", "\"tags\": [\"a b\", \"work\"", 1));
     let ran = sessions(&env, &["import", "named.json"]).exits(0);

@@ -1,4 +1,4 @@
-//! One line of the audit log, before it has a place in the chain.
+//! One line of the audit log before it is chained.
 
 use std::time::Duration;
 
@@ -11,54 +11,54 @@ use super::tail::End;
 use super::{AuditError, MAX_LINE_BYTES, Redact};
 use crate::digest;
 
-/// Characters of a name; models and clients invent longer ones.
+/// Limit on the characters of names; models and clients may invent longer ones.
 const NAME: usize = 256;
 
-/// Something that happened to an invocation.
+/// An event of one invocation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// `None` if the conversation is not kept.
+    /// `None` if the conversation is not saved.
     pub session: Option<String>,
-    /// For whom, where somebody else calls through us: as it says of itself.
+    /// The client that calls through the server, as it names itself.
     pub client: Option<String>,
-    /// Nothing runs: what it once came to is given again.
+    /// Nothing runs: a recorded result is returned.
     pub replayed: bool,
     pub invocation: InvocationId,
-    /// As it was asked for: `ensemble__invoker`.
+    /// The requested name: `ensemble__invoker`.
     pub tool: String,
     pub happened: Happened,
 }
 
-/// What happened.
+/// What happened to an invocation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Happened {
-    /// It was allowed or denied. `arguments` is the digest of what was asked for.
+    /// Allowed or denied. `arguments` is the digest of the requested arguments.
     Decided { decision: Decision, arguments: Digest },
-    /// It is about to run with these very arguments.
+    /// About to run with exactly these arguments.
     Started { arguments: Map<String, Value> },
-    /// It was answered; `elapsed` is `None` if nothing ran. `content` is the digest of what the model is given.
+    /// Answered; `elapsed` is `None` if nothing ran. `content` is the digest of what the model gets.
     Finished { outcome: Outcome, content: Digest, elapsed: Option<Duration> },
 }
 
-/// The SHA-256 of an arguments object, written as compact JSON.
+/// Returns the SHA-256 of an arguments object as compact JSON.
 pub(crate) fn arguments_digest(arguments: &Map<String, Value>) -> Digest {
     digest(&serde_json::to_vec(arguments).unwrap_or_default())
 }
 
 impl Happened {
-    /// `arguments` is what was asked for, written as compact JSON to be hashed.
+    /// Creates a decision with the digest of the requested arguments as compact JSON.
     pub fn decided(decision: &Decision, arguments: &Map<String, Value>) -> Self {
         Self::Decided { decision: decision.clone(), arguments: arguments_digest(arguments) }
     }
 
-    /// The content is written as compact JSON to be hashed.
+    /// Creates an outcome with the digest of the content as compact JSON.
     pub fn finished(outcome: Outcome, content: &[Content], elapsed: Option<Duration>) -> Self {
         let content = digest(&serde_json::to_vec(content).unwrap_or_default());
         Self::Finished { outcome, content, elapsed }
     }
 }
 
-/// The line; what is `None` is left out, but for `session`.
+/// A line; fields that are `None` are left out, except `session`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Line<'a> {
     seq: u64,
@@ -97,13 +97,13 @@ pub(super) struct Line<'a> {
     torn_sha256: Option<Digest>,
 }
 
-/// Says that an unfinished line was cut off.
+/// Returns the record of an unfinished line that was cut off.
 pub(super) fn mended(torn: &[u8]) -> Line<'static> {
     Line { kind: "mended", torn_bytes: Some(torn.len()), torn_sha256: Some(digest(torn)), ..Line::default() }
 }
 
 impl Record {
-    /// The line that follows `end`, its newline included.
+    /// Returns the line that follows `end`, including its newline.
     pub(super) fn line(&self, end: &End, at: Timestamp, redact: &Redact) -> Result<Vec<u8>, AuditError> {
         let named = Line {
             session: self.session.as_deref(),
@@ -163,7 +163,7 @@ impl Line<'_> {
     }
 }
 
-/// With secrets taken out of every text, keys included. As deep as the value is, which was read within a limit.
+/// Removes secrets from every text, including keys. The depth of the value is already limited.
 fn redacted(value: Value, redact: &Redact) -> Value {
     match value {
         Value::String(text) => Value::String(redact(&text)),

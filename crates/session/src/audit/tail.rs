@@ -1,4 +1,4 @@
-//! Where the chain ends: read backwards from the end of the file, no further than one line.
+//! The end of the chain, read backwards from the end of the file.
 
 use std::fs::File;
 use std::io;
@@ -11,17 +11,17 @@ use serde::de::IgnoredAny;
 use super::MAX_LINE_BYTES;
 use crate::digest;
 
-/// Bytes read first; most lines are shorter.
+/// Bytes to read first; most lines are shorter.
 const GLANCE: usize = 4096;
 
-/// The end of the whole lines.
+/// The end of the complete lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct End {
-    /// Of the last record; 0 if there is none.
+    /// Number of the last record, or 0.
     pub(super) seq: u64,
-    /// The SHA-256 of the last line, its newline included; zeros if there is none.
+    /// SHA-256 of the last line with its newline, or zeros.
     pub(super) head: Digest,
-    /// Bytes of whole lines.
+    /// Bytes of complete lines.
     pub(super) length: u64,
 }
 
@@ -32,7 +32,7 @@ impl Default for End {
 }
 
 impl End {
-    /// One more line.
+    /// Advances by one line.
     pub(super) fn follow(&mut self, line: &[u8]) {
         *self = Self { seq: self.seq + 1, head: digest(line), length: self.length + line.len() as u64 };
     }
@@ -42,7 +42,7 @@ impl End {
 #[derive(Debug)]
 pub(super) struct Tail {
     pub(super) end: End,
-    /// What stands behind the last newline: a line that was never finished.
+    /// An unfinished line: the bytes after the last newline.
     pub(super) torn: Vec<u8>,
 }
 
@@ -52,20 +52,20 @@ pub(super) enum Unusable {
     Damaged(String),
 }
 
-/// The part of a record that makes it a link. Everything else in it is passed over, however deep.
+/// The part of a record that links it to the chain. Other fields are skipped.
 #[derive(Debug, Deserialize)]
 pub(super) struct Link {
     pub(super) seq: u64,
     pub(super) prev: Digest,
 }
 
-/// The file must be locked.
+/// Reads the end of a locked file.
 pub(super) fn read(file: &File, length: u64) -> Result<Tail, Unusable> {
     let damaged = |reason: &str| Unusable::Damaged(reason.to_owned());
     let torn = behind_newline(file, length)?;
     let whole = length - torn.len() as u64;
     if !could_be_torn(&torn) {
-        return Err(damaged("what stands behind the last line is no part of a record"));
+        return Err(damaged("the bytes after the last line are not part of a record"));
     }
     if whole == 0 {
         return Ok(Tail { end: End::default(), torn });
@@ -78,7 +78,7 @@ pub(super) fn read(file: &File, length: u64) -> Result<Tail, Unusable> {
     Ok(Tail { end, torn })
 }
 
-/// What stands between the last newline before `until` and `until`.
+/// Returns the bytes between `until` and the last newline before it.
 fn behind_newline(file: &File, until: u64) -> Result<Vec<u8>, Unusable> {
     let mut wanted = GLANCE;
     loop {
@@ -98,8 +98,8 @@ fn behind_newline(file: &File, until: u64) -> Result<Vec<u8>, Unusable> {
     }
 }
 
-/// Could a crash have left this? The beginning of a record could, and zeros that a file system puts where bytes never
-/// arrived.
+/// Returns whether a crash could have left these bytes: the beginning of a record, or zeros where a file system never
+/// received the bytes.
 pub(super) fn could_be_torn(bytes: &[u8]) -> bool {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
     let piece = bytes.get(..bytes.len() - zeros).unwrap_or_default();

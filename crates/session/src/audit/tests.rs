@@ -297,7 +297,7 @@ fn a_log_that_cannot_be_locked_says_that_it_is_the_lock() {
     let unlockable = OpenOptions::new().read(true).custom_flags(O_PATH).open(&path).unwrap();
     log.lines = Lines::new(unlockable, 0, false);
     let error = log.append(&three(), now()).unwrap_err().to_string();
-    assert!(error.contains("audit.jsonl`: it cannot be locked: "), "{error}");
+    assert!(error.contains("audit.jsonl`: the log cannot be locked: "), "{error}");
 }
 
 /// A file that is only named: nothing can be done with it.

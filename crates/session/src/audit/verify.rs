@@ -1,7 +1,7 @@
-//! Is the chain whole? Pure but for the reader it is given.
+//! Verifies the chain of an audit log.
 //!
-//! A change shows in the line after it, whose `prev` then fits no longer: so the reason names both lines, and only a
-//! head that was noted elsewhere guards the last one.
+//! A changed line shows in the line after it, whose `prev` no longer matches, so the reason names both lines. Only a head
+//! that was noted elsewhere protects the last line.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -10,21 +10,21 @@ use converse_canister::Digest;
 use super::MAX_LINE_BYTES;
 use super::tail::{End, Link, could_be_torn};
 
-/// A log that holds.
+/// A log with a valid chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     pub records: u64,
-    /// The SHA-256 of the last line, its newline included; zeros if there is none. Note it elsewhere.
+    /// SHA-256 of the last line with its newline, or zeros. Note it elsewhere.
     pub head: Digest,
-    /// Bytes of a last line that was never finished, by a crash or because somebody writes it now.
+    /// Bytes of an unfinished last line, from a crash or from a process that is writing it.
     pub torn: usize,
 }
 
-/// Where a log does not hold.
+/// The place where a chain breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct Broken {
-    /// The first line that does not follow from those before it, from 1.
+    /// The first line that does not follow from the lines before it, from 1.
     pub line: u64,
     pub reason: String,
 }
@@ -37,7 +37,7 @@ pub enum VerifyError {
     Io(#[from] io::Error),
 }
 
-/// Reads a log to its end. `noted` is a head from an earlier time: its line must still be there.
+/// Reads a log to its end. `noted` is an earlier head, whose line must still exist.
 pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verified, VerifyError> {
     let mut end = End::default();
     let mut seen = noted.is_none_or(|noted| *noted == end.head);
@@ -47,11 +47,14 @@ pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verifi
         reader.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
         let at = |reason: String| Broken { line: end.seq + 1, reason };
         if line.len() > MAX_LINE_BYTES {
-            return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")).into());
+            return Err(at(format!("the line has more than {MAX_LINE_BYTES} bytes")).into());
         }
         if !line.ends_with(b"\n") {
             if !could_be_torn(&line) {
-                return Err(at("no newline, and no part of a record that a crash could leave".into()).into());
+                return Err(at(
+                    "the line has no newline and is not a part of a record that a crash could leave".into(),
+                )
+                .into());
             }
             break;
         }
@@ -60,7 +63,7 @@ pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verifi
         seen |= noted == Some(&end.head);
     }
     if !seen {
-        let reason = "the noted head is no line of this log: the end was cut off, or the last line changed";
+        let reason = "the noted head is not a line of this log: lines at the end were removed, or the last line was changed";
         return Err(Broken { line: end.seq.max(1), reason: reason.to_owned() }.into());
     }
     Ok(Verified { records: end.seq, head: end.head, torn: line.len() })

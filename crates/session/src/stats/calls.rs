@@ -1,16 +1,16 @@
-//! What became of calls of tools.
+//! Outcomes of tool calls.
 
 use std::collections::BTreeMap;
 
 use converse_canister::{Cost, InvocationResult, Outcome};
 
-/// Sums over calls that were answered, by whomever.
+/// Sums over answered calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calls {
     pub calls: u64,
-    /// How many ended how, by [`Outcome::label`].
+    /// Number of calls by [`Outcome::label`].
     pub outcomes: BTreeMap<&'static str, u64>,
-    /// Of those that said what they cost.
+    /// Sum of the known costs.
     pub cost: Cost,
 }
 
@@ -25,17 +25,17 @@ impl Calls {
         self.outcomes.get(outcome.label()).copied().unwrap_or(0)
     }
 
-    /// Nothing ran: the arguments were not what the schema asks for.
+    /// Returns the calls that did not run because their arguments did not match the schema.
     pub fn invalid(&self) -> u64 {
         self.of(Outcome::Invalid)
     }
 
-    /// Nothing ran: a rule or a person said no.
+    /// Returns the calls that did not run because a rule or a person denied them.
     pub fn refused(&self) -> u64 {
         self.of(Outcome::Refused)
     }
 
-    /// It ran, or was to run, and came to nothing: not the model's fault, and nobody's wish.
+    /// Returns the calls that ran or should have run, and failed.
     pub fn failed(&self) -> u64 {
         [Outcome::Failed, Outcome::Timeout, Outcome::Unreachable, Outcome::Interrupted]
             .map(|outcome| self.of(outcome))

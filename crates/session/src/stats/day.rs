@@ -1,4 +1,4 @@
-//! Which day it is where the user is. Lines come in their order, so the day is looked up once for most of them.
+//! Local calendar days. Lines are ordered by time, so most lookups reuse the last day.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -7,7 +7,7 @@ use jiff::{Timestamp, ToSpan as _};
 #[derive(Debug)]
 pub(crate) struct Days {
     zone: TimeZone,
-    /// The day that was asked for last, from its first moment to the first of the next.
+    /// The last day, from its first instant to the first of the next day.
     last: Option<(Timestamp, Timestamp, Date)>,
 }
 

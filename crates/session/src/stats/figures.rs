@@ -1,4 +1,4 @@
-//! What it all comes to.
+//! The collected statistics.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,32 @@ use jiff::civil::Date;
 
 use crate::stats::{Calls, Sketch, Spent};
 
-/// Names of models, of tools and of pairs of both that are told apart; what comes after goes under [`OTHERS`].
+/// Limit on the names of models, tools and pairs; further names are counted as [`OTHERS`].
 pub(crate) const MOST_NAMES: usize = 1000;
-/// Days that are told apart, some eleven years; what comes after is in the totals only.
+/// Limit on days, about eleven years; further days are only in the totals.
 pub(crate) const MOST_DAYS: usize = 4000;
-/// Damaged sessions that are named; the rest is counted.
+/// Limit on the named damaged sessions.
 const MOST_NAMED: usize = 100;
-/// Characters of a name: models invent tools.
+/// Limit on the characters of a name, because models invent tools.
 const NAME: usize = 200;
 pub(crate) const OTHERS: &str = "(others)";
 
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// In which something was counted.
+    /// Sessions with counted lines.
     pub sessions: u64,
-    /// Damaged ones: counted as far as they could be read.
+    /// Damaged sessions, counted as far as they could be read.
     pub unreadable: u64,
-    /// The first hundred of those.
+    /// The first hundred of the damaged sessions.
     pub named: Vec<Unreadable>,
-    /// How often the user spoke.
+    /// Messages of the user.
     pub turns: u64,
     pub spent: Spent,
     pub calls: Calls,
     pub days: BTreeMap<Date, Day>,
-    /// By `provider/model`; by the model's name alone where the journal does not say who served it.
+    /// By `provider/model`, or by the model alone if the journal does not name the provider.
     pub models: BTreeMap<String, Model>,
-    /// By `ensemble.invoker`; a tool that a model invented by what it wrote.
+    /// By `ensemble.invoker`; a tool that a model invented by the name it wrote.
     pub tools: BTreeMap<String, Tool>,
     /// By model and tool.
     pub pairs: BTreeMap<(String, String), Pair>,
@@ -47,7 +47,7 @@ pub struct Unreadable {
 
 #[derive(Debug, Clone, Default)]
 pub struct Day {
-    /// That something was counted of on this day.
+    /// Sessions with counted lines on this day.
     pub sessions: u64,
     pub turns: u64,
     pub spent: Spent,
@@ -55,7 +55,7 @@ pub struct Day {
     pub models: BTreeMap<String, Share>,
 }
 
-/// Of a day, what one model took.
+/// The share of one model in a day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     pub tokens: u64,
@@ -67,13 +67,13 @@ pub struct Model {
     pub spent: Spent,
     /// Milliseconds to each reply.
     pub time: Sketch,
-    /// Attempts that broke off, and summaries that came to nothing.
+    /// Attempts that broke off, and summaries that failed.
     pub broken: u64,
-    /// Replies that were cut at a limit of their length.
+    /// Replies that were cut at a length limit.
     pub truncated: u64,
-    /// The model or its provider declined.
+    /// Replies that the model or its provider refused.
     pub refused: u64,
-    /// What its replies asked for.
+    /// Calls that its replies requested.
     pub calls: Calls,
 }
 
@@ -84,7 +84,7 @@ pub struct Tool {
     pub time: Sketch,
 }
 
-/// How well a model gets on with the schema of a tool.
+/// How well a model uses the schema of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pair {
     pub calls: u64,
@@ -99,18 +99,18 @@ impl Figures {
         }
     }
 
-    /// Nothing was counted.
+    /// Returns whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.sessions == 0
     }
 }
 
-/// As long as a name may be.
+/// Shortens a name to its limit.
 pub(crate) fn name(text: &str) -> String {
     converse_text::shorten::chars(text, NAME).into_owned()
 }
 
-/// The place of a key. `others` takes what there is no place for.
+/// Returns the value of a key, or of `others` if the map is full.
 pub(crate) fn place<K: Ord, V: Default>(map: &mut BTreeMap<K, V>, key: K, others: K) -> &mut V {
     let full = map.len() >= MOST_NAMES && !map.contains_key(&key);
     map.entry(if full { others } else { key }).or_default()

@@ -1,4 +1,4 @@
-//! From journals to figures.
+//! Collects statistics from journals.
 
 use converse_canister::Cost;
 use jiff::Timestamp;
@@ -9,20 +9,20 @@ use crate::stats::day::Days;
 use crate::stats::figures::{MOST_DAYS, OTHERS, name, place};
 use crate::stats::{Day, Figures, Journal, Model, Pattern};
 
-/// What is to be counted.
+/// What to count.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// In which days begin.
+    /// The time zone of days.
     pub zone: TimeZone,
-    /// The first day that counts.
+    /// The first day to count.
     pub since: Option<Date>,
-    /// Only replies of these models, what they answer and what they asked for.
+    /// Only replies of these models, the messages that they answer, and the calls that they requested.
     pub model: Option<Pattern>,
-    /// Only calls of these tools. Replies all count.
+    /// Only calls of these tools. All replies count.
     pub tool: Option<Pattern>,
 }
 
-/// Figures that grow by one journal after the other.
+/// Statistics that grow by one journal after another.
 #[derive(Debug)]
 pub struct Folding {
     pub(crate) wanted: Wanted,
@@ -36,12 +36,12 @@ impl Folding {
         Self { wanted, days, figures: Figures::default() }
     }
 
-    /// The next session.
+    /// Starts the next session.
     pub fn journal(&mut self) -> Journal<'_> {
         Journal::new(self)
     }
 
-    /// One that could not be read, or not further.
+    /// Notes a session that could not be read, or not completely.
     pub fn unreadable(&mut self, session: impl Into<String>, problem: impl Into<String>) {
         self.figures.unreadable(session.into(), problem.into());
     }
@@ -50,13 +50,13 @@ impl Folding {
         self.figures
     }
 
-    /// The day, if it counts.
+    /// Returns the day, if it counts.
     pub(crate) fn date(&mut self, at: Timestamp) -> Option<Date> {
         let date = self.days.of(at);
         self.wanted.since.is_none_or(|since| since <= date).then_some(date)
     }
 
-    /// Its provider need not be named.
+    /// Returns whether a model counts. A pattern may omit the provider.
     pub(crate) fn wants_model(&self, model: Option<&str>) -> bool {
         let Some(wanted) = &self.wanted.model else { return true };
         let Some(model) = model else { return false };
@@ -68,7 +68,7 @@ impl Folding {
         self.wanted.tool.as_ref().is_none_or(|wanted| wanted.matches(tool))
     }
 
-    /// `None`: there are too many.
+    /// Returns the statistics of a day; `None` if there are too many days.
     pub(crate) fn day(&mut self, date: Date) -> Option<&mut Day> {
         let days = &mut self.figures.days;
         let room = days.len() < MOST_DAYS || days.contains_key(&date);

@@ -1,4 +1,4 @@
-//! One session, line by line.
+//! Collects statistics from one session, line by line.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,23 +11,23 @@ use crate::stats::figures::{MOST_DAYS, OTHERS, name, place};
 use crate::stats::folding::Folding;
 use crate::stats::tool_name;
 
-/// Calls without an answer that are kept in mind.
+/// Limit on the remembered calls without a result.
 const MOST_OPEN: usize = 10_000;
 
 /// A session that is being read.
 #[derive(Debug)]
 pub struct Journal<'f> {
     folding: &'f mut Folding,
-    /// What was taken over from another session is behind us.
+    /// The lines that were copied from another session are over.
     own: bool,
-    /// When the work on the next reply began: with what a model answers, or with what it came to before. `None` where
-    /// nothing waits for a reply, and a person may have been away since.
+    /// When the work on the next reply began. `None` if nothing waits for a reply, because the user may have been away
+    /// since.
     since: Option<Timestamp>,
     reply: Reply,
     open: HashMap<InvocationId, Open>,
-    /// What the user said and nobody answered yet, where only some models count.
+    /// Messages of the user without a reply so far, if only some models count.
     unanswered: u64,
-    /// A reply without words: it broke off, or is a summary if that stands on the next line.
+    /// A reply without canisters: it broke off, unless the next line is a summary.
     bare: Option<Bare>,
     days: BTreeSet<Date>,
     counted: bool,
@@ -69,14 +69,14 @@ impl<'f> Journal<'f> {
         }
     }
 
-    /// The next line, from the second on.
+    /// Adds the next line, from the second on.
     pub fn line(&mut self, header: &Header, entry: Entry) {
         self.own |= is_own(header, &entry);
         if !self.own {
             return;
         }
         let Entry { at, body, .. } = entry;
-        // A summary stands on the next line; nothing else comes of a reply without words.
+        // A summary is on the next line; any other reply without canisters broke off.
         let bare = self.bare.take().filter(|_| !matches!(body, Body::Condensed { .. }));
         self.broke_off(bare);
         match body {
@@ -89,13 +89,13 @@ impl<'f> Journal<'f> {
             Body::Used { usage, cost, model, provider } => {
                 self.used(at, &usage, cost, &full(provider.as_deref(), &model));
             }
-            // In the midst of a turn the next reply follows; one that a person asks for ends there.
+            // Within a turn the next reply follows. After a summary that a person requested, nothing waits.
             Body::Condensed { .. } => self.since = self.since.map(|_| at),
             _ => {}
         }
     }
 
-    /// There are no more lines.
+    /// Ends the session.
     pub fn end(mut self) {
         let bare = self.bare.take();
         self.broke_off(bare);
@@ -132,7 +132,7 @@ impl<'f> Journal<'f> {
                 }
             }
             Canister::Result(result) => {
-                // Without its `used` line the reply has no model.
+                // Without its `used` line, the model of the reply is not known.
                 self.asked(None);
                 self.answered(at, &result);
             }
@@ -170,12 +170,12 @@ impl<'f> Journal<'f> {
         if began {
             took.into_iter().for_each(|took| of.time.add(took));
         } else {
-            // Between two turns nobody knows when a summary was asked for.
+            // Between turns it is not known when a summary was requested.
             self.bare = Some(Bare { model: model.to_owned(), took });
         }
     }
 
-    /// The reply is whole: what it asked for waits for an answer.
+    /// Ends a reply: its calls wait for results.
     fn asked(&mut self, model: Option<&str>) {
         for (id, tool) in std::mem::take(&mut self.reply).calls {
             if self.open.len() < MOST_OPEN {
@@ -206,7 +206,7 @@ impl<'f> Journal<'f> {
         }
         let of = place(&mut self.folding.figures.tools, name(&tool), OTHERS.to_owned());
         of.calls.add(result);
-        // What a repair says of an interrupted one is of another day.
+        // A repair writes the result of an interrupted call much later.
         let answered = result.outcome != Outcome::Interrupted;
         let took = started.filter(|_| answered).and_then(|started| milliseconds(started, at));
         took.into_iter().for_each(|took| of.time.add(took));
@@ -220,7 +220,7 @@ impl<'f> Journal<'f> {
         }
     }
 
-    /// Something of this session counts, if it is of a day that does.
+    /// Counts the session and the day of a line; `None` if the day does not count.
     fn counts(&mut self, at: Timestamp) -> Option<Date> {
         let date = self.folding.date(at)?;
         self.folding.figures.sessions += u64::from(!std::mem::replace(&mut self.counted, true));
@@ -234,7 +234,7 @@ impl<'f> Journal<'f> {
     }
 }
 
-/// `provider/model`, or the model alone where nobody said who served it.
+/// Returns `provider/model`, or the model alone if the provider is not known.
 fn full(provider: Option<&str>, model: &str) -> String {
     match provider {
         Some(provider) if provider != model => format!("{provider}/{model}"),
@@ -242,8 +242,8 @@ fn full(provider: Option<&str>, model: &str) -> String {
     }
 }
 
-/// Is it the session's own, and all that follows? Copies keep their time: those of a fork are older than it. What was
-/// taken in is as old as it was elsewhere, and ends with a note that says so.
+/// Returns whether a line, and so every later line, belongs to the session itself. Copied lines keep their time: those of
+/// a fork are older than it, and those of an import end with a note.
 fn is_own(header: &Header, entry: &Entry) -> bool {
     match (&header.forked, &header.imported) {
         (_, Some(from)) => {
@@ -254,7 +254,7 @@ fn is_own(header: &Header, entry: &Entry) -> bool {
     }
 }
 
-/// `None` if the clock went back.
+/// Returns the milliseconds, or `None` if the clock went back.
 fn milliseconds(from: Timestamp, to: Timestamp) -> Option<u64> {
     u64::try_from(to.as_millisecond() - from.as_millisecond()).ok()
 }

@@ -1,4 +1,4 @@
-//! A pattern over names: `*` is any text, `?` any one character; large and small letters are the same.
+//! Patterns over names: `*` matches any text, `?` any character. Case is ignored.
 
 /// A pattern over the names of models or tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,11 +9,11 @@ impl Pattern {
         Self(text.to_lowercase().chars().collect())
     }
 
-    /// In time that is at most the product of both lengths.
+    /// Returns whether the whole name matches, in time proportional to the product of both lengths.
     pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.to_lowercase().chars().collect();
         let (mut at, mut next) = (0, 0);
-        // Where the last `*` stood, and what it was taken to end at.
+        // Position of the last `*`, and the end of the text that it matches.
         let mut star: Option<(usize, usize)> = None;
         while at < name.len() {
             match self.0.get(next) {

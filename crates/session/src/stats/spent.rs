@@ -1,32 +1,32 @@
-//! What replies of models took.
+//! Usage of model replies.
 
 use converse_canister::{Cost, Usage};
 
-/// Sums over replies. A count that a provider did not tell adds nothing; how many told none is kept beside it.
+/// Sums over replies. Unknown counts add nothing; the number of replies without counts is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     pub replies: u64,
-    /// All input tokens, those of a prompt cache included.
+    /// All input tokens, including those of a prompt cache.
     pub input: u64,
-    /// All output tokens, reasoning included.
+    /// All output tokens, including reasoning.
     pub output: u64,
-    /// Of `input`: read from a prompt cache.
+    /// Part of `input` that was read from a prompt cache.
     pub cache_read: u64,
-    /// Of `input`: written to one.
+    /// Part of `input` that was written to a prompt cache.
     pub cache_write: u64,
-    /// Of `output`.
+    /// Part of `output`.
     pub reasoning: u64,
-    /// Replies of which neither the input nor the output is known.
+    /// Replies with neither input nor output tokens known.
     pub uncounted: u64,
-    /// Of the replies whose price is known.
+    /// Cost of the replies with a known price.
     pub cost: Cost,
-    /// Replies whose price is not known: `cost` is then the least it was.
+    /// Replies without a known price; `cost` is then a lower bound.
     pub unpriced: u64,
 }
 
 impl Spent {
     pub(crate) fn add(&mut self, usage: &Usage, cost: Option<Cost>) {
-        let sum = |to: &mut u64, told: Option<u64>| *to = to.saturating_add(told.unwrap_or(0));
+        let sum = |to: &mut u64, count: Option<u64>| *to = to.saturating_add(count.unwrap_or(0));
         sum(&mut self.replies, Some(1));
         sum(&mut self.input, usage.input);
         sum(&mut self.output, usage.output);
@@ -38,7 +38,7 @@ impl Spent {
         self.cost = self.cost.plus(cost.unwrap_or_default());
     }
 
-    /// Input and output.
+    /// Returns input and output tokens together.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }

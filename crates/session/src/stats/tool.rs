@@ -1,7 +1,7 @@
-//! Names of tools as people write them.
+//! Names of tools for people.
 
-/// `ensemble.invoker` of the name that models see, `ensemble__invoker`; any other name as it is. A prefix of the
-/// descriptor's own stands for the ensemble's name.
+/// Returns `ensemble.invoker` for a name that models see, `ensemble__invoker`, and any other name unchanged. If the
+/// descriptor has a prefix, the prefix replaces the ensemble's name.
 pub fn tool_name(seen: &str) -> String {
     match seen.split_once("__") {
         Some((ensemble, invoker)) if !ensemble.is_empty() && !invoker.is_empty() => {

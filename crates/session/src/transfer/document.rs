@@ -1,4 +1,4 @@
-//! The document as a value.
+//! The exported document as a value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use serde_json::{Value, json};
 
 use super::DOCUMENT_FORMAT;
 
-/// A whole session, apart from its directory.
+/// A whole session, independent of its directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// What wrote it, e.g. `converse 0.1.0`.
+    /// The program that wrote it, such as `converse 0.1.0`.
     pub program: String,
-    /// The id of the session it was made from.
+    /// The id of the exported session.
     pub session: String,
     pub created: Timestamp,
     pub name: Option<String>,
     pub tags: Vec<String>,
-    /// The last one that was used.
+    /// The model that was used last.
     pub model: Option<String>,
     pub usage: Usage,
     pub cost: Cost,
     pub condensed: Option<Condensed>,
     pub canisters: Vec<Kept>,
     pub decisions: Vec<Decided>,
-    /// What the canisters need, as far as it was there.
+    /// The content that the canisters need, as far as it exists.
     pub contents: BTreeMap<Digest, Arc<[u8]>>,
 }
 
-/// A message, and when it was written.
+/// A message and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
     pub at: Timestamp,
     pub canister: Canister,
 }
 
-/// What was decided about an invocation.
+/// The decision about an invocation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decided {
     pub id: InvocationId,
@@ -48,7 +48,7 @@ pub struct Decided {
 }
 
 impl Document {
-    /// The whole document.
+    /// Returns the whole document.
     pub fn to_json(&self) -> Value {
         let mut json = self.without_contents();
         let contents = self.contents.iter();
@@ -61,7 +61,7 @@ impl Document {
         json
     }
 
-    /// The same without the bytes of pictures, documents and long results.
+    /// Returns the document without the bytes of images, documents and long results.
     pub fn without_contents(&self) -> Value {
         let canisters = self.canisters.iter().zip(1..);
         let canisters: Vec<_> = canisters

@@ -1,4 +1,4 @@
-//! From a session to a document.
+//! Exports a session as a document.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Decided, Document, Kept};
 use crate::{Loaded, SessionError, Store, digests};
 
 impl Store {
-    /// Reads a session as it is after repairs, and the content it needs; writes nothing. `program`: what asks.
+    /// Reads a session as it is after repairs, and the content that it needs. `program` is the reader.
     pub fn export(&self, id: Uuid, program: &str) -> Result<Document, SessionError> {
         let mut document = self.document(id, program)?;
         let contents = self.contents(id);
@@ -23,13 +23,13 @@ impl Store {
         Ok(document)
     }
 
-    /// The same without any content.
+    /// Like [`Store::export`], without content.
     pub fn document(&self, id: Uuid, program: &str) -> Result<Document, SessionError> {
         let Loaded { header, transcript, decisions, usage, cost, condensed, places, .. } = self.read(id)?;
         let metadata = self.metadata(id)?;
         let mut at = header.created;
         let kept = transcript.as_slice().iter().enumerate().map(|(number, canister)| {
-            // What a repair added has no place yet: it is of the time of what it answers.
+            // A canister of a repair has no position yet, so it gets the time of the message before it.
             at = places.get(number).map_or(at, |place| place.at);
             Kept { at, canister: canister.clone() }
         });

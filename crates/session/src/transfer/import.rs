@@ -1,4 +1,4 @@
-//! From a document to a session of its own.
+//! Imports a document as a new session.
 
 use converse_canister::{Cost, Digest, Usage};
 use jiff::Timestamp;
@@ -8,8 +8,8 @@ use super::{Document, Kept};
 use crate::{Body, Header, Session, SessionError, Store, digests};
 
 impl Store {
-    /// Makes a new session of it, whole or not at all, and says which content is missing. What it took is written in
-    /// one line, and the header says that it was taken in: it was spent elsewhere.
+    /// Creates a new session from a document, completely or not at all, and returns the missing content. Its usage is one
+    /// line, and the header marks the session as imported, because the usage was paid for elsewhere.
     pub fn import(
         &self,
         document: Document,
@@ -56,6 +56,6 @@ fn fill(session: &mut Session, document: Document, now: Timestamp) -> Result<(),
     session.metadata.name = document.name;
     session.metadata.tags = document.tags;
     session.metadata.model = document.model;
-    // Behind the last reply: a reply that a journal ends in passes for one that was cut while being saved.
+    // After the last reply, because a reply at the end of a journal counts as cut while it was saved.
     session.append(Body::Note { text: format!("taken in from {}", document.session) }, now).map(drop)
 }

@@ -1,6 +1,4 @@
-//! A document of unknown origin, read with care.
-//!
-//! Each part is checked by itself, so that what is wrong can be said with its place in the document.
+//! Parses a document of unknown origin. Each part is checked separately, so that errors name their place.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -16,20 +14,20 @@ use super::{DOCUMENT_FORMAT, Decided, Document, Kept, MAX_IMPORT_BYTES};
 use crate::blob::{MAX_BLOB_BYTES, digest};
 use crate::parse::is_deep;
 
-/// They go into the file of the metadata, which is small.
+/// Limits on tags, which are part of the small metadata file.
 const MOST_TAGS: usize = 64;
 const LONGEST_TAG: usize = 128;
-/// More replies than anybody will ever ask for, and as many are left.
+/// Limit on turn numbers, which leaves as many for later replies.
 const MOST_TURN: u64 = TurnId::LAST.0 / 2;
 
-/// Why a document is not taken in. Nothing was written.
+/// Why a document is refused. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    #[error("it has more than {} MiB", MAX_IMPORT_BYTES / 1024 / 1024)]
+    #[error("the document has more than {} MiB", MAX_IMPORT_BYTES / 1024 / 1024)]
     TooLarge,
-    #[error("it is not JSON: {0}")]
+    #[error("the document is not valid JSON: {0}")]
     NoJson(String),
-    #[error("its format is {0}, of a later version; this one reads up to {DOCUMENT_FORMAT}")]
+    #[error("the document has format {0} of a later version; this version reads up to {DOCUMENT_FORMAT}")]
     Newer(u64),
     #[error("{place}: {reason}")]
     Wrong {
@@ -40,7 +38,7 @@ pub enum ImportError {
 }
 
 impl Document {
-    /// Reads a document that [`Document::to_json`] made, here or elsewhere.
+    /// Parses a document that [`Document::to_json`] made.
     pub fn read(bytes: &[u8]) -> Result<Self, ImportError> {
         if bytes.len() > MAX_IMPORT_BYTES {
             return Err(ImportError::TooLarge);
@@ -49,7 +47,7 @@ impl Document {
         match all.need::<u64>("format")? {
             format if format == u64::from(DOCUMENT_FORMAT) => {}
             format if format > u64::from(DOCUMENT_FORMAT) => return Err(ImportError::Newer(format)),
-            _ => return Err(wrong("format", "not a version there ever was")),
+            _ => return Err(wrong("format", "0 is not a format version")),
         }
         let canisters = canisters(all.parts("canisters")?)?;
         let known: HashSet<_> = canisters.iter().filter_map(|kept| invocation(&kept.canister)).collect();
@@ -57,7 +55,7 @@ impl Document {
         let contents = contents(all.parts("contents")?)?;
         let condensed: Option<converse_canister::Condensed> = all.may("condensed")?;
         if condensed.as_ref().is_some_and(|condensed| condensed.covers > canisters.len()) {
-            return Err(wrong("condensed.covers", "more than there are canisters"));
+            return Err(wrong("condensed.covers", "greater than the number of canisters"));
         }
         Ok(Self {
             program: all.need("program")?,
@@ -76,11 +74,11 @@ impl Document {
     }
 }
 
-/// It goes into files that are small.
+/// Reads a short text, for files that are small.
 fn short(part: &mut Part, name: &str) -> Result<Option<String>, ImportError> {
     let text: Option<String> = part.may(name)?;
     match &text {
-        Some(text) if text.len() > 1000 => Err(wrong(name, "longer than 1000 bytes")),
+        Some(text) if text.len() > 1000 => Err(wrong(name, "more than 1000 bytes")),
         _ => Ok(text),
     }
 }
@@ -91,7 +89,7 @@ fn tags(part: &mut Part) -> Result<Vec<String>, ImportError> {
         return Err(wrong("tags", &format!("more than {MOST_TAGS}")));
     }
     match tags.iter().position(|tag| tag.len() > LONGEST_TAG) {
-        Some(at) => Err(wrong(&format!("tags[{at}]"), &format!("longer than {LONGEST_TAG} bytes"))),
+        Some(at) => Err(wrong(&format!("tags[{at}]"), &format!("more than {LONGEST_TAG} bytes"))),
         None => Ok(tags),
     }
 }
@@ -112,10 +110,10 @@ fn canisters(parts: Vec<Part>) -> Result<Vec<Kept>, ImportError> {
     }
 }
 
-/// Numbers that leave room for those of the replies that follow.
+/// Checks that the turn number leaves room for later replies.
 fn numbered(canister: &Canister) -> Result<(), String> {
     match canister.turn() {
-        Some(turn) if turn.0 > MOST_TURN => Err(format!("turn {} is beyond {MOST_TURN}", turn.0)),
+        Some(turn) if turn.0 > MOST_TURN => Err(format!("turn {} exceeds the limit {MOST_TURN}", turn.0)),
         _ => Ok(()),
     }
 }
@@ -132,7 +130,7 @@ fn decisions(parts: Vec<Part>, known: &HashSet<InvocationId>) -> Result<Vec<Deci
         let (id, decision) = (part.need("id")?, part.need("decision")?);
         match known.contains(&id) {
             true => Ok(Decided { id, decision }),
-            false => Err(wrong(&part.path("id"), "there is no such invocation")),
+            false => Err(wrong(&part.path("id"), "not the id of an invocation in this document")),
         }
     });
     decided.collect()
@@ -140,22 +138,22 @@ fn decisions(parts: Vec<Part>, known: &HashSet<InvocationId>) -> Result<Vec<Deci
 
 fn contents(parts: Vec<Part>) -> Result<BTreeMap<Digest, Arc<[u8]>>, ImportError> {
     let content = parts.into_iter().map(|mut part| {
-        let said: Digest = part.need("digest")?;
+        let expected: Digest = part.need("digest")?;
         let text: String = part.need("base64")?;
         let place = part.path("base64");
         let bytes = STANDARD.decode(text).map_err(|error| wrong(&place, &error.to_string()))?;
         if bytes.len() > MAX_BLOB_BYTES {
             return Err(wrong(&place, &format!("more than {MAX_BLOB_BYTES} bytes")));
         }
-        if digest(&bytes) != said {
-            return Err(wrong(&place, "these are not the bytes that `digest` says"));
+        if digest(&bytes) != expected {
+            return Err(wrong(&place, "the bytes do not match `digest`"));
         }
-        Ok((said, Arc::from(bytes)))
+        Ok((expected, Arc::from(bytes)))
     });
     content.collect()
 }
 
-/// An object of the document and where it stands.
+/// An object of the document and its path.
 struct Part {
     place: String,
     fields: Map<String, Value>,
@@ -163,16 +161,16 @@ struct Part {
 
 impl Part {
     fn whole(bytes: &[u8]) -> Result<Self, ImportError> {
-        // Before it is read: reading goes as deep as the text does.
+        // Checked before parsing, which recurses.
         if is_deep(bytes) {
-            return Err(ImportError::NoJson("nested too deeply".to_owned()));
+            return Err(ImportError::NoJson("too many levels of nesting".to_owned()));
         }
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         reader.disable_recursion_limit();
         let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
         match value.map_err(|error| ImportError::NoJson(error.to_string()))? {
             Value::Object(fields) => Ok(Self { place: String::new(), fields }),
-            _ => Err(wrong("the document", "an object is needed")),
+            _ => Err(wrong("the document", "expected an object")),
         }
     }
 
@@ -185,7 +183,7 @@ impl Part {
         serde_json::from_value(value).map_err(|error| wrong(&self.path(name), &error.to_string()))
     }
 
-    /// Missing and null are the same.
+    /// Reads an optional field; null counts as missing.
     fn may<T: DeserializeOwned + Default>(&mut self, name: &str) -> Result<T, ImportError> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(T::default()),
@@ -199,7 +197,7 @@ impl Part {
             let place = format!("{}[{at}]", self.path(name));
             match item {
                 Value::Object(fields) => Ok(Self { place, fields }),
-                _ => Err(wrong(&place, "an object is needed")),
+                _ => Err(wrong(&place, "expected an object")),
             }
         });
         parts.collect()

@@ -174,7 +174,7 @@ fn a_journal_that_was_emptied_is_damage_and_not_a_session_without_a_word() {
             assert_eq!(faults(&store, id)[0], "unreadable");
             assert!(store.mend(id, at(500)).unwrap().mended.is_empty());
             let listed = store.list().unwrap().remove(0);
-            assert!(!listed.hollow && listed.problem.unwrap().contains("its beginning is gone"));
+            assert!(!listed.hollow && listed.problem.unwrap().contains("its beginning is missing"));
             let clearing = Clearing { empty: true, keep: Some(0), before: Some(at(1 << 32)) };
             assert!(store.clearable(&clearing).unwrap().is_empty());
             assert!(matches!(store.walk(id, |_, _| ()), Err(SessionError::Corrupt { line: 1, .. })));
@@ -208,7 +208,7 @@ fn an_end_that_was_noted_and_is_not_there_is_told_once() {
     drop(opened);
     fs::write(session.join("metadata.toml"), noted).unwrap();
     let told = fs::read_to_string(session.join("journal.jsonl")).unwrap();
-    assert!(told.contains(&format!("{lost} bytes that were at its end are gone")), "{told}");
+    assert!(told.contains(&format!("{lost} bytes at the end are missing")), "{told}");
     assert_eq!(store.open(id, at(502)).unwrap().loaded.repairs, []);
 }
 

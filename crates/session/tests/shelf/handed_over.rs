@@ -54,14 +54,14 @@ fn a_document_that_is_wrong_says_where_and_nothing_is_written() {
     };
     let deep = format!("{{\"format\":1,\"a\":{}{}}}", "[".repeat(300), "]".repeat(300));
     for (text, expected) in [
-        ("nonsense".to_owned(), "not JSON"),
-        ("[]".to_owned(), "an object is needed"),
-        (deep, "nested too deeply"),
-        (changed(&|j| j["format"] = 2.into()), "format is 2, of a later version"),
+        ("nonsense".to_owned(), "not valid JSON"),
+        ("[]".to_owned(), "expected an object"),
+        (deep, "too many levels of nesting"),
+        (changed(&|j| j["format"] = 2.into()), "has format 2 of a later version"),
         (changed(&|j| j["format"] = 0.into()), "format: "),
         (changed(&|j| j["format"] = "1".into()), "format: invalid type"),
         (changed(&|j| drop(j.as_object_mut().unwrap().shift_remove("canisters"))), "canisters: is missing"),
-        (changed(&|j| j["canisters"][2] = 5.into()), "canisters[2]: an object is needed"),
+        (changed(&|j| j["canisters"][2] = 5.into()), "canisters[2]: expected an object"),
         (changed(&|j| j["canisters"][3]["at"] = "now".into()), "canisters[3].at: "),
         (
             changed(&|j| j["canisters"][1]["canister"]["role"] = "x".into()),
@@ -71,19 +71,19 @@ fn a_document_that_is_wrong_says_where_and_nothing_is_written() {
         (changed(&|j| j["canisters"].as_array_mut().unwrap().truncate(3)), "`inv_1_0` has no result"),
         (
             changed(&|j| j["decisions"][0]["id"] = "inv_9_9".into()),
-            "decisions[0].id: there is no such invocation",
+            "decisions[0].id: not the id of an invocation",
         ),
         (changed(&|j| j["contents"][0]["base64"] = "!".into()), "contents[0].base64: "),
-        (changed(&|j| j["contents"][0]["base64"] = "eQ==".into()), "not the bytes that `digest` says"),
+        (changed(&|j| j["contents"][0]["base64"] = "eQ==".into()), "the bytes do not match `digest`"),
         (changed(&|j| j["contents"][0]["digest"] = "..".into()), "contents[0].digest: "),
         (
             changed(&|j| j["condensed"] = json!({"covers": 99, "summary": "", "model": ""})),
             "condensed.covers",
         ),
-        (changed(&|j| j["name"] = "x".repeat(1001).into()), "name: longer than"),
+        (changed(&|j| j["name"] = "x".repeat(1001).into()), "name: more than"),
         (changed(&|j| j["tags"] = "x".into()), "tags: "),
         (changed(&|j| j["tags"] = vec!["x"; 20_000].into()), "tags: more than"),
-        (changed(&|j| j["tags"] = vec!["x".repeat(129)].into()), "tags[0]: longer than"),
+        (changed(&|j| j["tags"] = vec!["x".repeat(129)].into()), "tags[0]: more than"),
         (
             changed(&|j| j["canisters"][1]["canister"]["turn"] = u64::MAX.into()),
             "canisters[1].canister: turn ",
