@@ -48,6 +48,7 @@ fn run() -> u8 {
         Ok(world) => world,
         Err(failure) => return unusable(&words, &failure),
     };
+    world.hide_secrets();
     converse_terminal::signals::outlive_limits_of_files();
     let cli = match args::parsed(&world.words) {
         Ok(cli) => cli,

@@ -71,6 +71,14 @@ impl World {
         Ok((world, warning))
     }
 
+    /// Closes this process to other processes of the same user, and clears the secrets in its environment block. For a
+    /// program of its own: a library leaves its process as it is.
+    pub fn hide_secrets(&self) {
+        converse_process::hide_from_others(|name, value| {
+            self.env.contains_key(name) && converse_text::secrets::is_secret(name, value)
+        });
+    }
+
     /// Returns a variable that is set and not empty.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())

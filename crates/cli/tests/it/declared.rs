@@ -125,3 +125,18 @@ fn a_key_that_a_tool_echoes_goes_nowhere() {
         assert!(!String::from_utf8_lossy(&bytes).contains(GRANTED), "{}", file.display());
     }
 }
+
+/// Tests may run as root, whom nothing stops from reading the environment of another process.
+#[test]
+fn a_key_is_not_in_the_environment_of_the_process_that_a_tool_sees() {
+    let env = TestEnv::new().var("OPENAI_API_KEY", SECRET).var("DB_PASS", SECRET).var("OWN_WORD", "harmless");
+    write(&env, "command = { argv = [\"sh\", \"-c\", \"tr '\\\\0' '\\\\n' < /proc/$PPID/environ\"] }");
+    let ran = call(&env, &[]);
+    if ran.code == 0 {
+        let words = ran.stdout;
+        assert!(words.contains("OWN_WORD=harmless\n"), "{words}");
+        assert!(words.contains("OPENAI_API_KEY=\n") && words.contains("DB_PASS=\n"), "{words}");
+    } else {
+        assert!(ran.stderr.contains("ermission denied"), "{}", ran.stderr);
+    }
+}

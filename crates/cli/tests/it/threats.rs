@@ -36,7 +36,8 @@ fn is_there(name: &str) -> bool {
 #[test]
 fn every_threat_has_tests_that_exist() {
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
-    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| T")).collect();
+    let rows: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("| T") && line.as_bytes()[3].is_ascii_digit()).collect();
     assert!(rows.len() >= 18, "{rows:?}");
     for row in rows {
         let tests = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
