@@ -202,7 +202,7 @@ codes! {
         "An untrusted project ensemble has a `[configuration]`, so each call of its tools asks first"
         "to see everything that the project declares, and trust it: `converse ensembles trust`",
     UntrustedConnection "untrusted-connection"
-        "An untrusted project ensemble would start a command or contact a server, so it is left out"
+        "An untrusted project ensemble would start a command, contact a server, or open files below an absolute `root`, so it is left out"
         "to see everything that the project declares, and trust it: `converse ensembles trust`",
     UntrustedExcess "untrusted-excess"
         "The untrusted ensembles of a project exceed the size that converse shows to models, so this ensemble is left out"

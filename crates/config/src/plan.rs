@@ -4,7 +4,7 @@
 //! JSON: `check` compiles all of them, a run compiles one at the first call of its tool.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,9 +92,19 @@ impl EnsemblePlan {
         of_connection.chain(self.invokers.iter().flat_map(|invoker| invoker.kind.variables()))
     }
 
-    /// Returns whether using the ensemble starts a program or contacts a server.
+    /// Returns whether using the ensemble starts a program, contacts a server, or opens files outside of the workspace.
     pub fn reaches_out(&self) -> bool {
-        self.connection.is_some() || self.invokers.iter().any(|invoker| invoker.kind.reaches_out())
+        self.connection.is_some()
+            || self.invokers.iter().any(|invoker| invoker.kind.reaches_out())
+            || self.outer_root().is_some()
+    }
+
+    /// Returns `root` of `[configuration]` if it names a place by its whole path, and a built-in tool may open it. A
+    /// relative root stays below the workspace.
+    pub fn outer_root(&self) -> Option<&str> {
+        let root = self.configuration.get("root")?.as_str()?;
+        let is_builtin = |invoker: &InvokerPlan| matches!(invoker.kind, InvokerKind::Builtin(_));
+        (Path::new(root).has_root() && self.invokers.iter().any(is_builtin)).then_some(root)
     }
 }
 

@@ -30,6 +30,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use argv::Numbers;
+use openings::working_directory;
 pub use outcome::KILLED;
 pub use scratch_dir::scratch_dir_problem;
 
@@ -95,7 +96,7 @@ impl Command {
             return Err(InvokeError::Invalid(format!("its input is longer than {MAX_STDIN} bytes")));
         }
         let environment = self.environment(given)?;
-        let cwd = self.plan.cwd.as_ref().map_or_else(|| workspace.clone(), |cwd| workspace.join(cwd));
+        let cwd = working_directory(workspace, self.plan.cwd.as_deref()).map_err(InvokeError::Failed)?;
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
         let Some((name, rest)) = argv.split_first() else {
             return Err(InvokeError::Failed("the command names no program".to_owned()));

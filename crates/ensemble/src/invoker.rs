@@ -10,10 +10,15 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CostMeter, PausableClock};
+use crate::{CostMeter, PathResolver, PausableClock};
 
 /// A tool. Its arguments fit its schema, with defaults filled in.
 pub trait Invocable: Send + Sync {
+    /// Returns how the paths in its arguments are resolved, for a tool that opens files.
+    fn path_resolver(&self) -> Option<Arc<dyn PathResolver>> {
+        None
+    }
+
     fn invoke<'a>(
         &'a self,
         context: Context,

@@ -181,12 +181,14 @@ impl Roster {
             Ok(arguments) => arguments,
             Err(fault) => return answered(Outcome::Invalid, fault, None),
         };
+        let named = tool.named_path(&arguments.object);
         let judgement = self.rules.judge(tool, &arguments.object);
         let id = invocation.id.clone();
-        let approved = Approved { id, tool: Arc::clone(tool), arguments, rule: judgement.rule.clone() };
+        let approved =
+            Approved { id, tool: Arc::clone(tool), arguments, named, rule: judgement.rule.clone() };
         match judgement.permission {
             Permission::Allow => Verdict::Allowed(approved),
-            Permission::Ask => Verdict::Ask(Pending { approved, judgement }),
+            Permission::Ask => Verdict::Ask(Pending::of(approved, judgement, &self.rules)),
             Permission::Deny => {
                 let because = judgement.because();
                 let text = format!("refused: not allowed by the rule {because}; nothing was run");

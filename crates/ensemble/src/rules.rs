@@ -1,5 +1,6 @@
 //! The permission rules of a run. They are shared, so that an answer "always" counts from the next call on.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use converse_config::{Explanation, Judgement, Rule, Subject};
@@ -36,6 +37,10 @@ impl Rules {
     #[must_use]
     pub fn within(self, workspace: &str) -> Self {
         Self { workspace: Some(workspace.into()), ..self }
+    }
+
+    pub(crate) fn workspace(&self) -> Option<&Path> {
+        self.workspace.as_deref().map(Path::new)
     }
 
     /// Sets the user's home, an absolute path: the meaning of `~/`.

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use converse_canister::{Declaration, Digest, InvokerName};
 use converse_config::{ArgumentsSchema, Binding, Effects, InvokerPlan, Permission, Policy, SchemaError};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::declared::declared_definition;
-use crate::{Definition, Ensemble, HoldReason, Invocable};
+use crate::{Definition, Ensemble, HoldReason, Invocable, NamedPath, PathResolver};
 
 pub struct Tool {
     pub invoker: InvokerName,
@@ -26,6 +26,8 @@ pub struct Tool {
     /// Digest of how its ensemble is reached; see [`reached`](crate::reached()).
     pub reached: Digest,
     pub invocable: Arc<dyn Invocable>,
+    /// Finds the file or directory that the arguments name.
+    path_resolver: Option<Arc<dyn PathResolver>>,
     /// Why the tool is held back, if it is.
     pub held: Option<HoldReason>,
     /// The command that accepts the tool, if it is held back.
@@ -58,6 +60,7 @@ impl Tool {
             local: Binding::is_local(ensemble.origin.scope),
             builtin: false,
             reached: ensemble.reached,
+            path_resolver: invocable.path_resolver(),
             invocable,
             held: None,
             accepting: None,
@@ -81,6 +84,11 @@ impl Tool {
     /// Returns whether the tool only reads, according to its declaration.
     pub fn reads(&self) -> bool {
         self.policy.effects <= Effects::Read
+    }
+
+    /// Returns the file or directory that the arguments name, as it is now.
+    pub(crate) fn named_path(&self, arguments: &Map<String, Value>) -> Option<NamedPath> {
+        self.path_resolver.as_ref()?.resolve(arguments)
     }
 
     /// Returns the size of the declaration in bytes.

@@ -6,6 +6,7 @@ use converse_canister::{Arguments, Cost, InvocationId, InvocationResult};
 use converse_config::{Binding, Effects, Judgement, OnFailure, Permission, SchemaFault};
 use serde_json::{Map, Value};
 
+use crate::named_path::NamedPath;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
@@ -32,6 +33,8 @@ pub struct Approved {
     pub(crate) id: InvocationId,
     pub(crate) tool: Arc<Tool>,
     pub(crate) arguments: Arguments,
+    /// What the arguments name, as it was when the call was judged.
+    pub(crate) named: Option<NamedPath>,
     pub rule: String,
 }
 
@@ -75,9 +78,16 @@ impl Approved {
 pub struct Pending {
     pub(crate) approved: Approved,
     pub(crate) judgement: Judgement,
+    /// See [`Pending::named_elsewhere`].
+    pub(crate) notice: Option<String>,
 }
 
 impl Pending {
+    pub(crate) fn of(approved: Approved, judgement: Judgement, rules: &Rules) -> Self {
+        let notice = approved.named.as_ref().and_then(|named| named.notice(rules.workspace()));
+        Self { approved, judgement, notice }
+    }
+
     pub fn id(&self) -> &InvocationId {
         &self.approved.id
     }
@@ -93,6 +103,12 @@ impl Pending {
 
     pub fn arguments(&self) -> &Map<String, Value> {
         &self.approved.arguments.object
+    }
+
+    /// Describes the file or directory that the call reaches, if its arguments do not say it: behind a symbolic link, or
+    /// below another root than the workspace.
+    pub fn named_elsewhere(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// Returns the source of the permission that asks.
@@ -134,12 +150,13 @@ impl Pending {
     pub fn edited(&self, arguments: Map<String, Value>, rules: &Rules) -> Result<Self, String> {
         let tool = &self.approved.tool;
         let arguments = check_arguments(tool, &Arguments::from_object(arguments))?;
+        let named = tool.named_path(&arguments.object);
         let judgement = rules.judge(tool, &arguments.object);
         if judgement.permission == Permission::Deny {
             return Err(format!("not allowed by the rule {}", judgement.because()));
         }
-        let approved = Approved { arguments, rule: judgement.rule.clone(), ..self.approved.clone() };
-        Ok(Self { approved, judgement })
+        let approved = Approved { arguments, named, rule: judgement.rule.clone(), ..self.approved.clone() };
+        Ok(Self::of(approved, judgement, rules))
     }
 
     /// Returns the definition if a descriptor declares the tool. Declarations of servers are not shown as facts.

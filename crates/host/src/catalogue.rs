@@ -22,6 +22,7 @@ use crate::wording::{counted, they_are};
 use crate::world::World;
 
 use project::Project;
+pub use project::leads_to;
 use roots::{root, roots};
 
 /// The ensembles in this binary.

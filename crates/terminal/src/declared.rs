@@ -153,6 +153,7 @@ pub fn lines(plan: &EnsemblePlan, replaces: Option<&str>, outward: &Outward<'_>)
     lines.extend(of_ensemble(plan).into_iter().map(Line::telling));
     lines.extend(plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)));
     lines.extend(outward.whole_line(plan));
+    lines.extend(outward.configured_lines(plan));
     lines.extend(plan.invokers.iter().flat_map(|invoker| of_invoker(plan, invoker, outward)));
     if plan.connection.is_some() {
         lines.extend(of_discovered(plan));

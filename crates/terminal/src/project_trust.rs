@@ -225,7 +225,7 @@ impl Case {
         // Last, where the question is read: what is above may be of any length.
         text.push_str("\nWhat this would do:\n");
         text.push_str(if acts.is_empty() {
-            "  it starts, contacts, replaces and allows nothing\n"
+            "  it starts, contacts, opens, replaces and allows nothing\n"
         } else {
             &acts
         });

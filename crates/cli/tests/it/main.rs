@@ -52,6 +52,7 @@ mod odd_endings;
 mod open_line;
 mod pages;
 mod panics;
+mod paths;
 mod probe;
 mod prompts;
 mod provider_faults;

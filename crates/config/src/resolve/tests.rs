@@ -267,10 +267,23 @@ fn an_untrusted_ensemble_allows_nothing() {
     let plain = ensemble("e", "reckoner", "");
     assert_eq!(permission(&run(&[(Scope::Project, &plain)], false)), None);
     // A reader pointed elsewhere would otherwise be allowed by default.
-    let elsewhere = ensemble("e", "peek_file", "[configuration]\nroot = \"/home\"\n");
+    let elsewhere = ensemble("e", "peek_file", "[configuration]\nroot = \"notes\"\n");
     let untrusted = run(&[(Scope::Project, &elsewhere)], false);
     assert_eq!(permission(&untrusted), Some(Permission::Ask));
+    assert!(!untrusted.plan("e").reaches_out());
     assert_eq!(untrusted.findings, ["untrusted-configuration f0:8"]);
+}
+
+#[test]
+fn an_absolute_root_needs_trust() {
+    let outside = ensemble("e", "peek_file", "[configuration]\nroot = \"/home\"\n");
+    let untrusted = run(&[(Scope::Project, &outside)], false);
+    assert!(untrusted.plan("e").reaches_out() && !untrusted.plan("e").trusted);
+    assert_eq!(untrusted.findings, ["untrusted-connection f0:8"]);
+    for (scope, trusted) in [(Scope::Project, true), (Scope::User, false), (Scope::Explicit, false)] {
+        let run = run(&[(scope, &outside)], trusted);
+        assert_eq!((run.plan("e").outer_root(), run.findings.len()), (Some("/home"), 0));
+    }
 }
 
 #[test]

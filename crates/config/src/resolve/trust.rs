@@ -25,9 +25,17 @@ impl Resolver<'_> {
         if let Some(configuration) = &self.descriptor.configuration
             && !plan.configuration.is_empty()
         {
-            let message =
-                "this project is not trusted: the ensemble configures its invokers, so each call asks first";
-            self.warning(Code::UntrustedConfiguration, configuration.span, message);
+            let (code, message) = match plan.outer_root() {
+                Some(_) => (
+                    Code::UntrustedConnection,
+                    "this project is not trusted: its `root` is an absolute path, so this ensemble is left out",
+                ),
+                None => (
+                    Code::UntrustedConfiguration,
+                    "this project is not trusted: the ensemble configures its invokers, so each call asks first",
+                ),
+            };
+            self.warning(code, configuration.span, message);
             for policy in policies(plan) {
                 policy.permission.get_or_insert(Permission::Ask);
             }

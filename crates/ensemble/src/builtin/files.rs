@@ -20,60 +20,69 @@ use std::sync::Arc;
 
 use converse_canister::Arguments;
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{BuildError, Settings};
 use crate::blocking;
-use crate::{Answer, Context, Invocable, InvokeError};
+use crate::named_path::lexical;
+use crate::{Answer, Context, Invocable, InvokeError, NamedPath, PathResolver, PathUse};
 use edit::Editing;
-use jail::Jail;
+use jail::{Jail, RequestedPath};
 use list::Listing;
 use protected::Protected;
 pub(crate) use protected::objection;
 use read::Reading;
 use search::Searching;
+use target::Place;
 use write::Writing;
 
 /// The largest file that is read, or that an append may make.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+/// The argument that names a file or directory.
+const PATH: &str = "path";
 /// The longest text that one call writes.
 const MAX_CONTENT_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) fn build_read(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
     let jail = Arc::new(Jail::new(settings)?);
-    Ok(Arc::new(FileTool {
-        work: move |arguments: &Arguments| Ok(Reading::new(&jail, arguments)?.into_job()),
-    }))
+    Ok(file_tool(&jail, PathUse::Read, Reading::new, Reading::into_job))
+}
+
+pub(super) fn build_search(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
+    let jail = Arc::new(Jail::new(settings)?);
+    Ok(file_tool(&jail, PathUse::Read, Searching::new, Searching::into_job))
+}
+
+pub(super) fn build_list(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
+    let jail = Arc::new(Jail::new(settings)?);
+    Ok(file_tool(&jail, PathUse::List, Listing::new, Listing::into_job))
 }
 
 pub(super) fn build_write(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
     let jail = Arc::new(Jail::new(settings)?);
     let protected = Arc::new(Protected::new(settings));
-    Ok(Arc::new(FileTool {
-        work: move |arguments: &Arguments| Ok(Writing::new(&jail, &protected, arguments)?.into_job()),
-    }))
+    let read = move |jail: &Arc<Jail>, arguments: &Arguments| Writing::new(jail, &protected, arguments);
+    Ok(file_tool(&jail, PathUse::Write, read, Writing::into_job))
 }
 
 pub(super) fn build_edit(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
     let jail = Arc::new(Jail::new(settings)?);
     let protected = Arc::new(Protected::new(settings));
-    Ok(Arc::new(FileTool {
-        work: move |arguments: &Arguments| Ok(Editing::new(&jail, &protected, arguments)?.into_job()),
-    }))
+    let read = move |jail: &Arc<Jail>, arguments: &Arguments| Editing::new(jail, &protected, arguments);
+    Ok(file_tool(&jail, PathUse::Write, read, Editing::into_job))
 }
 
-pub(super) fn build_search(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
-    let jail = Arc::new(Jail::new(settings)?);
-    Ok(Arc::new(FileTool {
-        work: move |arguments: &Arguments| Ok(Searching::new(&jail, arguments)?.into_job()),
-    }))
-}
-
-pub(super) fn build_list(settings: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
-    let jail = Arc::new(Jail::new(settings)?);
-    Ok(Arc::new(FileTool {
-        work: move |arguments: &Arguments| Ok(Listing::new(&jail, arguments)?.into_job()),
-    }))
+/// Makes a tool that reads its arguments into a task, and runs the task.
+fn file_tool<T: 'static>(
+    jail: &Arc<Jail>,
+    used: PathUse,
+    read: impl Fn(&Arc<Jail>, &Arguments) -> Result<T, InvokeError> + Send + Sync + 'static,
+    into_job: fn(T) -> Job,
+) -> Arc<dyn Invocable> {
+    let own = Arc::clone(jail);
+    let work = move |arguments: &Arguments| Ok(into_job(read(&own, arguments)?));
+    Arc::new(FileTool { work, resolver: Arc::new(Resolver { jail: Arc::clone(jail), used }) })
 }
 
 /// What is done on a blocking thread once the arguments are read. It looks at the token now and then.
@@ -82,12 +91,17 @@ type Job = Box<dyn FnOnce(&CancellationToken) -> Result<Answer, JobError> + Send
 /// A file tool: arguments to a job, the job to a blocking thread.
 struct FileTool<W> {
     work: W,
+    resolver: Arc<Resolver>,
 }
 
 impl<W> Invocable for FileTool<W>
 where
     W: Fn(&Arguments) -> Result<Job, InvokeError> + Send + Sync,
 {
+    fn path_resolver(&self) -> Option<Arc<dyn PathResolver>> {
+        Some(Arc::clone(&self.resolver) as _)
+    }
+
     fn invoke<'a>(
         &'a self,
         context: Context,
@@ -106,6 +120,30 @@ where
                 Err(JobError::NoRoot(message)) => Err(InvokeError::Unreachable { message, sent: false }),
             }
         })
+    }
+}
+
+/// Finds the file or directory that `path` names.
+struct Resolver {
+    jail: Arc<Jail>,
+    used: PathUse,
+}
+
+impl PathResolver for Resolver {
+    fn resolve(&self, arguments: &Map<String, Value>) -> Option<NamedPath> {
+        let written = match arguments.get(PATH) {
+            None => ".",
+            Some(path) => path.as_str()?,
+        };
+        let asked = RequestedPath::new(PATH, written).ok()?;
+        let opened = self.jail.open().ok()?;
+        let relative = self.jail.relative(opened, &asked).ok()?;
+        let inner = match self.used {
+            PathUse::Read | PathUse::List => opened.dir.canonicalize(&relative).ok()?,
+            PathUse::Write => Place::of(opened, &relative, &asked, true).ok()?.path(),
+        };
+        let path = lexical(&opened.canonical.join(inner));
+        Some(NamedPath { written: written.to_owned(), root: opened.canonical.clone(), path, used: self.used })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A directory is opened with everything below it, so a directory that holds files of converse cannot be opened.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use converse_config::SandboxAccess;
 
@@ -85,12 +85,8 @@ impl Places<'_> {
     fn real(&self, path: &Path) -> Result<PathBuf, String> {
         let real = self.workspace.join(path).canonicalize();
         let real = real.map_err(|error| format!("`{}` cannot be opened: {error}", path.display()))?;
-        if self.inside && !real.starts_with(self.workspace) {
-            return Err(format!(
-                "`{}` cannot be opened: it leads out of the project, to {}",
-                path.display(),
-                real.display()
-            ));
+        if (self.inside || is_inner(path)) && !real.starts_with(self.workspace) {
+            return Err(format!("`{}` cannot be opened: {}", path.display(), leads_out(&real)));
         }
         Ok(real)
     }
@@ -99,6 +95,29 @@ impl Places<'_> {
     fn is_private(&self, path: &Path) -> bool {
         let real = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
         self.private.iter().map(real).any(|place| path.starts_with(&place) || place.starts_with(path))
+    }
+}
+
+/// Returns whether the path as written stays in the workspace. A link in it must not lead out then: whoever wrote the
+/// repository made the link, and another person wrote the path.
+fn is_inner(path: &Path) -> bool {
+    path.is_relative() && !path.components().any(|part| part == Component::ParentDir)
+}
+
+fn leads_out(real: &Path) -> String {
+    format!("it leads out of the workspace, to {}", real.display())
+}
+
+/// Returns the working directory of a command. The error says why it is not used.
+pub(super) fn working_directory(workspace: &Path, cwd: Option<&Path>) -> Result<PathBuf, String> {
+    let Some(cwd) = cwd else { return Ok(workspace.to_owned()) };
+    let directory = workspace.join(cwd);
+    match directory.canonicalize() {
+        Ok(real) if is_inner(cwd) && !real.starts_with(workspace) => {
+            Err(format!("the working directory `{}` is not used: {}", cwd.display(), leads_out(&real)))
+        }
+        // A directory that is missing is reported when the program is started.
+        _ => Ok(directory),
     }
 }
 
@@ -145,7 +164,8 @@ mod tests {
             ("src/.git", true, false),
             ("ensembles", true, false),
             ("house", false, false),
-            ("house/bin", true, true),
+            ("house/bin", false, false),
+            ("../home/bin", true, true),
             ("../home", false, false),
             ("../home/.config", false, false),
             ("../home/.config/other", true, true),
@@ -179,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_opens_nothing_outside_of_it() {
+    fn a_relative_path_opens_nothing_outside() {
         let temp = TempDir::new();
         let root = temp.path();
         for dir in ["work/out", "home/keys"] {
@@ -196,13 +216,24 @@ mod tests {
             [(false, true, vec![outside.clone(), outside]), (true, false, vec![at("home/keys/tool")])]
         {
             let places = Places { workspace: &work, inside, scratch: None, protected: &[], private: &[] };
-            for (path, open) in [("keys", opens), ("keys/tool", opens), ("inner", true), ("out", true)] {
+            for (path, open) in [
+                ("keys", false),
+                ("keys/tool", false),
+                ("../home/keys", opens),
+                ("inner", true),
+                ("out", true),
+            ] {
                 let reads = SandboxAccess { reads: vec![path.into()], ..SandboxAccess::default() };
                 let writes = SandboxAccess { writes: vec![path.into()], ..SandboxAccess::default() };
                 assert_eq!(places.declared(&reads).is_ok(), open, "reads {path}, {inside}");
                 assert_eq!(places.declared(&writes).is_ok(), open, "writes {path}, {inside}");
             }
             assert_eq!(places.unasked(&at("work/keys"), &at("work/tool")), unasked);
+        }
+        for (cwd, used) in
+            [("keys", false), ("inner", true), ("out", true), ("../home/keys", true), ("missing", true)]
+        {
+            assert_eq!(working_directory(&work, Some(Path::new(cwd))).is_ok(), used, "cwd {cwd}");
         }
     }
 }

@@ -1,8 +1,13 @@
 //! What the project's files declare, before the user has decided about trust.
 
-use converse_config::{LoadedFiles, Resolution, ResolveInput, Scope, resolve};
+use std::path::Path;
 
-use crate::trust::{Declaration, Scripts, Standing};
+use converse_config::{
+    EnsemblePlan, InvokerKind, InvokerPlan, LoadedFiles, Resolution, ResolveInput, Scope, resolve,
+};
+use converse_session::digest;
+
+use crate::trust::{Declaration, FileDigest, Scripts, Standing};
 use crate::world::World;
 
 /// `Ok(None)`: the project declares nothing. An error: the declaration cannot be determined.
@@ -15,9 +20,32 @@ pub(super) fn project(loaded: &LoadedFiles, given: &ResolveInput<'_>, world: &Wo
     }
     let given = ResolveInput { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
     let Resolution { plans, .. } = resolve(&loaded.sources, &loaded.descriptors, &given);
-    let of_project = plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
-    let scripts = Scripts::of(of_project, &world.cwd, given.environment).digests(&world.cwd)?;
-    Ok(Declaration::of(&loaded.sources, &scripts))
+    let of_project = || plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
+    let mut named = Scripts::of(of_project(), &world.cwd, given.environment).digests(&world.cwd)?;
+    named.extend(of_project().flat_map(outer_places));
+    Ok(Declaration::of(&loaded.sources, &named))
+}
+
+/// Returns where paths out of the project lead now: `root`, and the `cwd` of commands. A link that leads elsewhere later is
+/// another declaration.
+fn outer_places(plan: &EnsemblePlan) -> Vec<FileDigest> {
+    let place = |key: &str, path: &str| {
+        let leads_to = leads_to(path);
+        let sha256 = digest(leads_to.as_bytes()).to_string();
+        FileDigest { path: format!("{key} of {}: {path} -> {leads_to}", plan.name), sha256 }
+    };
+    let cwd = |invoker: &InvokerPlan| match &invoker.kind {
+        InvokerKind::Command(command) => command.cwd.clone().filter(|cwd| cwd.has_root()),
+        InvokerKind::Builtin(_) | InvokerKind::Http(_) => None,
+    };
+    let working = plan.invokers.iter().filter_map(cwd).map(|cwd| place("cwd", &cwd.to_string_lossy()));
+    plan.outer_root().map(|root| place("root", root)).into_iter().chain(working).collect()
+}
+
+/// Returns the path without links, in words if there is none.
+pub fn leads_to(root: &str) -> String {
+    let found = Path::new(root).canonicalize();
+    found.map_or_else(|_| "nothing".to_owned(), |found| found.to_string_lossy().into_owned())
 }
 
 /// Returns the trust status; `None` if there is nothing to trust, and then the record is not read.

@@ -47,6 +47,7 @@ impl QuestionText<'_> {
         if let Some(way) = self.pending.declared().as_ref().and_then(way) {
             lines.push(Line::plain(&format!("  {way}")));
         }
+        lines.extend(self.pending.named_elsewhere().map(|named| Line::plain(&format!("  {named}"))));
         let (arguments, cut) = shown::arguments(self.pending.arguments(), look, much);
         lines.extend(arguments);
         (lines, cut)
@@ -56,8 +57,10 @@ impl QuestionText<'_> {
     /// many there are: the calls of a turn have numbers of their own.
     pub(super) fn in_short(&self, number: usize, count: usize, look: &Look) -> (Vec<Line>, bool) {
         let head = Line::plain(&format!("  {number} of {count}  ")).with(Tone::Strong, self.pending.tool());
-        let way =
-            self.pending.declared().as_ref().and_then(way).map_or(String::new(), |way| format!("  ({way})"));
+        let declared = self.pending.declared();
+        let ways = declared.as_ref().and_then(way).into_iter();
+        let ways = ways.chain(self.pending.named_elsewhere().map(str::to_owned));
+        let way: String = ways.map(|way| format!("  ({way})")).collect();
         let arguments = Line::plain(&format!("{way} {}", shown::in_short(self.pending.arguments())));
         let columns = look.width;
         let mut whole = head.clone();

@@ -13,8 +13,10 @@ use converse_process::find_program;
 use serde_json::{Value, json};
 
 use super::{Line, plain, quoted};
+use converse_host::catalogue::leads_to;
 use converse_host::trust::Scripts;
 use converse_host::world::World;
+use converse_text::safe_line;
 use written::{
     Values, argv_json, argv_text, grants_json, grants_lines, header_lines, named_json, oauth_json,
     oauth_line, request_json, request_lines, variable_lines, written,
@@ -116,6 +118,26 @@ impl<'a> Outward<'a> {
         let text = "IS GIVEN THE WHOLE PROJECT: a change of its files is not asked about";
         let whole = Scripts::of([plan], &self.world.cwd, &self.environment).whole;
         whole.then(|| Line::acting(text.to_owned()))
+    }
+
+    /// What its settings open to built-in tools.
+    pub(super) fn configured_lines(&self, plan: &EnsemblePlan) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(root) = plan.outer_root() {
+            lines.push(Line::acting(format!("OPENS FILES BELOW {}", quoted(root))));
+            let leads_to = leads_to(root);
+            if leads_to != root {
+                lines.push(Line::acting(format!("which is {} now", quoted(&leads_to))));
+            }
+        }
+        if let Some(Value::Array(hosts)) = plan.configuration.get("allow_private")
+            && !hosts.is_empty()
+        {
+            let hosts: Vec<String> =
+                hosts.iter().map(|host| safe_line(&host.to_string(), usize::MAX)).collect();
+            lines.push(Line::acting(format!("OPENS YOUR NETWORK: {}", hosts.join(", "))));
+        }
+        lines
     }
 
     fn command_lines(&self, plan: &CommandPlan) -> Vec<Line> {

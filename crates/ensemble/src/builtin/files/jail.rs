@@ -24,6 +24,8 @@ const MAX_PATH_BYTES: usize = 4096;
 pub(super) struct Jail {
     /// As configured, made absolute.
     root: PathBuf,
+    /// Where a relative root must stay.
+    workspace: Option<PathBuf>,
     opened: OnceLock<Opened>,
 }
 
@@ -94,7 +96,8 @@ impl RequestedPath {
 }
 
 impl Jail {
-    /// From `root` under `[configuration]`: relative to the workspace and inside it, or absolute. Opens nothing.
+    /// From `root` under `[configuration]`: relative to the workspace and inside it, or absolute if a trusted descriptor
+    /// says so. Opens nothing.
     pub(super) fn new(settings: &Settings<'_>) -> Result<Self, BuildError> {
         let root = Path::new(settings.text("root")?.unwrap_or("."));
         let bad = |reason: &str| BuildError { key: "root", reason: reason.to_owned() };
@@ -104,7 +107,11 @@ impl Jail {
         if root.is_relative() && root.components().any(|part| part == Component::ParentDir) {
             return Err(bad("a relative directory must stay inside the workspace"));
         }
-        Ok(Self { root: settings.workspace.join(root), opened: OnceLock::new() })
+        if root.has_root() && !settings.trusted {
+            return Err(bad("an absolute directory needs a project that is trusted"));
+        }
+        let workspace = root.is_relative().then(|| settings.workspace.to_owned());
+        Ok(Self { root: settings.workspace.join(root), workspace, opened: OnceLock::new() })
     }
 
     /// The open root; opened at the first use, kept from then on.
@@ -119,6 +126,16 @@ impl Jail {
             ))
         };
         let canonical = self.root.canonicalize().map_err(failed)?;
+        if let Some(workspace) = &self.workspace
+            && !canonical.starts_with(workspace.canonicalize().map_err(failed)?)
+        {
+            return Err(JobError::NoRoot(format!(
+                "the root of the files `{}` is a link that leads out of the workspace, to `{}`; a root elsewhere is \
+                 written as an absolute path",
+                shown(&self.root.to_string_lossy()),
+                shown(&canonical.to_string_lossy())
+            )));
+        }
         let dir = Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(failed)?;
         Ok(self.opened.get_or_init(|| Opened { dir, canonical }))
     }

@@ -33,37 +33,23 @@ pub(super) struct Spot<'t> {
 }
 
 /// Where the file goes: a directory that exists, directories to make below it, a name.
-struct Place {
+pub(super) struct Place {
     /// Canonical, below the root.
     existing: PathBuf,
     missing: Vec<OsString>,
     name: OsString,
 }
 
-impl Target {
-    /// Goes there, and makes the directories on the way that are missing, if it may.
-    pub(super) fn spot(&self) -> Result<Spot<'_>, JobError> {
-        let jail = self.jail.open()?;
-        let place = self.place(jail)?;
-        let protected = self.protected.now(&jail.canonical);
-        let real = jail.canonical.join(&place.existing).join(place.missing.iter().collect::<PathBuf>());
-        if let Some(what) = protected.forbids_path(&real.join(&place.name)) {
-            return Err(self.forbidden(&what));
-        }
-        let dir = self.enter(jail, &place, &protected)?;
-        let old = self.old(&dir, &place.name, &protected)?;
-        Ok(Spot { target: self, dir, name: place.name, old })
-    }
-
-    fn forbidden(&self, what: &str) -> JobError {
-        JobError::Answer(format!("`{}` is protected ({what}): tools may not write there", self.path.shown()))
-    }
-
-    fn place(&self, jail: &Opened) -> Result<Place, JobError> {
-        let path = self.jail.relative(jail, &self.path)?;
-        let no_name = || JobError::Answer(format!("`{}` names a directory, not a file", self.path.shown()));
-        if self.path.ends_with_separator()
-            || !matches!(path.components().next_back(), Some(Component::Normal(_)))
+impl Place {
+    /// `path` is relative to the root of the jail; `asked` is what messages show.
+    pub(super) fn of(
+        jail: &Opened,
+        path: &Path,
+        asked: &RequestedPath,
+        create_directories: bool,
+    ) -> Result<Self, JobError> {
+        let no_name = || JobError::Answer(format!("`{}` names a directory, not a file", asked.shown()));
+        if asked.ends_with_separator() || !matches!(path.components().next_back(), Some(Component::Normal(_)))
         {
             return Err(no_name());
         }
@@ -74,34 +60,62 @@ impl Target {
             let (way, rest) = parts.split_at(there);
             let way: PathBuf = [Component::CurDir].iter().chain(way).collect();
             match jail.dir.canonicalize(&way) {
-                Ok(existing) => return self.beyond(existing, rest, name),
-                Err(error) if error.kind() == io::ErrorKind::NotFound && self.create_directories => {}
+                Ok(existing) => return Self::beyond(existing, rest, name, asked),
+                Err(error) if error.kind() == io::ErrorKind::NotFound && create_directories => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let hint = "its directory does not exist (`create_directories` makes it)";
-                    return Err(format!("`{}` cannot be written: {hint}", self.path.shown()).into());
+                    return Err(format!("`{}` cannot be written: {hint}", asked.shown()).into());
                 }
-                Err(error) => return Err(self.path.error("write", &error)),
+                Err(error) => return Err(asked.error("write", &error)),
             }
         }
-        Err(self.path.outside())
+        Err(asked.outside())
     }
 
-    fn beyond(&self, existing: PathBuf, rest: &[Component<'_>], name: OsString) -> Result<Place, JobError> {
+    fn beyond(
+        existing: PathBuf,
+        rest: &[Component<'_>],
+        name: OsString,
+        asked: &RequestedPath,
+    ) -> Result<Self, JobError> {
         let mut missing = Vec::new();
         for part in rest {
             match part {
                 Component::Normal(part) => missing.push((*part).to_owned()),
                 Component::CurDir => {}
                 _ => {
-                    return Err(format!(
-                        "`{}` goes up from a directory that does not exist",
-                        self.path.shown()
-                    )
-                    .into());
+                    return Err(
+                        format!("`{}` goes up from a directory that does not exist", asked.shown()).into()
+                    );
                 }
             }
         }
-        Ok(Place { existing, missing, name })
+        Ok(Self { existing, missing, name })
+    }
+
+    /// The whole path below the root, without symlinks unless the name itself is one.
+    pub(super) fn path(&self) -> PathBuf {
+        self.existing.join(self.missing.iter().collect::<PathBuf>()).join(&self.name)
+    }
+}
+
+impl Target {
+    /// Goes there, and makes the directories on the way that are missing, if it may.
+    pub(super) fn spot(&self) -> Result<Spot<'_>, JobError> {
+        let jail = self.jail.open()?;
+        let relative = self.jail.relative(jail, &self.path)?;
+        let place = Place::of(jail, &relative, &self.path, self.create_directories)?;
+        let protected = self.protected.now(&jail.canonical);
+        if let Some(what) = protected.forbids_path(&jail.canonical.join(place.path())) {
+            return Err(self.forbidden(&what));
+        }
+        let dir = self.enter(jail, &place, &protected)?;
+        let old = self.old(&dir, &place.name, &protected)?;
+        Ok(Spot { target: self, dir, name: place.name, old })
+    }
+
+    fn forbidden(&self, what: &str) -> JobError {
+        JobError::Answer(format!("`{}` is protected ({what}): tools may not write there", self.path.shown()))
     }
 
     /// Walks to the directory, making what is missing. No step may be a symlink or a protected directory.
@@ -198,7 +212,8 @@ mod tests {
         let enters = |path: &str, protected: &ProtectedNow| {
             let target = target(path);
             let opened = target.jail.open().unwrap();
-            target.enter(opened, &target.place(opened).unwrap(), protected).is_ok()
+            let place = Place::of(opened, Path::new(path), &target.path, false).unwrap();
+            target.enter(opened, &place, protected).is_ok()
         };
         let protected = ProtectedNow::by_identity(&temp.path().join("state"));
         for (path, free) in [("state/x", false), ("state/inner/x", false), ("x", true)] {

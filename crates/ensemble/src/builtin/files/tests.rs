@@ -20,7 +20,8 @@ use converse_canister::Arguments;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::builtin::testing::{TempDir, build, context, fixed, invoke, words};
+use crate::builtin::Settings;
+use crate::builtin::testing::{TempDir, build, context, fixed, invoke, settings, words};
 use crate::{Invocable, InvokeError};
 
 /// A workspace with things in it, beside a secret it must not reach.

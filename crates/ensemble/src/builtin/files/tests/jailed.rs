@@ -129,6 +129,66 @@ fn the_root_is_where_the_configuration_puts_it() {
     }
 }
 
+/// A descriptor of the user says `root = "notes"`; the repository decides what `notes` is.
+#[test]
+fn a_relative_root_stays_in_the_workspace() {
+    let ground = Ground::new();
+    for (root, inside) in [("dirlink", true), ("dir", true), ("outdir", false), ("dir/up", false)] {
+        for name in ["read_file", "list_directory", "search_files", "write_file", "edit_file"] {
+            let tool = ground.tool_with(name, json!({ "root": root }));
+            let arguments = json!({ "path": "secret.txt", "pattern": "S", "content": "x", "old_text": "S",
+                "new_text": "T" });
+            let ended = invoke(&*tool, arguments);
+            let refused = matches!(&ended, Err(InvokeError::Unreachable { message, sent: false })
+                if message.contains("leads out of the workspace"));
+            assert_eq!(refused, !inside, "{root} {name}: {ended:?}");
+        }
+    }
+    assert_eq!(fs::read_to_string(ground.temp.path().join("secret.txt")).unwrap(), "SECRET");
+    // The link is looked at when the tool is used: it may have changed since the last run.
+    let later = ground.tool_with("read_file", json!({ "root": "later" }));
+    symlink("..", ground.jail().join("later")).unwrap();
+    assert!(told(&*later, json!({ "path": "secret.txt" })).contains("leads out of the workspace"));
+}
+
+#[test]
+fn an_absolute_root_is_refused_without_trust() {
+    let ground = Ground::new();
+    let configuration = json!({ "root": ground.jail().to_str().unwrap() });
+    let configuration = configuration.as_object().unwrap();
+    let (jail, builtins) = (ground.jail(), crate::builtin::builtins());
+    for builtin in builtins.iter().filter(|builtin| builtin.name.contains("file")) {
+        let build = |trusted| (builtin.build)(&Settings { trusted, ..settings(configuration, &jail) });
+        assert!(build(true).is_ok() && build(false).is_err_and(|error| error.key == "root"));
+    }
+}
+
+/// The path that a call reaches is known before it is judged.
+#[test]
+fn what_a_call_names_is_resolved() {
+    let ground = Ground::new();
+    let jail = ground.jail().canonicalize().unwrap();
+    for (tool, path, named) in [
+        ("read_file", "a.txt", Some("a.txt")),
+        ("read_file", "chain", Some("a.txt")),
+        ("read_file", "dirlink/../a.txt", Some("a.txt")),
+        ("read_file", "gitlink/config", Some(".git/config")),
+        ("read_file", "nothing", None),
+        ("read_file", "out", None),
+        ("list_directory", "dirlink", Some("dir")),
+        ("list_directory", ".", Some("")),
+        ("search_files", "link", Some("a.txt")),
+        ("write_file", "dirlink/new", Some("dir/new")),
+        ("write_file", "gitlink/hooks/x/y", Some(".git/hooks/x/y")),
+        ("write_file", "outdir/x", None),
+        ("edit_file", "./a.txt", Some("a.txt")),
+    ] {
+        let resolver = ground.tool(tool).path_resolver().unwrap();
+        let found = resolver.resolve(json!({ "path": path }).as_object().unwrap());
+        assert_eq!(found.map(|found| found.path), named.map(|named| jail.join(named)), "{tool} {path}");
+    }
+}
+
 #[test]
 fn a_root_that_is_not_there_is_unreachable_and_may_come_later() {
     let ground = Ground::new();
