@@ -39,7 +39,7 @@ pub(crate) enum Failure {
     /// The server sent something that is not an answer.
     #[error("{0}")]
     Nonsense(String),
-    /// The modern-era probe or a first attempt got no answer in its share of the time.
+    /// A request got no answer in time.
     #[error("the server did not answer `{request}` within {} s", limit.as_secs_f64())]
     Silent { request: &'static str, limit: Duration },
     #[error("the server was not connected within {} s (`connect_timeout`){words}", limit.as_secs_f64())]
@@ -66,6 +66,15 @@ impl Failure {
                 | Self::Version(_)
                 | Self::Slow { .. }
         )
+    }
+
+    /// Returns the failure that says more about a server that could not be connected: `self`, or that of the attempt in
+    /// the other era after it.
+    pub(crate) fn or_later(self, later: Self) -> Self {
+        match (&self, &later) {
+            (Self::Versions(_), _) | (Self::Ended(_), Self::Refused(_)) => self,
+            _ => later,
+        }
     }
 
     /// Returns how long to wait before a retry, `None` if a retry is useless. `pause` is the default.

@@ -32,7 +32,8 @@ impl Keys {
                 (format!("http {url:?}"), format!("http {url:?} {headers:?}"))
             }
         };
-        Self { era: hash(&era), list: hash(&list) }
+        // Earlier versions stored an era also for servers that were only slow, under the key without this word.
+        Self { era: hash(&format!("answered {era}")), list: hash(&list) }
     }
 }
 

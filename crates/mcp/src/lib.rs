@@ -25,6 +25,7 @@ mod call;
 mod completion;
 mod connection;
 mod content;
+mod detection;
 pub mod elicitation;
 mod error;
 mod guard;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::error::{ConnectionEnd, EndCause, Failure};
 use crate::handler::Handler;
-use crate::handshake::{HandshakeError, Mode, PROBE, Service, handshake};
+use crate::handshake::{HandshakeError, Mode, Service, handshake};
 use crate::http::{self, HttpEndpoint};
 use crate::launch::Launch;
 use crate::process::{self, Process, ShutdownTimeouts};
@@ -32,6 +32,9 @@ const BRIEF_STDIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Limit for the protocol library to stop. Over HTTP it also ends the session.
 const STOP_HTTP: Duration = Duration::from_secs(2);
 const STOP_STDIO: Duration = Duration::from_millis(500);
+/// Silence after which a server gets the request of the other era, too.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LAUNCHER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
@@ -100,22 +103,24 @@ pub(crate) enum NoAnswer {
 }
 
 impl Way {
-    /// Returns the time limit of the era probe. A launcher may download the server first and must not be killed for
-    /// that; half of the connect timeout is left for a second start.
-    pub(crate) fn probe(&self, connect_timeout: Duration) -> Duration {
-        let is_slow = match self {
+    /// Returns how long a server may be silent before it gets the request of the other era, too. `None` waits for an
+    /// answer.
+    pub(crate) fn patience(&self, connect_timeout: Duration) -> Option<Duration> {
+        let is_launcher = match self {
             Self::Stdio(launch) => launch.is_launcher(),
             // The user may have to log in first.
-            Self::Http(endpoint) => endpoint.bearer.is_some(),
+            Self::Http(endpoint) if endpoint.bearer.is_some() => return None,
+            Self::Http(_) => false,
             #[cfg(test)]
             Self::Pipes(fake) => fake.is_launcher,
         };
-        if is_slow { PROBE.max(connect_timeout / 2) } else { PROBE }
+        // A launcher may download the server first.
+        Some(if is_launcher { (connect_timeout / 2).clamp(PATIENCE, LAUNCHER_PATIENCE) } else { PATIENCE })
     }
 }
 
 impl Link {
-    /// Connects to the server. Only the era probe has a time limit. Dropping the future kills a started process.
+    /// Connects to the server, without a time limit. Dropping the future kills a started process.
     pub(crate) async fn open(
         way: &Way,
         surroundings: &Surroundings,

@@ -3,6 +3,7 @@
 //! Calls share one connection. When it has ended, the next call opens a new one while others wait. Requests that may
 //! have been sent are not repeated.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -93,46 +94,80 @@ impl Server {
         Ok((link, listed))
     }
 
-    /// Opens a connection in the era of the server, which is probed if unknown and then stored.
+    /// Opens a connection in the era of the server, which is detected and then stored.
     async fn open(&self, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
         let known = self.surroundings.eras.get(&self.keys.era);
-        let mut modes = modes(self.protocol, known, self.way.probe(self.connect_timeout));
-        modes.reverse();
-        let mut slow = false;
-        let mut failed = Failure::Nonsense("nothing was tried".to_owned());
-        while let Some(mode) = modes.pop() {
-            let opening = Link::open(&self.way, &self.surroundings, &self.server_requests, mode, diagnostics);
-            // The first era may be wrong and must leave time for the second.
-            let opened = if modes.is_empty() || matches!(mode, Mode::Probe(_)) {
-                opening.await
-            } else {
-                let limit = self.connect_timeout / 2;
-                let silent = Failure::Silent { request: mode.request(), limit };
-                timeout(limit, opening).await.unwrap_or(Err(silent))
-            };
-            match opened {
-                Ok(link) => {
-                    if self.protocol == Protocol::Auto && known != Some(link.era) {
-                        self.surroundings.eras.put(&self.keys.era, link.era);
-                    }
-                    return Ok(link);
-                }
-                Err(failure) if failure.is_final() => return Err(failure),
-                Err(failure) => {
-                    // The server may only have been too slow for the first era (a launcher that downloads it).
-                    if slow && matches!(failure, Failure::Refused(_)) {
-                        modes.extend(mode.other());
-                    }
-                    slow = matches!(failure, Failure::Silent { .. });
-                    tracing::debug!(?mode, %failure, "a server did not answer this way");
-                    // The lack of a common version says more than the error of the other era.
-                    if !matches!(failed, Failure::Versions(_)) {
-                        failed = failure;
-                    }
-                }
-            }
+        let link = match (self.protocol, &self.way) {
+            (Protocol::Modern, _) => self.open_as(Mode::Only(Era::Modern), diagnostics).await?,
+            (Protocol::Legacy, _) => self.open_as(Mode::Only(Era::Legacy), diagnostics).await?,
+            (Protocol::Auto, Way::Http(_)) => self.detect_http(known, diagnostics).await?,
+            (Protocol::Auto, _) => self.detect_process(known, diagnostics).await?,
+        };
+        if self.protocol == Protocol::Auto && known != Some(link.era) {
+            self.surroundings.eras.put(&self.keys.era, link.era);
         }
-        Err(failed)
+        Ok(link)
+    }
+
+    async fn open_as(&self, mode: Mode, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
+        Link::open(&self.way, &self.surroundings, &self.server_requests, mode, diagnostics).await
+    }
+
+    /// Starts the server and detects its era. Only a server that exits is started again, in the other era: some legacy
+    /// servers exit after a request that they do not know.
+    async fn detect_process(
+        &self,
+        known: Option<Era>,
+        diagnostics: &ConnectDiagnostics,
+    ) -> Result<Link, Failure> {
+        let first = known.unwrap_or(Era::Modern);
+        let mode = Mode::Detect { first, patience: self.patience(first) };
+        let failure = match self.open_as(mode, diagnostics).await {
+            Err(failure @ Failure::Ended(_)) => failure,
+            opened => return opened,
+        };
+        tracing::debug!(?mode, %failure, "a server ended during the handshake");
+        let opened = self.open_as(Mode::Only(first.other()), diagnostics).await;
+        opened.map_err(|later| failure.or_later(later))
+    }
+
+    /// Detects the era of a server over HTTP. While the first request is silent, the other era is tried on a second
+    /// connection, and the first answer decides.
+    async fn detect_http(
+        &self,
+        known: Option<Era>,
+        diagnostics: &ConnectDiagnostics,
+    ) -> Result<Link, Failure> {
+        let first = known.unwrap_or(Era::Modern);
+        let mut one = pin!(self.open_as(Mode::Only(first), diagnostics));
+        let early = match self.patience(first) {
+            Some(patience) => timeout(patience, &mut one).await.ok(),
+            None => Some((&mut one).await),
+        };
+        let mut other = pin!(self.open_as(Mode::Only(first.other()), diagnostics));
+        let failure = match early {
+            Some(Err(failure)) if !failure.is_final() => failure,
+            Some(opened) => return opened,
+            None => tokio::select! {
+                biased;
+                opened = &mut one => match opened {
+                    Err(failure) if !failure.is_final() => failure,
+                    opened => return opened,
+                },
+                opened = &mut other => return match opened {
+                    Ok(link) => Ok(link),
+                    Err(failure) => one.await.map_err(|later| failure.or_later(later)),
+                },
+            },
+        };
+        tracing::debug!(?first, %failure, "a server did not answer in this era");
+        other.await.map_err(|later| failure.or_later(later))
+    }
+
+    /// Returns how long the request of `first` may be unanswered before the other one follows. A server that was legacy
+    /// before is silent only while it starts, and may exit after a request of the other era.
+    fn patience(&self, first: Era) -> Option<Duration> {
+        self.way.patience(self.connect_timeout).filter(|_| first == Era::Modern)
     }
 
     /// Returns an open connection, and opens a new one if necessary. After an error, nothing was sent.
@@ -307,17 +342,6 @@ async fn given_up(dead: Option<&Link>) -> String {
     };
     let reason = dead.redacted(dead.exit_report().await);
     format!("the connection was lost after {MAX_RESTARTS} restarts; there is no further attempt; {reason}")
-}
-
-/// Returns the handshakes to try, in order.
-fn modes(protocol: Protocol, known: Option<Era>, probe: Duration) -> Vec<Mode> {
-    match (protocol, known) {
-        (Protocol::Modern, _) => vec![Mode::Only(Era::Modern)],
-        (Protocol::Legacy, _) => vec![Mode::Only(Era::Legacy)],
-        (Protocol::Auto, None) => vec![Mode::Probe(probe), Mode::Only(Era::Legacy)],
-        (Protocol::Auto, Some(Era::Modern)) => vec![Mode::Only(Era::Modern), Mode::Only(Era::Legacy)],
-        (Protocol::Auto, Some(Era::Legacy)) => vec![Mode::Only(Era::Legacy), Mode::Only(Era::Modern)],
-    }
 }
 
 /// Retries, with doubled delays.

@@ -65,6 +65,14 @@ impl Era {
             Self::Legacy => "legacy",
         }
     }
+
+    /// Returns the other era.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Modern => Self::Legacy,
+            Self::Legacy => Self::Modern,
+        }
+    }
 }
 
 /// Stores tool lists between runs, for `lazy` ensembles and for listings without a connection. Keys are as in

@@ -37,12 +37,20 @@ pub(crate) struct Fake {
     heard: Arc<Mutex<Vec<Value>>>,
     /// It is treated like `npx`.
     pub(crate) is_launcher: bool,
+    /// The time before it reads its input.
+    pub(crate) starting: Duration,
 }
 
 impl Fake {
     pub(crate) fn new(script: impl FnMut(usize, &Value) -> Act + Send + 'static) -> Self {
         let script: Arc<Mutex<Box<Script>>> = Arc::new(Mutex::new(Box::new(script)));
-        Self { script, starts: Arc::default(), heard: Arc::default(), is_launcher: false }
+        Self {
+            script,
+            starts: Arc::default(),
+            heard: Arc::default(),
+            is_launcher: false,
+            starting: Duration::ZERO,
+        }
     }
 
     /// What its script does about a message, for another fake.
@@ -70,6 +78,7 @@ impl Fake {
         };
         let fake = self.clone();
         tokio::spawn(async move {
+            tokio::time::sleep(fake.starting).await;
             let mut lines = BufReader::new(input).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let message: Value = serde_json::from_str(&line).unwrap();
