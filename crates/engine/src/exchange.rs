@@ -202,10 +202,18 @@ impl Exchange<'_> {
             reading.bill.close();
         }
         let reply = settle(finished, broken)?;
+        if is_empty(&reply) && !self.answers_results() {
+            return Err(AttemptError::Empty);
+        }
         if !shown.any {
             self.show(&mut whole(&reply), shown)?;
         }
         Ok(reply)
+    }
+
+    /// Returns whether the model has its results already: a model that says nothing after them is done.
+    fn answers_results(&self) -> bool {
+        matches!(self.view.last(), Some(Canister::Result(_)))
     }
 
     async fn next_piece(
@@ -261,7 +269,9 @@ impl Reading<'_> {
         let finished = self.decoder.take().ok_or_else(gone)?.finish();
         match &finished {
             Ok(reply) => self.bill.breaks_off(reply, self.facts),
-            Err(ReplyError::CutShort { partial }) => self.bill.breaks_off(partial, self.facts),
+            Err(ReplyError::CutShort { partial: reply } | ReplyError::Empty { reply }) => {
+                self.bill.breaks_off(reply, self.facts);
+            }
             Err(ReplyError::Refusal(_) | ReplyError::Decode(_)) => {}
         }
         finished
@@ -329,8 +339,23 @@ fn settle(finished: Result<Reply, ReplyError>, broken: Option<AttemptError>) -> 
         }
         (Err(ReplyError::Refusal(refusal)), _) => Err(refusal.into()),
         (Err(ReplyError::CutShort { .. }), broken) => Err(broken.unwrap_or(AttemptError::CutShort)),
+        (Err(ReplyError::Empty { .. }), broken) => Err(broken.unwrap_or(AttemptError::Empty)),
         (Err(ReplyError::Decode(error)), broken) => Err(broken.unwrap_or_else(|| error.into())),
     }
+}
+
+/// Returns whether a reply that ended as it should has neither text nor invocations. Reasoning alone answers nothing.
+fn is_empty(reply: &Reply) -> bool {
+    let blank = |content: &Content| match content {
+        Content::Text { text, .. } => text.trim().is_empty(),
+        Content::Reasoning { .. } => true,
+        _ => false,
+    };
+    matches!(reply.stop, Stop::End | Stop::Sequence)
+        && reply.canisters.iter().all(|canister| match canister {
+            Canister::Assistant(assistant) => assistant.content.iter().all(blank),
+            _ => false,
+        })
 }
 
 /// Returns the deltas of a reply that came in one piece.

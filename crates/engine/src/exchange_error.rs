@@ -39,6 +39,8 @@ pub enum AttemptError {
     Timeout { what: &'static str, after: Duration },
     #[error("the response ended before the reply did")]
     CutShort,
+    #[error("the model's reply is empty: it has neither text nor tool calls")]
+    Empty,
     #[error(transparent)]
     Refusal(#[from] Refusal),
     #[error(transparent)]
@@ -54,19 +56,21 @@ impl AttemptError {
                 WireErrorKind::Connection | WireErrorKind::Broken | WireErrorKind::NoSuchHost => true,
                 WireErrorKind::Tls | WireErrorKind::Request => false,
             },
-            Self::Timeout { .. } | Self::CutShort => true,
+            Self::Timeout { .. } | Self::CutShort | Self::Empty => true,
             Self::Refusal(refusal) => may_pass(refusal.class, refusal.status),
             Self::Translate(_) | Self::Decode(_) | Self::Sink(_) => false,
         }
     }
 
     /// Returns the policy for retries after this error. An unknown host name is looked up only once more: it is either a
-    /// short failure of the network or a typing error.
+    /// short failure of the network or a typing error. After an empty reply the model is asked twice more, because each
+    /// reply costs.
     pub(crate) fn policy(&self, policy: RetryPolicy) -> RetryPolicy {
         match self {
             Self::Wire(error) if error.kind == WireErrorKind::NoSuchHost => {
                 RetryPolicy { retries: policy.retries.min(1), ..policy }
             }
+            Self::Empty => RetryPolicy { retries: policy.retries.min(2), ..policy },
             _ => policy,
         }
     }
@@ -87,7 +91,7 @@ impl AttemptError {
     pub(crate) fn is_server_fault(&self) -> bool {
         match self {
             Self::Wire(error) => error.kind != WireErrorKind::Request,
-            Self::Timeout { .. } | Self::CutShort | Self::Decode(_) => true,
+            Self::Timeout { .. } | Self::CutShort | Self::Empty | Self::Decode(_) => true,
             Self::Refusal(refusal) => match refusal.class {
                 RefusalClass::Quota
                 | RefusalClass::RateLimit
@@ -134,6 +138,7 @@ mod tests {
             (wire(WireErrorKind::Tls), true),
             (wire(WireErrorKind::Request), false),
             (AttemptError::CutShort, true),
+            (AttemptError::Empty, true),
             (TranslateError::NothingToAnswer.into(), false),
         ] {
             assert_eq!(cause.is_server_fault(), passes, "{cause:?}");

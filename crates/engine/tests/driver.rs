@@ -534,6 +534,36 @@ async fn what_waits_for_its_turn_does_not_begin_after_the_end() {
     assert_eq!(outcomes(&run), [Outcome::Failed, Outcome::Cancelled]);
 }
 
+/// In all its spellings, also as a stream without a chunk; reasoning alone answers nothing.
+#[tokio::test(start_paused = true)]
+async fn an_empty_reply_is_retried_and_no_success() {
+    let stop = |message: Value, reason: Value| {
+        let choice = json!({ "message": message, "finish_reason": reason });
+        move || Reply::Body(200, json!({ "choices": [choice] }))
+    };
+    let only_done = || Reply::Events(vec!["data: [DONE]\n\n".to_owned()]);
+    let empties: [Box<dyn Fn() -> Reply>; 5] = [
+        Box::new(only_done),
+        Box::new(stop(json!({ "content": " \n" }), json!("stop"))),
+        Box::new(stop(json!({ "content": null, "reasoning": "Hm." }), json!("stop"))),
+        Box::new(stop(json!(null), json!("stop"))),
+        Box::new(stop(json!({ "content": "" }), json!(null))),
+    ];
+    for (at, empty) in empties.iter().enumerate() {
+        let run = setup(vec![empty(), empty(), says("42")]).run().await;
+        assert!(matches!(run.ending, Ok(Ending::Finished { .. })), "{at}: {:?}", run.ending);
+        let run = setup(vec![empty(), empty(), empty(), says("never asked")]).run().await;
+        let Err(EngineError::Exchange(error)) = run.ending else { panic!("{at}: {:?}", run.ending) };
+        assert!(matches!(error.cause, AttemptError::Empty), "{at}: {error}");
+        assert_eq!((error.attempts, run.requests_left), (3, 1), "{at}");
+    }
+    // After its results a model may have nothing to add, but a body without a message is a fault there too.
+    let run = setup(vec![calls(&["quick"]), stop(json!({ "content": "" }), json!("stop"))()]).run().await;
+    assert!(matches!(run.ending, Ok(Ending::Finished { .. })), "{:?}", run.ending);
+    let run = setup(vec![calls(&["quick"]), only_done(), says("42")]).run().await;
+    assert!(matches!(run.ending, Ok(Ending::Finished { .. })) && run.requests_left == 0, "{:?}", run.ending);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_waiting_cannot_cure_ends_at_once() {
     for reply in [status(401), Reply::Fails(WireErrorKind::Tls)] {

@@ -210,6 +210,8 @@ fn exchange(error: ExchangeError) -> Failure {
         cause @ AttemptError::CutShort => {
             Failure::new(Kind::ProviderUnreachable, "cut-short", cause.to_string())
         }
+        cause @ AttemptError::Empty => Failure::new(Kind::ProviderNonsense, "empty-reply", cause.to_string())
+            .hint("another model may answer: `--fallback PROVIDER/MODEL`"),
     };
     // The body of a refusal may name the request id.
     if let Some(id) = request_id.filter(|_| !failure.facts.iter().any(|(name, _)| *name == "request_id")) {

@@ -258,7 +258,7 @@ impl<A: Assembly> Decoder for BodyDecoder<A> {
                 let reported = match &error {
                     ReplyError::Decode(error) => Err(error.clone()),
                     // A refusal is reported at the end; the decoder says that nothing more is needed.
-                    ReplyError::Refusal(_) | ReplyError::CutShort { .. } => Ok(()),
+                    ReplyError::Refusal(_) | ReplyError::CutShort { .. } | ReplyError::Empty { .. } => Ok(()),
                 };
                 self.over = Some(error);
                 reported

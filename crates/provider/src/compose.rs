@@ -37,16 +37,20 @@ pub(crate) struct ReplyParts {
 }
 
 impl ReplyParts {
-    /// Builds the reply. `stop` is `Stop::Cut` if the terminal marker has not come.
+    /// Builds the reply. `stop` is `Stop::Cut` if the terminal marker has not come, and `None` if the body was whole and
+    /// gave no reason.
     ///
     /// # Errors
-    /// [`ReplyError::CutShort`] with the partial reply if `stop` is `Stop::Cut`.
+    /// [`ReplyError::CutShort`] with the partial reply if `stop` is `Stop::Cut`. [`ReplyError::Empty`] if there is neither
+    /// a reason nor anything else.
     pub(crate) fn into_reply(
         self,
-        stop: Stop,
+        stop: Option<Stop>,
         origin: &ReplyOrigin,
         head: &Head,
     ) -> Result<Reply, ReplyError> {
+        let is_empty = stop.is_none() && self.pieces.is_empty() && self.native.is_empty();
+        let stop = stop.unwrap_or(Stop::End);
         let acts = !matches!(stop, Stop::Cut | Stop::Refused { .. });
         let native = acts.then(|| Native { maker: origin.endpoint.maker(&origin.model), items: self.native });
         let first = Assistant {
@@ -66,10 +70,10 @@ impl ReplyParts {
             model: self.model,
             request_id: head.request_id.clone(),
         };
-        if reply.stop == Stop::Cut {
-            Err(ReplyError::CutShort { partial: Box::new(reply) })
-        } else {
-            Ok(reply)
+        match &reply.stop {
+            Stop::Cut => Err(ReplyError::CutShort { partial: Box::new(reply) }),
+            _ if is_empty => Err(ReplyError::Empty { reply: Box::new(reply) }),
+            _ => Ok(reply),
         }
     }
 }

@@ -38,6 +38,9 @@ pub enum ReplyError {
     /// run.
     #[error("the response ended before the reply did")]
     CutShort { partial: Box<Reply> },
+    /// The body was whole and held no message: no text, no call, no stop reason. `reply` has the usage, if any came.
+    #[error("the response has no message")]
+    Empty { reply: Box<Reply> },
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::body::{Dialect, Says, calls, text};
 use crate::env::{Ran, TestEnv};
+use crate::http::Answer;
 use crate::provider::{Line, Provider};
 
 const FAKES: &str = r#"
@@ -272,6 +273,21 @@ fn an_empty_last_reply_ends_the_turn() {
         let script = vec![calls([("fakes__echo", json!({ "text": "x" }))]), text("")];
         play(dialect, stream, script, &[]).ends(0, "");
     });
+}
+
+/// Where nothing was asked of a tool, an answer is missing.
+#[test]
+fn an_empty_first_reply_is_retried_and_then_six() {
+    everywhere(|dialect, stream| {
+        let case = play(dialect, stream, vec![text(""), text(""), text("")], &[]).ends(6, "");
+        assert_eq!(case.ran.json()["error"]["code"], "empty-reply");
+        play(dialect, stream, vec![text(""), text("Here.")], &[]).ends(0, "Here.");
+    });
+    let only_done = || Line::from(Answer::new(200, "text/event-stream", "data: [DONE]\n\n"));
+    let provider = Provider::chat([only_done(), only_done(), only_done()]);
+    let ran = provider.env(TestEnv::hasty()).run(&["ask", "-m", provider.model(), "Hi"]).exits(6);
+    assert!(ran.stderr.contains("error[empty-reply]"), "{}", ran.stderr);
+    assert_eq!(provider.requests().len(), 3);
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl Assembly for MessageAssembly {
     }
 
     fn finish(self: Box<Self>, head: &Head) -> Result<Reply, ReplyError> {
-        let stop = if self.complete { self.stop.unwrap_or(Stop::End) } else { Stop::Cut };
+        let stop = if self.complete { self.stop } else { Some(Stop::Cut) };
         let mut collected = ReplyParts {
             usage: self.usage.into(),
             model: self.model,
@@ -198,7 +198,7 @@ impl Assembly for MessageAssembly {
             ..ReplyParts::default()
         };
         for block in self.blocks {
-            let (piece, native) = block.end(stop == Stop::Truncated);
+            let (piece, native) = block.end(stop == Some(Stop::Truncated));
             collected.pieces.extend(piece);
             collected.native.extend(native);
         }

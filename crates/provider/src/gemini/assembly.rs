@@ -133,7 +133,7 @@ impl Assembly for CandidateAssembly {
             response_id: self.id,
             ..ReplyParts::default()
         };
-        collected.into_reply(stop, &self.origin, head)
+        collected.into_reply(Some(stop), &self.origin, head)
     }
 }
 

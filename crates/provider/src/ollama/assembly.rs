@@ -113,13 +113,15 @@ impl ChatAssembly {
         Ok(())
     }
 
-    fn stop(&self) -> Stop {
-        match self.reason.as_deref() {
+    /// `None`: it is whole and gives no reason.
+    fn stop(&self) -> Option<Stop> {
+        Some(match self.reason.as_deref() {
             _ if !self.done => Stop::Cut,
-            None | Some("stop") => Stop::End,
+            None => return None,
+            Some("stop") => Stop::End,
             Some("length") => Stop::Truncated,
             Some(other) => Stop::Other(other.to_owned()),
-        }
+        })
     }
 }
 

@@ -171,25 +171,23 @@ impl CompletionAssembly {
         self.think.feed(text, |segment| segment.append_to(all, reasoning, out));
     }
 
-    fn stop(&self) -> Stop {
+    /// `None`: it is whole and gives no reason.
+    fn stop(&self) -> Option<Stop> {
         let finish = self.finish.as_deref();
         if finish.is_none() && !self.done {
-            return Stop::Cut;
+            return Some(Stop::Cut);
         }
         if !self.refusal.is_empty() {
-            return Stop::Refused { reason: Some(self.refusal.clone()) };
+            return Some(Stop::Refused { reason: Some(self.refusal.clone()) });
         }
-        match finish {
-            None => Stop::End,
-            Some(word) if HARMLESS.contains(&word.to_ascii_lowercase().as_str()) => Stop::End,
-            Some("stop_sequence") => Stop::Sequence,
+        Some(match finish? {
+            word if HARMLESS.contains(&word.to_ascii_lowercase().as_str()) => Stop::End,
+            "stop_sequence" => Stop::Sequence,
             // `model_length`: Mistral's word for the context window.
-            Some("length" | "model_length" | "max_tokens") => Stop::Truncated,
-            Some(filter @ ("content_filter" | "refusal")) => {
-                Stop::Refused { reason: Some(filter.to_owned()) }
-            }
-            Some(other) => Stop::Other(other.to_owned()),
-        }
+            "length" | "model_length" | "max_tokens" => Stop::Truncated,
+            filter @ ("content_filter" | "refusal") => Stop::Refused { reason: Some(filter.to_owned()) },
+            other => Stop::Other(other.to_owned()),
+        })
     }
 
     fn native(&mut self) -> Vec<Value> {

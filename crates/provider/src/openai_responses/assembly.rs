@@ -276,7 +276,7 @@ impl Assembly for ResponseAssembly {
             model: self.model,
             response_id: self.id.filter(|_| stored),
         };
-        collected.into_reply(stop, &self.origin, head)
+        collected.into_reply(Some(stop), &self.origin, head)
     }
 }
 

@@ -248,6 +248,7 @@ pub(crate) fn outcome(result: &Result<Reply, ReplyError>) -> Value {
         Ok(reply) => json!({ "reply": reply_json(reply) }),
         Err(ReplyError::Refusal(refusal)) => json!({ "refusal": refusal_json(refusal) }),
         Err(ReplyError::CutShort { partial }) => json!({ "cut": reply_json(partial) }),
+        Err(ReplyError::Empty { reply }) => json!({ "empty": reply_json(reply) }),
         Err(ReplyError::Decode(error)) => json!({ "decode": error.to_string() }),
     }
 }

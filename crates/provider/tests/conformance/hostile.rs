@@ -176,6 +176,7 @@ fn lawful(result: &Result<Reply, ReplyError>) -> Result<(), TestCaseError> {
             prop_assert!(refusal.message.len() <= 2048 && !refusal.message.is_empty());
             return Ok(());
         }
+        Err(ReplyError::Empty { reply }) => &reply.canisters,
         Err(ReplyError::Decode(_)) => return Ok(()),
     };
     prop_assert!(Transcript::try_from(canisters.clone()).is_ok());

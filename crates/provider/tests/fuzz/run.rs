@@ -79,6 +79,7 @@ fn lawful(result: &Result<Reply, ReplyError>) {
             assert!(refusal.message.len() <= 2048 && !refusal.message.is_empty());
             return;
         }
+        Err(ReplyError::Empty { reply }) => &reply.canisters,
         Err(ReplyError::Decode(_)) => return,
     };
     assert!(Transcript::try_from(canisters.clone()).is_ok(), "an unlawful reply");

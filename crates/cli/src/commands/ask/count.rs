@@ -148,7 +148,7 @@ fn refusal(settings: &Settings, head: &Parts, body: &[u8]) -> AttemptError {
     match decoder.finish() {
         Err(ReplyError::Refusal(refusal)) => AttemptError::Refusal(refusal),
         Err(ReplyError::Decode(error)) => AttemptError::Decode(error),
-        Ok(_) | Err(ReplyError::CutShort { .. }) => {
+        Ok(_) | Err(ReplyError::CutShort { .. } | ReplyError::Empty { .. }) => {
             fed.err().map_or(AttemptError::CutShort, AttemptError::Decode)
         }
     }
