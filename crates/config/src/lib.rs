@@ -90,8 +90,8 @@ pub use rule::{
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
 pub use settings::{
     AuthPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan,
-    ProviderPlan, QuirksPlan, SandboxMethod, SettingsPlan, Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan,
-    parse_settings,
+    ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Structured, ThinkingPlan,
+    TimeoutsPlan, ToolsPlan, parse_settings,
 };
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};

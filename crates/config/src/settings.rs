@@ -46,7 +46,8 @@ macro_rules! options {
 
 pub use models::{ModelPlan, PricePlan, ThinkingPlan};
 pub use providers::{
-    AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, Structured, ToolsPlan,
+    AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, ReasoningReplay, Structured,
+    ToolsPlan,
 };
 
 /// The settings of one file, or of several merged files; `None` for a key that is absent.

@@ -112,9 +112,8 @@ pub struct Quirks {
     pub max_tokens_key: &'static str,
     /// Whether it accepts `stream_options`.
     pub stream_options: bool,
-    /// The key under which reasoning must be sent back with calls, if any (`reasoning_content` for DeepSeek,
-    /// `reasoning_details` for OpenRouter).
-    pub replay_reasoning: Option<&'static str>,
+    /// How reasoning is sent back with calls.
+    pub replay_reasoning: ReasoningReplay,
     /// Mistral accepts only ids of exactly nine alphanumerics.
     pub nine_char_ids: bool,
     /// `reasoning_effort` is understood.
@@ -146,6 +145,18 @@ pub struct Quirks {
     pub fallbacks: bool,
 }
 
+/// How reasoning that came with calls is sent back to the server that sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasoningReplay {
+    /// Never: strict servers refuse unknown keys.
+    Never,
+    /// Within the user's turn, under the key it came under (`reasoning_content` or `reasoning`). The templates of local
+    /// models read it there, and leave it out of earlier turns. A server that sends no reasoning gets none.
+    InTurn,
+    /// In all later requests, under this key (`reasoning_content` for DeepSeek, `reasoning_details` for OpenRouter).
+    Always(&'static str),
+}
+
 /// Support for `response_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structured {
@@ -168,7 +179,7 @@ impl Quirks {
     pub const OPENAI: Self = Self {
         max_tokens_key: "max_completion_tokens",
         stream_options: true,
-        replay_reasoning: None,
+        replay_reasoning: ReasoningReplay::InTurn,
         nine_char_ids: false,
         effort: true,
         null_content: true,
@@ -187,7 +198,7 @@ impl Quirks {
     pub const CAUTIOUS: Self = Self {
         max_tokens_key: "max_tokens",
         stream_options: false,
-        replay_reasoning: None,
+        replay_reasoning: ReasoningReplay::InTurn,
         nine_char_ids: false,
         effort: false,
         null_content: true,

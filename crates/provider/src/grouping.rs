@@ -33,6 +33,13 @@ pub(crate) enum Section<'a> {
     Turn(Turn<'a>),
 }
 
+impl Section<'_> {
+    /// Returns whether the user speaks in it.
+    pub(crate) fn has_user(&self) -> bool {
+        matches!(self, Self::Input(said) if said.iter().any(|canister| matches!(canister, Canister::User(_))))
+    }
+}
+
 /// One reply of a model.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {

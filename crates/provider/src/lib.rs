@@ -71,7 +71,7 @@ mod wire_ids;
 
 pub use catalog::{KnownModel, known, known_models};
 pub use degraded::{Degraded, degraded};
-pub use endpoint::{AuthScheme, Dialect, Endpoint, Quirks, Structured, ToolProtocol};
+pub use endpoint::{AuthScheme, Dialect, Endpoint, Quirks, ReasoningReplay, Structured, ToolProtocol};
 pub use error::{DecodeError, Refusal, RefusalClass, ReplyError, RetryAdvice, TranslateError};
 pub use facts::{AcceptedMedia, Facts, LongPromptPrice, Price, Thinking};
 pub use head::request_id;

@@ -21,8 +21,10 @@ pub struct ProviderRow {
     pub base_url: &'static str,
     /// Environment variables that name another base URL, the first one set wins.
     pub base_url_env: &'static [&'static str],
-    /// Environment variables that hold the key, the first one set wins. Empty: no key is needed.
+    /// Environment variables that hold the key, the first one set wins. A local server needs none.
     pub key_env: &'static [&'static str],
+    /// Whether this is a server that users run themselves.
+    pub local: bool,
     pub auth: AuthScheme,
     pub quirks: Quirks,
     /// Prefixes of model ids that are recognised without the provider's name.
@@ -68,11 +70,6 @@ impl ProviderRow {
     /// Returns the vendor's name in the catalogue; OpenAI's rows share one.
     pub fn vendor(&self) -> &'static str {
         if self.name.starts_with("openai-") { "openai" } else { self.name }
-    }
-
-    /// Returns whether this is a local server, which needs no key.
-    pub fn is_local(&self) -> bool {
-        self.key_env.is_empty()
     }
 
     fn provider(&self) -> ProviderName {
@@ -158,6 +155,7 @@ mod tests {
         for row in rows() {
             assert_eq!(row.endpoint(None).provider.as_str(), row.name);
             assert_eq!(row.key_env.is_empty(), row.auth == AuthScheme::None, "{}", row.name);
+            assert!(row.local || !row.key_env.is_empty(), "{}", row.name);
             let versioned = row.base_url.ends_with("/v1");
             let openai = matches!(row.dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses);
             assert_eq!(versioned, openai && row.name != "azure", "{}", row.name);

@@ -290,6 +290,23 @@ fn a_window_that_nobody_asked_for_is_not_asked_of_ollama() {
     assert!(ask().contains("\"num_ctx\": 8192"), "{}", ask());
 }
 
+/// Ollama's cloud refuses requests without a key; a server on this machine needs none, and neither does one like it.
+#[test]
+fn ollama_takes_a_key_if_there_is_one() {
+    let env = TestEnv::new();
+    env.write("home/.config/converse/config.toml", "[providers.mine]\nlike = \"ollama\"\n");
+    for model in ["ollama/x", "ollama-native/x", "mine/x"] {
+        let ask = ["ask", "-m", model, "--dry-run", "--no-tools", "hi"];
+        let without = env.run(&ask).exits(0).stdout;
+        assert!(!without.to_lowercase().contains("authorization"), "{without}");
+        let with = TestEnv::new().var("OLLAMA_API_KEY", KEY);
+        with.write("home/.config/converse/config.toml", "[providers.mine]\nlike = \"ollama\"\n");
+        let shown = with.run(&ask).exits(0).stdout.to_lowercase();
+        assert!(!shown.contains(KEY), "{shown}");
+        assert_eq!(shown.contains("\"authorization\": \"[redacted]\""), model != "mine/x", "{shown}");
+    }
+}
+
 #[test]
 fn an_odd_server_is_reached_as_the_settings_say() {
     let env = TestEnv::new().var("ODD_KEY", KEY).var("GROQ_API_KEY", "sk-vendor-0123456789");

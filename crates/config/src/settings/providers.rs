@@ -15,7 +15,7 @@ use crate::source::Spanned;
 use crate::table::{Table, suggested};
 
 pub use patches::{ChangePlan, PatchPlan};
-pub use quirks::{QuirksPlan, Structured};
+pub use quirks::{QuirksPlan, ReasoningReplay, Structured};
 
 /// The wire format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -82,7 +82,8 @@ impl Scale {
 
 impl Ledger {
     pub fn of(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Self {
-        let goes_back = |words: &Assistant| replays_reasoning(words, endpoint, prompt.model);
+        let goes_back =
+            |words: &Assistant, in_turn: bool| replays_reasoning(words, endpoint, prompt.model, in_turn);
         let mut sums = Sums { blobs: prompt.blobs, goes_back: &goes_back, sums: BTreeMap::new() };
         for declaration in prompt.tools {
             let name = declaration.name.as_str();
@@ -152,7 +153,7 @@ fn declared(declaration: &Declaration) -> u64 {
 /// Returns the weight of one canister in bytes of text, to compare parts of one conversation.
 pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
     // Of whoever made it: it may go back to it.
-    let goes_back = |words: &Assistant| words.native.is_some();
+    let goes_back = |words: &Assistant, _: bool| words.native.is_some();
     let mut sums = Sums { blobs, goes_back: &goes_back, sums: BTreeMap::new() };
     sums.view(std::slice::from_ref(canister));
     sums.sums.values().map(|(_, bytes)| bytes).sum()
@@ -160,8 +161,9 @@ pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
 
 struct Sums<'b> {
     blobs: &'b dyn Blobs,
-    /// Returns whether the request contains the reasoning of the reply that begins with this canister.
-    goes_back: &'b dyn Fn(&Assistant) -> bool,
+    /// Returns whether the request contains the reasoning of the reply that begins with this canister. The flag says
+    /// that the user has not spoken since.
+    goes_back: &'b dyn Fn(&Assistant, bool) -> bool,
     sums: BTreeMap<Part, (usize, u64)>,
 }
 
@@ -187,7 +189,8 @@ impl Sums<'_> {
     fn view(&mut self, view: &[Canister]) {
         let mut tools = BTreeMap::new();
         let mut replayed = None;
-        for canister in view {
+        let asked = view.iter().rposition(|canister| matches!(canister, Canister::User(_))).unwrap_or(0);
+        for (place, canister) in view.iter().enumerate() {
             match canister {
                 Canister::Supervisor(supervisor) => {
                     self.add(Part::System, supervisor.text.len() as u64 + AROUND);
@@ -198,7 +201,7 @@ impl Sums<'_> {
                     self.contents(&part, &document.content);
                 }
                 Canister::Assistant(assistant) => {
-                    if (self.goes_back)(assistant) {
+                    if (self.goes_back)(assistant, place > asked) {
                         replayed = Some(assistant.turn);
                     }
                     let thoughts = |content: &&Content| matches!(content, Content::Reasoning { .. });

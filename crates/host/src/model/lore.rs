@@ -91,5 +91,5 @@ fn is_free(reach: &Reach) -> bool {
         _ => authority,
     };
     let loopback = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    reach.row.is_some_and(|row| row.is_local()) && (loopback || host.eq_ignore_ascii_case("localhost"))
+    reach.row.is_some_and(|row| row.local) && (loopback || host.eq_ignore_ascii_case("localhost"))
 }

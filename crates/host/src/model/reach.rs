@@ -137,10 +137,12 @@ fn made(
     let default_model = plan.default_model.clone();
     Reach {
         wants_key: match own {
-            Some(row) => row.base_url.is_empty() || vendors_url,
+            // A local server takes a key if there is one.
+            Some(row) => (row.base_url.is_empty() || vendors_url) && (!row.local || plan.key_env.is_some()),
             // A server of the user needs a key only if the settings name a variable for it.
             None => {
-                plan.key_env.is_some() || (like.is_some() && vendors_url && plan.secret_headers.is_empty())
+                let of_vendor = like.is_some_and(|row| !row.local) && vendors_url;
+                plan.key_env.is_some() || (of_vendor && plan.secret_headers.is_empty())
             }
         },
         default_model: default_model.or_else(|| own.and_then(|row| row.default_model).map(str::to_owned)),

@@ -2,11 +2,11 @@
 
 use converse_config::{
     AuthPlan, ChangePlan, Dialect as SaidDialect, ModelPlan, PatchPlan, ProviderPlan,
-    Structured as SaidStructured, ThinkingPlan, ToolsPlan,
+    ReasoningReplay as SaidReplay, Structured as SaidStructured, ThinkingPlan, ToolsPlan,
 };
 use converse_provider::{
-    AcceptedMedia, AuthScheme, Change, Dialect, Facts, Patch, Price, Quirks, Structured, Thinking,
-    ToolProtocol,
+    AcceptedMedia, AuthScheme, Change, Dialect, Facts, Patch, Price, Quirks, ReasoningReplay, Structured,
+    Thinking, ToolProtocol,
 };
 
 pub(super) fn dialect(said: SaidDialect) -> Dialect {
@@ -41,7 +41,12 @@ pub(super) fn quirks(had: Quirks, plan: &ProviderPlan) -> Quirks {
     Quirks {
         max_tokens_key: said.max_tokens_key.unwrap_or(had.max_tokens_key),
         stream_options: said.stream_options.unwrap_or(had.stream_options),
-        replay_reasoning: said.replay_reasoning.unwrap_or(had.replay_reasoning),
+        replay_reasoning: match said.replay_reasoning {
+            None => had.replay_reasoning,
+            Some(SaidReplay::Never) => ReasoningReplay::Never,
+            Some(SaidReplay::InTurn) => ReasoningReplay::InTurn,
+            Some(SaidReplay::Always(key)) => ReasoningReplay::Always(key),
+        },
         nine_char_ids: said.nine_char_ids.unwrap_or(had.nine_char_ids),
         effort: said.effort.unwrap_or(had.effort),
         null_content: said.null_content.unwrap_or(had.null_content),

@@ -16,7 +16,8 @@ use serde_json::{Map, Value, json};
 use crate::grouping::{Call, Section, Turn, group};
 use crate::media::{EncodedMedia, Media, Medium, Position, heading};
 use crate::plain;
-use crate::{Endpoint, Prompt, Thinking, TranslateError};
+use crate::thoughts::REASONING_KEYS;
+use crate::{Endpoint, Prompt, ReasoningReplay, Thinking, TranslateError};
 
 /// A part of a user message.
 enum UserPart {
@@ -35,14 +36,15 @@ pub(crate) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     let grouped = group(prompt.view, endpoint, prompt.model);
     let media = Media::of(prompt, endpoint);
     let mut messages = Vec::new();
-    for section in &grouped.sections {
+    let asked = grouped.sections.iter().rposition(|section| section.has_user()).unwrap_or(0);
+    for (place, section) in grouped.sections.iter().enumerate() {
         match section {
             Section::Input(said) => {
                 let parts = said.iter().flat_map(|canister| said_parts(canister, &media)).collect();
                 push_user(&mut messages, parts);
             }
             Section::Turn(turn) => {
-                messages.extend(assistant_message(turn, endpoint).map(Message::Other));
+                messages.extend(assistant_message(turn, endpoint, place > asked).map(Message::Other));
                 let results =
                     turn.calls().map(|call| Message::Other(tool_message(call, prompt.blobs, &media)));
                 messages.extend(results);
@@ -173,7 +175,7 @@ fn document_parts(document: &Document, media: &Media<'_>) -> Vec<UserPart> {
 }
 
 /// Returns `None` for a turn without text and calls, because some servers refuse an empty message.
-fn assistant_message(turn: &Turn<'_>, endpoint: &Endpoint) -> Option<Value> {
+fn assistant_message(turn: &Turn<'_>, endpoint: &Endpoint, in_turn: bool) -> Option<Value> {
     let words = turn.words();
     let calls: Vec<Value> = turn.calls().map(call).collect();
     if words.is_empty() && calls.is_empty() {
@@ -184,7 +186,7 @@ fn assistant_message(turn: &Turn<'_>, endpoint: &Endpoint) -> Option<Value> {
     // With calls and no words: null is what OpenAI's own documents show, some templates want a text.
     let silent = words.is_empty() && endpoint.quirks.null_content;
     message.insert("content".into(), if silent { Value::Null } else { json!(words.join("\n\n")) });
-    if let Some((key, reasoning)) = reasoning(turn, endpoint, !calls.is_empty()) {
+    if let Some((key, reasoning)) = reasoning(turn, endpoint, !calls.is_empty(), in_turn) {
         message.insert(key.into(), reasoning);
     }
     if !calls.is_empty() {
@@ -209,11 +211,26 @@ fn call(call: &Call<'_>) -> Value {
 /// empty one and even if another model wrote the turn.
 /// <https://api-docs.deepseek.com/guides/thinking_mode>, the empty one:
 /// <https://github.com/deepseek-ai/deepseek-harness/discussions/739> (a copy read 2026-11-21);
-/// <https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks>.
-fn reasoning(turn: &Turn<'_>, endpoint: &Endpoint, calls: bool) -> Option<(&'static str, Value)> {
-    let key = endpoint.quirks.replay_reasoning?;
-    let native = turn.native.unwrap_or_default().iter().find_map(|item| item.get(key)).cloned();
-    match native {
+/// <https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks>. Within the turn:
+/// <https://github.com/vllm-project/vllm/pull/28531> (vLLM),
+/// <https://docs.ollama.com/capabilities/tool-calling> (Ollama), both read 2026-11-23.
+fn reasoning(
+    turn: &Turn<'_>,
+    endpoint: &Endpoint,
+    calls: bool,
+    in_turn: bool,
+) -> Option<(&'static str, Value)> {
+    let items = turn.native.unwrap_or_default();
+    let came = |key: &str| items.iter().find_map(|item| item.get(key)).cloned();
+    let key = match endpoint.quirks.replay_reasoning {
+        ReasoningReplay::Never => return None,
+        ReasoningReplay::InTurn if calls && in_turn => {
+            return REASONING_KEYS.iter().find_map(|key| Some((*key, came(key)?)));
+        }
+        ReasoningReplay::InTurn => return None,
+        ReasoningReplay::Always(key) => key,
+    };
+    match came(key) {
         Some(reasoning) => Some((key, reasoning)),
         None if calls && key == "reasoning_content" => Some((key, json!(""))),
         None => None,

@@ -5,7 +5,7 @@
 //! what is under neither was not checked. No server was asked.
 
 use super::ProviderRow;
-use crate::{AuthScheme, Dialect, Quirks, Structured};
+use crate::{AuthScheme, Dialect, Quirks, ReasoningReplay, Structured};
 
 /// An OpenAI-compatible server in the cloud.
 const CLOUD: ProviderRow = ProviderRow {
@@ -15,13 +15,19 @@ const CLOUD: ProviderRow = ProviderRow {
     base_url_env: &[],
     key_env: &[],
     auth: AuthScheme::Bearer,
-    quirks: Quirks { stream_options: true, ..Quirks::CAUTIOUS },
+    quirks: Quirks { stream_options: true, replay_reasoning: ReasoningReplay::Never, ..Quirks::CAUTIOUS },
+    local: false,
     models: &[],
     default_model: None,
 };
 
 /// An OpenAI-compatible server on this machine. Whichever model it has loaded is its user's choice.
-const LOCAL: ProviderRow = ProviderRow { auth: AuthScheme::None, ..CLOUD };
+const LOCAL: ProviderRow = ProviderRow {
+    auth: AuthScheme::None,
+    local: true,
+    quirks: Quirks { replay_reasoning: ReasoningReplay::InTurn, ..CLOUD.quirks },
+    ..CLOUD
+};
 
 const OPENAI: ProviderRow = ProviderRow {
     name: "openai",
@@ -51,6 +57,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         auth: AuthScheme::Header("x-api-key"),
         // None of them concerns this wire.
         quirks: Quirks::CAUTIOUS,
+        local: false,
         models: &["claude-"],
         // Takes an effort and sampling parameters, and thinks only if asked. Its predecessor `claude-sonnet-4-5` is
         // retired on 2026-11-30; Sonnet 5 and later think unasked and take no temperature but
@@ -100,7 +107,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         base_url_env: &["OPENROUTER_BASE_URL"],
         key_env: &["OPENROUTER_API_KEY"],
         quirks: Quirks {
-            replay_reasoning: Some("reasoning_details"),
+            replay_reasoning: ReasoningReplay::Always("reasoning_details"),
             effort: true,
             structured: Structured::JsonSchema,
             format_beside_tools: true,
@@ -119,7 +126,11 @@ pub(super) const ROWS: &[ProviderRow] = &[
         base_url: "https://api.groq.com/openai/v1",
         base_url_env: &["GROQ_BASE_URL"],
         key_env: &["GROQ_API_KEY"],
-        quirks: Quirks { format_beside_tools: false, ..Quirks::OPENAI },
+        quirks: Quirks {
+            format_beside_tools: false,
+            replay_reasoning: ReasoningReplay::Never,
+            ..Quirks::OPENAI
+        },
         default_model: Some("openai/gpt-oss-20b"),
         ..CLOUD
     },
@@ -134,6 +145,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         key_env: &["MISTRAL_API_KEY"],
         quirks: Quirks {
             nine_char_ids: true,
+            replay_reasoning: ReasoningReplay::Never,
             effort: true,
             user_after_tool: false,
             structured: Structured::JsonSchema,
@@ -153,7 +165,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         quirks: Quirks {
             stream_options: true,
             effort: true,
-            replay_reasoning: Some("reasoning_content"),
+            replay_reasoning: ReasoningReplay::Always("reasoning_content"),
             structured: Structured::JsonObject,
             ..Quirks::CAUTIOUS
         },
@@ -167,7 +179,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         base_url: "https://api.x.ai/v1",
         base_url_env: &["XAI_BASE_URL"],
         key_env: &["XAI_API_KEY"],
-        quirks: Quirks { developer_role: false, ..Quirks::OPENAI },
+        quirks: Quirks { developer_role: false, replay_reasoning: ReasoningReplay::Never, ..Quirks::OPENAI },
         ..CLOUD
     },
     // https://docs.together.ai/docs/inference/openai-compatibility – base URL and key (read 2026-11-21); SDK 3.1.1:
@@ -203,12 +215,15 @@ pub(super) const ROWS: &[ProviderRow] = &[
     },
     // https://docs.ollama.com/api/openai-compatibility – no key, `max_tokens`, `stream_options`, the effort,
     // `response_format` (read 2026-11-21), which keeps the model from calling tools:
-    // https://github.com/ollama/ollama/issues/8095 (read 2026-11-22)
+    // https://github.com/ollama/ollama/issues/8095 (read 2026-11-22). Ollama's cloud wants a key:
+    // https://docs.ollama.com/api/authentication (read 2026-11-23)
     ProviderRow {
         name: "ollama",
         base_url: "http://127.0.0.1:11434/v1",
         base_url_env: &["OLLAMA_HOST"],
-        quirks: Quirks { effort: true, structured: Structured::JsonSchema, ..CLOUD.quirks },
+        key_env: &["OLLAMA_API_KEY"],
+        auth: AuthScheme::Bearer,
+        quirks: Quirks { effort: true, structured: Structured::JsonSchema, ..LOCAL.quirks },
         ..LOCAL
     },
     // https://github.com/ollama/ollama/blob/main/docs/api.md
@@ -217,6 +232,8 @@ pub(super) const ROWS: &[ProviderRow] = &[
         dialect: Dialect::Ollama,
         base_url: "http://127.0.0.1:11434",
         base_url_env: &["OLLAMA_HOST"],
+        key_env: &["OLLAMA_API_KEY"],
+        auth: AuthScheme::Bearer,
         ..LOCAL
     },
     // https://github.com/ggml-org/llama.cpp/tree/master/tools/server – templates of older models fail at a `null`
@@ -224,7 +241,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         name: "llamacpp",
         base_url: "http://127.0.0.1:8080/v1",
         base_url_env: &["LLAMACPP_BASE_URL"],
-        quirks: Quirks { structured: Structured::JsonSchema, null_content: false, ..CLOUD.quirks },
+        quirks: Quirks { structured: Structured::JsonSchema, null_content: false, ..LOCAL.quirks },
         ..LOCAL
     },
     // https://lmstudio.ai/docs/api/openai-api – base URL (read 2026-11-21)
@@ -232,7 +249,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         name: "lmstudio",
         base_url: "http://127.0.0.1:1234/v1",
         base_url_env: &["LMSTUDIO_BASE_URL"],
-        quirks: Quirks { structured: Structured::JsonSchema, ..CLOUD.quirks },
+        quirks: Quirks { structured: Structured::JsonSchema, ..LOCAL.quirks },
         ..LOCAL
     },
     // https://docs.vllm.ai/en/v0.8.1/serving/openai_compatible_server.html – base URL (read 2026-11-21). With
@@ -241,7 +258,7 @@ pub(super) const ROWS: &[ProviderRow] = &[
         name: "vllm",
         base_url: "http://127.0.0.1:8000/v1",
         base_url_env: &["VLLM_BASE_URL"],
-        quirks: Quirks { structured: Structured::JsonSchema, ..CLOUD.quirks },
+        quirks: Quirks { structured: Structured::JsonSchema, ..LOCAL.quirks },
         ..LOCAL
     },
 ];

@@ -7,8 +7,7 @@ use crate::table::Table;
 pub struct QuirksPlan {
     pub max_tokens_key: Option<&'static str>,
     pub stream_options: Option<bool>,
-    /// `Some(None)`: reasoning is not sent back.
-    pub replay_reasoning: Option<Option<&'static str>>,
+    pub replay_reasoning: Option<ReasoningReplay>,
     pub nine_char_ids: Option<bool>,
     pub effort: Option<bool>,
     pub null_content: Option<bool>,
@@ -20,6 +19,17 @@ pub struct QuirksPlan {
     pub include_encrypted: Option<bool>,
     pub cache_control: Option<bool>,
     pub fallbacks: Option<bool>,
+}
+
+/// How reasoning is sent back to a server with calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasoningReplay {
+    /// `none`
+    Never,
+    /// `in_turn`: until the user speaks again, under the key it came under.
+    InTurn,
+    /// In all later requests, under this key.
+    Always(&'static str),
 }
 
 /// What a server supports of `response_format`.
@@ -45,12 +55,17 @@ pub(super) fn quirks(provider: &Table<'_, '_>) -> QuirksPlan {
         ("json_object", Structured::JsonObject),
         ("json_schema", Structured::JsonSchema),
     ];
-    let replayed =
-        words("replay_reasoning", &["none", "reasoning_content", "reasoning_details", "reasoning"]);
+    let replayed = [
+        ("none", ReasoningReplay::Never),
+        ("in_turn", ReasoningReplay::InTurn),
+        ("reasoning_content", ReasoningReplay::Always("reasoning_content")),
+        ("reasoning_details", ReasoningReplay::Always("reasoning_details")),
+        ("reasoning", ReasoningReplay::Always("reasoning")),
+    ];
     let quirks = QuirksPlan {
         max_tokens_key: words("max_tokens_key", &["max_tokens", "max_completion_tokens"]),
         stream_options: flag("stream_options"),
-        replay_reasoning: replayed.map(|word| Some(word).filter(|word| *word != "none")),
+        replay_reasoning: table.choice("replay_reasoning", &replayed).map(|word| word.value),
         nine_char_ids: flag("nine_char_ids"),
         effort: flag("effort"),
         null_content: flag("null_content"),

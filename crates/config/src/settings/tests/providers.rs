@@ -55,7 +55,7 @@ fn an_odd_server_can_be_said_whole() {
         odd.quirks,
         QuirksPlan {
             max_tokens_key: Some("max_tokens"),
-            replay_reasoning: Some(None),
+            replay_reasoning: Some(ReasoningReplay::Never),
             structured: Some(Structured::JsonObject),
             format_beside_tools: Some(false),
             user_after_tool: Some(false),
