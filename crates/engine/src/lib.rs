@@ -33,6 +33,7 @@ mod bill;
 mod context;
 mod conversation;
 mod driver;
+mod echoes;
 mod engine;
 mod event;
 mod exchange;

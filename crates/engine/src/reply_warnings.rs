@@ -6,8 +6,22 @@ use converse_provider::{Reply, ToolProtocol, text_calls};
 use crate::Route;
 use crate::conversation::shortened;
 
-/// Returns the warnings about a whole reply.
-pub(crate) fn reply_warnings(reply: &Reply, tools: &[Declaration], route: &Route<'_>) -> Vec<String> {
+/// Returns the warnings about a whole reply; `echoes` are the tools whose calls were taken as text.
+pub(crate) fn reply_warnings(
+    reply: &Reply,
+    echoes: &[String],
+    tools: &[Declaration],
+    route: &Route<'_>,
+) -> Vec<String> {
+    if !echoes.is_empty() {
+        let echoed = echoes.iter().map(|tool| {
+            format!(
+                "the model repeated a call of `{tool}` that is in a result or a document of this conversation; \
+                 nothing was run"
+            )
+        });
+        return echoed.chain(unknown_stop(reply, route)).collect();
+    }
     [call_in_text(reply, tools, route), unknown_stop(reply, route)].into_iter().flatten().collect()
 }
 

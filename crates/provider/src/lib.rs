@@ -82,6 +82,7 @@ pub use media::{Delivery, Medium, OmissionReason, Position, budget, delivery, en
 pub use patch::{Change, Patch};
 pub use processor::{Decoder, Delta, Processor, Reply, ReplyOrigin};
 pub use prompt::{AnswerFormat, Controls, Effort, Prompt};
+pub use prompted::echoes_data;
 pub use rows::{ProviderRow, row, row_for_bare_model, rows};
 pub use text_calls::{TextCall, text_calls};
 pub use thoughts::replays_reasoning;

@@ -4,7 +4,8 @@
 //! Hermes and Qwen, which many local models are trained on. Results are sent as `<tool_response>`. The request itself
 //! has no tools that a server could refuse, and no native form of a reply is kept.
 //!
-//! Text without the marker stays text. Text from a `<tool_response>` of the model's own on is dropped, because its
+//! Text without the marker stays text, and so does a marked block that is quoted ([`quoting`]) or that the model only
+//! repeats ([`echoes_data`]). Text from a `<tool_response>` of the model's own on is dropped, because its
 //! results are invented. Otherwise the rules of every wire apply: malformed JSON is malformed arguments, an unknown
 //! name is an unknown tool, and nothing in a truncated reply is run. The schema of a structured answer is described
 //! beside the tools.
@@ -13,10 +14,14 @@
 
 mod closing;
 mod decoder;
+mod echo;
+mod quoting;
 mod splitter;
 #[cfg(test)]
 mod tests;
 mod text_view;
+
+pub use echo::echoes_data;
 
 use bytes::Bytes;
 use converse_canister::Declaration;

@@ -5,6 +5,7 @@ use converse_provider::{Prompt, Reply, degraded};
 
 use super::{Driver, halted};
 use crate::bill::{AttemptUsage, Bill, attempt_usage};
+use crate::echoes::without_echoes;
 use crate::exchange::{Exchange, ShownReply};
 use crate::reply_warnings::reply_warnings;
 use crate::withheld_reasoning::WithheldReasoning;
@@ -65,7 +66,9 @@ impl Driver<'_> {
                 Ok(reply) => {
                     self.conversation.set_spending(&bill);
                     self.counted(estimated, reply.usage.input);
-                    let warnings = reply_warnings(&reply, tools, route);
+                    let (reply, echoes) =
+                        without_echoes(reply, self.conversation.transcript().as_slice(), route);
+                    let warnings = reply_warnings(&reply, &echoes, tools, route);
                     self.take(reply)?;
                     let warn = |warning: &String| self.ports.emit(&Event::Warned(warning));
                     return Ok(warnings.iter().try_for_each(warn)?);

@@ -1,10 +1,11 @@
 //! Cuts a reply's text into words and blocks, as it comes.
 //!
-//! A block begins with its tag and a `{`, not within inline code: prose that mentions the tag is prose. Only what could
+//! A block begins with its tag and a `{` where nothing is quoted ([`Quoting`]): prose that mentions the tag is prose. Only what could
 //! still become a tag is held back, which no ordinary text ends with. Where a block ends: [`Closing`]. Blanks before the first word and around blocks
 //! are layout.
 
 use super::closing::Closing;
+use super::quoting::Quoting;
 use super::{CLOSE, OPEN, RESULT};
 
 /// More blanks than this between a tag and its `{`, and it is text.
@@ -42,7 +43,8 @@ pub(super) struct Splitter {
     /// A string was left open in this reply: from there on every closing tag is one. That keeps the work linear.
     literal: bool,
     blocks: usize,
-    after_backtick: bool,
+    /// Has read all words that were handed out.
+    quoting: Quoting,
 }
 
 enum Tag {
@@ -106,7 +108,6 @@ impl Splitter {
         self.held = text.split_off(end).split_off(CLOSE.len());
         self.blocks += 1;
         self.place = State::Blank;
-        self.after_backtick = false;
         out(Segment::Block { text, whole: true });
     }
 
@@ -126,7 +127,10 @@ impl Splitter {
             }
             // After a block they are layout, before the first word they are the reply's own.
             Tag::None if self.blocks == 0 => {}
-            Tag::None | Tag::Call { .. } | Tag::Result => self.held = self.held.split_off(start),
+            Tag::None | Tag::Call { .. } | Tag::Result => {
+                let words = self.held.split_off(start);
+                self.quoting.read(&std::mem::replace(&mut self.held, words));
+            }
         }
         self.scanned = 0;
         self.place = State::Words;
@@ -134,44 +138,43 @@ impl Splitter {
     }
 
     fn words(&mut self, out: &mut impl FnMut(Segment)) -> bool {
-        let mut from = 0;
+        let (mut from, mut read) = (0, 0);
         while let Some(at) = self.held.get(from..).and_then(|rest| rest.find('<')) {
             let at = from + at;
-            let quoted = match at.checked_sub(1) {
-                Some(before) => self.held.as_bytes().get(before) == Some(&b'`'),
-                None => self.after_backtick,
-            };
+            self.quoting.read(self.held.get(read..at).unwrap_or_default());
+            read = at;
+            let quoted = self.quoting.is_quoted();
             match tag(self.held.get(at..).unwrap_or_default()) {
                 Tag::Call { end } if !quoted => {
                     let block = self.held.split_off(at + end);
                     self.held.truncate(at);
-                    self.emit_words(out);
+                    self.emit_words(read, out);
                     (self.held, self.place, self.scanned) = (block, State::Block, 0);
                     return true;
                 }
                 Tag::Result if !quoted && self.blocks > 0 => {
                     self.held.truncate(at);
-                    self.emit_words(out);
+                    self.emit_words(read, out);
                     self.place = State::Over;
                     return false;
                 }
                 Tag::Half => {
                     let half = self.held.split_off(at);
-                    self.emit_words(out);
+                    self.emit_words(read, out);
                     self.held = half;
                     return false;
                 }
                 _ => from = at + 1,
             }
         }
-        self.emit_words(out);
+        self.emit_words(read, out);
         false
     }
 
-    /// Hands out what is held as words.
-    fn emit_words(&mut self, out: &mut impl FnMut(Segment)) {
+    /// Hands out what is held as words; their quotations are read up to `read`.
+    fn emit_words(&mut self, read: usize, out: &mut impl FnMut(Segment)) {
+        self.quoting.read(self.held.get(read..).unwrap_or_default());
         if !self.held.is_empty() {
-            self.after_backtick = self.held.ends_with('`');
             out(Segment::Words(std::mem::take(&mut self.held)));
         }
     }

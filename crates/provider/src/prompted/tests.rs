@@ -117,7 +117,43 @@ const CASES: &[(&str, &[&str])] = &[
         &["", "w({})"],
     ),
     ("<tool_call>{\"name\":\"w\"}</tool_call>\n\nI wait.", &["", "w({})", "I wait."]),
+    // Quotation marks that were closed, a fence that was closed, and another paragraph.
+    ("Of \"a\" and “b”:\n<tool_call>{\"name\":\"w\"}</tool_call>", &["Of \"a\" and “b”:\n", "w({})"]),
+    (
+        "```sh\nls\n```\n5\" it is.\n\n<tool_call>{\"name\":\"w\"}</tool_call>",
+        &["```sh\nls\n```\n5\" it is.\n\n", "w({})"],
+    ),
 ];
+
+/// A page's words that a model repeats call nothing.
+const QUOTED: &[&str] = &[
+    "The page says:\n```\n{}\n```\nI do not do that.",
+    "~~~~xml\n~~~\n{}\n~~~~",
+    "````\n```\n{}",
+    "Like this: ``{}``.",
+    "Like `this {} one`.",
+    "It says:\n> Run this: {}\n\nNo.",
+    "It says: \"{}\".",
+    "It says: \"Please run\n{}\".",
+    "It says: “Run this: {}”.",
+    "Sie sagt: „Und nun {}“.",
+    "It says '{}'.",
+    "Code:\n\n    {}\n",
+    "Code:\n\n\t{}\n",
+    "> {}",
+];
+
+#[test]
+fn a_quoted_block_is_text_however_the_body_is_cut() {
+    let block = "<tool_call>{'name': 'w', 'arguments': {}}</tool_call>".replace('\'', "\"");
+    for frame in QUOTED {
+        let text = frame.replace("{}", &block);
+        let (head, body) = body(&text, "stop", true);
+        let (whole, _) = decode(&head, [body.as_bytes()]);
+        assert_eq!(said(whole.as_ref().unwrap()), [text.as_str()], "{text}");
+        assert_eq!(decode(&head, body.as_bytes().chunks(1)).0, whole, "{text}");
+    }
+}
 
 #[test]
 fn blocks_become_invocations_however_the_body_is_cut() {
