@@ -1,14 +1,14 @@
-//! Who may come in over HTTP: bearers of a token that was agreed on, or of one that an authorization server gave.
+//! Access over HTTP: with a token from a list, or with a token of an authorization server.
 //!
-//! A token is looked at before anything else of a request is read, is never logged, and goes no further.
+//! The token is checked before the body of a request is read. It is never logged or passed on.
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization> (checked 2026-11)
 
-mod admitted;
+mod admission;
 mod bearer;
 mod claims;
 mod issuer;
 mod keyring;
-mod place;
+mod oauth_url;
 mod signature;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -18,32 +18,32 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
-pub(crate) use self::admitted::Admitted;
+pub(crate) use self::admission::Admission;
 pub use self::issuer::{AccessError, Issuer};
-pub use self::keyring::Keys;
+pub use self::keyring::KeyFetcher;
 pub use self::tokens::{TokenError, Tokens};
 
-/// Who is let in. Tokens and an issuer may stand together; with neither everybody is.
+/// Which requests are admitted. Tokens and an issuer can be combined; without both, every request is admitted.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     tokens: Option<Arc<Tokens>>,
     issuer: Option<Arc<Issuer>>,
 }
 
-/// Why somebody is not let in.
+/// Why a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// No token, or one in a place or of a form that is not taken.
+    /// The request has no token in the `Authorization` header, or more than one.
     Missing,
     Invalid,
-    /// A good one that lacks a scope.
+    /// The token is valid but lacks a scope.
     Scope,
-    /// The issuer's keys cannot be had at the moment.
-    Unknowable,
+    /// The keys of the issuer are not available at the moment.
+    KeysUnavailable,
 }
 
 impl Access {
-    /// Everybody.
+    /// Admits every request.
     pub fn open() -> Self {
         Self::default()
     }
@@ -58,7 +58,7 @@ impl Access {
         Self { issuer: Some(Arc::new(issuer)), ..self }
     }
 
-    /// Is everybody let in?
+    /// Returns whether every request is admitted.
     pub fn is_open(&self) -> bool {
         self.tokens.is_none() && self.issuer.is_none()
     }
@@ -67,15 +67,15 @@ impl Access {
         self.issuer.as_deref()
     }
 
-    pub(crate) async fn admit(&self, headers: &HeaderMap) -> Result<Admitted, Denied> {
+    pub(crate) async fn admit(&self, headers: &HeaderMap) -> Result<Admission, Denied> {
         if self.is_open() {
-            return Ok(Admitted::open());
+            return Ok(Admission::open());
         }
         let token = bearer::token(headers).ok_or(Denied::Missing)?;
         if let Some(tokens) = &self.tokens
             && let Some(digest) = tokens.find(token)
         {
-            return Ok(Admitted::agreed(tokens, digest));
+            return Ok(Admission::by_token(tokens, digest));
         }
         match &self.issuer {
             Some(issuer) => issuer.admit(token).await,
@@ -83,13 +83,13 @@ impl Access {
         }
     }
 
-    /// What `WWW-Authenticate` says to whom was not let in (RFC 6750, RFC 9728).
+    /// Returns the `WWW-Authenticate` header for a refused request (RFC 6750, RFC 9728).
     pub(crate) fn challenge(&self, denied: Denied) -> String {
         let mut parts = Vec::new();
         match denied {
             Denied::Invalid => parts.push("error=\"invalid_token\"".to_owned()),
             Denied::Scope => parts.push("error=\"insufficient_scope\"".to_owned()),
-            Denied::Missing | Denied::Unknowable => {}
+            Denied::Missing | Denied::KeysUnavailable => {}
         }
         if let Some(issuer) = &self.issuer {
             parts.push(format!("resource_metadata=\"{}\"", issuer.metadata_url()));

@@ -1,4 +1,4 @@
-//! One call of a client: the way of every invocation, with words on the way and a way to stop it.
+//! One call of a client: an invocation with progress notifications and cancellation.
 
 use std::time::Duration;
 
@@ -13,16 +13,17 @@ use rmcp::{ErrorData, RoleServer};
 
 use crate::caller::Caller;
 use crate::content;
-use crate::gateway::{Backing, Gateway};
-use crate::offer::Name;
-use crate::queue::Standing;
-use crate::telling::Telling;
-use crate::written::Written;
+use crate::gateway::{Gateway, GatewayParts};
+use crate::notifier::Notifier;
+use crate::queue::QueueSlot;
+use crate::raw_arguments::RawArguments;
+use crate::served_tools::Name;
 
-/// Calls that may wait for their turn; one more is answered at once. Of the range that is a server's own.
+/// Maximum number of waiting calls; further calls are rejected at once.
 const MAX_WAITING: usize = 16_384;
-/// How long an answer waits for words that were said before it.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Longest time that an answer waits for notifications before it.
+const NOTIFICATION_GRACE: Duration = Duration::from_secs(1);
+/// The code of calls that are not accepted, in the range for errors of a server.
 const BUSY: ErrorCode = ErrorCode(-32050);
 
 impl Gateway {
@@ -32,101 +33,105 @@ impl Gateway {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         if self.is_closing() {
-            return Err(ErrorData::new(BUSY, "this server is ending; nothing was run", None));
+            return Err(ErrorData::new(BUSY, "this server is shutting down; nothing was run", None));
         }
-        let Backing { max_calls, audit, .. } = &self.shared.backing;
+        let GatewayParts { max_calls, audit, .. } = &self.shared.parts;
         if self.running() >= max_calls + MAX_WAITING {
             return Err(ErrorData::new(BUSY, "too many calls are waiting; nothing was run", None));
         }
         let _call = self.shared.calls.token();
-        let sink = audit.of(&Caller::of(context));
-        let shelf = self.shelf();
-        let Some(name) = shelf.find(&request.name) else {
-            let why = shelf.hold_reason(&request.name, self.shared.backing.bare_names);
-            return Err(self.unknown(&request, why, sink.as_ref()).await);
+        let sink = audit.sink_for(&Caller::of(context));
+        let served = self.served_tools();
+        let Some(name) = served.find(&request.name) else {
+            let why = served.hold_reason(&request.name, self.shared.parts.bare_names);
+            return Err(self.unknown_tool(&request, why, sink.as_ref()).await);
         };
-        let written = Written::of(context, request.arguments.take());
-        let Some(standing) = self.shared.queue.stand(written.weight()) else {
-            return Err(ErrorData::new(BUSY, "too much is waiting; nothing was run", None));
+        let arguments = RawArguments::of(context, request.arguments.take());
+        let Some(slot) = self.shared.queue.enter(arguments.weight()) else {
+            return Err(ErrorData::new(
+                BUSY,
+                "the waiting calls take too much memory; nothing was run",
+                None,
+            ));
         };
         let counted = self.shared.counters.call(&name.shown);
-        let Some(_place) = self.turn(standing, context).await else {
+        let Some(_slot) = self.wait_for_slot(slot, context).await else {
             counted.ended(Outcome::Cancelled);
-            return Err(self.unbegun(name, sink.as_ref()).await);
+            return Err(self.cancelled_in_queue(name, sink.as_ref()).await);
         };
-        let ran = self.run(name, written, sink.as_ref(), context).await;
-        let ran = ran.map_err(|error| {
-            tracing::error!(%error, "a call was not written down");
-            // Nothing runs that could not be written down, but its end may have been what could not be.
-            ErrorData::internal_error(format!("{error}; if it was begun, nobody knows what came of it"), None)
+        let report = self.run(name, arguments, sink.as_ref(), context).await;
+        let report = report.map_err(|error| {
+            tracing::error!(%error, "a call could not be recorded");
+            // A call runs only if its start was recorded, but the record of its end may have failed.
+            ErrorData::internal_error(format!("{error}; if the call started, its outcome is unknown"), None)
         })?;
-        counted.ended(ran.result.outcome);
-        if ran.result.outcome == Outcome::NoSuchTool {
-            // It has gone, or its server has another one now: whoever runs this is told, and nothing is begun the next time.
+        counted.ended(report.result.outcome);
+        if report.result.outcome == Outcome::NoSuchTool {
+            // The server removed or changed the tool. The refresh warns the operator, and the next call does not start.
             self.refresh_now().await;
-            let why = self.shelf().hold_reason(&request.name, self.shared.backing.bare_names);
-            return Err(ErrorData::invalid_params(why.unwrap_or_else(|| words(&ran.result)), None));
+            let why = self.served_tools().hold_reason(&request.name, self.shared.parts.bare_names);
+            return Err(ErrorData::invalid_params(why.unwrap_or_else(|| text_of(&report.result)), None));
         }
-        let blobs = self.shared.backing.blobs.as_ref();
-        Ok(content::result(&ran.result, ran.verbatim.as_deref(), name.promise.as_ref(), blobs))
+        let blobs = self.shared.parts.blobs.as_ref();
+        Ok(content::result(&report.result, report.verbatim.as_deref(), name.output_schema.as_ref(), blobs))
     }
 
-    /// A place among those that run; `None` if it was cancelled while it waited.
-    async fn turn<'a>(
+    /// Waits for a slot; `None` if the call was cancelled meanwhile.
+    async fn wait_for_slot<'a>(
         &'a self,
-        standing: Standing<'a>,
+        slot: QueueSlot<'a>,
         context: &RequestContext<RoleServer>,
-    ) -> Option<Standing<'a>> {
+    ) -> Option<QueueSlot<'a>> {
         tokio::select! {
             biased;
             () = context.ct.cancelled() => None,
-            () = self.shared.cut.cancelled() => None,
-            place = self.shared.queue.turn(standing) => place,
+            () = self.shared.cancel.cancelled() => None,
+            slot = self.shared.queue.wait(slot) => slot,
         }
     }
 
     async fn run(
         &self,
         name: &Name,
-        written: Written,
+        arguments: RawArguments,
         sink: &dyn Sink,
         context: &RequestContext<RoleServer>,
     ) -> Result<InvocationReport, SinkError> {
-        let invocation = self.invocation(&name.shown, written.read());
+        let invocation = self.invocation(&name.shown, arguments.parse());
         let (scope, policy) = (CancelScope::below(&context.ct), AskApprover(None));
-        let roster = &self.shared.backing.roster;
+        let roster = &self.shared.parts.roster;
         let single = SingleInvocation { roster, policy: &policy, sink, scope: &scope, within: None };
-        let (host, telling) = match Telling::to(self, context, &name.qualified) {
-            Some((host, telling)) => (host, Some(telling)),
+        let (host, notifier) = match Notifier::for_call(self, context, &name.qualified) {
+            Some((host, notifier)) => (host, Some(notifier)),
             None => (Host::default(), None),
         };
         let mut running = std::pin::pin!(single.run(invocation, host).fuse());
-        let mut told = std::pin::pin!(OptionFuture::from(telling.map(Telling::run)).fuse());
-        let mut cut = std::pin::pin!(self.shared.cut.cancelled().fuse());
-        let ran = loop {
+        let mut notified = std::pin::pin!(OptionFuture::from(notifier.map(Notifier::run)).fuse());
+        let mut cancelled = std::pin::pin!(self.shared.cancel.cancelled().fuse());
+        let report = loop {
             futures_util::select_biased! {
-                ran = running => break ran,
-                _ = told => {}
-                () = cut => scope.now.cancel(),
+                report = running => break report,
+                _ = notified => {}
+                () = cancelled => scope.now.cancel(),
             }
         };
-        if !told.is_terminated() {
-            // What it said last comes before its answer.
-            let _ = tokio::time::timeout(LAST_WORDS, told).await;
+        if !notified.is_terminated() {
+            // The last notifications are sent before the answer.
+            let _ = tokio::time::timeout(NOTIFICATION_GRACE, notified).await;
         }
-        let ran = ran?;
-        // Its end is written down before it is told.
+        let report = report?;
+        // The end is recorded before the answer is sent.
         sink.settle().await?;
-        Ok(ran)
+        Ok(report)
     }
 
     fn invocation(&self, tool: &str, arguments: Arguments) -> Invocation {
-        let (turn, id) = self.next();
+        let (turn, id) = self.next_ids();
         Invocation { turn, id, wire_id: None, tool: tool.to_owned(), arguments, seal: None }
     }
 
-    /// A tool that is not served: asked for in vain, and written down.
-    async fn unknown(
+    /// Records a call of a tool that is not served, and returns the error for the client.
+    async fn unknown_tool(
         &self,
         request: &CallToolRequestParams,
         why: Option<String>,
@@ -134,18 +139,18 @@ impl Gateway {
     ) -> ErrorData {
         let name: String = request.name.chars().take(100).collect();
         let text = why.unwrap_or_else(|| format!("unknown tool: {name}"));
-        let written = self.unrun(&name, Outcome::NoSuchTool, &text, sink).await;
-        written.err().unwrap_or_else(|| ErrorData::invalid_params(text, None))
+        let arguments = self.record_unrun(&name, Outcome::NoSuchTool, &text, sink).await;
+        arguments.err().unwrap_or_else(|| ErrorData::invalid_params(text, None))
     }
 
-    /// Cancelled while it waited for its turn, and written down.
-    async fn unbegun(&self, name: &Name, sink: &dyn Sink) -> ErrorData {
-        let text = "cancelled before it began; nothing was run";
-        let written = self.unrun(&name.shown, Outcome::Cancelled, text, sink).await;
-        written.err().unwrap_or_else(|| ErrorData::new(BUSY, text, None))
+    /// Records a call that was cancelled while it waited, and returns the error for the client.
+    async fn cancelled_in_queue(&self, name: &Name, sink: &dyn Sink) -> ErrorData {
+        let text = "cancelled while waiting; nothing was run";
+        let arguments = self.record_unrun(&name.shown, Outcome::Cancelled, text, sink).await;
+        arguments.err().unwrap_or_else(|| ErrorData::new(BUSY, text, None))
     }
 
-    async fn unrun(
+    async fn record_unrun(
         &self,
         tool: &str,
         outcome: Outcome,
@@ -153,7 +158,7 @@ impl Gateway {
         sink: &dyn Sink,
     ) -> Result<(), ErrorData> {
         let failed = |error: SinkError| ErrorData::internal_error(error.to_string(), None);
-        // What nobody reads is not parsed either.
+        // The arguments are not needed, so they are not parsed.
         let invocation = self.invocation(tool, Arguments::parse("{}"));
         let result = InvocationResult::new(invocation.id.clone(), outcome, text.to_owned());
         sink.emit(&Event::Appended(&Canister::Invocation(invocation))).map_err(failed)?;
@@ -162,6 +167,6 @@ impl Gateway {
     }
 }
 
-fn words(result: &InvocationResult) -> String {
+fn text_of(result: &InvocationResult) -> String {
     result.content.iter().filter_map(|content| content.as_text()).collect::<Vec<_>>().join("\n")
 }

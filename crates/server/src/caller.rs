@@ -1,4 +1,4 @@
-//! Who calls: for the audit, and never for a decision. A client says of itself what it likes.
+//! The caller, for audit records only, never for a decision: a client can give any name.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,22 +9,22 @@ use converse_text::shorten;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
-/// Characters of what a client calls itself. With the longest of the rest it is less than a record holds.
+/// Maximum characters of the name of a client. With the longest other parts it fits in a record.
 const NAME: usize = 60;
 
-/// Who calls.
+/// A client that calls tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// Its name and version, as it gives them: short, without quotes and without characters that act.
+    /// The name and version that the client gives: shortened, quoted, without control and invisible characters.
     pub client: Option<String>,
-    /// Over HTTP only.
+    /// Only for clients over HTTP.
     pub remote: Option<Remote>,
 }
 
-/// What the front knows of a caller: an extension of the HTTP request.
+/// What the HTTP server knows of a caller. An extension of the HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Who it has shown to be.
+    /// The label of the token, if the request has one.
     pub who: Option<Arc<str>>,
     pub from: IpAddr,
 }
@@ -32,15 +32,14 @@ pub struct Remote {
 impl Caller {
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let parts = context.extensions.get::<http::request::Parts>();
-        // Over HTTP nothing is kept of an `initialize`: a request names its client itself, or has none. What rmcp puts
-        // there is its own name.
+        // Over HTTP the server is stateless, so only the request itself names the client; rmcp would give its own name.
         let info = if parts.is_some() { context.meta.client_info() } else { context.client_info() };
         let client = info.map(|info| quoted(&format!("{} {}", info.name, info.version), NAME));
         Self { client, remote: parts.and_then(|parts| parts.extensions.get::<Remote>()).cloned() }
     }
 
-    /// In a line: `"claude-code 2.1" via token 9f9f5111 at 10.0.0.7`. Only what is in quotes was said by the client or
-    /// about it, so nobody can pass for another by a name.
+    /// Returns one line, such as `"claude-code 2.1" via token 9f9f5111 at 10.0.0.7`. Text that the client or the issuer
+    /// chose is in quotes, so a name cannot imitate the other parts.
     pub fn line(&self) -> Option<String> {
         let remote = self.remote.as_ref().map(Remote::to_string);
         let parts: Vec<_> = [self.client.clone(), remote].into_iter().flatten().collect();
@@ -57,7 +56,7 @@ impl fmt::Display for Remote {
     }
 }
 
-/// Somebody's own words in a record: the first `most` characters, between quotes that end where they seem to.
+/// Returns foreign text for a record: the first `most` characters, in quotes, without quotes inside.
 pub(crate) fn quoted(words: &str, most: usize) -> String {
     let kept = words.chars().filter(|c| !is_treacherous(*c)).map(|c| if c == '"' { '\'' } else { c });
     format!("\"{}\"", shorten::chars(&kept.take(most + 1).collect::<String>(), most))

@@ -1,60 +1,60 @@
-//! A result → what a client is sent.
+//! Converts a result to the answer for a client.
 //!
-//! What an MCP server wrote is handed on as it wrote it. What was cut or cleaned, and what other tools say, is written
-//! anew; a structure stands in the text as well, for clients that know no structures.
+//! The result of an MCP server is passed on unchanged. Truncated or cleaned results, and results of other tools, are
+//! written anew. Structured content is also sent as text, for clients without structured content.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Blobs, Content, Digest, InvocationResult};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents, ResultType};
 
-use crate::promise::Promise;
+use crate::output_schema::OutputSchema;
 
-/// How it is told that a tool breaks its word; where it was read, the words may be there already.
-const BROKEN: &str = "[the result does not match the tool's output schema";
+/// The beginning of the note that a result violates the output schema. The reader of the result may have added it.
+const VIOLATION: &str = "[the result does not match the tool's output schema";
 
-/// `promise`: the client will take no success without a structure that keeps to it.
+/// With a `schema`, a client accepts a success only with structured content that matches it.
 pub(crate) fn result(
     result: &InvocationResult,
     verbatim: Option<&str>,
-    promise: Option<&Promise>,
+    schema: Option<&OutputSchema>,
     blobs: &dyn Blobs,
 ) -> CallToolResult {
-    let mut answer = verbatim.and_then(as_written).unwrap_or_else(|| written(result, blobs));
+    let mut answer = verbatim.and_then(from_server).unwrap_or_else(|| from_content(result, blobs));
     if answer.content.is_empty()
         && let Some(value) = &answer.structured_content
     {
         answer.content.push(ContentBlock::text(value.to_string()));
     }
-    let Some(promise) = promise else { return answer };
-    match answer.structured_content.as_ref().map(|value| promise.broken_by(value)) {
-        // Cut, or never there: clients refuse the whole of it, unless it is an error.
+    let Some(schema) = schema else { return answer };
+    match answer.structured_content.as_ref().map(|value| schema.violation(value)) {
+        // Truncated or missing: clients reject the whole result, unless it is an error.
         None => answer.is_error = Some(true),
         Some(None) => {}
         Some(Some(fault)) => {
             answer.structured_content = None;
             answer.is_error = Some(true);
-            noted(&mut answer, &fault);
+            add_note(&mut answer, &fault);
         }
     }
     answer
 }
 
-fn noted(answer: &mut CallToolResult, fault: &str) {
-    let said = |block: &ContentBlock| block.as_text().is_some_and(|text| text.text.starts_with(BROKEN));
-    if !answer.content.iter().any(said) {
-        answer.content.push(ContentBlock::text(format!("{BROKEN}: {fault}]")));
+fn add_note(answer: &mut CallToolResult, fault: &str) {
+    let is_note = |block: &ContentBlock| block.as_text().is_some_and(|text| text.text.starts_with(VIOLATION));
+    if !answer.content.iter().any(is_note) {
+        answer.content.push(ContentBlock::text(format!("{VIOLATION}: {fault}]")));
     }
 }
 
-/// `None`: there is something in it that the protocol does not know.
-fn as_written(text: &str) -> Option<CallToolResult> {
+/// `None`: the text is not a result of the protocol.
+fn from_server(text: &str) -> Option<CallToolResult> {
     let mut answer: CallToolResult = serde_json::from_str(text).ok()?;
     answer.result_type = Some(ResultType::COMPLETE);
     Some(answer)
 }
 
-fn written(result: &InvocationResult, blobs: &dyn Blobs) -> CallToolResult {
+fn from_content(result: &InvocationResult, blobs: &dyn Blobs) -> CallToolResult {
     let mut answer = CallToolResult::success(Vec::new());
     answer.is_error = Some(!result.outcome.is_success());
     for content in &result.content {
@@ -64,7 +64,7 @@ fn written(result: &InvocationResult, blobs: &dyn Blobs) -> CallToolResult {
             }
             Content::Structured { value } => {
                 answer.content.push(ContentBlock::text(value.to_string()));
-                // Older clients take objects only, and none takes two.
+                // Older clients accept only objects, and a result has at most one structure.
                 if value.is_object() && answer.structured_content.is_none() {
                     answer.structured_content = Some(value.clone());
                 }
@@ -84,7 +84,7 @@ fn written(result: &InvocationResult, blobs: &dyn Blobs) -> CallToolResult {
 
 fn blob(mime: &str, digest: &Digest, name: Option<&str>, blobs: &dyn Blobs) -> ContentBlock {
     let Some(bytes) = blobs.bytes(digest) else {
-        return ContentBlock::text(format!("[{mime}: it could not be kept]"));
+        return ContentBlock::text(format!("[{mime}: the content is not available]"));
     };
     let data = STANDARD.encode(&bytes);
     match mime.split('/').next() {
@@ -118,10 +118,10 @@ mod tests {
     fn a_structure_that_breaks_its_promise_is_no_success() {
         let schema =
             json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-        let promise = Promise::new(Arc::new(schema.as_object().unwrap().clone()));
+        let schema = OutputSchema::new(Arc::new(schema.as_object().unwrap().clone()));
         let read = |value: &Value| {
             let said = InvocationResult::new(InvocationId::of(TurnId(1), 0), Outcome::Success, "");
-            let note = Content::text(format!("{BROKEN}: as it was read]"));
+            let note = Content::text(format!("{VIOLATION}: as it was read]"));
             InvocationResult { content: vec![Content::Structured { value: value.clone() }, note], ..said }
         };
         for (value, is_error, is_kept) in [
@@ -132,15 +132,15 @@ mod tests {
         ] {
             let text =
                 json!({ "content": [{ "type": "text", "text": "words" }], "structuredContent": value });
-            let as_written = result(&read(&value), Some(&text.to_string()), Some(&promise), &Nothing);
-            let said = serde_json::to_value(&as_written).unwrap();
+            let from_server = result(&read(&value), Some(&text.to_string()), Some(&schema), &Nothing);
+            let said = serde_json::to_value(&from_server).unwrap();
             assert_eq!(said["isError"] == json!(true), is_error, "{said}");
             assert_eq!(said.get("structuredContent").is_some(), is_kept, "{said}");
             assert_eq!(said["content"][0]["text"], "words");
             let note = said["content"][1]["text"].as_str().unwrap_or_default();
-            assert_eq!(note.starts_with(BROKEN), !is_kept, "{said}");
+            assert_eq!(note.starts_with(VIOLATION), !is_kept, "{said}");
             // Cleaned: the words are there already, once.
-            let anew = serde_json::to_value(result(&read(&value), None, Some(&promise), &Nothing)).unwrap();
+            let anew = serde_json::to_value(result(&read(&value), None, Some(&schema), &Nothing)).unwrap();
             assert_eq!(anew["isError"] == json!(true), is_error, "{anew}");
             assert_eq!(anew.to_string().matches("the tool's output schema").count(), 1, "{anew}");
             let free = result(&read(&value), Some(&text.to_string()), None, &Nothing);

@@ -1,10 +1,10 @@
-//! What a gateway counts of itself, as Prometheus reads it.
+//! The counters of a gateway, in the text format of Prometheus.
 //!
-//! Written by hand: a few lines of text, and no label that a client could fill. Format:
+//! No label has a value that a client chooses. Format:
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format> (checked 2026-11)
 
+mod histogram;
 mod page;
-mod tally;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use std::time::{Duration, Instant, SystemTime};
 use converse_canister::Outcome;
 use parking_lot::{Mutex, MutexGuard};
 
-use self::tally::Tally;
+use self::histogram::DurationHistogram;
 
-/// The type of `Counters::text`.
+/// The content type of `Counters::text`.
 pub(crate) const TEXT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Tools that are told apart; what comes after them is counted as [`OTHER`].
+/// Maximum number of tools with their own counters; further tools count as [`OTHER`].
 const MAX_TOOLS: usize = 512;
 const OTHER: &str = "other";
 
-/// Everything that is counted, from the start of the program.
+/// The counters since the start of the program.
 #[derive(Debug)]
 pub struct Counters {
     since: SystemTime,
@@ -31,36 +31,36 @@ pub struct Counters {
     running: AtomicU64,
     open: AtomicU64,
     accepted: AtomicU64,
-    tallies: Mutex<Tallies>,
+    totals: Mutex<Totals>,
 }
 
 #[derive(Debug, Default)]
-struct Tallies {
+struct Totals {
     calls: BTreeMap<(Box<str>, &'static str), u64>,
     tools: usize,
-    durations: Tally,
+    durations: DurationHistogram,
     refused: BTreeMap<&'static str, u64>,
 }
 
 /// Why a request was not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// The host it asked for is none of ours.
+pub(crate) enum RefusalReason {
+    /// The `Host` is not allowed.
     Host,
-    /// A web page that may not call.
+    /// The `Origin` is not allowed.
     Origin,
-    /// No token, or one that is not let in.
+    /// The token is missing or not valid.
     Token,
-    /// A good token that lacks a scope.
+    /// The token is valid but lacks a scope.
     Scope,
-    /// Nobody could say whether the token is good.
+    /// The token cannot be verified, because the keys of the issuer are not available.
     Issuer,
     TooLarge,
     TooSlow,
 }
 
-impl Reason {
-    const fn word(self) -> &'static str {
+impl RefusalReason {
+    const fn label(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Origin => "origin",
@@ -81,13 +81,13 @@ impl Default for Counters {
             running: AtomicU64::new(0),
             open: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
-            tallies: Mutex::default(),
+            totals: Mutex::default(),
         }
     }
 }
 
 impl Counters {
-    /// A call that begins. `tool` is a name of the roster, never one that a client made up.
+    /// Counts a call that starts. `tool` must be a name of the roster, never one that a client chose.
     #[must_use = "the call ends when this is dropped"]
     pub fn call(self: &Arc<Self>, tool: &str) -> Call {
         self.running.fetch_add(1, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Counters {
         }
     }
 
-    /// Calls that run now.
+    /// Number of running calls.
     pub fn running(&self) -> u64 {
         self.running.load(Ordering::Relaxed)
     }
@@ -110,28 +110,28 @@ impl Counters {
         Connection(Arc::clone(self))
     }
 
-    pub(crate) fn refused(&self, reason: Reason) {
-        *self.tallies().refused.entry(reason.word()).or_default() += 1;
+    pub(crate) fn refused(&self, reason: RefusalReason) {
+        *self.totals().refused.entry(reason.label()).or_default() += 1;
     }
 
     fn ended(&self, tool: &str, outcome: Outcome, took: Duration) {
         self.running.fetch_sub(1, Ordering::Relaxed);
-        let mut tallies = self.tallies();
-        tallies.durations.add(took);
-        let mut of_tool = tallies.calls.range((tool.into(), "")..);
+        let mut totals = self.totals();
+        totals.durations.add(took);
+        let mut of_tool = totals.calls.range((tool.into(), "")..);
         let is_known = of_tool.next().is_some_and(|((name, _), _)| &**name == tool);
-        let is_fresh = !is_known && tallies.tools < MAX_TOOLS;
-        tallies.tools += usize::from(is_fresh);
+        let is_fresh = !is_known && totals.tools < MAX_TOOLS;
+        totals.tools += usize::from(is_fresh);
         let tool = if is_known || is_fresh { tool } else { OTHER };
-        *tallies.calls.entry((tool.into(), outcome.label())).or_default() += 1;
+        *totals.calls.entry((tool.into(), outcome.label())).or_default() += 1;
     }
 
-    fn tallies(&self) -> MutexGuard<'_, Tallies> {
-        self.tallies.lock()
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock()
     }
 }
 
-/// A call that runs. Dropped without [`Call::ended`] it was cancelled.
+/// A running call. If it is dropped without [`Call::ended`], it counts as cancelled.
 #[derive(Debug)]
 pub struct Call {
     counters: Arc<Counters>,
@@ -141,7 +141,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// It came to this.
+    /// Ends the call with this outcome.
     pub fn ended(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
@@ -153,7 +153,7 @@ impl Drop for Call {
     }
 }
 
-/// A connection that is open as long as this lives.
+/// An open connection; it counts as closed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Connection(Arc<Counters>);
 

@@ -1,6 +1,6 @@
-//! What all clients share: the roster, the limits, and how it ends.
+//! The state that all clients share: the roster, the limits and the shutdown.
 
-#![expect(deprecated, reason = "logging is what the clients of today read")]
+#![expect(deprecated, reason = "clients in use still read logging")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -18,87 +18,91 @@ use tokio_util::task::TaskTracker;
 
 use crate::caller::Caller;
 use crate::counters::Counters;
-use crate::offer::{Clash, Shelf};
 use crate::queue::Queue;
+use crate::served_tools::{NameConflict, ServedTools};
 
-/// Upstream servers are asked whether their tools have changed at most this often.
+/// Minimum time between two checks of the upstream servers for changed tools.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// What stands behind a gateway.
-pub struct Backing {
+/// What a gateway is built from.
+pub struct GatewayParts {
     pub roster: Roster,
     pub audit: Arc<dyn Audit>,
-    /// Pictures and sounds of results.
+    /// Content of results, such as images and audio.
     pub blobs: Arc<dyn Blobs>,
-    /// Without `ensemble__`.
+    /// Whether tools are served without the prefix `ensemble__`.
     pub bare_names: bool,
-    /// Calls that may run at once; more wait.
+    /// Maximum number of calls that run at once; further calls wait.
     pub max_calls: usize,
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
 }
 
-/// Where it is written down what is done for whom.
+/// Gives each caller a sink for the records of its calls.
 pub trait Audit: Send + Sync {
-    fn of(&self, caller: &Caller) -> Arc<dyn Sink>;
+    fn sink_for(&self, caller: &Caller) -> Arc<dyn Sink>;
 }
 
-/// The roster as an MCP server, for any number of clients. Cheap to clone: a clone is the same one.
+/// The roster as an MCP server, for any number of clients. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) shared: Arc<Shared>,
-    /// What of its tools' logs this client wants to hear.
+    /// The lowest level of log messages that this client receives.
     level: Arc<AtomicU8>,
 }
 
 pub(crate) struct Shared {
-    pub(crate) backing: Backing,
+    pub(crate) parts: GatewayParts,
     pub(crate) counters: Arc<Counters>,
     pub(crate) queue: Queue,
-    /// Every call, those that wait among them.
+    /// All open calls, including waiting calls.
     pub(crate) calls: TaskTracker,
-    /// Ended when no more calls are taken.
+    /// Cancelled when no more calls are accepted.
     closing: CancellationToken,
-    /// Ended when calls that run must stop.
-    pub(crate) cut: CancellationToken,
+    /// Cancelled when running calls must stop.
+    pub(crate) cancel: CancellationToken,
     turns: AtomicU64,
-    shelf: Mutex<Arc<Shelf>>,
+    served: Mutex<Arc<ServedTools>>,
     refreshed: tokio::sync::Mutex<Option<Instant>>,
-    /// How often the tools have changed.
+    /// Number of changes of the tools so far.
     changes: watch::Sender<u64>,
 }
 
 impl Gateway {
-    /// Fails if two tools would be served by one name.
-    pub fn new(backing: Backing) -> Result<Self, Clash> {
-        let (shelf, clashes) = Shelf::of(backing.roster.offer(), backing.bare_names);
-        if let Some(clash) = clashes.into_iter().next() {
-            return Err(clash);
+    /// Creates a gateway.
+    ///
+    /// # Errors
+    ///
+    /// Fails if two tools would have the same name.
+    pub fn new(parts: GatewayParts) -> Result<Self, NameConflict> {
+        let (served, conflicts) = ServedTools::of(parts.roster.offer(), parts.bare_names);
+        if let Some(conflict) = conflicts.into_iter().next() {
+            return Err(conflict);
         }
         let calls = TaskTracker::new();
         calls.close();
         let shared = Shared {
             counters: Arc::default(),
-            queue: Queue::new(backing.max_calls),
+            queue: Queue::new(parts.max_calls),
             calls,
             closing: CancellationToken::new(),
-            cut: CancellationToken::new(),
+            cancel: CancellationToken::new(),
             turns: AtomicU64::new(0),
-            shelf: Mutex::new(Arc::new(shelf)),
+            served: Mutex::new(Arc::new(served)),
             refreshed: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),
-            backing,
+            parts,
         };
         Ok(Self { shared: Arc::new(shared), level: Arc::default() })
     }
 
-    /// For a client of its own: what it sets for itself, another's does not hear of.
+    /// Returns a gateway for another client, with its own log level.
     #[must_use]
     pub fn for_client(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), level: Arc::default() }
     }
 
-    /// Takes no more calls; those that run go on.
+    /// Stops accepting calls. Running calls continue.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }
@@ -107,84 +111,84 @@ impl Gateway {
         self.shared.closing.is_cancelled()
     }
 
-    /// Resolves once no more calls are taken.
+    /// Resolves when no more calls are accepted.
     pub async fn closing(&self) {
         self.shared.closing.cancelled().await;
     }
 
-    /// Calls that run and wait, now.
+    /// Number of running and waiting calls.
     pub fn running(&self) -> usize {
         self.shared.calls.len()
     }
 
-    /// Resolves when no call runs or waits.
+    /// Resolves when no call is running or waiting.
     pub async fn idle(&self) {
         self.shared.calls.wait().await;
     }
 
-    /// Cancels what runs: each call is answered, within seconds.
-    pub fn cut(&self) {
-        self.shared.cut.cancel();
+    /// Cancels the running calls. Each call is answered within seconds.
+    pub fn cancel_calls(&self) {
+        self.shared.cancel.cancel();
     }
 
-    /// What was counted of all clients.
+    /// The counters for all clients.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
     }
 
     pub(crate) fn max_calls(&self) -> usize {
-        self.shared.backing.max_calls
+        self.shared.parts.max_calls
     }
 
     pub(crate) fn version(&self) -> &str {
-        &self.shared.backing.version
+        &self.shared.parts.version
     }
 
-    /// An id that no other call of this gateway has.
-    pub(crate) fn next(&self) -> (TurnId, InvocationId) {
+    /// Returns ids that no other call of this gateway has.
+    pub(crate) fn next_ids(&self) -> (TurnId, InvocationId) {
         let turn = TurnId(self.shared.turns.fetch_add(1, Ordering::Relaxed) + 1);
         (turn, InvocationId::of(turn, 0))
     }
 
-    /// The client's choice of what it hears.
-    pub(crate) fn hear_from(&self, level: LoggingLevel) {
+    /// Sets the lowest level of log messages for the client.
+    pub(crate) fn set_log_level(&self, level: LoggingLevel) {
         self.level.store(level as u8, Ordering::Relaxed);
     }
 
-    pub(crate) fn hears(&self, level: LoggingLevel) -> bool {
+    pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {
         level as u8 >= self.level.load(Ordering::Relaxed)
     }
 
-    /// The tools as they are served now.
-    pub(crate) fn shelf(&self) -> Arc<Shelf> {
-        let Backing { roster, bare_names, .. } = &self.shared.backing;
+    /// The tools that are served now.
+    pub(crate) fn served_tools(&self) -> Arc<ServedTools> {
+        let GatewayParts { roster, bare_names, .. } = &self.shared.parts;
         let offer = roster.offer();
-        let mut shelf = self.shared.shelf.lock();
-        if !shelf.is_of(&offer) {
-            let (new, clashes) = Shelf::of(offer, *bare_names);
-            for clash in clashes {
-                tracing::warn!("{clash}; neither is");
+        let mut served = self.shared.served.lock();
+        if !served.is_from(&offer) {
+            let (new, conflicts) = ServedTools::of(offer, *bare_names);
+            for conflict in conflicts {
+                tracing::warn!("{conflict}; neither tool is served");
             }
-            *shelf = Arc::new(new);
+            *served = Arc::new(new);
         }
-        Arc::clone(&shelf)
+        Arc::clone(&served)
     }
 
-    /// Takes over what has changed upstream; not oftener than once a second.
+    /// Updates the tools after changes of upstream servers, at most once a second.
     pub async fn refresh(&self) {
         let Ok(mut refreshed) = self.shared.refreshed.try_lock() else { return };
         if refreshed.is_none_or(|last| last.elapsed() >= REFRESH) {
-            self.take_over(&mut refreshed).await;
+            self.refresh_roster(&mut refreshed).await;
         }
     }
 
-    /// The same at once, for when a call has met a change: who only calls never asks what there is.
+    /// Updates the tools at once, after a call found a change. A client that only calls tools never lists them.
     pub(crate) async fn refresh_now(&self) {
-        self.take_over(&mut *self.shared.refreshed.lock().await).await;
+        self.refresh_roster(&mut *self.shared.refreshed.lock().await).await;
     }
 
-    async fn take_over(&self, refreshed: &mut Option<Instant>) {
-        let roster = &self.shared.backing.roster;
+    async fn refresh_roster(&self, refreshed: &mut Option<Instant>) {
+        let roster = &self.shared.parts.roster;
         let before = roster.offer();
         roster.refresh().await;
         *refreshed = Some(Instant::now());
@@ -193,22 +197,22 @@ impl Gateway {
         }
     }
 
-    /// Tells a client each time that the tools have changed, until it cannot be told or `gone` says so.
-    pub(crate) async fn tell_changes<F: Future<Output = bool>>(
+    /// Calls `notify` after each change of the tools, until it fails, `is_gone` returns true or the gateway closes.
+    pub(crate) async fn notify_changes<F: Future<Output = bool>>(
         &self,
-        tell: impl Fn() -> F,
-        gone: impl Fn() -> bool,
+        notify: impl Fn() -> F,
+        is_gone: impl Fn() -> bool,
     ) {
         let mut changes = self.shared.changes.subscribe();
         loop {
             tokio::select! {
                 changed = changes.changed() => {
-                    if changed.is_err() || !tell().await {
+                    if changed.is_err() || !notify().await {
                         return;
                     }
                 }
                 () = tokio::time::sleep(REFRESH) => {
-                    if gone() || self.is_closing() {
+                    if is_gone() || self.is_closing() {
                         return;
                     }
                     self.refresh().await;
@@ -224,7 +228,7 @@ impl std::fmt::Debug for Gateway {
     }
 }
 
-impl std::fmt::Debug for Backing {
+impl std::fmt::Debug for GatewayParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Backing").field("roster", &self.roster).finish_non_exhaustive()
     }

@@ -1,8 +1,7 @@
-//! One answer for each request of a client, in both eras of the protocol.
+//! Answers the requests of clients, in both eras of the protocol.
 //! <https://modelcontextprotocol.io/specification/2026-07-28/server/tools> (checked 2026-11)
 
-// Logging is deprecated by SEP-2577; clients in use still want it.
-#![expect(deprecated, reason = "logging is what the clients of today read")]
+#![expect(deprecated, reason = "SEP-2577 deprecates logging, but clients in use still read it")]
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
@@ -12,11 +11,11 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::front::Stopping;
 use crate::gateway::Gateway;
-use crate::offer;
+use crate::http_server::StreamDeadline;
+use crate::served_tools::with_ttl;
 
-/// Methods that are known: a request of one that cannot be read has the wrong parameters.
+/// Supported methods. If a request with one of them cannot be parsed, its parameters are wrong.
 const KNOWN: [&str; 4] = ["initialize", "tools/call", "tools/list", "logging/setLevel"];
 
 impl ServerHandler for Gateway {
@@ -28,8 +27,8 @@ impl ServerHandler for Gateway {
             .with_instructions(self.instructions())
     }
 
-    /// What the older era would be told of changes, it is told on a stream that is open all the time, and over HTTP there
-    /// is none here.
+    /// Over HTTP, `listChanged` is not offered: the older era receives changes on a stream that is always open, which this
+    /// server does not have.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
@@ -51,14 +50,14 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        // One list for all its pages.
+        // All pages of a list are taken from the same state.
         if cursor.is_none() {
             self.refresh().await;
         }
-        let page = self.shelf().page(cursor.as_deref())?;
+        let page = self.served_tools().page(cursor.as_deref())?;
         let modern =
             context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        Ok(if modern { offer::fresh(page) } else { page })
+        Ok(if modern { with_ttl(page) } else { page })
     }
 
     async fn call_tool(
@@ -69,9 +68,9 @@ impl ServerHandler for Gateway {
         self.call(request, &context).await.map(CallToolResponse::Complete)
     }
 
-    /// For the headers of streamable HTTP, which are held against its schema.
+    /// Streamable HTTP compares its headers with the schema of the tool.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.shelf().tool(name)
+        self.served_tools().tool(name)
     }
 
     async fn set_level(
@@ -79,19 +78,19 @@ impl ServerHandler for Gateway {
         request: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.hear_from(request.level);
+        self.set_log_level(request.level);
         Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (gateway, peer) = (self.clone(), context.peer);
-        let told = peer.clone();
-        let tell = move || {
-            let peer = told.clone();
+        let client = peer.clone();
+        let notify = move || {
+            let peer = client.clone();
             async move { peer.notify_tool_list_changed().await.is_ok() }
         };
         // Ends with the connection.
-        tokio::spawn(async move { gateway.tell_changes(tell, || peer.is_transport_closed()).await });
+        tokio::spawn(async move { gateway.notify_changes(notify, || peer.is_transport_closed()).await });
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -101,7 +100,7 @@ impl ServerHandler for Gateway {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let sink = context.sink().clone();
         let wanted = context.accepted().tools_list_changed == Some(true);
-        let tell = move || {
+        let notify = move || {
             let sink = sink.clone();
             async move { !wanted || sink.notify_tool_list_changed().await.is_ok() }
         };
@@ -109,8 +108,8 @@ impl ServerHandler for Gateway {
         tokio::select! {
             () = context.cancelled() => {}
             () = self.closing() => {}
-            () = Stopping::of(context.request_context()) => {}
-            () = self.tell_changes(tell, || peer.is_transport_closed()) => {}
+            () = StreamDeadline::of(context.request_context()) => {}
+            () = self.notify_changes(notify, || peer.is_transport_closed()) => {}
         }
         Ok(())
     }
@@ -123,9 +122,9 @@ impl ServerHandler for Gateway {
         let method = request.method;
         let modern =
             context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        // The newer era has no others of them.
+        // The newer era has only the methods `tools/…`.
         if KNOWN.contains(&method.as_str()) && (!modern || method.starts_with("tools/")) {
-            let message = format!("the parameters of `{method}` cannot be read");
+            let message = format!("invalid parameters of `{method}`");
             return Err(ErrorData::invalid_params(message, None));
         }
         let method: String = method.chars().take(100).collect();
@@ -135,14 +134,14 @@ impl ServerHandler for Gateway {
 
 impl Gateway {
     fn instructions(&self) -> String {
-        let shelf = self.shelf();
-        let names = shelf.ensembles();
+        let served = self.served_tools();
+        let names = served.ensembles();
         let shown = names.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = if names.len() > 20 { " and others" } else { "" };
         format!(
-            "{} tools of these groups: {shown}{more}. Each call is checked against its tool's schema and against the \
-             rules of whoever runs this server; what they do not allow is refused in words, and is not worth repeating.",
-            shelf.len()
+            "{} tools of these groups: {shown}{more}. Each call is checked against the schema of its tool and against \
+             the rules of this server. A refused call returns an error that says why; do not repeat such a call.",
+            served.len()
         )
     }
 }

@@ -1,7 +1,7 @@
-//! One message of a client, looked at before the protocol library makes values of it.
+//! Scans a message of a client before the protocol library parses it.
 //!
-//! The library takes the last of two keys of one name, rounds numbers, and knows no size. So the arguments of a call are
-//! cut out of the text here, and read where they run, as strictly as those of a model.
+//! The library uses the last of two equal keys, rounds numbers and has no size limit. So the arguments of a call are cut
+//! out of the text here, and parsed when the call runs, as strictly as the arguments from a model.
 //! <https://www.jsonrpc.org/specification#error_object> (checked 2026-11)
 
 use std::ops::Range;
@@ -13,25 +13,25 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::written::Written;
+use crate::raw_arguments::RawArguments;
 
-/// Bytes of a message beside the arguments of its call: they are values for as long as it is not answered.
-pub(crate) const MAX_BESIDE: usize = 256 * 1024;
+/// Maximum bytes of a message without the arguments of its call. They are parsed and kept until the answer.
+pub(crate) const MAX_ENVELOPE: usize = 256 * 1024;
 
-/// What is answered to something that is no message.
+/// The error answer to an invalid message.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RejectedMessage {
     pub(crate) id: Option<RequestId>,
     pub(crate) error: Box<ErrorData>,
 }
 
-impl From<ErrorData> for Refused {
+impl From<ErrorData> for RejectedMessage {
     fn from(error: ErrorData) -> Self {
         Self { id: None, error: Box::new(error) }
     }
 }
 
-/// A JSON object that may be a message, and where the arguments are in it, if it is a call.
+/// A JSON object that may be a message, and the range of the arguments if the message is a call.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     text: &'a str,
@@ -39,7 +39,7 @@ pub(crate) struct Message<'a> {
     call: Option<Option<Range<usize>>>,
 }
 
-/// None of its names may be there twice: then nobody knows which one somebody else has read.
+/// The top level of a message. A duplicate key is an error, because other readers may use the other value.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -61,34 +61,33 @@ struct Params<'a> {
 }
 
 impl<'a> Message<'a> {
-    pub(crate) fn look_at(text: &'a str) -> Result<Self, Refused> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, RejectedMessage> {
         let envelope: Envelope<'a> = serde_json::from_str(text).map_err(|error| match error.classify() {
-            Category::Data => no_message(&error),
-            _ => unreadable(&error.to_string()),
+            Category::Data => not_a_message(&error),
+            _ => not_json(&error.to_string()),
         })?;
-        // An array would be taken for the fields in their order.
+        // Without this, an array would be accepted as the fields in their order.
         if !text.starts_with('{') {
-            return Err(no_message(&"it is no object"));
+            return Err(not_a_message(&"not an object"));
         }
         let id = envelope.id.and_then(|id| serde_json::from_str(id.get()).ok());
         let call = match envelope.params.filter(|_| is_call(envelope.method)) {
             Some(params) if params.get().starts_with('{') => {
-                let refused = |error: serde_json::Error| Refused {
+                let refused = |error: serde_json::Error| RejectedMessage {
                     id: id.clone(),
-                    ..ErrorData::invalid_params(format!("the parameters cannot be read: {error}"), None)
-                        .into()
+                    ..ErrorData::invalid_params(format!("invalid parameters: {error}"), None).into()
                 };
                 let params: Params<'a> = serde_json::from_str(params.get()).map_err(refused)?;
                 let arguments = params.arguments.map(RawValue::get).filter(|raw| raw.starts_with('{'));
-                Some(arguments.and_then(|arguments| place(text, arguments)))
+                Some(arguments.and_then(|arguments| range_of(text, arguments)))
             }
             _ => None,
         };
         let message = Self { text, id, call };
-        if message.beside() > MAX_BESIDE {
-            let limit = MAX_BESIDE / 1024;
-            let text = format!("more than {limit} KiB beside the arguments of a call are not read");
-            return Err(Refused { id: message.id, ..ErrorData::invalid_request(text, None).into() });
+        if message.envelope_size() > MAX_ENVELOPE {
+            let limit = MAX_ENVELOPE / 1024;
+            let text = format!("the message has more than {limit} KiB without the arguments of a call");
+            return Err(RejectedMessage { id: message.id, ..ErrorData::invalid_request(text, None).into() });
         }
         Ok(message)
     }
@@ -97,44 +96,44 @@ impl<'a> Message<'a> {
         self.text.get(self.call.clone()??)
     }
 
-    fn beside(&self) -> usize {
+    fn envelope_size(&self) -> usize {
         self.text.len() - self.arguments().map_or(0, str::len)
     }
 
-    /// Of a call: what it is to run with.
-    pub(crate) fn written(&self) -> Option<Written> {
+    /// The arguments, if the message is a call.
+    pub(crate) fn raw_arguments(&self) -> Option<RawArguments> {
         self.call.as_ref()?;
-        Some(Written::new(self.arguments().unwrap_or("{}"), self.beside()))
+        Some(RawArguments::new(self.arguments().unwrap_or("{}"), self.envelope_size()))
     }
 
-    /// For the library. A call has no arguments in it.
-    pub(crate) fn read(&self) -> Result<ClientJsonRpcMessage, Refused> {
-        let read = match self.bare() {
-            Some(bare) => serde_json::from_str(&bare),
+    /// Parses the message for the library, without the arguments of a call.
+    pub(crate) fn to_rmcp(&self) -> Result<ClientJsonRpcMessage, RejectedMessage> {
+        let read = match self.without_arguments() {
+            Some(text) => serde_json::from_str(&text),
             None => serde_json::from_str(self.text),
         };
-        read.map_err(|_| Refused {
+        read.map_err(|_| RejectedMessage {
             id: self.id.clone(),
-            ..ErrorData::invalid_request("it is no JSON-RPC 2.0 message", None).into()
+            ..ErrorData::invalid_request("not a JSON-RPC 2.0 message", None).into()
         })
     }
 
-    /// The same, with what a call is to run with among its extensions.
-    pub(crate) fn opened(&self) -> Result<ClientJsonRpcMessage, Refused> {
-        let mut message = self.read()?;
-        if let (JsonRpcMessage::Request(request), Some(written)) = (&mut message, self.written()) {
-            request.request.extensions_mut().insert(written);
+    /// Like [`Self::to_rmcp`], with the raw arguments of a call as an extension.
+    pub(crate) fn to_rmcp_with_arguments(&self) -> Result<ClientJsonRpcMessage, RejectedMessage> {
+        let mut message = self.to_rmcp()?;
+        if let (JsonRpcMessage::Request(request), Some(arguments)) = (&mut message, self.raw_arguments()) {
+            request.request.extensions_mut().insert(arguments);
         }
         Ok(message)
     }
 
-    /// The text without the arguments of its call, if it has any.
-    pub(crate) fn bare(&self) -> Option<String> {
+    /// The text without the arguments of the call; `None` if the message has no arguments.
+    pub(crate) fn without_arguments(&self) -> Option<String> {
         let Range { start, end } = self.call.clone()??;
         Some(format!("{}{{}}{}", self.text.get(..start)?, self.text.get(end..)?))
     }
 
-    /// Does the library understand of the whole text what is meant?
+    /// Returns whether the library parses the whole text without loss.
     pub(crate) fn is_exact(&self) -> bool {
         let exact = |arguments| Arguments::parse(arguments).malformed.is_none();
         self.arguments().is_none_or(exact) && serde_json::from_str::<ClientJsonRpcMessage>(self.text).is_ok()
@@ -145,19 +144,19 @@ fn is_call(method: Option<&RawValue>) -> bool {
     method.is_some_and(|raw| serde_json::from_str::<String>(raw.get()).is_ok_and(|name| name == "tools/call"))
 }
 
-/// Where a piece of a text is in it.
-fn place(text: &str, piece: &str) -> Option<Range<usize>> {
+/// Returns the range of `piece`, which is a slice of `text`.
+fn range_of(text: &str, piece: &str) -> Option<Range<usize>> {
     let start = piece.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     let range = start..start + piece.len();
     (text.get(range.clone()) == Some(piece)).then_some(range)
 }
 
-pub(crate) fn unreadable(why: &str) -> Refused {
-    ErrorData::parse_error(format!("this is not JSON: {why}"), None).into()
+pub(crate) fn not_json(why: &str) -> RejectedMessage {
+    ErrorData::parse_error(format!("not JSON: {why}"), None).into()
 }
 
-fn no_message(why: &dyn std::fmt::Display) -> Refused {
-    ErrorData::invalid_request(format!("it is no JSON-RPC 2.0 message: {why}"), None).into()
+fn not_a_message(why: &dyn std::fmt::Display) -> RejectedMessage {
+    ErrorData::invalid_request(format!("not a JSON-RPC 2.0 message: {why}"), None).into()
 }
 
 #[cfg(test)]
@@ -170,7 +169,8 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_told_from_what_is_no_json() {
-        let long = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","x":"{}"}}"#, "y".repeat(MAX_BESIDE));
+        let long =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","x":"{}"}}"#, "y".repeat(MAX_ENVELOPE));
         let deep = format!(r#"{{"name":"t","_meta":{{"a":{}{}}}}}"#, "[".repeat(500), "]".repeat(500));
         for (text, code, has_id) in [
             ("", -32700, false),
@@ -188,7 +188,7 @@ mod tests {
             (&call(&deep), -32600, true),
             (&long, -32600, true),
         ] {
-            let read = Message::look_at(text).and_then(|message| message.read());
+            let read = Message::parse(text).and_then(|message| message.to_rmcp());
             let refused = read.expect_err(text);
             assert_eq!((refused.error.code.0, refused.id.is_some()), (code, has_id), "{text:.90}");
         }
@@ -204,23 +204,25 @@ mod tests {
             (r#"{"a":1e400}"#, false),
             (r#"{"a":12345678901234567890123}"#, false),
             (&format!(r#"{{"a":{}{}}}"#, "[".repeat(5000), "]".repeat(5000)), false),
-            // Deep, but only too deep inside a message.
+            // Too deep only inside a message.
             (&format!(r#"{{"a":{}{}}}"#, "[".repeat(125), "]".repeat(125)), false),
             (&long, false),
         ] {
             let text =
                 call(&format!(r#"{{"name":"t","arguments": {arguments} ,"_meta":{{"arguments":{{}}}}}}"#));
-            let message = Message::look_at(&text).unwrap();
+            let message = Message::parse(&text).unwrap();
             assert_eq!(message.arguments(), Some(arguments));
             assert_eq!(message.is_exact(), is_exact, "{arguments:.50}");
             let without = text.replacen(arguments, "{}", 1);
-            assert_eq!(message.bare().as_deref(), Some(&*without));
-            let weight = message.written().unwrap().weight();
+            assert_eq!(message.without_arguments().as_deref(), Some(&*without));
+            let weight = message.raw_arguments().unwrap().weight();
             assert_eq!(weight.is_none(), arguments.len() > Arguments::MAX_BYTES);
-            let read = message.written().unwrap().read();
+            let read = message.raw_arguments().unwrap().parse();
             assert_eq!(&*read.raw, if weight.is_some() { arguments } else { "" });
-            let JsonRpcMessage::Request(request) = message.opened().unwrap() else { panic!("{text}") };
-            assert!(request.request.extensions().get::<Written>().is_some());
+            let JsonRpcMessage::Request(request) = message.to_rmcp_with_arguments().unwrap() else {
+                panic!("{text}")
+            };
+            assert!(request.request.extensions().get::<RawArguments>().is_some());
         }
     }
 
@@ -233,8 +235,12 @@ mod tests {
             (call("[]"), false),
             (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"arguments":{"a":1,"a":2}}}"#.into(), false),
         ] {
-            let message = Message::look_at(&text).unwrap();
-            assert_eq!((message.bare(), message.written().is_some()), (None, is_call), "{text}");
+            let message = Message::parse(&text).unwrap();
+            assert_eq!(
+                (message.without_arguments(), message.raw_arguments().is_some()),
+                (None, is_call),
+                "{text}"
+            );
         }
     }
 }

@@ -1,50 +1,50 @@
-//! Places for calls that run, and room for those that wait for one.
+//! Slots for running calls, and memory for waiting calls.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Bytes of all calls that wait.
+/// Maximum bytes of all waiting calls.
 const MAX_WEIGHT: usize = 64 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Queue {
-    places: Semaphore,
-    room: Semaphore,
+    slots: Semaphore,
+    memory: Semaphore,
 }
 
-/// Where a call stands.
+/// The state of a call in the queue.
 #[derive(Debug)]
-pub(crate) enum Standing<'a> {
-    /// It needs no place: nothing of it will run.
-    Aside,
+pub(crate) enum QueueSlot<'a> {
+    /// The call will not run, so it needs no slot.
+    NotNeeded,
     Running {
-        _place: SemaphorePermit<'a>,
+        _slot: SemaphorePermit<'a>,
     },
-    /// With the room that it takes.
+    /// The permit is the memory that the waiting call takes.
     Waiting(SemaphorePermit<'a>),
 }
 
 impl Queue {
-    pub(crate) fn new(places: usize) -> Self {
-        let places = Semaphore::new(places.min(Semaphore::MAX_PERMITS));
-        Self { places, room: Semaphore::new(MAX_WEIGHT) }
+    pub(crate) fn new(slots: usize) -> Self {
+        let slots = Semaphore::new(slots.min(Semaphore::MAX_PERMITS));
+        Self { slots, memory: Semaphore::new(MAX_WEIGHT) }
     }
 
-    /// `None`: there is no place and no room to wait for one.
-    pub(crate) fn stand(&self, weight: Option<usize>) -> Option<Standing<'_>> {
-        let Some(weight) = weight else { return Some(Standing::Aside) };
-        // Free ones only: a place that is given back goes to who waits.
-        if let Ok(place) = self.places.try_acquire() {
-            return Some(Standing::Running { _place: place });
+    /// Takes a free slot, or memory to wait for a slot; `None` if there is neither.
+    pub(crate) fn enter(&self, weight: Option<usize>) -> Option<QueueSlot<'_>> {
+        let Some(weight) = weight else { return Some(QueueSlot::NotNeeded) };
+        // Only free slots: a slot that is given back goes to the first waiting call.
+        if let Ok(slot) = self.slots.try_acquire() {
+            return Some(QueueSlot::Running { _slot: slot });
         }
         let weight = u32::try_from(weight).ok()?;
-        self.room.try_acquire_many(weight).ok().map(Standing::Waiting)
+        self.memory.try_acquire_many(weight).ok().map(QueueSlot::Waiting)
     }
 
-    /// When it is its turn; the room is given back then.
-    pub(crate) async fn turn<'a>(&'a self, standing: Standing<'a>) -> Option<Standing<'a>> {
-        match standing {
-            Standing::Waiting(_room) => {
-                self.places.acquire().await.ok().map(|place| Standing::Running { _place: place })
+    /// Waits for a slot, then gives the memory back.
+    pub(crate) async fn wait<'a>(&'a self, slot: QueueSlot<'a>) -> Option<QueueSlot<'a>> {
+        match slot {
+            QueueSlot::Waiting(_memory) => {
+                self.slots.acquire().await.ok().map(|slot| QueueSlot::Running { _slot: slot })
             }
             other => Some(other),
         }
@@ -58,16 +58,16 @@ mod tests {
     #[tokio::test]
     async fn what_waits_is_bounded_and_what_will_not_run_waits_for_nobody() {
         let queue = Queue::new(1);
-        let running = queue.stand(Some(MAX_WEIGHT * 2));
-        assert!(matches!(running, Some(Standing::Running { .. })), "a place is free");
-        let waiting = queue.stand(Some(MAX_WEIGHT - 10));
-        assert!(matches!(waiting, Some(Standing::Waiting(_))));
-        assert!(queue.stand(Some(11)).is_none());
-        assert!(queue.stand(Some(usize::MAX)).is_none());
-        assert!(matches!(queue.stand(None), Some(Standing::Aside)));
+        let running = queue.enter(Some(MAX_WEIGHT * 2));
+        assert!(matches!(running, Some(QueueSlot::Running { .. })), "a slot is free");
+        let waiting = queue.enter(Some(MAX_WEIGHT - 10));
+        assert!(matches!(waiting, Some(QueueSlot::Waiting(_))));
+        assert!(queue.enter(Some(11)).is_none());
+        assert!(queue.enter(Some(usize::MAX)).is_none());
+        assert!(matches!(queue.enter(None), Some(QueueSlot::NotNeeded)));
         drop(running);
-        let turn = queue.turn(waiting.unwrap()).await;
-        assert!(matches!(turn, Some(Standing::Running { .. })));
-        assert!(matches!(queue.stand(Some(11)), Some(Standing::Waiting(_))), "its room was given back");
+        let turn = queue.wait(waiting.unwrap()).await;
+        assert!(matches!(turn, Some(QueueSlot::Running { .. })));
+        assert!(matches!(queue.enter(Some(11)), Some(QueueSlot::Waiting(_))), "its memory was given back");
     }
 }

@@ -1,12 +1,12 @@
 //! One client over standard input and output: one JSON message per line.
 //!
-//! Instead of the library's own transport, which takes lines of any length, drops what it cannot read without a word,
-//! and forgets calls that run when the input ends. Here a line has a limit, nonsense is answered, a client that does not
-//! read its answers is not read either, and whatever was asked before the end of the input is answered after it.
+//! The transport of the protocol library accepts lines of any length, ignores invalid lines and drops running calls when
+//! the input ends. This transport limits lines and answers invalid ones. It does not read from a client that does not read
+//! its answers, and it answers all requests that came before the end of the input.
 //! <https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio> (checked 2026-11)
 
 mod decode;
-mod open;
+mod pending;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,38 +21,41 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
-use crate::message::Refused;
+use crate::message::RejectedMessage;
 use decode::Decoder;
-use open::Open;
+use pending::PendingRequests;
 
-/// Bytes of one line; MCP itself sets no limit.
+/// Maximum bytes of one line; MCP has no limit.
 const MAX_LINE: usize = 16 * 1024 * 1024;
-/// Requests that may be unanswered, at least; more are not read.
+/// Minimum of the limit on unanswered requests. At the limit, no more input is read.
 const MAX_OPEN: usize = 1024;
-/// What cancelled calls may take to be answered: tools have two seconds of grace.
-const CUTTING: Duration = Duration::from_secs(3);
-/// What a client may take to read the answers once no call runs any more.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// What is left may take to end once nothing more is heard: answers nobody waits for, calls that were taken back.
-const LAST_CALLS: Duration = Duration::from_secs(1);
+/// Time for answers to cancelled calls; tools have two seconds of grace.
+const CANCEL_GRACE: Duration = Duration::from_secs(3);
+/// Time for the client to read the answers after the last call ended.
+const READ_GRACE: Duration = Duration::from_millis(500);
+/// Time for cancelled calls to end after the transport has ended.
+const END_GRACE: Duration = Duration::from_secs(1);
 
-/// The two ends of a client. Whoever reads and writes for us blocks on threads of its own.
+/// The input and output of a client. The other ends of the channels do blocking I/O on their own threads.
 #[derive(Debug)]
 pub struct Pipes {
-    /// Bytes as they come, cut anywhere; closed at the end of the input.
+    /// Chunks of input, cut at any byte; closed at the end of the input.
     pub input: mpsc::Receiver<Vec<u8>>,
-    /// Whole lines; closed when nobody reads them.
+    /// Complete lines; closed when the client does not read any more.
     pub output: mpsc::Sender<Vec<u8>>,
 }
 
-/// Why a client could not be served to its end.
+/// Why serving a client failed.
 #[derive(Debug, thiserror::Error)]
 #[error("the client could not be served: {0}")]
 pub struct StdioError(String);
 
-/// Serves one client until its input ends or `stop` says so. Calls that run then may go on for `drain`; a `stop` after
-/// the end of the input, or an output that nobody reads, cuts that short. At the latest `drain` and five seconds after
-/// it was to end it has, whatever the client does.
+/// Serves one client until its input ends or `stop` is cancelled. Then running calls may continue for `drain`, or until
+/// `stop` is cancelled after the end of the input, or until the output is closed. Returns at most five seconds after that.
+///
+/// # Errors
+///
+/// Fails if the protocol library cannot serve the client.
 pub async fn serve_stdio(
     gateway: &Gateway,
     pipes: Pipes,
@@ -63,7 +66,7 @@ pub async fn serve_stdio(
     let over = transport.over.clone();
     let left = async {
         over.cancelled().await;
-        tokio::time::sleep(LAST_CALLS).await;
+        tokio::time::sleep(END_GRACE).await;
     };
     match gateway.for_client().serve(transport).await {
         Ok(service) => tokio::select! {
@@ -73,7 +76,7 @@ pub async fn serve_stdio(
             },
             () = left => Ok(()),
         },
-        // It has asked for nothing.
+        // The client sent no request.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(StdioError(error.to_string())),
     }
@@ -89,34 +92,34 @@ struct Stdio {
     lines: Lines,
     decoder: Decoder,
     ready: VecDeque<ClientJsonRpcMessage>,
-    /// Our own answers to what was no request.
+    /// Error answers to invalid lines.
     replies: VecDeque<Vec<u8>>,
-    open: Open,
+    open: PendingRequests,
     max_open: usize,
-    /// Nothing more is heard.
+    /// Cancelled when no more messages are received.
     over: CancellationToken,
-    /// Nor said: nobody reads.
-    stuck: CancellationToken,
+    /// Cancelled when the client does not read its answers.
+    unread: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
     Reading,
-    /// Nothing more is read; what runs may end. `ended`: the input has.
+    /// No more input is read, and running calls may end. `ended`: the input has ended.
     Draining {
         until: Instant,
         ended: bool,
     },
-    /// What runs was told to stop.
-    Cutting {
+    /// Running calls are cancelled.
+    Cancelling {
         until: Instant,
     },
     Over,
 }
 
-/// An answer was not sent: nobody reads any more.
+/// An answer was not sent, because the client does not read.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads the answers")]
+#[error("the client does not read the answers")]
 struct NotSent;
 
 impl Stdio {
@@ -134,19 +137,19 @@ impl Stdio {
             decoder: Decoder::default(),
             ready: VecDeque::new(),
             replies: VecDeque::new(),
-            open: Open::default(),
+            open: PendingRequests::default(),
             max_open,
             over: CancellationToken::new(),
-            stuck: CancellationToken::new(),
+            unread: CancellationToken::new(),
         }
     }
 
-    /// One step; losing the future loses nothing.
+    /// Runs one step. It is cancel-safe.
     async fn step(&mut self) {
         match self.state {
             State::Reading => self.read().await,
             State::Draining { until, ended } => {
-                let cut = tokio::select! {
+                let cancel = tokio::select! {
                     biased;
                     () = self.open.below(1) => false,
                     () = self.output.closed() => true,
@@ -154,20 +157,20 @@ impl Stdio {
                     () = sleep_until(until) => true,
                 };
                 self.state = State::Over;
-                if cut {
-                    self.gateway.cut();
-                    self.state = State::Cutting { until: Instant::now() + CUTTING };
+                if cancel {
+                    self.gateway.cancel_calls();
+                    self.state = State::Cancelling { until: Instant::now() + CANCEL_GRACE };
                 }
             }
-            State::Cutting { until } => {
-                let unread = async {
+            State::Cancelling { until } => {
+                let ended = async {
                     self.gateway.idle().await;
-                    tokio::time::sleep(LAST_ANSWERS).await;
+                    tokio::time::sleep(READ_GRACE).await;
                 };
                 tokio::select! {
                     () = self.open.below(1) => {}
-                    () = unread => self.stuck.cancel(),
-                    () = sleep_until(until) => self.stuck.cancel(),
+                    () = ended => self.unread.cancel(),
+                    () = sleep_until(until) => self.unread.cancel(),
                 }
                 self.state = State::Over;
             }
@@ -194,7 +197,7 @@ impl Stdio {
             }
             Next::TooLong => {
                 let limit = MAX_LINE / 1024 / 1024;
-                let text = format!("a line of more than {limit} MiB is not read");
+                let text = format!("the line has more than {limit} MiB");
                 self.reply(Some(ErrorData::invalid_request(text, None).into()));
             }
             Next::More => self.more().await,
@@ -214,7 +217,7 @@ impl Stdio {
         match chunk {
             Some(chunk) => self.lines.push(&chunk),
             None => {
-                // A request whose line was never ended still counts.
+                // The last line counts even without a line end.
                 let refusal = self.decoder.decode(self.lines.rest(), &mut self.ready);
                 self.reply(refusal);
                 self.end(true);
@@ -226,14 +229,14 @@ impl Stdio {
         self.state = State::Draining { until: Instant::now() + self.drain, ended };
     }
 
-    fn reply(&mut self, refusal: Option<Refused>) {
-        let Some(Refused { id, error }) = refusal else { return };
+    fn reply(&mut self, refusal: Option<RejectedMessage>) {
+        let Some(RejectedMessage { id, error }) = refusal else { return };
         let message: ServerJsonRpcMessage = JsonRpcMessage::error(*error, id);
-        self.replies.extend(line(&message));
+        self.replies.extend(json_line(&message));
     }
 }
 
-fn line(message: &ServerJsonRpcMessage) -> Option<Vec<u8>> {
+fn json_line(message: &ServerJsonRpcMessage) -> Option<Vec<u8>> {
     let mut line = serde_json::to_vec(message).ok()?;
     line.push(b'\n');
     Some(line)
@@ -250,22 +253,22 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), NotSent>> + Send + 'static {
-        let (output, open, stuck) = (self.output.clone(), self.open.clone(), self.stuck.clone());
+        let (output, open, unread) = (self.output.clone(), self.open.clone(), self.unread.clone());
         async move {
             let answered = match &message {
                 JsonRpcMessage::Response(response) => Some(response.id.clone()),
                 JsonRpcMessage::Error(error) => error.id.clone(),
                 _ => None,
             };
-            let sent = match line(&message) {
-                Some(line) => match stuck.run_until_cancelled(output.send(line)).await {
+            let sent = match json_line(&message) {
+                Some(line) => match unread.run_until_cancelled(output.send(line)).await {
                     Some(Ok(())) => Ok(()),
                     _ => Err(NotSent),
                 },
                 None => Err(NotSent),
             };
             if let Some(id) = answered {
-                open.close(&id);
+                open.answered(&id);
             }
             sent
         }
@@ -274,7 +277,7 @@ impl Transport<RoleServer> for Stdio {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(message) = self.ready.pop_front() {
-                self.open.heard(&message);
+                self.open.received(&message);
                 return Some(message);
             }
             if let State::Over = self.state {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_engine::{Sink, SinkError};
-use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, serve_stdio};
+use converse_server::{Audit, Caller, Gateway, GatewayParts, NameConflict, Pipes, serve_stdio};
 
 use crate::args::ServeArgs;
 use converse_host::audit::AuditSink;
@@ -67,16 +67,16 @@ impl Serving<'_> {
         let looking = Wiring::looking(world, &console.context, interrupt, &contents);
         let wiring = Wiring { protected, lockfiles, ..looking };
         let audit = Arc::new(self.audit(files.audit.unwrap_or(true))?);
-        let (way, written) = match http {
-            Some((address, guarded)) => (Way::Http(address, guarded), None),
+        let (transport, written) = match http {
+            Some((address, guarded)) => (ClientTransport::Http(address, guarded), None),
             None => {
                 let (pipes, written) = pipes::begin()?;
-                (Way::Stdio(pipes), Some(written))
+                (ClientTransport::Stdio(pipes), Some(written))
             }
         };
         let connected = wiring.connect(&chosen, rules).await?;
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-        let served = self.served(&connected, Arc::clone(&audit), contents, way).await;
+        let served = self.served(&connected, Arc::clone(&audit), contents, transport).await;
         // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.
         let carried = async {
             match written {
@@ -94,9 +94,9 @@ impl Serving<'_> {
         connected: &Connected,
         audit: Arc<GatewayAudit>,
         contents: Kept,
-        way: Way,
+        transport: ClientTransport,
     ) -> Result<(), Failure> {
-        let backing = Backing {
+        let parts = GatewayParts {
             roster: connected.roster.for_caller(0),
             audit,
             blobs: Arc::new(contents),
@@ -104,7 +104,7 @@ impl Serving<'_> {
             max_calls: usize::try_from(self.args.max_calls).unwrap_or(usize::MAX),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let gateway = Gateway::new(backing).map_err(|clash| clashed(&clash))?;
+        let gateway = Gateway::new(parts).map_err(|conflict| name_conflict(&conflict))?;
         let news = async {
             loop {
                 tokio::time::sleep(NEWS).await;
@@ -114,9 +114,11 @@ impl Serving<'_> {
             }
         };
         let served = async {
-            match way {
-                Way::Http(address, guarded) => front::serve(self, guarded, &gateway, address).await,
-                Way::Stdio(pipes) => self.stdio(&gateway, pipes).await,
+            match transport {
+                ClientTransport::Http(address, guarded) => {
+                    front::serve(self, guarded, &gateway, address).await
+                }
+                ClientTransport::Stdio(pipes) => self.stdio(&gateway, pipes).await,
             }
         };
         tokio::select! {
@@ -149,7 +151,7 @@ impl Serving<'_> {
 }
 
 /// The transport of clients.
-enum Way {
+enum ClientTransport {
     Http(SocketAddr, front::ServerAccess),
     Stdio(Pipes),
 }
@@ -159,18 +161,18 @@ struct GatewayAudit(AuditSink);
 
 impl GatewayAudit {
     async fn flush(&self) -> Result<(), SinkError> {
-        let late = |_| SinkError::Audit("its last lines could not be written in time".to_owned());
+        let late = |_| SinkError::Audit("the last records could not be written in time".to_owned());
         tokio::time::timeout(LAST_LINES, self.0.flush()).await.map_err(late)?
     }
 }
 
 impl Audit for GatewayAudit {
-    fn of(&self, caller: &Caller) -> Arc<dyn Sink> {
+    fn sink_for(&self, caller: &Caller) -> Arc<dyn Sink> {
         Arc::new(self.0.for_client(caller.line()))
     }
 }
 
-fn clashed(clash: &Clash) -> Failure {
-    Failure::new(Kind::Configuration, "name-clash", clash.to_string())
-        .hint("leave out `--bare-names`, or one of them (`--ensemble NAME`, `enabled = false` or `exclude` in its descriptor)")
+fn name_conflict(conflict: &NameConflict) -> Failure {
+    Failure::new(Kind::Configuration, "name-clash", conflict.to_string())
+        .hint("leave out `--bare-names`, or exclude one of the tools (`--ensemble NAME`, `enabled = false` or `exclude` in its descriptor)")
 }

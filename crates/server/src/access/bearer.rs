@@ -1,12 +1,12 @@
-//! The token in a request's headers, and nowhere else: addresses end up in logs.
+//! The token of a request. Only the header counts: URLs may be logged.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-/// Tokens of issuers with many groups in them reach a few kilobytes.
+/// Maximum bytes of a token. Tokens with many groups have a few kilobytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// The one token of a request. Two headers are a request that two readers could read differently.
+/// Returns the token of a request. Two headers are refused, because another reader may use the other one.
 pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (first, None) = (values.next()?, values.next()) else { return None };

@@ -1,5 +1,4 @@
-//! What a token says, and whether that is enough. Times and audiences are judged here and not by a library: a claim of
-//! the wrong type must be a refusal, never one that is passed over.
+//! The claims of a token, and their check. A library would ignore a claim of the wrong type; here it is a refusal.
 
 use std::time::Duration;
 
@@ -8,24 +7,24 @@ use serde::Deserialize;
 use super::Denied;
 use crate::caller::quoted;
 
-/// Clocks differ.
+/// Tolerated difference of clocks.
 const LEEWAY_SECONDS: f64 = 60.0;
 
-/// Characters of whom a token names, in records.
+/// Maximum characters of a subject in records.
 const SUBJECT: usize = 120;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     iss: String,
-    aud: Words,
+    aud: StringOrList,
     exp: f64,
     #[serde(default)]
     nbf: Option<f64>,
     #[serde(default)]
-    scope: Option<Words>,
-    /// What some servers have instead of `scope`.
+    scope: Option<StringOrList>,
+    /// Some servers use this claim instead of `scope`.
     #[serde(default)]
-    scp: Option<Words>,
+    scp: Option<StringOrList>,
     #[serde(default)]
     sub: Option<String>,
     #[serde(default)]
@@ -34,14 +33,14 @@ pub(super) struct Claims {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum StringOrList {
     One(String),
     Many(Vec<String>),
 }
 
-/// What it must say.
+/// The claims that a token must have.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct RequiredClaims {
     pub(super) issuer: String,
     pub(super) audience: String,
     pub(super) scopes: Vec<String>,
@@ -52,7 +51,7 @@ impl Claims {
         serde_json::from_slice(payload).ok()
     }
 
-    /// For records: whom the issuer gave it to.
+    /// Returns the holder of the token, for records.
     pub(super) fn who(&self) -> String {
         match (&self.sub, &self.client_id) {
             (Some(subject), _) => format!("subject {}", quoted(subject, SUBJECT)),
@@ -61,26 +60,26 @@ impl Claims {
         }
     }
 
-    /// How long it is good from `now` on.
+    /// Returns how long the token is valid after `now`.
     pub(super) fn left(&self, now: f64) -> Duration {
         Duration::try_from_secs_f64((self.exp + LEEWAY_SECONDS - now).max(0.0)).unwrap_or(Duration::MAX)
     }
 
-    fn has_scope(&self, wanted: &str) -> bool {
-        let has = |words: &Words| match words {
-            Words::One(line) => line.split(' ').any(|scope| scope == wanted),
-            Words::Many(scopes) => scopes.iter().any(|scope| scope == wanted),
+    fn has_scope(&self, required: &str) -> bool {
+        let has = |words: &StringOrList| match words {
+            StringOrList::One(line) => line.split(' ').any(|scope| scope == required),
+            StringOrList::Many(scopes) => scopes.iter().any(|scope| scope == required),
         };
         [&self.scope, &self.scp].into_iter().flatten().any(has)
     }
 }
 
-impl Wanted {
-    /// Issuer, audience and times; `now` in seconds since the epoch.
-    pub(super) fn judge(&self, claims: &Claims, now: f64) -> Result<(), Denied> {
+impl RequiredClaims {
+    /// Checks issuer, audience and times. `now` is in seconds since the epoch.
+    pub(super) fn check(&self, claims: &Claims, now: f64) -> Result<(), Denied> {
         let is_meant = match &claims.aud {
-            Words::One(audience) => *audience == self.audience,
-            Words::Many(audiences) => audiences.contains(&self.audience),
+            StringOrList::One(audience) => *audience == self.audience,
+            StringOrList::Many(audiences) => audiences.contains(&self.audience),
         };
         let is_over = claims.exp + LEEWAY_SECONDS <= now;
         let is_early = claims.nbf.is_some_and(|from| from - LEEWAY_SECONDS > now);
@@ -88,7 +87,7 @@ impl Wanted {
         if is_good { Ok(()) } else { Err(Denied::Invalid) }
     }
 
-    pub(super) fn judge_scopes(&self, claims: &Claims) -> Result<(), Denied> {
+    pub(super) fn check_scopes(&self, claims: &Claims) -> Result<(), Denied> {
         if self.scopes.iter().all(|scope| claims.has_scope(scope)) { Ok(()) } else { Err(Denied::Scope) }
     }
 }
@@ -108,14 +107,14 @@ mod tests {
                 value => claims.as_object_mut().unwrap().insert(name.clone(), value.clone()),
             };
         }
-        let wanted = Wanted {
+        let required = RequiredClaims {
             issuer: "https://as".to_owned(),
             audience: "https://gw/mcp".to_owned(),
             scopes: vec!["read".to_owned(), "write".to_owned()],
         };
         let claims = Claims::read(claims.to_string().as_bytes()).ok_or(Denied::Invalid)?;
-        wanted.judge(&claims, 1_000.0)?;
-        wanted.judge_scopes(&claims)
+        required.check(&claims, 1_000.0)?;
+        required.check_scopes(&claims)
     }
 
     #[test]

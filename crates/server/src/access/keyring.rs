@@ -1,5 +1,5 @@
-//! The public keys of an issuer: found by what it says of itself, kept, and asked for again when a token names one that
-//! is not among them. Never more than once a minute, whatever tokens come.
+//! The public keys of an issuer, found by its metadata and cached. They are fetched again when a token names an unknown
+//! key, at most once a minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,92 +11,96 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::Denied;
-use super::place::{Place, is_safe};
-use super::signature::{Key, Signed};
+use super::oauth_url::{OauthUrl, is_safe};
+use super::signature::{Key, SignedToken};
 
-/// Between two requests for keys.
-const PAUSE: Duration = Duration::from_secs(60);
-/// Keys that were withdrawn are good for so long at most, if the issuer can be reached.
+/// Minimum time between two requests for keys.
+const FETCH_INTERVAL: Duration = Duration::from_secs(60);
+/// Maximum age of keys if the issuer can be reached.
 const MAX_AGE: Duration = Duration::from_secs(3600);
-/// And if it cannot be reached.
-const MAX_AGE_ALONE: Duration = Duration::from_secs(24 * 3600);
-/// For a whole look: metadata and keys.
-const LIMIT: Duration = Duration::from_secs(20);
+/// Maximum age of keys if the issuer cannot be reached.
+const MAX_AGE_OFFLINE: Duration = Duration::from_secs(24 * 3600);
+/// Time limit for fetching metadata and keys.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_KEYS: usize = 64;
 
-/// Where an issuer says what it is (RFC 8414, then OpenID Connect's name for it). Both as RFC 8414 places them.
+/// The well-known names of issuer metadata (RFC 8414 and OpenID Connect), at the place of RFC 8414.
 const NAMES: [&str; 2] = ["oauth-authorization-server", "openid-configuration"];
 
-/// How keys are fetched. Implemented by who has an HTTP client.
-pub trait Keys: std::fmt::Debug + Send + Sync {
-    /// The body of a successful answer, at most 256 KiB, without following redirects; otherwise why there is none.
+/// Fetches the metadata and keys of an issuer, with an HTTP client.
+pub trait KeyFetcher: std::fmt::Debug + Send + Sync {
+    /// Returns the body of a successful answer, at most 256 KiB, without following redirects.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why there is no such body.
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>>;
 }
 
 #[derive(Debug)]
 pub(super) struct Keyring {
     issuer: String,
-    home: Place,
-    fetch: Arc<dyn Keys>,
-    known: RwLock<Known>,
+    home: OauthUrl,
+    fetcher: Arc<dyn KeyFetcher>,
+    known: RwLock<CachedKeys>,
     tried: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedKeys {
     keys: Vec<Key>,
     at: Option<Instant>,
-    /// The last look brought nothing: nobody knows what the keys are now.
+    /// The last fetch failed, so the keys may have changed.
     is_stale: bool,
 }
 
 impl Keyring {
-    pub(super) fn new(issuer: String, home: Place, fetch: Arc<dyn Keys>) -> Self {
-        Self { issuer, home, fetch, known: RwLock::default(), tried: Mutex::default() }
+    pub(super) fn new(issuer: String, home: OauthUrl, fetcher: Arc<dyn KeyFetcher>) -> Self {
+        Self { issuer, home, fetcher, known: RwLock::default(), tried: Mutex::default() }
     }
 
-    /// The keys that may have signed it.
-    pub(super) async fn keys_for(&self, token: &Signed<'_>) -> Result<Vec<Key>, Denied> {
+    /// Returns the keys that may have signed the token.
+    pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Vec<Key>, Denied> {
         let found = self.find(token, MAX_AGE);
         if !found.is_empty() {
             return Ok(found);
         }
-        self.look_again(token).await;
-        let found = self.find(token, MAX_AGE_ALONE);
-        let is_unknowable = self.read(|known| known.is_stale || known.is_older(MAX_AGE_ALONE));
+        self.refresh(token).await;
+        let found = self.find(token, MAX_AGE_OFFLINE);
+        let is_unavailable = self.read(|known| known.is_stale || known.is_older(MAX_AGE_OFFLINE));
         match found.is_empty() {
-            true if is_unknowable => Err(Denied::Unknowable),
+            true if is_unavailable => Err(Denied::KeysUnavailable),
             true => Err(Denied::Invalid),
             false => Ok(found),
         }
     }
 
-    /// One at a time; who waited looks whether it is there now.
-    async fn look_again(&self, token: &Signed<'_>) {
+    /// Fetches the keys, one request at a time. A task that waited checks the new keys first.
+    async fn refresh(&self, token: &SignedToken<'_>) {
         let mut tried = self.tried.lock().await;
-        let is_too_soon = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
+        let is_too_soon = tried.is_some_and(|tried| tried.elapsed() < FETCH_INTERVAL);
         if is_too_soon || !self.find(token, MAX_AGE).is_empty() {
             return;
         }
         *tried = Some(Instant::now());
-        let looked = tokio::time::timeout(LIMIT, self.look());
-        match looked.await.unwrap_or_else(|_| Err("it took too long".to_owned())) {
-            Ok(keys) => *self.known() = Known { keys, at: Some(Instant::now()), is_stale: false },
+        let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.fetch_keys());
+        match fetched.await.unwrap_or_else(|_| Err("timeout".to_owned())) {
+            Ok(keys) => *self.known() = CachedKeys { keys, at: Some(Instant::now()), is_stale: false },
             Err(reason) => {
                 self.known().is_stale = true;
-                tracing::warn!(issuer = self.issuer, "its keys cannot be had: {reason}");
+                tracing::warn!(issuer = self.issuer, "the keys of the issuer are not available: {reason}");
             }
         }
     }
 
-    async fn look(&self) -> Result<Vec<Key>, String> {
+    async fn fetch_keys(&self) -> Result<Vec<Key>, String> {
         let url = self.keys_url().await?;
         let set = self.json(&url).await?;
-        let keys = set.get("keys").and_then(Value::as_array).ok_or("the answer holds no keys")?;
+        let keys = set.get("keys").and_then(Value::as_array).ok_or("the answer has no `keys`")?;
         let keys: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(Key::read).collect();
         if keys.is_empty() {
-            Err("none of its keys is for signatures that we know".to_owned())
+            Err("none of the keys is for a supported signature algorithm".to_owned())
         } else {
             Ok(keys)
         }
@@ -108,53 +112,55 @@ impl Keyring {
         urls.dedup();
         let mut reason = String::new();
         for url in urls {
-            let said = match self.json(&url).await {
-                Ok(said) => said,
+            let metadata = match self.json(&url).await {
+                Ok(metadata) => metadata,
                 Err(why) => {
                     reason = why;
                     continue;
                 }
             };
-            // Whoever says to be another must not be believed (RFC 8414, section 3.3).
-            if said.get("issuer").and_then(Value::as_str) != Some(&self.issuer) {
-                return Err(format!("{url} speaks of another issuer"));
+            // Metadata of another issuer must not be used (RFC 8414, section 3.3).
+            if metadata.get("issuer").and_then(Value::as_str) != Some(&self.issuer) {
+                return Err(format!("{url} is the metadata of another issuer"));
             }
-            let keys = said.get("jwks_uri").and_then(Value::as_str).filter(|keys| is_safe(keys));
-            return keys.map(str::to_owned).ok_or_else(|| format!("{url} names no safe `jwks_uri`"));
+            let keys = metadata.get("jwks_uri").and_then(Value::as_str).filter(|keys| is_safe(keys));
+            return keys
+                .map(str::to_owned)
+                .ok_or_else(|| format!("{url} has no safe `jwks_uri`: expected https"));
         }
         Err(reason)
     }
 
     async fn json(&self, url: &str) -> Result<Value, String> {
-        let body = self.fetch.fetch(url).await?;
+        let body = self.fetcher.fetch(url).await?;
         if body.len() > MAX_BYTES {
             return Err(format!("{url} answered with more than {MAX_BYTES} bytes"));
         }
-        serde_json::from_slice(&body).map_err(|_| format!("{url} answered with something else than JSON"))
+        serde_json::from_slice(&body).map_err(|_| format!("{url} answered with invalid JSON"))
     }
 
-    /// Those that fit; none if they are older than that.
-    fn find(&self, token: &Signed<'_>, age: Duration) -> Vec<Key> {
+    /// Returns the cached keys that match the token; none if the cache is older than `age`.
+    fn find(&self, token: &SignedToken<'_>, age: Duration) -> Vec<Key> {
         self.read(|known| {
             if known.is_older(age) {
                 return Vec::new();
             }
-            // One that names no key: a few are tried.
-            known.keys.iter().filter(|key| token.fits(key)).take(4).cloned().collect()
+            // A token without a key id is tried with a few keys.
+            known.keys.iter().filter(|key| token.matches(key)).take(4).cloned().collect()
         })
     }
 
-    fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
+    fn read<T>(&self, look: impl FnOnce(&CachedKeys) -> T) -> T {
         look(&self.known.read())
     }
 
-    fn known(&self) -> RwLockWriteGuard<'_, Known> {
+    fn known(&self) -> RwLockWriteGuard<'_, CachedKeys> {
         self.known.write()
     }
 }
 
-impl Known {
-    /// Keys that were never had are older than anything.
+impl CachedKeys {
+    /// Returns whether the keys are older than `age`, or were never fetched.
     fn is_older(&self, age: Duration) -> bool {
         self.at.is_none_or(|at| at.elapsed() >= age)
     }

@@ -1,4 +1,4 @@
-//! The signature of a token. Asymmetric only: with a shared secret whoever can check a token can make one.
+//! The signature of a token. Only asymmetric algorithms: with a shared secret, each verifier could make tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,13 +7,13 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A token taken apart; nothing in it is true until [`Signed::is_by`] says so.
+/// The parts of a token. They are not verified before [`SignedToken::is_signed_by`] returns true.
 #[derive(Debug)]
-pub(super) struct Signed<'t> {
+pub(super) struct SignedToken<'t> {
     pub(super) payload: Vec<u8>,
     pub(super) key_id: Option<String>,
     algorithm: Algorithm,
-    /// The first two parts as they stand.
+    /// The first two parts, as text.
     message: &'t str,
     signature: &'t str,
 }
@@ -23,12 +23,12 @@ struct Header {
     alg: String,
     #[serde(default)]
     kid: Option<String>,
-    /// Rules of its own, which we do not know.
+    /// Critical extensions. None is supported.
     #[serde(default)]
     crit: Option<Value>,
 }
 
-impl<'t> Signed<'t> {
+impl<'t> SignedToken<'t> {
     pub(super) fn read(token: &'t str) -> Option<Self> {
         let (message, signature) = token.rsplit_once('.')?;
         let (header, payload) = message.split_once('.')?;
@@ -37,16 +37,16 @@ impl<'t> Signed<'t> {
         Some(Self { payload: decoded(payload)?, key_id: header.kid, algorithm, message, signature })
     }
 
-    /// Could this key have signed it, by what both say of themselves?
-    pub(super) fn fits(&self, key: &Key) -> bool {
+    /// Returns whether key id and algorithm match.
+    pub(super) fn matches(&self, key: &Key) -> bool {
         let same_id = self.key_id.as_ref().is_none_or(|id| key.id.as_ref() == Some(id));
         same_id && key.algorithms.contains(&self.algorithm)
     }
 
-    pub(super) fn is_by(&self, key: &Key) -> bool {
+    pub(super) fn is_signed_by(&self, key: &Key) -> bool {
         let (message, algorithm) = (self.message.as_bytes(), self.algorithm);
         let verified = jsonwebtoken::crypto::verify(self.signature, message, &key.key, algorithm);
-        self.fits(key) && verified.unwrap_or(false)
+        self.matches(key) && verified.unwrap_or(false)
     }
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// `None` for a key that is for something else, or of a kind we do not know.
+    /// `None` for a key that is not for signatures or has an unsupported algorithm.
     pub(super) fn read(jwk: &Value) -> Option<Self> {
         let jwk = Jwk::deserialize(jwk).ok()?;
         let is_for_signatures = matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature));

@@ -1,4 +1,4 @@
-//! An authorization server of tests: keys, tokens, and what was asked of it.
+//! An authorization server for tests: keys, tokens and counters.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use super::{Issuer, Keys};
+use super::{Issuer, KeyFetcher};
 
 pub(crate) const ISSUER: &str = "https://as.example";
 pub(crate) const RESOURCE: &str = "https://gw.example/mcp";
@@ -88,7 +88,7 @@ impl Server {
     }
 }
 
-impl Keys for Server {
+impl KeyFetcher for Server {
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>> {
         let answer = match url {
             // The first name is not there, as with servers of OpenID Connect.
@@ -109,6 +109,6 @@ impl Keys for Server {
 }
 
 pub(crate) fn issuer(server: &Arc<Server>) -> Issuer {
-    let keys: Arc<dyn Keys> = Arc::<Server>::clone(server);
+    let keys: Arc<dyn KeyFetcher> = Arc::<Server>::clone(server);
     Issuer::new(ISSUER, RESOURCE, vec!["call".to_owned()], keys).unwrap()
 }

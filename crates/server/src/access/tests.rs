@@ -17,7 +17,7 @@ async fn admitted(access: &Access, token: &str) -> Result<Option<String>, Denied
     who(access.admit(&headers).await)
 }
 
-fn who(admitted: Result<Admitted, Denied>) -> Result<Option<String>, Denied> {
+fn who(admitted: Result<Admission, Denied>) -> Result<Option<String>, Denied> {
     admitted.map(|admitted| admitted.who.map(|who| who.to_string()))
 }
 
@@ -123,16 +123,16 @@ async fn keys_that_are_not_known_are_asked_for_once_a_minute() {
     server.keys.lock().unwrap().remove(0);
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(admitted(&access, &of_old).await, Err(Denied::Invalid));
-    // Keys are not forgotten because the issuer is down, but nobody knows what others there may be.
+    // The known keys stay valid while the issuer is down, but it may have other keys by now.
     server.keys.lock().unwrap().clear();
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(admitted(&access, &of_new).await, ada());
-    assert_eq!(admitted(&access, &of_old).await, Err(Denied::Unknowable));
+    assert_eq!(admitted(&access, &of_old).await, Err(Denied::KeysUnavailable));
     // For a day: they may have been withdrawn since.
     tokio::time::advance(Duration::from_secs(23 * 3600 - 1)).await;
     assert_eq!(admitted(&access, &of_new).await, ada());
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(admitted(&access, &of_new).await, Err(Denied::Unknowable));
+    assert_eq!(admitted(&access, &of_new).await, Err(Denied::KeysUnavailable));
     server.keys.lock().unwrap().push(new.jwk("new"));
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(admitted(&access, &of_new).await, ada());
@@ -150,7 +150,7 @@ async fn who_was_let_in_is_so_until_the_token_is_over() {
     headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
     let admitted = access.admit(&headers).await.unwrap();
     let began = tokio::time::Instant::now();
-    admitted.over().await;
+    admitted.expired().await;
     let took = began.elapsed().as_secs();
     // The clock of claims is not paused: a minute of leeway, and a few seconds of this test.
     assert!((140..=161).contains(&took), "{took}");
@@ -162,9 +162,9 @@ async fn without_keys_nobody_knows() {
     let token = pair.token(&json!({"alg": "ES256", "kid": "one"}), &claims());
     let down = Server::new(vec![]);
     let access = Access::open().with_issuer(issuer(&down));
-    assert_eq!(admitted(&access, &token).await, Err(Denied::Unknowable));
+    assert_eq!(admitted(&access, &token).await, Err(Denied::KeysUnavailable));
     down.keys.lock().unwrap().push(pair.jwk("one"));
-    assert_eq!(admitted(&access, &token).await, Err(Denied::Unknowable));
+    assert_eq!(admitted(&access, &token).await, Err(Denied::KeysUnavailable));
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(admitted(&access, &token).await, ada());
     for metadata in [
@@ -175,7 +175,7 @@ async fn without_keys_nobody_knows() {
         let server = Server::new(vec![pair.jwk("one")]);
         *server.metadata.lock().unwrap() = metadata.clone();
         let access = Access::open().with_issuer(issuer(&server));
-        assert_eq!(admitted(&access, &token).await, Err(Denied::Unknowable), "{metadata}");
+        assert_eq!(admitted(&access, &token).await, Err(Denied::KeysUnavailable), "{metadata}");
     }
 }
 
@@ -206,7 +206,7 @@ async fn whoever_asks_learns_where_tokens_are_had() {
 fn what_cannot_be_an_issuer_is_said_before() {
     let server = Server::new(vec![]);
     let made = |issuer: &str, resource: &str, scope: &str| {
-        let keys: Arc<dyn Keys> = Arc::<Server>::clone(&server);
+        let keys: Arc<dyn KeyFetcher> = Arc::<Server>::clone(&server);
         Issuer::new(issuer, resource, vec![scope.to_owned()], keys).map(|_| ())
     };
     assert_eq!(made("https://a", "https://b/mcp", "s"), Ok(()));

@@ -1,4 +1,4 @@
-//! Tokens that were agreed on beforehand. Kept as digests: what is not here cannot leak from here.
+//! A list of tokens. Only their digests are kept, so that a token cannot leak.
 
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
@@ -6,34 +6,38 @@ use tokio::sync::watch;
 
 use super::bearer::is_token;
 
-/// Shorter ones can be guessed.
+/// Minimum bytes of a token; shorter tokens can be guessed.
 const MIN_BYTES: usize = 16;
 const MAX_TOKENS: usize = 1_000;
 
-/// The tokens that are let in; they may change while requests come.
+/// The tokens that give access. They can be replaced at any time.
 #[derive(Debug)]
 pub struct Tokens(watch::Sender<Vec<Digest>>);
 
 /// SHA-256 of a token.
 pub(super) type Digest = [u8; 32];
 
-/// Why a list of tokens is not taken. Says the line, never what stands there.
+/// Why a list of tokens is not valid. Names the line, never its text.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TokenError {
-    #[error("there is no token: put one on a line of its own, for example from `openssl rand -hex 32`")]
+    #[error("there is no token; write one per line, for example from `openssl rand -hex 32`")]
     Empty,
-    #[error("line {0} is no token: letters, digits and -._~+/ with no blank between them")]
+    #[error("line {0} is not a token: expected letters, digits and -._~+/ without blanks")]
     Malformed(usize),
     #[error(
-        "the token of line {0} is too short: at least {MIN_BYTES} characters, for example from `openssl rand -hex 32`"
+        "the token in line {0} is too short: expected at least {MIN_BYTES} characters, for example from `openssl rand -hex 32`"
     )]
     Short(usize),
-    #[error("there are more than {MAX_TOKENS} tokens: use an authorization server")]
+    #[error("there are more than {MAX_TOKENS} tokens; use an authorization server")]
     Many,
 }
 
 impl Tokens {
-    /// One a line; empty lines and those that begin with `#` are passed over.
+    /// Reads one token per line. Empty lines and lines that begin with `#` are ignored.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a line is not a token, or if there are too many tokens or none.
     pub fn read(text: &str) -> Result<Self, TokenError> {
         match digests(text)? {
             none if none.is_empty() => Err(TokenError::Empty),
@@ -41,18 +45,22 @@ impl Tokens {
         }
     }
 
-    /// From now on these, and nobody if there is none. If they cannot be read the old ones stay.
+    /// Replaces the tokens; an empty list admits no request.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the list is not valid. Then the old tokens stay.
     pub fn replace(&self, text: &str) -> Result<(), TokenError> {
         self.0.send_replace(digests(text)?);
         Ok(())
     }
 
-    /// Is nobody let in?
+    /// Returns whether the list is empty, so that no request is admitted.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 
-    /// Its digest, if it is one of them. Takes as long whether it is there or not.
+    /// Returns the digest of a known token, in constant time.
     pub(super) fn find(&self, token: &str) -> Option<Digest> {
         let asked: Digest = Sha256::digest(token).into();
         let mut is_known = false;
@@ -63,15 +71,15 @@ impl Tokens {
         is_known.then_some(asked)
     }
 
-    /// When it is not among them any more.
-    pub(super) async fn gone(&self, digest: &Digest) {
-        // The sender lives as long as this does, so there is no error.
+    /// Resolves when the token is removed from the list.
+    pub(super) async fn removed(&self, digest: &Digest) {
+        // The sender lives as long as `self`, so there is no error.
         let _ = self.0.subscribe().wait_for(|known| !known.contains(digest)).await;
     }
 }
 
-/// In records: the same wherever it stands in a list, and of no use to who would guess the token.
-pub(super) fn named(digest: &Digest) -> String {
+/// Returns a label for records: the beginning of the digest, from which the token cannot be guessed.
+pub(super) fn label(digest: &Digest) -> String {
     let start: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     format!("token {start}")
 }
@@ -107,7 +115,7 @@ mod tests {
     fn tokens_are_found_by_their_digest_only() {
         let tokens = Tokens::read(&format!("# of the build\n{ONE}\r\n\n  {TWO}\n")).unwrap();
         // `printf 0123456789abcdef | sha256sum`
-        assert_eq!(tokens.find(ONE).as_ref().map(named).as_deref(), Some("token 9f9f5111"));
+        assert_eq!(tokens.find(ONE).as_ref().map(label).as_deref(), Some("token 9f9f5111"));
         assert!(tokens.find(TWO).is_some());
         for other in ["", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "# of the build"] {
             assert_eq!(tokens.find(other), None, "{other}");
@@ -137,10 +145,10 @@ mod tests {
             assert_eq!(Tokens::read(text).map(|_| ()), Err(TokenError::Empty), "{text}");
             let tokens = Tokens::read(ONE).unwrap();
             let digest = tokens.find(ONE).unwrap();
-            assert!(!tokens.is_empty() && tokens.gone(&digest).now_or_never().is_none());
+            assert!(!tokens.is_empty() && tokens.removed(&digest).now_or_never().is_none());
             tokens.replace(text).unwrap();
             assert!(tokens.is_empty() && tokens.find(ONE).is_none());
-            assert!(tokens.gone(&digest).now_or_never().is_some());
+            assert!(tokens.removed(&digest).now_or_never().is_some());
         }
     }
 }

@@ -1,46 +1,46 @@
-//! The page that Prometheus reads.
+//! The metrics page.
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use super::{Counters, Tallies};
+use super::{Counters, Totals};
 
 impl Counters {
-    /// All of it, in the text format of version 0.0.4.
+    /// Returns all counters in the Prometheus text format, version 0.0.4.
     pub fn text(&self) -> String {
         let mut page = Page::default();
-        self.calls(&mut page, &self.tallies());
-        page.single("converse_calls_running", "gauge", "Calls that run now.", self.running());
+        self.calls(&mut page, &self.totals());
+        page.single("converse_calls_running", "gauge", "Calls that are running.", self.running());
         let open = self.open.load(Ordering::Relaxed);
-        page.single("converse_connections", "gauge", "Connections that are open now.", open);
+        page.single("converse_connections", "gauge", "Open connections.", open);
         let accepted = self.accepted.load(Ordering::Relaxed);
-        page.single("converse_connections_total", "counter", "Connections that were accepted.", accepted);
+        page.single("converse_connections_total", "counter", "Accepted connections.", accepted);
         let uptime = self.began.elapsed().as_secs_f64();
         page.single("converse_uptime_seconds", "gauge", "Time since the start.", uptime);
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let help = "When the program was started, since the epoch.";
+        let help = "Start time of the program since the epoch.";
         page.single("process_start_time_seconds", "gauge", help, since);
         page.head("converse_build_info", "gauge", "The version, as a label.");
         page.line("converse_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         page.0
     }
 
-    fn calls(&self, page: &mut Page, tallies: &Tallies) {
-        page.head("converse_calls_total", "counter", "Calls that ended, by tool and outcome.");
-        for ((tool, outcome), count) in &tallies.calls {
+    fn calls(&self, page: &mut Page, totals: &Totals) {
+        page.head("converse_calls_total", "counter", "Ended calls, by tool and outcome.");
+        for ((tool, outcome), count) in &totals.calls {
             page.line("converse_calls_total", &[("tool", tool), ("outcome", outcome)], count);
         }
-        let durations = &tallies.durations;
-        page.head("converse_call_duration_seconds", "histogram", "How long calls took, waiting included.");
-        for (end, count) in durations.steps() {
-            page.line("converse_call_duration_seconds_bucket", &[("le", &end.to_string())], count);
+        let durations = &totals.durations;
+        page.head("converse_call_duration_seconds", "histogram", "Duration of calls, including waiting.");
+        for (bound, count) in durations.buckets() {
+            page.line("converse_call_duration_seconds_bucket", &[("le", &bound.to_string())], count);
         }
         page.line("converse_call_duration_seconds_bucket", &[("le", "+Inf")], durations.count());
         page.line("converse_call_duration_seconds_sum", &[], durations.sum());
         page.line("converse_call_duration_seconds_count", &[], durations.count());
-        page.head("converse_requests_refused_total", "counter", "Requests that were not served, by reason.");
-        for (reason, count) in &tallies.refused {
+        page.head("converse_requests_refused_total", "counter", "Refused requests, by reason.");
+        for (reason, count) in &totals.refused {
             page.line("converse_requests_refused_total", &[("reason", reason)], count);
         }
     }
@@ -51,7 +51,7 @@ struct Page(String);
 
 impl Page {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string cannot fail.
+        // Writing to a string does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 

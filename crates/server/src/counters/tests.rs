@@ -42,7 +42,7 @@ fn names_are_bounded_whoever_calls() {
 fn a_duration_is_in_its_step_and_in_all_above() {
     let counters = Counters::default();
     for millis in [1, 2, 700, 3_600_000] {
-        counters.tallies().durations.add(Duration::from_millis(millis));
+        counters.totals().durations.add(Duration::from_millis(millis));
     }
     let text = counters.text();
     let step = |end: &str| line(&text, &format!("converse_call_duration_seconds_bucket{{le=\"{end}\"}}"));
@@ -58,7 +58,7 @@ fn connections_are_open_until_they_are_not() {
     let counters = Arc::new(Counters::default());
     let (one, two) = (counters.connection(), counters.connection());
     drop(one);
-    counters.refused(Reason::Token);
+    counters.refused(RefusalReason::Token);
     let text = counters.text();
     assert_eq!(line(&text, "converse_connections "), Some("1"));
     assert_eq!(line(&text, "converse_connections_total "), Some("2"));

@@ -1,4 +1,4 @@
-//! One line → messages for the protocol library. What cannot be read is answered, never passed over in silence.
+//! Decodes a line to messages for the protocol library. Invalid lines are answered with an error.
 
 use std::collections::VecDeque;
 
@@ -7,16 +7,15 @@ use rmcp::model::{
 };
 use serde_json::value::RawValue;
 
-use crate::message::{Message, Refused, unreadable};
+use crate::message::{Message, RejectedMessage, not_json};
 
-/// Messages in one line: 2025-03-26 allowed batches.
+/// Maximum messages in one line; the revision 2025-03-26 has batches.
 const MAX_BATCH: usize = 1000;
 
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// The library has seen by now which era this client is of. Before that it takes requests only, and gives up on
-    /// whoever says anything else.
-    begun: bool,
+    /// The library knows the era of the client. Before that it accepts only requests, and ends on any other message.
+    era_known: bool,
 }
 
 impl Decoder {
@@ -24,34 +23,34 @@ impl Decoder {
         &mut self,
         line: &[u8],
         messages: &mut VecDeque<ClientJsonRpcMessage>,
-    ) -> Option<Refused> {
+    ) -> Option<RejectedMessage> {
         let line = line.trim_ascii();
         if line.is_empty() {
             return None;
         }
-        let Ok(text) = std::str::from_utf8(line) else { return Some(unreadable("it is not UTF-8")) };
+        let Ok(text) = std::str::from_utf8(line) else { return Some(not_json("the line is not UTF-8")) };
         if !text.starts_with('[') {
             return self.one(text, messages);
         }
         match serde_json::from_str::<Vec<&RawValue>>(text) {
             Ok(batch) if batch.len() <= MAX_BATCH => {
-                // One answer for a batch that has something unreadable in it: the first.
+                // A batch with invalid messages gets one answer, for the first of them.
                 let refused: Vec<_> = batch.iter().filter_map(|one| self.one(one.get(), messages)).collect();
                 refused.into_iter().next()
             }
             Ok(_) => {
-                let text = format!("a batch of more than {MAX_BATCH} messages is not read");
+                let text = format!("the batch has more than {MAX_BATCH} messages");
                 Some(ErrorData::invalid_request(text, None).into())
             }
-            Err(error) => Some(unreadable(&error.to_string())),
+            Err(error) => Some(not_json(&error.to_string())),
         }
     }
 
-    fn one(&mut self, text: &str, messages: &mut VecDeque<ClientJsonRpcMessage>) -> Option<Refused> {
-        match Message::look_at(text).and_then(|message| message.opened()) {
+    fn one(&mut self, text: &str, messages: &mut VecDeque<ClientJsonRpcMessage>) -> Option<RejectedMessage> {
+        match Message::parse(text).and_then(|message| message.to_rmcp_with_arguments()) {
             Ok(message) => {
-                self.begun |= begins(&message);
-                if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
+                self.era_known |= fixes_era(&message);
+                if self.era_known || matches!(message, JsonRpcMessage::Request(_)) {
                     messages.push_back(message);
                 }
                 None
@@ -61,8 +60,8 @@ impl Decoder {
     }
 }
 
-/// Does the library settle on an era with it?
-fn begins(message: &ClientJsonRpcMessage) -> bool {
+/// Returns whether the library knows the era of the client after this message.
+fn fixes_era(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else { return false };
     match &request.request {
         ClientRequest::InitializeRequest(_) => true,

@@ -1,6 +1,6 @@
 //! What is where, and for which hosts and pages.
 
-use converse_server::Bound;
+use converse_server::HttpListener;
 
 use crate::stage::{Client, Request, Set, Stage, here};
 
@@ -53,7 +53,7 @@ async fn a_page_that_may_call_may_also_read() {
 
 #[tokio::test]
 async fn numbers_have_an_address_of_their_own_if_asked() {
-    let metrics = Bound::bind(here()).unwrap();
+    let metrics = HttpListener::bind(here()).unwrap();
     let address = metrics.address();
     let stage = Stage::new(Set { metrics: Some(metrics), ..Set::default() });
     assert_eq!(stage.ask(&Request::get("/metrics")).await.status, 404);

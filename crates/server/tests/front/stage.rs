@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_server::{Access, Bound, Counters, Front, Hosts, Limits, Remote, listen};
+use converse_server::{Access, Counters, Hosts, HttpListener, HttpOptions, Limits, Remote, listen};
 use converse_testkit::hang_guard::ends;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam,
@@ -102,7 +102,7 @@ pub(crate) struct Set {
     pub(crate) access: Access,
     pub(crate) limits: Limits,
     pub(crate) drain: Duration,
-    pub(crate) metrics: Option<Bound>,
+    pub(crate) metrics: Option<HttpListener>,
     pub(crate) origins: Vec<String>,
 }
 
@@ -124,11 +124,16 @@ pub(crate) fn here() -> SocketAddr {
 
 impl Stage {
     pub(crate) fn new(set: Set) -> Self {
-        let bound = Bound::bind(here()).unwrap();
+        let bound = HttpListener::bind(here()).unwrap();
         let address = bound.address();
         let hosts = Hosts::new(address, &["gw.example".to_owned()], &set.origins).unwrap();
-        let front =
-            Front { access: set.access, hosts, metrics: set.metrics, drain: set.drain, limits: set.limits };
+        let front = HttpOptions {
+            access: set.access,
+            hosts,
+            metrics: set.metrics,
+            drain: set.drain,
+            limits: set.limits,
+        };
         let (tools, counters, stop) =
             (Tools::default(), Arc::new(Counters::default()), CancellationToken::new());
         let made = {

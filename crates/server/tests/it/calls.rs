@@ -16,7 +16,7 @@ async fn each_kind_of_result_is_what_the_protocol_has_for_it() {
     let mut client = stage.client();
     client.initialize().await;
     let png = json!({ "type": "image", "data": "cG5n", "mimeType": "image/png" });
-    let lost = json!({ "type": "text", "text": "[image/png: it could not be kept]" });
+    let lost = json!({ "type": "text", "text": "[image/png: the content is not available]" });
     let link = json!({ "type": "resource_link", "uri": "file:///x", "name": "x" });
     let said = |text: &str| json!({ "type": "text", "text": text });
     for (id, (tool, result)) in (1..).zip([

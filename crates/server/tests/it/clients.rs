@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use converse_server::{Clash, Pipes, serve_stdio};
+use converse_server::{NameConflict, Pipes, serve_stdio};
 use converse_testkit::hang_guard::ends;
 use rmcp::ClientServiceExt as _;
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
@@ -109,7 +109,7 @@ async fn bare_names_are_bare_and_two_of_a_kind_are_an_error() {
     let set = || Set { of_two: vec!["echo".to_owned()], ..Set::default() };
     let clash = Set { bare_names: true, ..set() }.try_up().await.err();
     let (one, other) = ("one.echo".to_owned(), "two.echo".to_owned());
-    assert_eq!(clash, Some(Clash { name: "echo".to_owned(), one, other }));
+    assert_eq!(clash, Some(NameConflict { name: "echo".to_owned(), one, other }));
     assert!(set().try_up().await.is_ok(), "by their whole names they are two");
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use converse_server::{Access, Bound, Counters, Front, Hosts, Limits, listen};
+use converse_server::{Access, Counters, Hosts, HttpListener, HttpOptions, Limits, listen};
 use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -59,11 +59,11 @@ struct Poster(std::net::SocketAddr);
 
 impl Poster {
     fn new(stage: &Stage) -> Self {
-        let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let bound = HttpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = bound.address();
         let hosts = Hosts::new(address, &[], &[]).unwrap();
         let (access, limits) = (Access::open(), Limits::default());
-        let front = Front { access, hosts, metrics: None, drain: Duration::from_secs(20), limits };
+        let front = HttpOptions { access, hosts, metrics: None, drain: Duration::from_secs(20), limits };
         let gateway = stage.gateway.clone();
         let (counters, stop) = (Arc::new(Counters::default()), CancellationToken::new());
         tokio::spawn(listen(bound, move || gateway.for_client(), front, counters, stop));

@@ -12,7 +12,7 @@ use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError, NoArtefacts,
     Pins, Roster, Tool, ToolProgress,
 };
-use converse_server::{Audit, Backing, Caller, Clash, Gateway, Pipes, StdioError, serve_stdio};
+use converse_server::{Audit, Caller, Gateway, GatewayParts, NameConflict, Pipes, StdioError, serve_stdio};
 use converse_testkit::hang_guard::ends;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -162,9 +162,9 @@ impl Connection for Hands {
     }
 }
 
-struct Shelf;
+struct NoBlobs;
 
-impl Blobs for Shelf {
+impl Blobs for NoBlobs {
     fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>> {
         (*digest == PICTURE).then(|| b"png".as_slice().into())
     }
@@ -180,7 +180,7 @@ struct Ear {
 }
 
 impl Audit for Heard {
-    fn of(&self, caller: &Caller) -> Arc<dyn Sink> {
+    fn sink_for(&self, caller: &Caller) -> Arc<dyn Sink> {
         // Read more easily without the quotes around it.
         let caller = caller.line().unwrap_or_default().replace('"', "");
         Arc::new(Ear { heard: self.clone(), caller })
@@ -246,7 +246,7 @@ impl Set {
         self.try_up().await.unwrap()
     }
 
-    pub(crate) async fn try_up(self) -> Result<Stage, Clash> {
+    pub(crate) async fn try_up(self) -> Result<Stage, NameConflict> {
         let (next, started) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
         let all = ALL.iter().map(|(name, does)| ((*name).to_owned(), *does)).collect();
         let of_two = |name: &String| (name.clone(), if name == "held" { Does::Held } else { Does::Echo });
@@ -270,10 +270,10 @@ impl Set {
         let (roster, failures) = Roster::connect(ensembles.into(), self.rules, Arc::new(NoArtefacts)).await;
         assert_eq!(failures, []);
         let heard = Heard::default();
-        let gateway = Gateway::new(Backing {
+        let gateway = Gateway::new(GatewayParts {
             roster,
             audit: Arc::new(heard.clone()),
-            blobs: Arc::new(Shelf),
+            blobs: Arc::new(NoBlobs),
             bare_names: self.bare_names,
             max_calls: self.max_calls,
             version: "1.2.3".to_owned(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_server::{Access, Bound, Front, FrontError, Gateway, Hosts, Issuer, Keys, Limits, PATH, listen};
+use converse_server::{
+    Access, Gateway, Hosts, HttpError, HttpListener, HttpOptions, Issuer, KeyFetcher, Limits, PATH, listen,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::Request;
@@ -59,10 +61,10 @@ impl ServerAccess {
 
 fn exposed(address: SocketAddr) -> Failure {
     let message =
-        format!("{address} can be reached from other machines, and whoever reaches it could call every tool");
+        format!("other machines can reach {address}, and without access control they could call every tool");
     Failure::usage("no-access-control", message)
         .hint("give `--token-file FILE`, CONVERSE_SERVE_TOKEN or `--oauth-issuer URL`")
-        .hint("`--http 127.0.0.1:PORT` is for this machine alone; `--no-auth` if something before it checks who calls")
+        .hint("for this machine only: `--http 127.0.0.1:PORT`; if a proxy checks access: `--no-auth`")
 }
 
 fn issuer(args: &FrontArgs) -> Result<Option<Issuer>, Failure> {
@@ -80,23 +82,23 @@ pub(super) async fn serve(
     address: SocketAddr,
 ) -> Result<(), Failure> {
     let Serving { args, drain, console, interrupt, .. } = serving;
-    let bound = Bound::bind(address).map_err(failed)?;
-    let metrics = args.front.metrics.map(Bound::bind).transpose().map_err(failed)?;
-    let at = bound.address();
+    let listener = HttpListener::bind(address).map_err(failed)?;
+    let metrics = args.front.metrics.map(HttpListener::bind).transpose().map_err(failed)?;
+    let at = listener.address();
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
     let ServerAccess { access, list } = guarded;
     console.note(&format!("serving MCP at http://{at}{PATH}"));
     if let Some(metrics) = &metrics {
-        console.note(&format!("numbers at http://{}/metrics", metrics.address()));
+        console.note(&format!("metrics at http://{}/metrics", metrics.address()));
     }
-    let front = Front { access, hosts, metrics, drain: *drain, limits: limits() };
-    let made = {
+    let options = HttpOptions { access, hosts, metrics, drain: *drain, limits: limits() };
+    let make_handler = {
         let gateway = gateway.clone();
         // Each client has its own subscriptions.
         move || gateway.for_client()
     };
     let counters = Arc::clone(gateway.counters());
-    let listening = listen(bound, made, front, counters, interrupt.token.clone());
+    let listening = listen(listener, make_handler, options, counters, interrupt.token.clone());
     match list {
         None => listening.await,
         Some(list) => tokio::select! {
@@ -105,7 +107,7 @@ pub(super) async fn serve(
         },
     }
     gateway.close();
-    gateway.cut();
+    gateway.cancel_calls();
     let _ = tokio::time::timeout(LAST_LINES, gateway.idle()).await;
     Ok(())
 }
@@ -125,12 +127,12 @@ fn connections(files: u64) -> u64 {
     files.saturating_sub(RESERVE).max(files / 4).max(FEWEST)
 }
 
-fn failed(error: FrontError) -> Failure {
+fn failed(error: HttpError) -> Failure {
     match &error {
-        FrontError::Bind { .. } => Failure::usage("cannot-listen", error.to_string())
-            .hint("is another program there already? A port of 0 is any free one"),
-        FrontError::Host(_) => Failure::usage("bad-host", error.to_string()),
-        FrontError::Origin(_) => Failure::usage("bad-origin", error.to_string()),
+        HttpError::Bind { .. } => Failure::usage("cannot-listen", error.to_string())
+            .hint("another program may use this port; `--http 127.0.0.1:0` takes a free one"),
+        HttpError::Host(_) => Failure::usage("bad-host", error.to_string()),
+        HttpError::Origin(_) => Failure::usage("bad-origin", error.to_string()),
     }
 }
 
@@ -162,7 +164,7 @@ impl IssuerKeys {
     }
 }
 
-impl Keys for IssuerKeys {
+impl KeyFetcher for IssuerKeys {
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>> {
         self.get(url).boxed()
     }

@@ -80,16 +80,18 @@ impl TokenList {
             }
             let warning = match self.again(&path) {
                 Ok(()) if self.tokens.is_empty() => {
-                    console
-                        .note(&format!("warning: {}: there is no token; nobody is let in", path.display()));
+                    console.note(&format!(
+                        "warning: {}: the file has no token; every request is refused",
+                        path.display()
+                    ));
                     String::new()
                 }
                 Ok(()) => {
                     console.note(&format!("read {} again", path.display()));
                     String::new()
                 }
-                Err(Unread { why, is_gone: true }) => format!("{why}; its tokens are not let in any more"),
-                Err(Unread { why, is_gone: false }) => format!("{why}; the tokens of before stay"),
+                Err(Unread { why, is_gone: true }) => format!("{why}; its tokens are no longer valid"),
+                Err(Unread { why, is_gone: false }) => format!("{why}; the previous tokens stay valid"),
             };
             if shown != warning && !warning.is_empty() {
                 console.note(&format!("warning: {}: {warning}", path.display()));
@@ -131,10 +133,13 @@ fn read(path: &Path) -> Result<(String, FileVersion), Unread> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(Unread { why: "it is no regular file".to_owned(), is_gone: true });
+        return Err(Unread { why: "not a regular file".to_owned(), is_gone: true });
     }
     if metadata.permissions().mode() & 0o077 != 0 {
-        return Err(Unread { why: "others than you can read it; `chmod 600` it".to_owned(), is_gone: false });
+        return Err(Unread {
+            why: "other users can read the file; run `chmod 600` on it".to_owned(),
+            is_gone: false,
+        });
     }
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text)?;

@@ -50,12 +50,12 @@ fn a_list_that_is_emptied_or_taken_away_lets_nobody_in() {
     let status = |gate: &Gate| gate.call("essentials__calculator", &sum(), Some(TOKEN)).0;
     type Change = fn(&TestEnv, &str);
     let changes: [(Change, &str, u16); 6] = [
-        (|env, _| drop(token_file(env, "# none\n")), "nobody is let in", 401),
+        (|env, _| drop(token_file(env, "# none\n")), "every request is refused", 401),
         (|env, _| drop(token_file(env, TOKEN)), "again", 200),
-        (|env, _| drop(token_file(env, "short\n")), "the tokens of before stay", 200),
-        (|_, file| std::fs::remove_file(file).unwrap(), "its tokens are not let in any more", 401),
+        (|env, _| drop(token_file(env, "short\n")), "the previous tokens stay valid", 200),
+        (|_, file| std::fs::remove_file(file).unwrap(), "its tokens are no longer valid", 401),
         (|env, _| drop(token_file(env, TOKEN)), "again", 200),
-        (|_, file| piped(file), "it is no regular file; its tokens are not let in any more", 401),
+        (|_, file| piped(file), "not a regular file; its tokens are no longer valid", 401),
     ];
     for (change, said, expected) in changes {
         change(&env, &file);
@@ -68,7 +68,7 @@ fn a_list_that_is_emptied_or_taken_away_lets_nobody_in() {
     // Nobody is told twice, and the pipe is not waited for.
     assert_eq!((code, said.as_str()), (Some(0), ""));
     let ran = env.run(&["serve", "--http", "127.0.0.1:0", "--token-file", &file]).exits(2);
-    assert!(ran.stderr.contains("it is no regular file"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not a regular file"), "{}", ran.stderr);
 }
 
 /// A pipe in the place of a file, that nobody writes to.

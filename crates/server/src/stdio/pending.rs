@@ -1,4 +1,4 @@
-//! Which requests of a client are unanswered.
+//! The unanswered requests of a client.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use tokio::sync::Notify;
 
-/// Cheap to share; a clone is the same one.
+/// The ids of unanswered requests. Clones share their state.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Open(Arc<Shared>);
+pub(super) struct PendingRequests(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -17,33 +17,33 @@ struct Shared {
     closed: Notify,
 }
 
-impl Open {
-    pub(super) fn heard(&self, message: &ClientJsonRpcMessage) {
+impl PendingRequests {
+    pub(super) fn received(&self, message: &ClientJsonRpcMessage) {
         match message {
-            // Answered when there is nothing more to hear.
+            // Answered only at the end of the input.
             JsonRpcMessage::Request(request)
                 if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) => {}
             JsonRpcMessage::Request(request) => {
                 self.ids().insert(request.id.clone());
             }
-            // What is taken back gets no answer.
+            // A cancelled request gets no answer.
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.close(id);
+                    self.answered(id);
                 }
             }
             _ => {}
         }
     }
 
-    pub(super) fn close(&self, id: &RequestId) {
+    pub(super) fn answered(&self, id: &RequestId) {
         self.ids().remove(id);
         self.0.closed.notify_waiters();
     }
 
-    /// Resolves when there are fewer than `limit`.
+    /// Resolves when fewer than `limit` requests are unanswered.
     pub(super) async fn below(&self, limit: usize) {
         loop {
             let closed = self.0.closed.notified();

@@ -1,6 +1,6 @@
-//! What a tool says while it runs, handed on to the client that called it.
+//! Sends the progress and log messages of a running tool to the client.
 
-#![expect(deprecated, reason = "logging is what the clients of today read")]
+#![expect(deprecated, reason = "clients in use still read logging")]
 
 use std::time::Duration;
 
@@ -15,58 +15,58 @@ use tokio::sync::mpsc;
 
 use crate::gateway::Gateway;
 
-/// Words that may wait; more are dropped.
-const WORDS: usize = 64;
-/// How long a client may take to read one word. Then it is told no more: its answer shall not wait for words.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum number of waiting messages; further messages are dropped.
+const MAX_WAITING: usize = 64;
+/// Longest time to send one message. After that no more are sent, so that the answer is not delayed.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) struct Telling {
-    words: mpsc::Receiver<(usize, ToolProgress)>,
+pub(crate) struct Notifier {
+    queue: mpsc::Receiver<(usize, ToolProgress)>,
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
-    hears: bool,
+    wants_log: bool,
     tool: String,
-    /// Progress only ever rises.
+    /// The last reported progress; lower values are not sent.
     done: f64,
 }
 
-impl Telling {
-    /// `None`, if this client wants to hear nothing.
-    pub(crate) fn to(
+impl Notifier {
+    /// `None` if the client wants neither progress nor logs.
+    pub(crate) fn for_call(
         gateway: &Gateway,
         context: &RequestContext<RoleServer>,
         tool: &str,
     ) -> Option<(Host, Self)> {
         let token = context.meta.get_progress_token();
-        let modern =
+        let is_modern =
             context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        let hears = match (context.meta.log_level(), modern) {
+        let wants_log = match (context.meta.log_level(), is_modern) {
             (Some(level), _) => LoggingLevel::Info as u8 >= level as u8,
-            // Nothing is sent that was not asked for.
+            // The newer era sends only what the request asks for.
             (None, true) => false,
-            (None, false) => gateway.hears(LoggingLevel::Info),
+            (None, false) => gateway.wants_log(LoggingLevel::Info),
         };
-        if token.is_none() && !hears {
+        if token.is_none() && !wants_log {
             return None;
         }
-        let (sender, words) = mpsc::channel(WORDS);
+        let (sender, queue) = mpsc::channel(MAX_WAITING);
         let (peer, tool) = (context.peer.clone(), tool.to_owned());
-        let telling = Self { words, peer, token, hears, tool, done: f64::NEG_INFINITY };
-        Some((Host::new(0, sender), telling))
+        let notifier = Self { queue, peer, token, wants_log, tool, done: f64::NEG_INFINITY };
+        Some((Host::new(0, sender), notifier))
     }
 
-    /// Until the tool can say no more, or the client does not hear.
+    /// Sends messages until the tool ends or the client does not read.
     pub(crate) async fn run(mut self) {
-        while let Some((_, word)) = self.words.recv().await {
-            match tokio::time::timeout(PATIENCE, self.tell(word)).await {
+        while let Some((_, progress)) = self.queue.recv().await {
+            match tokio::time::timeout(SEND_TIMEOUT, self.send(progress)).await {
                 Ok(true) => {}
                 Ok(false) | Err(_) => return,
             }
         }
     }
 
-    async fn tell(&mut self, word: ToolProgress) -> bool {
-        match (word, &self.token) {
+    async fn send(&mut self, progress: ToolProgress) -> bool {
+        match (progress, &self.token) {
             (ToolProgress::Progress { done, total, message }, Some(token)) if done > self.done => {
                 self.done = done;
                 let mut progress = ProgressNotificationParam::new(token.clone(), done);
@@ -74,7 +74,7 @@ impl Telling {
                 progress.message = message;
                 self.peer.notify_progress(progress).await.is_ok()
             }
-            (ToolProgress::Log { message }, _) if self.hears => {
+            (ToolProgress::Log { message }, _) if self.wants_log => {
                 let log = LoggingMessageNotificationParam::new(LoggingLevel::Info, Value::from(message));
                 let log = log.with_logger(self.tool.clone());
                 self.peer.notify_logging_message(log).await.is_ok()

@@ -1,4 +1,4 @@
-//! What is at which path, and who gets there.
+//! Routes requests by path, and checks host, origin and access.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,85 +17,88 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::CancellationToken;
 
-use super::letter::posted;
-use super::replies::{Reply, denied, health, not_allowed, plain, reply, unread, with};
-use super::{Hosts, Limits, PATH, body};
-use crate::access::{Access, Admitted, Denied};
+use super::body::{read_whole, rpc_body};
+use super::replies::{Reply, denied, health, not_allowed, plain, rejected, reply, with};
+use super::{Hosts, Limits, PATH};
+use crate::access::{Access, Admission, Denied};
 use crate::caller::Remote;
-use crate::counters::{Counters, Reason, TEXT_TYPE};
+use crate::counters::{Counters, RefusalReason, TEXT_TYPE};
 
 const HEALTH: &str = "/healthz";
 const METRICS: &str = "/metrics";
 
-/// What every request is held against.
+/// The state that all requests share.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct HttpState {
     pub(super) access: Access,
     pub(super) hosts: Hosts,
     pub(super) counters: Arc<Counters>,
-    /// From then on every answer is the last of its connection.
+    /// After this, every answer is the last of its connection.
     pub(super) stop: CancellationToken,
     pub(super) limits: Limits,
 }
 
-/// Among the extensions of a request: what has no end of its own ends with this.
+/// Ends a stream that would be endless. An extension of the HTTP request.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopping {
+pub(crate) struct StreamDeadline {
     stop: CancellationToken,
-    admitted: Admitted,
+    admission: Admission,
 }
 
-impl Stopping {
-    /// When we are to end, or who asked would not be let in any more. Never, for a request that did not come over HTTP.
+impl StreamDeadline {
+    /// Resolves at shutdown, or when the token is no longer valid. Never resolves for a request over stdio.
     pub(crate) async fn of(context: &RequestContext<RoleServer>) {
         let parts = context.extensions.get::<http::request::Parts>();
         match parts.and_then(|parts| parts.extensions.get::<Self>()) {
-            Some(Self { stop, admitted }) => tokio::select! {
+            Some(Self { stop, admission }) => tokio::select! {
                 () = stop.cancelled() => {}
-                () = admitted.over() => {}
+                () = admission.expired() => {}
             },
             None => std::future::pending().await,
         }
     }
 }
 
-/// The way in of a listener.
-pub(super) struct Door<H>(Arc<Inside<H>>);
+/// Answers the requests of one listener.
+pub(super) struct Router<H>(Arc<Routes<H>>);
 
 #[allow(clippy::large_enum_variant, reason = "two of them in a program, each behind an `Arc`")]
-enum Inside<H> {
-    Tools { desk: Desk, tools: StreamableHttpService<H, NeverSessionManager>, shows_metrics: bool },
+enum Routes<H> {
+    Tools { state: HttpState, tools: StreamableHttpService<H, NeverSessionManager>, serves_metrics: bool },
     Metrics { counters: Arc<Counters>, stop: CancellationToken },
 }
 
-impl<H> Clone for Door<H> {
+impl<H> Clone for Router<H> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<H: ServerHandler + Send + Sync + 'static> Door<H> {
-    pub(super) fn of_tools(
-        desk: Desk,
-        made: impl Fn() -> H + Send + Sync + 'static,
-        shows_metrics: bool,
+impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
+    pub(super) fn for_tools(
+        state: HttpState,
+        make_handler: impl Fn() -> H + Send + Sync + 'static,
+        serves_metrics: bool,
     ) -> Self {
-        // No sessions: any replica answers any request. One JSON answer, or a stream if there is progress to tell.
-        // Hosts and origins are judged here, for all paths alike.
+        // No sessions: any replica can answer any request. The answer is JSON, or a stream if there are notifications.
+        // Hosts and origins are checked in this module, for all paths.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
-            .with_max_request_body_bytes(desk.limits.body_bytes)
+            .with_max_request_body_bytes(state.limits.body_bytes)
             .disable_allowed_hosts()
             .disable_allowed_origins();
-        let tools =
-            StreamableHttpService::new(move || Ok(made()), Arc::new(NeverSessionManager::default()), config);
-        Self(Arc::new(Inside::Tools { desk, tools, shows_metrics }))
+        let tools = StreamableHttpService::new(
+            move || Ok(make_handler()),
+            Arc::new(NeverSessionManager::default()),
+            config,
+        );
+        Self(Arc::new(Routes::Tools { state, tools, serves_metrics }))
     }
 
     pub(super) fn counters(&self) -> Arc<Counters> {
         match &*self.0 {
-            Inside::Tools { desk: Desk { counters, .. }, .. } | Inside::Metrics { counters, .. } => {
+            Routes::Tools { state: HttpState { counters, .. }, .. } | Routes::Metrics { counters, .. } => {
                 Arc::clone(counters)
             }
         }
@@ -103,28 +106,28 @@ impl<H: ServerHandler + Send + Sync + 'static> Door<H> {
 
     pub(super) async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Reply {
         let (answer, stop) = match &*self.0 {
-            Inside::Metrics { counters, stop } => (aside(&request, counters, stop), stop),
-            Inside::Tools { desk, tools, shows_metrics } => {
-                (desk.answer(request, from, tools, *shows_metrics).await, &desk.stop)
+            Routes::Metrics { counters, stop } => (metrics_only(&request, counters, stop), stop),
+            Routes::Tools { state, tools, serves_metrics } => {
+                (state.answer(request, from, tools, *serves_metrics).await, &state.stop)
             }
         };
         if stop.is_cancelled() { with(answer, CONNECTION, "close") } else { answer }
     }
 }
 
-impl<H> Door<H> {
-    /// Of numbers only. Reached by whoever can reach its address.
-    pub(super) fn of_metrics(counters: Arc<Counters>, stop: CancellationToken) -> Self {
-        Self(Arc::new(Inside::Metrics { counters, stop }))
+impl<H> Router<H> {
+    /// Serves metrics and health only, without access control.
+    pub(super) fn for_metrics(counters: Arc<Counters>, stop: CancellationToken) -> Self {
+        Self(Arc::new(Routes::Metrics { counters, stop }))
     }
 }
 
-fn aside(request: &Request<Incoming>, counters: &Counters, stop: &CancellationToken) -> Reply {
+fn metrics_only(request: &Request<Incoming>, counters: &Counters, stop: &CancellationToken) -> Reply {
     match (request.uri().path(), is_read(request.method())) {
         (HEALTH, true) => health(stop.is_cancelled()),
         (METRICS, true) => metrics(counters),
         (HEALTH | METRICS, false) => not_allowed("GET, HEAD"),
-        _ => nothing(),
+        _ => not_found(),
     }
 }
 
@@ -132,26 +135,26 @@ fn metrics(counters: &Counters) -> Reply {
     reply(StatusCode::OK, TEXT_TYPE, counters.text())
 }
 
-fn nothing() -> Reply {
-    plain(StatusCode::NOT_FOUND, "there is nothing here; the tools are at /mcp\n")
+fn not_found() -> Reply {
+    plain(StatusCode::NOT_FOUND, "not found; the tools are at /mcp\n")
 }
 
 fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-impl Desk {
+impl HttpState {
     async fn answer<H>(
         &self,
         request: Request<Incoming>,
         from: IpAddr,
         tools: &StreamableHttpService<H, NeverSessionManager>,
-        shows_metrics: bool,
+        serves_metrics: bool,
     ) -> Reply
     where
         H: ServerHandler + Send + 'static,
     {
-        // Asked by balancers, by address and without a token; it says nothing else.
+        // Load balancers check the health by IP address and without a token.
         if request.uri().path() == HEALTH {
             return if is_read(request.method()) {
                 health(self.stop.is_cancelled())
@@ -165,20 +168,20 @@ impl Desk {
         };
         let answer = match &origin {
             Some(_) if request.method() == Method::OPTIONS => preflight(request.headers()),
-            _ => self.inside(request, from, tools, shows_metrics).await,
+            _ => self.route(request, from, tools, serves_metrics).await,
         };
         match origin {
-            Some(origin) => readable(answer, origin),
+            Some(origin) => with_cors(answer, origin),
             None => answer,
         }
     }
 
-    async fn inside<H>(
+    async fn route<H>(
         &self,
         request: Request<Incoming>,
         from: IpAddr,
         tools: &StreamableHttpService<H, NeverSessionManager>,
-        shows_metrics: bool,
+        serves_metrics: bool,
     ) -> Reply
     where
         H: ServerHandler + Send + 'static,
@@ -187,86 +190,90 @@ impl Desk {
         if let Some(issuer) = self.access.issuer().filter(|issuer| issuer.is_metadata(path)) {
             return reply(StatusCode::OK, "application/json", issuer.metadata().to_string());
         }
-        let is_metrics = path == METRICS && shows_metrics;
+        let is_metrics = path == METRICS && serves_metrics;
         if path != PATH && !is_metrics {
-            return nothing();
+            return not_found();
         }
-        // Before a byte of the body is read.
-        let admitted = match self.access.admit(request.headers()).await {
-            Ok(admitted) => admitted,
+        // The body is not read before the access is checked.
+        let admission = match self.access.admit(request.headers()).await {
+            Ok(admission) => admission,
             Err(why) => return self.denied(why),
         };
         match (is_metrics, is_read(request.method())) {
-            (false, _) => self.called(request, from, admitted, tools).await,
+            (false, _) => self.call_tool(request, from, admission, tools).await,
             (true, true) => metrics(&self.counters),
             (true, false) => not_allowed("GET, HEAD"),
         }
     }
 
-    async fn called<H>(
+    async fn call_tool<H>(
         &self,
         request: Request<Incoming>,
         from: IpAddr,
-        admitted: Admitted,
+        admission: Admission,
         tools: &StreamableHttpService<H, NeverSessionManager>,
     ) -> Reply
     where
         H: ServerHandler + Send + 'static,
     {
         let (mut parts, body) = request.into_parts();
-        let body = match body::whole(body, &self.limits).await {
+        let body = match read_whole(body, &self.limits).await {
             Ok(body) => body,
             Err(Some(reason)) => return self.refused(reason),
-            Err(None) => return plain(StatusCode::BAD_REQUEST, "the body broke off\n"),
+            Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
         };
-        // The library answers what it cannot read in a way of its own, and reads what it should not.
-        let body = match posted(&mut parts, body) {
+        // The library answers invalid messages in its own format, and accepts some that are ambiguous.
+        let body = match rpc_body(&mut parts, body) {
             Ok(body) => body,
-            Err(refused) => return unread(refused),
+            Err(refused) => return rejected(refused),
         };
-        // It has done its work: nobody after us is to see it.
+        // Later code must not see the token.
         parts.headers.remove(AUTHORIZATION);
-        parts.extensions.insert(Remote { who: admitted.who.clone(), from });
-        parts.extensions.insert(Stopping { stop: self.stop.clone(), admitted });
+        parts.extensions.insert(Remote { who: admission.who.clone(), from });
+        parts.extensions.insert(StreamDeadline { stop: self.stop.clone(), admission });
         tools.handle(Request::from_parts(parts, Full::new(body))).await
     }
 
     fn denied(&self, why: Denied) -> Reply {
         self.counters.refused(match why {
-            Denied::Missing | Denied::Invalid => Reason::Token,
-            Denied::Scope => Reason::Scope,
-            Denied::Unknowable => Reason::Issuer,
+            Denied::Missing | Denied::Invalid => RefusalReason::Token,
+            Denied::Scope => RefusalReason::Scope,
+            Denied::KeysUnavailable => RefusalReason::Issuer,
         });
         denied(&self.access, why)
     }
 
-    fn refused(&self, reason: Reason) -> Reply {
+    fn refused(&self, reason: RefusalReason) -> Reply {
         self.counters.refused(reason);
         match reason {
-            Reason::Host => plain(StatusCode::FORBIDDEN, "this host is not served; see --allowed-host\n"),
-            Reason::Origin => {
-                plain(StatusCode::FORBIDDEN, "this origin may not call; see --allowed-origin\n")
+            RefusalReason::Host => {
+                plain(StatusCode::FORBIDDEN, "this host is not allowed; see --allowed-host\n")
             }
-            Reason::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n"),
-            Reason::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body took too long\n"),
-            Reason::Token | Reason::Scope | Reason::Issuer => plain(StatusCode::FORBIDDEN, "not let in\n"),
+            RefusalReason::Origin => {
+                plain(StatusCode::FORBIDDEN, "this origin is not allowed; see --allowed-origin\n")
+            }
+            RefusalReason::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n"),
+            RefusalReason::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body took too long\n"),
+            RefusalReason::Token | RefusalReason::Scope | RefusalReason::Issuer => {
+                plain(StatusCode::FORBIDDEN, "access denied\n")
+            }
         }
     }
 }
 
-/// What a browser asks before it lets a page call. <https://fetch.spec.whatwg.org/#cors-preflight-fetch> (checked 2026-11)
+/// Answers a CORS preflight request. <https://fetch.spec.whatwg.org/#cors-preflight-fetch> (checked 2026-11)
 fn preflight(headers: &HeaderMap) -> Reply {
     let answer = plain(StatusCode::NO_CONTENT, "");
     let answer = with(answer, ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE");
     let mut answer = with(answer, ACCESS_CONTROL_MAX_AGE, "600");
-    // A page that may call may send what it likes: parameters have headers of their own names.
+    // An allowed page may send any header: arguments have headers with their own names.
     if let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
         answer.headers_mut().insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
     }
     answer
 }
 
-fn readable(answer: Reply, origin: HeaderValue) -> Reply {
+fn with_cors(answer: Reply, origin: HeaderValue) -> Reply {
     let mut answer = with(answer, ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id, WWW-Authenticate");
     answer.headers_mut().append(VARY, HeaderValue::from_static("origin"));
     answer.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -1,4 +1,4 @@
-//! How long a connection may go on: between requests long, with half a request or a full buffer that nobody reads not.
+//! The time limits of a connection: long between requests, short for headers and for a client that does not read.
 
 use std::io;
 use std::pin::Pin;
@@ -13,91 +13,92 @@ use tokio::time::Instant;
 
 use super::Limits;
 
-/// How often a connection is looked at.
-const ROUND: Duration = Duration::from_secs(2);
+/// Longest time between two checks of a connection.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// While others wait for a place: one that asks nothing for so long gives up its own.
-const SPARE: Duration = Duration::from_secs(1);
+/// Limit for idle connections while others wait for a slot.
+const IDLE_UNDER_PRESSURE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Lease {
     limits: Limits,
-    /// Do others wait for a place?
-    pressed: Arc<AtomicBool>,
+    /// Whether other connections wait for a slot.
+    under_pressure: Arc<AtomicBool>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Since when nothing of what we send is taken.
+    /// Since when the client does not read.
     stuck: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// Since the last answer, or since some of it was last taken.
+    /// Since the end of the last answer, or since the client last read some of it.
     Idle(Instant),
-    /// Since the first byte of a request, or since the start.
+    /// Since the first byte of a request, or since the start of the connection.
     Heading(Instant),
-    /// A request is answered; it has limits of its own.
+    /// A request is being answered; it has its own limits.
     Busy,
 }
 
 impl Lease {
-    pub(super) fn new(limits: Limits, pressed: Arc<AtomicBool>) -> Arc<Self> {
+    pub(super) fn new(limits: Limits, under_pressure: Arc<AtomicBool>) -> Arc<Self> {
         let state = State { phase: Phase::Heading(Instant::now()), stuck: None };
-        Arc::new(Self { limits, pressed, state: Mutex::new(state) })
+        Arc::new(Self { limits, under_pressure, state: Mutex::new(state) })
     }
 
-    /// A request has come in whole, its body aside.
-    pub(super) fn asked(&self) {
+    /// Call when the headers of a request are complete.
+    pub(super) fn request_started(&self) {
         self.state().phase = Phase::Busy;
     }
 
-    /// Its answer is made. Much of it may not be sent yet.
-    pub(super) fn answered(&self) {
+    /// Call when the answer is produced. Parts of it may not be sent yet.
+    pub(super) fn response_done(&self) {
         self.state().phase = Phase::Idle(Instant::now());
     }
 
-    fn heard(&self) {
+    fn bytes_read(&self) {
         let mut state = self.state();
         if matches!(state.phase, Phase::Idle(_)) {
             state.phase = Phase::Heading(Instant::now());
         }
     }
 
-    fn wrote(&self, is_stuck: bool) {
+    fn write_polled(&self, is_stuck: bool) {
         let mut state = self.state();
         state.stuck = match (is_stuck, state.stuck) {
             (true, None) => Some(Instant::now()),
             (true, since) => since,
             (false, _) => None,
         };
-        // The end of an answer is on its way long after it was made, if its reader is slow.
+        // To a slow reader, the end of an answer is sent long after the answer was produced.
         if let (false, Phase::Idle(_)) = (is_stuck, state.phase) {
             state.phase = Phase::Idle(Instant::now());
         }
     }
 
-    /// When it has run out.
-    pub(super) async fn over(&self) {
+    /// Resolves when a limit is exceeded.
+    pub(super) async fn expired(&self) {
         loop {
             let now = Instant::now();
             let end = self.end();
             if end.is_some_and(|end| end <= now) {
                 return;
             }
-            tokio::time::sleep_until(end.map_or(now + ROUND, |end| end.min(now + ROUND))).await;
+            tokio::time::sleep_until(end.map_or(now + CHECK_INTERVAL, |end| end.min(now + CHECK_INTERVAL)))
+                .await;
         }
     }
 
     fn end(&self) -> Option<Instant> {
         let state = self.state();
-        let is_pressed = self.pressed.load(Ordering::Relaxed);
-        let most = |limit: Duration| if is_pressed { limit.min(SPARE) } else { limit };
+        let is_pressed = self.under_pressure.load(Ordering::Relaxed);
+        let most = |limit: Duration| if is_pressed { limit.min(IDLE_UNDER_PRESSURE) } else { limit };
         let of_phase = match state.phase {
-            // It is not idle: it has not taken its answer yet.
+            // Not idle: the client has not read its answer yet.
             Phase::Idle(_) if state.stuck.is_some() => None,
             Phase::Idle(since) => Some(since + most(self.limits.idle)),
             Phase::Heading(since) => Some(since + most(self.limits.headers)),
@@ -112,14 +113,14 @@ impl Lease {
     }
 }
 
-/// A stream that tells the lease what goes on.
+/// A stream that reports reads and writes to the lease.
 #[derive(Debug)]
-pub(super) struct Leased<S> {
+pub(super) struct LeasedStream<S> {
     pub(super) stream: S,
     pub(super) lease: Arc<Lease>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Leased<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for LeasedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -128,16 +129,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Leased<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.lease.heard();
+            self.lease.bytes_read();
         }
         read
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Leased<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for LeasedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.lease.wrote(written.is_pending());
+        self.lease.write_polled(written.is_pending());
         written
     }
 
@@ -147,7 +148,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Leased<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.lease.wrote(written.is_pending());
+        self.lease.write_polled(written.is_pending());
         written
     }
 

@@ -1,4 +1,4 @@
-//! Answers that need no tool.
+//! Answers without a tool call.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
 
 use crate::access::{Access, Denied};
-use crate::message::Refused;
+use crate::message::RejectedMessage;
 
 pub(super) type Reply = Response<BoxBody<Bytes, Infallible>>;
 
@@ -36,7 +36,7 @@ pub(super) fn not_allowed(methods: &'static str) -> Reply {
     with(plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n"), ALLOW, methods)
 }
 
-/// A balancer takes the replica out when this is 503.
+/// Answers a health check. With 503, a load balancer stops using the replica.
 pub(super) fn health(is_draining: bool) -> Reply {
     let reply = match is_draining {
         false => plain(StatusCode::OK, "ok\n"),
@@ -47,11 +47,11 @@ pub(super) fn health(is_draining: bool) -> Reply {
 
 pub(super) fn denied(access: &Access, why: Denied) -> Reply {
     let reply = match why {
-        Denied::Missing => plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n"),
-        Denied::Invalid => plain(StatusCode::UNAUTHORIZED, "this token is not let in\n"),
-        Denied::Scope => plain(StatusCode::FORBIDDEN, "this token lacks a scope\n"),
-        Denied::Unknowable => {
-            let reply = plain(StatusCode::SERVICE_UNAVAILABLE, "the issuer's keys cannot be had\n");
+        Denied::Missing => plain(StatusCode::UNAUTHORIZED, "a bearer token is required\n"),
+        Denied::Invalid => plain(StatusCode::UNAUTHORIZED, "the token is not valid\n"),
+        Denied::Scope => plain(StatusCode::FORBIDDEN, "the token lacks a scope\n"),
+        Denied::KeysUnavailable => {
+            let reply = plain(StatusCode::SERVICE_UNAVAILABLE, "the keys of the issuer are not available\n");
             return with(reply, RETRY_AFTER, "60");
         }
     };
@@ -59,15 +59,15 @@ pub(super) fn denied(access: &Access, why: Denied) -> Reply {
 }
 
 fn challenged(mut reply: Reply, challenge: &str) -> Reply {
-    // Its parts were read as addresses and scopes, so it always is one.
+    // The challenge has only checked URLs and scopes, so it is always a valid header.
     if let Ok(value) = HeaderValue::from_str(challenge) {
         reply.headers_mut().insert(WWW_AUTHENTICATE, value);
     }
     reply
 }
 
-/// A body that is no message, in the words of the protocol.
-pub(super) fn unread(Refused { id, error }: Refused) -> Reply {
+/// Answers a body that is not a message, with an error of the protocol.
+pub(super) fn rejected(RejectedMessage { id, error }: RejectedMessage) -> Reply {
     let message: ServerJsonRpcMessage = JsonRpcMessage::error(*error, id);
     let text = serde_json::to_vec(&message).unwrap_or_default();
     reply(StatusCode::BAD_REQUEST, "application/json", text)

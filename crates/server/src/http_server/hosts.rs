@@ -1,7 +1,7 @@
-//! Which names we are called by, and which web pages may call.
+//! The allowed hosts and origins.
 //!
-//! A page on the web can have its own name lead to an address of this machine (DNS rebinding). Its requests then carry
-//! its name as `Host`, and its `Origin`: neither is ours.
+//! A web page can make its own name resolve to an address of this machine (DNS rebinding). Its requests then have its
+//! name as `Host` and in `Origin`, which are not allowed here.
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#security-warning> (checked 2026-11)
 
 use std::net::SocketAddr;
@@ -10,13 +10,13 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Uri};
 
-use super::FrontError;
-use crate::counters::Reason;
+use super::HttpError;
+use crate::counters::RefusalReason;
 
-/// Names that lead to this machine and cannot be had by anybody else.
+/// Names of this machine that nobody else can own.
 const HERE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Hosts and origins that are answered.
+/// The allowed hosts and origins.
 #[derive(Debug, Clone)]
 pub struct Hosts {
     hosts: Vec<Host>,
@@ -26,7 +26,7 @@ pub struct Hosts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Host {
     name: String,
-    /// `None` in a list is any; in a request it is the scheme's.
+    /// `None`: any port in a list; the default port of the scheme in a request.
     port: Option<u16>,
 }
 
@@ -37,39 +37,43 @@ struct Origin {
 }
 
 impl Hosts {
-    /// Loopback names, the address we listen at, and these; of web pages only these.
-    pub fn new(at: SocketAddr, hosts: &[String], origins: &[String]) -> Result<Self, FrontError> {
+    /// Allows loopback names, the address `at`, the given hosts, and the given origins.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a host or an origin is not valid.
+    pub fn new(at: SocketAddr, hosts: &[String], origins: &[String]) -> Result<Self, HttpError> {
         let of = |name: &str| Host { name: name.to_owned(), port: None };
         let mut known: Vec<_> = HERE.into_iter().map(of).collect();
         if !at.ip().is_unspecified() {
             known.push(of(&at.ip().to_string()));
         }
         for host in hosts {
-            known.push(Host::read(host).ok_or_else(|| FrontError::Host(host.clone()))?);
+            known.push(Host::read(host).ok_or_else(|| HttpError::Host(host.clone()))?);
         }
-        let read = |origin: &String| Origin::listed(origin).ok_or_else(|| FrontError::Origin(origin.clone()));
+        let read = |origin: &String| Origin::listed(origin).ok_or_else(|| HttpError::Origin(origin.clone()));
         Ok(Self { hosts: known, origins: origins.iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Gives the origin back if it is one that may read our answers.
-    pub(super) fn judge<'h>(&self, headers: &'h HeaderMap) -> Result<Option<&'h HeaderValue>, Reason> {
-        let host = one(headers, &HOST).ok_or(Reason::Host)?;
-        let host = host.to_str().ok().and_then(Host::read).ok_or(Reason::Host)?;
+    /// Checks host and origin. Returns the origin if it is allowed to read answers.
+    pub(super) fn judge<'h>(&self, headers: &'h HeaderMap) -> Result<Option<&'h HeaderValue>, RefusalReason> {
+        let host = one(headers, &HOST).ok_or(RefusalReason::Host)?;
+        let host = host.to_str().ok().and_then(Host::read).ok_or(RefusalReason::Host)?;
         if !self.hosts.iter().any(|known| known.covers(&host)) {
-            return Err(Reason::Host);
+            return Err(RefusalReason::Host);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(None);
         }
-        let value = one(headers, &ORIGIN).ok_or(Reason::Origin)?;
-        let origin = value.to_str().ok().and_then(Origin::read).ok_or(Reason::Origin)?;
+        let value = one(headers, &ORIGIN).ok_or(RefusalReason::Origin)?;
+        let origin = value.to_str().ok().and_then(Origin::read).ok_or(RefusalReason::Origin)?;
         let is_known =
             self.origins.iter().any(|known| known.scheme == origin.scheme && known.host.covers(&origin.host));
         match is_known {
             true => Ok(Some(value)),
-            // A page of our very own: there is none, but clients that are no browsers send what a browser would.
-            false if origin.is_of(&host) => Ok(None),
-            false => Err(Reason::Origin),
+            // This server has no pages, but some clients send its own origin.
+            false if origin.is_same_as(&host) => Ok(None),
+            false => Err(RefusalReason::Origin),
         }
     }
 }
@@ -81,7 +85,7 @@ fn one<'h>(headers: &'h HeaderMap, name: &http::HeaderName) -> Option<&'h Header
 
 impl Host {
     fn read(text: &str) -> Option<Self> {
-        // An address of version 6 as people write it.
+        // An IPv6 address without brackets.
         if let Ok(address) = text.parse::<std::net::Ipv6Addr>() {
             return Some(Self { name: address.to_string(), port: None });
         }
@@ -98,7 +102,7 @@ impl Host {
 }
 
 impl Origin {
-    /// As a browser sends it: always with a port, if only that of its scheme.
+    /// Parses an origin as browsers send it. Without a port, it has the default port of the scheme.
     fn read(text: &str) -> Option<Self> {
         let uri: Uri = text.parse().ok()?;
         let scheme = uri.scheme_str()?.to_ascii_lowercase();
@@ -112,7 +116,7 @@ impl Origin {
         (matches!(uri.path(), "" | "/") && uri.query().is_none()).then_some(Self { scheme, host })
     }
 
-    fn is_of(&self, asked: &Host) -> bool {
+    fn is_same_as(&self, asked: &Host) -> bool {
         let default = if self.scheme == "https" { 443 } else { 80 };
         let of_web = matches!(self.scheme.as_str(), "http" | "https");
         of_web && self.host.name == asked.name && self.host.port == Some(asked.port.unwrap_or(default))
@@ -134,7 +138,7 @@ impl Origin {
 mod tests {
     use super::*;
 
-    fn judged(at: &str, host: &str, origin: Option<&str>) -> Result<bool, Reason> {
+    fn judged(at: &str, host: &str, origin: Option<&str>) -> Result<bool, RefusalReason> {
         let hosts = ["gw.example", "other.example:8443"].map(str::to_owned);
         let origins =
             ["https://app.example", "http://localhost:*", "https://odd.example:8443"].map(str::to_owned);
@@ -174,9 +178,9 @@ mod tests {
             "127.0.0.2",
             "0.0.0.0",
         ] {
-            assert_eq!(judged(at, host, None), Err(Reason::Host), "{host}");
+            assert_eq!(judged(at, host, None), Err(RefusalReason::Host), "{host}");
         }
-        assert_eq!(judged("0.0.0.0:80", "0.0.0.0", None), Err(Reason::Host));
+        assert_eq!(judged("0.0.0.0:80", "0.0.0.0", None), Err(RefusalReason::Host));
         assert_eq!(judged("127.0.0.2:80", "127.0.0.2", None), Ok(false));
     }
 
@@ -202,7 +206,11 @@ mod tests {
             "http://localhost.evil.example",
             "http://127.0.0.1",
         ] {
-            assert_eq!(judged("127.0.0.1:1", "localhost", Some(origin)), Err(Reason::Origin), "{origin}");
+            assert_eq!(
+                judged("127.0.0.1:1", "localhost", Some(origin)),
+                Err(RefusalReason::Origin),
+                "{origin}"
+            );
         }
     }
 
@@ -222,20 +230,20 @@ mod tests {
             ("gw.example:8443", "https://gw.example"),
             ("gw.example", "ftp://gw.example:80"),
         ] {
-            assert_eq!(judged(at, host, Some(origin)), Err(Reason::Origin), "{host} {origin}");
+            assert_eq!(judged(at, host, Some(origin)), Err(RefusalReason::Origin), "{host} {origin}");
         }
-        assert_eq!(judged(at, "evil.example", Some("http://evil.example")), Err(Reason::Host));
+        assert_eq!(judged(at, "evil.example", Some("http://evil.example")), Err(RefusalReason::Host));
     }
 
     #[test]
     fn two_hosts_are_none() {
         let hosts = Hosts::new("127.0.0.1:1".parse().unwrap(), &[], &[]).unwrap();
         let mut headers = HeaderMap::new();
-        assert_eq!(hosts.judge(&headers), Err(Reason::Host));
+        assert_eq!(hosts.judge(&headers), Err(RefusalReason::Host));
         headers.append(HOST, "localhost".parse().unwrap());
         assert_eq!(hosts.judge(&headers), Ok(None));
         headers.append(HOST, "localhost".parse().unwrap());
-        assert_eq!(hosts.judge(&headers), Err(Reason::Host));
+        assert_eq!(hosts.judge(&headers), Err(RefusalReason::Host));
     }
 
     #[test]

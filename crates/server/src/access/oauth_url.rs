@@ -1,17 +1,17 @@
-//! Addresses of OAuth, as far as they must be taken apart.
+//! URLs of issuers and resources.
 
 use http::Uri;
 
-/// An address that tokens or keys may be fetched from or meant for: `https`, or plain on this machine.
+/// The URL of an issuer or a resource: `https`, or `http` on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OauthUrl {
     pub(super) origin: String,
-    /// Without the slash at its end; empty at the root.
+    /// Without a slash at the end; empty at the root.
     pub(super) path: String,
 }
 
-impl Place {
-    /// `None` for what no such address may be; a fragment or a query has no meaning in one.
+impl OauthUrl {
+    /// `None` if the URL is not allowed. It cannot have a query or fragment.
     pub(super) fn read(url: &str) -> Option<Self> {
         if url.contains(['?', '#', ' ']) {
             return None;
@@ -22,13 +22,13 @@ impl Place {
         Some(Self { origin: format!("{scheme}://{authority}"), path })
     }
 
-    /// The well-known address of that name: the name goes between host and path (RFC 8414, RFC 9728).
+    /// Returns the well-known URL of that name, which is between host and path (RFC 8414, RFC 9728).
     pub(super) fn well_known(&self, name: &str) -> String {
         format!("{}/.well-known/{name}{}", self.origin, self.path)
     }
 }
 
-/// May something be fetched from there?
+/// Returns whether keys may be fetched from the URL.
 pub(super) fn is_safe(url: &str) -> bool {
     origin(url).is_some()
 }
@@ -68,7 +68,7 @@ mod tests {
             ("/mcp", None),
             ("", None),
         ] {
-            assert_eq!(Place::read(url).map(|place| place.well_known("x")).as_deref(), expected, "{url}");
+            assert_eq!(OauthUrl::read(url).map(|place| place.well_known("x")).as_deref(), expected, "{url}");
         }
         assert!(is_safe("https://a.example/keys?v=1") && !is_safe("http://a.example/keys"));
     }

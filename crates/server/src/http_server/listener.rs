@@ -1,4 +1,4 @@
-//! The listening socket, and how it goes without losing anybody.
+//! The listening socket, which closes without losing connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,49 +10,53 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout_at};
 
-use super::FrontError;
+use super::HttpError;
 
-/// Connections that wait to be accepted; the kernel may know better (`net.core.somaxconn`).
+/// Maximum connections that wait to be accepted; the kernel may have a lower limit (`net.core.somaxconn`).
 const BACKLOG: u32 = 4096;
 
-/// After an error of the whole process, such as too many open files.
+/// Pause after an error of the process, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Time for connections that are being made when we stop to be made.
+/// Time at shutdown for connections that are being established.
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// An address that is listened at.
+/// A socket that listens at an address.
 #[derive(Debug)]
-pub struct Bound {
+pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl Bound {
-    /// Within a runtime. Connections wait from now on.
-    pub fn bind(address: SocketAddr) -> Result<Self, FrontError> {
+impl HttpListener {
+    /// Starts to listen; connections wait until they are accepted. Requires a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address cannot be used.
+    pub fn bind(address: SocketAddr) -> Result<Self, HttpError> {
         let bound = || {
             let socket = if address.is_ipv4() {
                 tokio::net::TcpSocket::new_v4()
             } else {
                 tokio::net::TcpSocket::new_v6()
             }?;
-            // A replica that is started again must not wait for the connections of the one before.
+            // A restarted replica must not wait for the connections of the previous process.
             socket.set_reuseaddr(true)?;
             socket.bind(address)?;
             let listener = socket.listen(BACKLOG)?;
             let address = listener.local_addr()?;
             Ok(Self { listener, address })
         };
-        bound().map_err(|reason| FrontError::Bind { address, reason })
+        bound().map_err(|reason| HttpError::Bind { address, reason })
     }
 
-    /// Where it really is: a port of 0 was any free one.
+    /// The actual address. Port 0 was replaced with a free port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next connection, whatever goes wrong with others.
+    /// Returns the next connection. Errors of other connections are logged.
     pub(super) async fn accept(&self) -> TcpStream {
         loop {
             match self.listener.accept().await {
@@ -65,11 +69,11 @@ impl Bound {
         }
     }
 
-    /// The last ones: who has connected may have sent a request by now, and closing would lose it. So first the kernel
-    /// is told to take no new ones (they are refused when they try again), and those that wait are taken.
+    /// Closes the socket and passes the waiting connections to `take`. They may have sent a request already, which a plain
+    /// close would lose. So new connections are dropped first, and refused when they try again.
     pub(super) async fn close(self, mut take: impl FnMut(TcpStream)) {
         if let Err(error) = self.refuse_new() {
-            tracing::debug!("new connections cannot be kept out: {error}");
+            tracing::debug!("new connections cannot be refused: {error}");
         }
         let end = Instant::now() + SETTLING;
         while let Ok(stream) = timeout_at(end, self.accept()).await {
@@ -82,7 +86,7 @@ impl Bound {
         }
     }
 
-    /// Drops what would begin a connection: the other side tries again in a second, and finds the door closed.
+    /// Drops packets that start a connection. The client tries again after a second and is refused.
     #[cfg(target_os = "linux")]
     fn refuse_new(&self) -> io::Result<()> {
         // Classic BPF on the TCP header: its 14th byte holds the flags; SYN without ACK begins a connection.

@@ -1,4 +1,4 @@
-//! Connections: how many, how long, and how they end.
+//! Connections: their number, duration and end.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -17,33 +17,33 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::door::Door;
-use super::lease::{Lease, Leased};
-use super::listener::Bound;
+use super::lease::{Lease, LeasedStream};
+use super::listener::HttpListener;
+use super::router::Router;
 use super::{Limits, body};
 use crate::counters::Counters;
 
-/// A request's line and headers, and what is read ahead of a body.
+/// Maximum bytes of request line and headers, and of read-ahead.
 const MAX_BUFFER: usize = 64 * 1024;
 
-/// What the kernel may hold of an answer. Left to itself it takes megabytes, and then a third of them must be read before
-/// it takes more: a slow reader would look as if it had stopped.
+/// Size of the send buffer in the kernel. The default grows to megabytes, and the kernel accepts more only after a third is
+/// read, so a slow reader would look stuck.
 const SEND_BUFFER: usize = 128 * 1024;
 
-/// How long those that ask nothing may still ask, once we are to end: a request may be on its way to us.
-const LINGERING: Duration = Duration::from_secs(1);
+/// Time at shutdown in which idle connections may still send a request, which may be on its way.
+const LAST_REQUEST_GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Connections {
     limits: Limits,
     counters: Arc<Counters>,
     slots: Arc<Semaphore>,
-    /// Somebody waits for a slot.
-    pressed: Arc<AtomicBool>,
+    /// Connections are waiting for a slot.
+    under_pressure: Arc<AtomicBool>,
     tasks: TaskTracker,
-    /// Those that are idle end, the others after their answer.
+    /// Cancelled to close idle connections at once and the others after their answer.
     close: CancellationToken,
-    /// All end.
+    /// Cancelled to close all connections.
     abort: CancellationToken,
 }
 
@@ -51,85 +51,99 @@ impl Connections {
     pub(super) fn new(limits: Limits, counters: Arc<Counters>) -> Self {
         let slots = Arc::new(Semaphore::new(limits.connections));
         let [close, abort] = [(); 2].map(|()| CancellationToken::new());
-        let pressed = Arc::default();
-        Self { limits, counters, slots, pressed, tasks: TaskTracker::new(), close, abort }
+        let under_pressure = Arc::default();
+        Self { limits, counters, slots, under_pressure, tasks: TaskTracker::new(), close, abort }
     }
 
-    /// Until `stop`, and then as long as it takes, `drain` at most.
-    pub(super) async fn serve<H>(self, bound: Bound, door: Door<H>, stop: CancellationToken, drain: Duration)
-    where
+    /// Serves until `stop`, then drains for at most `drain`.
+    pub(super) async fn serve<H>(
+        self,
+        listener: HttpListener,
+        router: Router<H>,
+        stop: CancellationToken,
+        drain: Duration,
+    ) where
         H: ServerHandler + Send + Sync + 'static,
     {
-        while let Some(stream) = stop.run_until_cancelled(bound.accept()).await {
-            // Who waits for a slot when we stop is answered without one, as those that were not accepted yet.
+        while let Some(stream) = stop.run_until_cancelled(listener.accept()).await {
+            // At shutdown, a waiting connection is served without a slot, as are connections that were not accepted yet.
             let slot = stop.run_until_cancelled(self.slot()).await.flatten();
-            self.answer(stream, slot, door.clone());
+            self.answer(stream, slot, router.clone());
         }
         let end = Instant::now() + drain;
-        // They have no slots: they were there before we stopped.
-        bound.close(|stream| self.answer(stream, None, door.clone())).await;
+        // These connections were made before the shutdown. They have no slots.
+        listener.close(|stream| self.answer(stream, None, router.clone())).await;
         self.tasks.close();
-        let _ = timeout(LINGERING.min(drain), self.tasks.wait()).await;
+        let _ = timeout(LAST_REQUEST_GRACE.min(drain), self.tasks.wait()).await;
         self.close.cancel();
         if timeout_at(end, self.tasks.wait()).await.is_err() {
-            tracing::warn!("{} connections are cut off: the time to drain is over", self.tasks.len());
+            tracing::warn!("the time to drain is over: {} connections are closed", self.tasks.len());
             self.abort.cancel();
             self.tasks.wait().await;
         }
     }
 
-    /// `None` never comes: the slots are not closed.
+    /// Waits for a slot. Never `None`, because the semaphore is not closed.
     async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         let free = Arc::clone(&self.slots).try_acquire_owned().ok();
-        self.pressed.store(free.is_none(), Ordering::Relaxed);
+        self.under_pressure.store(free.is_none(), Ordering::Relaxed);
         match free {
             None => Arc::clone(&self.slots).acquire_owned().await.ok(),
             free => free,
         }
     }
 
-    fn answer<H>(&self, stream: TcpStream, slot: Option<OwnedSemaphorePermit>, door: Door<H>)
+    fn answer<H>(&self, stream: TcpStream, slot: Option<OwnedSemaphorePermit>, router: Router<H>)
     where
         H: ServerHandler + Send + Sync + 'static,
     {
         let counted = self.counters.connection();
-        let lease = Lease::new(self.limits, Arc::clone(&self.pressed));
+        let lease = Lease::new(self.limits, Arc::clone(&self.under_pressure));
         let (close, abort) = (self.close.clone(), self.abort.clone());
         self.tasks.spawn(async move {
-            let _ = abort.run_until_cancelled(converse(stream, door, lease, close)).await;
+            let _ = abort.run_until_cancelled(serve_connection(stream, router, lease, close)).await;
             drop((slot, counted));
         });
     }
 }
 
-/// One request after another, until either side has enough.
-async fn converse<H>(stream: TcpStream, door: Door<H>, lease: Arc<Lease>, close: CancellationToken)
-where
+/// Serves the requests of one connection.
+async fn serve_connection<H>(
+    stream: TcpStream,
+    router: Router<H>,
+    lease: Arc<Lease>,
+    close: CancellationToken,
+) where
     H: ServerHandler + Send + Sync + 'static,
 {
-    // Small answers at once.
+    // Sends small answers at once.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER);
     let from = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
-    exchange(stream, from, door, lease, close).await;
+    serve_stream(stream, from, router, lease, close).await;
 }
 
-async fn exchange<S, H>(stream: S, from: IpAddr, door: Door<H>, lease: Arc<Lease>, close: CancellationToken)
-where
+async fn serve_stream<S, H>(
+    stream: S,
+    from: IpAddr,
+    router: Router<H>,
+    lease: Arc<Lease>,
+    close: CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
     H: ServerHandler + Send + Sync + 'static,
 {
     let answering = Arc::clone(&lease);
     let service = service_fn(move |request| {
-        let (door, lease) = (door.clone(), Arc::clone(&answering));
-        lease.asked();
+        let (router, lease) = (router.clone(), Arc::clone(&answering));
+        lease.request_started();
         async move {
-            let answer = door.answer(request, from).await;
-            Ok::<_, std::convert::Infallible>(answer.map(|inner| body::Watched::new(inner, lease)))
+            let answer = router.answer(request, from).await;
+            Ok::<_, std::convert::Infallible>(answer.map(|inner| body::LeasedBody::new(inner, lease)))
         }
     });
-    let io = TokioIo::new(Leased { stream, lease: Arc::clone(&lease) });
-    // The lease knows how long headers may take; hyper would count the time between requests in.
+    let io = TokioIo::new(LeasedStream { stream, lease: Arc::clone(&lease) });
+    // The lease limits the time for headers; the limit of hyper would include the time between requests.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(MAX_BUFFER)
@@ -137,13 +151,13 @@ where
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = lease.over() => return,
+        () = lease.expired() => return,
         () = close.cancelled() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         _ = connection => {}
-        () = lease.over() => {}
+        () = lease.expired() => {}
     }
 }
 
@@ -157,12 +171,12 @@ mod tests {
     /// A connection that takes 64 bytes at a time, for one request of numbers.
     async fn asked(limits: Limits) -> (DuplexStream, Arc<AtomicBool>) {
         let (mut client, server) = duplex(64);
-        let (stop, pressed) = (CancellationToken::new(), Arc::<AtomicBool>::default());
-        let lease = Lease::new(limits, Arc::clone(&pressed));
-        let door = Door::<Gateway>::of_metrics(Arc::new(Counters::default()), stop.clone());
-        tokio::spawn(exchange(server, IpAddr::V4(Ipv4Addr::LOCALHOST), door, lease, stop));
+        let (stop, under_pressure) = (CancellationToken::new(), Arc::<AtomicBool>::default());
+        let lease = Lease::new(limits, Arc::clone(&under_pressure));
+        let router = Router::<Gateway>::for_metrics(Arc::new(Counters::default()), stop.clone());
+        tokio::spawn(serve_stream(server, IpAddr::V4(Ipv4Addr::LOCALHOST), router, lease, stop));
         client.write_all(b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-        (client, pressed)
+        (client, under_pressure)
     }
 
     /// What is read until the other side hangs up, a few bytes each `pause`, and how long that took.
@@ -208,8 +222,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_asks_nothing_makes_room_for_those_that_wait() {
-        let (mut client, pressed) = asked(Limits::default()).await;
-        pressed.store(true, Ordering::Relaxed);
+        let (mut client, under_pressure) = asked(Limits::default()).await;
+        under_pressure.store(true, Ordering::Relaxed);
         let (answer, took) = read(&mut client, Duration::ZERO).await;
         assert!(is_whole(&answer) && took < Duration::from_secs(5), "{took:?}");
     }

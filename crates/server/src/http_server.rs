@@ -1,0 +1,121 @@
+//! The gateway over HTTP: access, limits and shutdown.
+//!
+//! The server is stateless, so any replica can answer any request. Requests are limited in size, number and time. At
+//! shutdown, accepted requests are answered within the time to drain.
+
+mod body;
+mod connection;
+mod hosts;
+mod lease;
+mod listener;
+mod replies;
+mod router;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServerHandler;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use self::connection::Connections;
+pub use self::hosts::Hosts;
+pub use self::listener::HttpListener;
+pub(crate) use self::router::StreamDeadline;
+use self::router::{HttpState, Router};
+use crate::access::Access;
+use crate::counters::Counters;
+
+/// The path of the MCP endpoint.
+pub const PATH: &str = "/mcp";
+
+/// Maximum connections to the separate metrics address.
+const METRICS_CONNECTIONS: usize = 16;
+
+/// The options of [`listen`].
+#[derive(Debug)]
+pub struct HttpOptions {
+    pub access: Access,
+    pub hosts: Hosts,
+    /// A separate address of `/metrics`, without access control. If `None`, `/metrics` is at the address of the tools, with
+    /// the same access control.
+    pub metrics: Option<HttpListener>,
+    /// How long running calls may continue at shutdown.
+    pub drain: Duration,
+    pub limits: Limits,
+}
+
+/// Limits for one client and for all clients together.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Maximum open connections. Further connections wait, and idle ones are closed. Each is an open file.
+    pub connections: usize,
+    /// Time limit for the headers, from the first byte of a request or from the start of the connection.
+    pub headers: Duration,
+    /// Time limit for the body.
+    pub body: Duration,
+    pub body_bytes: usize,
+    /// Time between two requests. Longer than that of load balancers, so that the balancer closes the connection.
+    pub idle: Duration,
+    /// Time in which a client must read some of its answer.
+    pub stuck: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            headers: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            body_bytes: 4 * 1024 * 1024,
+            idle: Duration::from_secs(90),
+            stuck: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Why the server cannot start.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    #[error("cannot listen at {address}: {reason}")]
+    Bind { address: SocketAddr, reason: std::io::Error },
+    #[error("`{0}` is not a host: expected HOST or HOST:PORT")]
+    Host(String),
+    #[error(
+        "`{0}` is not an origin of a web page: expected SCHEME://HOST, SCHEME://HOST:PORT or SCHEME://HOST:*"
+    )]
+    Origin(String),
+}
+
+/// Serves at [`PATH`] until `stop`, then drains. `make_handler` returns a handler for each request.
+///
+/// While draining, health checks fail, no connection is accepted, open connections end with their next answer, and
+/// running calls have `drain` to end. Returns when no connection is left.
+pub async fn listen<H>(
+    listener: HttpListener,
+    make_handler: impl Fn() -> H + Send + Sync + 'static,
+    options: HttpOptions,
+    counters: Arc<Counters>,
+    stop: CancellationToken,
+) where
+    H: ServerHandler + Send + Sync + 'static,
+{
+    let HttpOptions { access, hosts, metrics, drain, limits } = options;
+    let state = HttpState { access, hosts, counters: Arc::clone(&counters), stop: stop.clone(), limits };
+    let router = Router::for_tools(state, make_handler, metrics.is_none());
+    let over = CancellationToken::new();
+    let metrics_task = metrics.map(|listener| {
+        let limits = Limits { connections: limits.connections.min(METRICS_CONNECTIONS), ..limits };
+        let connections = Connections::new(limits, Arc::clone(&counters));
+        let (router, over) = (Router::<H>::for_metrics(counters, stop.clone()), over.clone());
+        // The health check must report the draining, so this listener stays until the end.
+        tokio::spawn(async move { connections.serve(listener, router, over, Duration::ZERO).await })
+    });
+    let connections = Connections::new(limits, router.counters());
+    connections.serve(listener, router, stop, drain).await;
+    over.cancel();
+    if let Some(metrics_task) = metrics_task {
+        let _ = metrics_task.await;
+    }
+}
