@@ -10,8 +10,8 @@ mod skipped;
 use std::path::PathBuf;
 
 use converse_config::{
-    BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Environment, Finding,
-    ResolveInput, Root, Scope, SourceMap, load, resolve, shipped,
+    BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, ResolveInput,
+    Root, Scope, SourceMap, load, resolve, shipped,
 };
 use converse_ensemble::{Builtin, builtins};
 
@@ -22,7 +22,6 @@ use crate::wording::{counted, they_are};
 use crate::world::World;
 
 use project::Project;
-pub use project::leads_to;
 use roots::{root, roots};
 
 /// The ensembles in this binary.
@@ -109,7 +108,7 @@ impl Catalogue {
             .iter()
             .map(|builtin| BuiltinSpec { name: builtin.name, effects: builtin.effects })
             .collect();
-        let environment = Environment::new(world.env.clone());
+        let environment = world.environment();
         let loaded = load(roots, shipped);
         let given = ResolveInput {
             builtins: &specs,

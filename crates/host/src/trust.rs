@@ -3,16 +3,15 @@
 //!
 //! Trust is bound to content and not to a name. The digest covers every descriptor and invoker file with its path below
 //! the project's root and the very text that was checked; hashing the disk again could see a changed file. Files of the
-//! project that its commands name are included ([`Scripts`]). `converse.toml` is not included, because a project's
+//! project that its commands name are included ([`converse_ensemble::Scripts`]). `converse.toml` is not included, because a project's
 //! settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
 //! on something that the user was not shown.
 
+mod digests;
 mod private;
 mod regular;
-mod scripts;
 mod store;
 mod texts;
-mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,12 +24,11 @@ use sha2::{Digest as _, Sha256};
 use crate::world::World;
 use converse_text::safe_line;
 
+pub(crate) use digests::digests;
 pub use private::PrivateText;
 pub(crate) use regular::open_regular;
-pub use scripts::Scripts;
 pub use store::{Entry, Store, StoreError};
 pub use texts::Texts;
-pub use variables::decides_code;
 
 /// Domain separation: no other digest of this program has this prefix.
 const DOMAIN: &[u8] = b"converse-trust-2";

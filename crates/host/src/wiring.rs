@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::EnsembleName;
-use converse_config::{ConnectionPlan, EnsemblePlan, Environment, InvokerKind, Rule, Scope, TransportPlan};
+use converse_config::{ConnectionPlan, EnsemblePlan, InvokerKind, Rule, Scope, TransportPlan};
 use converse_engine::Wire;
 use converse_ensemble::{
     Builtin, ConnectError, Connection, DeclaredConnection, Ensemble, Pins, Roster, Rules, Shared, SharedRuns,
@@ -276,7 +276,7 @@ impl Wiring<'_> {
             project: self.world.project().map(Path::to_path_buf),
             protected: protected(self.world, self.protected),
             clock: Arc::new(jiff::Timestamp::now),
-            environment: self.environment(),
+            environment: self.world.environment(),
             inherited: self.inherited(),
             guardian: guardian.clone(),
             sandbox_launcher: self.context.program.as_deref().map(|program| {
@@ -296,7 +296,7 @@ impl Wiring<'_> {
         let (connection_notices, clients) = (connection_notices.clone(), clients_of_servers());
         converse_mcp::Surroundings {
             workspace: self.world.cwd.clone(),
-            environment: self.environment(),
+            environment: self.world.environment(),
             inherited: self.inherited(),
             guardian: guardian.clone(),
             http: Box::new(move |https| clients.get(https).cloned().map_err(|cause| cause.message)),
@@ -329,10 +329,6 @@ impl Wiring<'_> {
     fn vault(&self) -> Option<Arc<dyn Vault>> {
         let dir = self.world.data_dir()?.join("tokens");
         Some(Arc::new(FileVault::new(dir, self.context.redactor.clone())))
-    }
-
-    fn environment(&self) -> Environment {
-        Environment::new(self.world.env.clone())
     }
 
     fn inherited(&self) -> Vec<(String, String)> {

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use converse_config::Environment;
+use converse_ensemble::disclosure::Outward;
 use converse_provider::rows;
 use jiff::Timestamp;
 use rustix::fs::Mode;
@@ -127,6 +129,16 @@ impl World {
         let home = self.home().map(|home| home.canonicalize().unwrap_or(home));
         let holds_home = home.is_some_and(|home| home.starts_with(&self.cwd));
         (!holds_home && self.cwd.parent().is_some()).then_some(&self.cwd)
+    }
+
+    /// Returns the variables that descriptors may refer to.
+    pub fn environment(&self) -> Environment {
+        Environment::new(self.env.clone())
+    }
+
+    /// Describes what ensembles would start and contact here.
+    pub fn outward(&self) -> Outward<'_> {
+        Outward::new(self.environment(), &self.cwd, self.project())
     }
 
     pub fn now() -> Timestamp {

@@ -19,7 +19,6 @@
 pub mod approver;
 pub mod consent;
 pub mod console;
-pub mod declared;
 pub mod editor;
 pub mod person;
 pub mod poll_io;

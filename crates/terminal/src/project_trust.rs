@@ -5,11 +5,11 @@
 //! bare flag would trust whatever is there by the time it runs.
 
 use converse_config::{EnsemblePlan, Scope};
+use converse_ensemble::disclosure::{self, Line};
 use serde_json::{Value, json};
 
 use crate::approver::says_yes;
 use crate::console::Console;
-use crate::declared::{self, Line, Outward};
 use crate::render::output::{write_json, write_stderr, write_stdout};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
@@ -188,12 +188,12 @@ impl Case {
         let line = |text: &str| safe_line(text, usize::MAX);
         let mut text = String::new();
         let mut acts = String::new();
-        let outward = Outward::new(world);
+        let outward = world.outward();
         for plan in &self.plans {
             let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
             let replaces = replaces.map(|farther| farther.origin.file.as_str());
-            let lines = declared::lines(plan, replaces, &outward);
-            let heading = declared::heading(plan);
+            let lines = disclosure::lines(plan, replaces, &outward);
+            let heading = disclosure::heading(plan);
             text.push_str(&format!("{heading}\n"));
             lines.iter().for_each(|line| text.push_str(&format!("{}\n", line.text())));
             text.push('\n');
@@ -234,7 +234,7 @@ impl Case {
 
     fn json(&self, trusted: bool, world: &World) -> Value {
         let before = self.before.as_ref();
-        let outward = Outward::new(world);
+        let outward = world.outward();
         json!({
             "root": self.root,
             "sha256": self.declaration.hash,
@@ -243,7 +243,7 @@ impl Case {
             "before": before.map(|before| json!({ "at": before.at, "sha256": before.hash })),
             "changes": self.changes(),
             "diffs": self.diffs(world),
-            "ensembles": self.plans.iter().map(|plan| declared::json(plan, &outward)).collect::<Vec<_>>(),
+            "ensembles": self.plans.iter().map(|plan| disclosure::json(plan, &outward)).collect::<Vec<_>>(),
         })
     }
 }

@@ -15,7 +15,6 @@ pub mod transcript;
 use std::sync::{Mutex, MutexGuard};
 
 use converse_canister::{Content, InvocationResult, Outcome};
-use converse_config::Effects;
 use converse_engine::{Sink, SinkError};
 
 use converse_host::failure::Failure;
@@ -39,16 +38,6 @@ pub trait Renderer: Sink {
 /// What a renderer remembers. Its lock is broken only if a renderer panicked.
 pub fn held<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
     state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))
-}
-
-/// What a tool does to the world, for people.
-pub fn in_words(effects: Effects) -> &'static str {
-    match effects {
-        Effects::None => "only computes",
-        Effects::Read => "reads",
-        Effects::Write => "writes",
-        Effects::External => "acts on the outside",
-    }
 }
 
 /// The word for how a call ended, and why, to stand behind it: a reason that says the word itself says it once.

@@ -1,13 +1,12 @@
 //! What the project's files declare, before the user has decided about trust.
 
-use std::path::Path;
-
 use converse_config::{
     EnsemblePlan, InvokerKind, InvokerPlan, LoadedFiles, Resolution, ResolveInput, Scope, resolve,
 };
+use converse_ensemble::{Scripts, leads_to};
 use converse_session::digest;
 
-use crate::trust::{Declaration, FileDigest, Scripts, Standing};
+use crate::trust::{Declaration, FileDigest, Standing, digests};
 use crate::world::World;
 
 /// `Ok(None)`: the project declares nothing. An error: the declaration cannot be determined.
@@ -21,7 +20,7 @@ pub(super) fn project(loaded: &LoadedFiles, given: &ResolveInput<'_>, world: &Wo
     let given = ResolveInput { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
     let Resolution { plans, .. } = resolve(&loaded.sources, &loaded.descriptors, &given);
     let of_project = || plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
-    let mut named = Scripts::of(of_project(), &world.cwd, given.environment).digests(&world.cwd)?;
+    let mut named = digests(&Scripts::of(of_project(), &world.cwd, given.environment), &world.cwd)?;
     named.extend(of_project().flat_map(outer_places));
     Ok(Declaration::of(&loaded.sources, &named))
 }
@@ -40,12 +39,6 @@ fn outer_places(plan: &EnsemblePlan) -> Vec<FileDigest> {
     };
     let working = plan.invokers.iter().filter_map(cwd).map(|cwd| place("cwd", &cwd.to_string_lossy()));
     plan.outer_root().map(|root| place("root", root)).into_iter().chain(working).collect()
-}
-
-/// Returns the path without links, in words if there is none.
-pub fn leads_to(root: &str) -> String {
-    let found = Path::new(root).canonicalize();
-    found.map_or_else(|_| "nothing".to_owned(), |found| found.to_string_lossy().into_owned())
 }
 
 /// Returns the trust status; `None` if there is nothing to trust, and then the record is not read.

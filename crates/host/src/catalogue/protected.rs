@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use converse_config::{EnsemblePlan, Environment, Root, Scope, TransportPlan};
+use converse_ensemble::Scripts;
 
 use crate::lockfiles::lock_path;
-use crate::trust::Scripts;
 use crate::world::World;
 
 /// Returns the directories of descriptors, their lockfiles, and paths inside the project that commands name. For
@@ -28,10 +28,9 @@ pub(super) fn protected(
     // A tool that could write there could accept itself.
     let lockfiles: Vec<PathBuf> = directories.iter().filter_map(|directory| lock_path(directory)).collect();
     let descriptors = directories.into_iter().chain(lockfiles);
-    descriptors
-        .chain(project.iter().flat_map(|command| command.files(root).chain(command.directories(root))))
-        .chain(others.iter().flat_map(|command| command.files(root)))
-        .collect()
+    let directories = project.iter().flat_map(|command| &command.directories).map(|dir| root.join(dir));
+    let files = project.iter().chain(&others).flat_map(|command| command.protected(root));
+    descriptors.chain(directories).chain(files).collect()
 }
 
 /// Built-in ensembles name no files.

@@ -2,11 +2,11 @@
 
 use crate::screen::{Line, Look, Tone, broken, wrapped};
 use converse_ensemble::Pending;
+use converse_ensemble::disclosure::effects_in_words;
 use serde_json::Value;
 
 use super::shown::{self, Much};
 use super::visible::visible;
-use crate::render::in_words;
 use crate::render::quoted::columns;
 use converse_text::safe_line;
 
@@ -80,7 +80,7 @@ impl QuestionText<'_> {
 
     /// What it does, and which rule says that somebody is to be asked.
     fn why(&self, columns: usize) -> String {
-        let (effects, rule) = (in_words(self.pending.effects()), safe_line(self.pending.rule(), 200));
+        let (effects, rule) = (effects_in_words(self.pending.effects()), safe_line(self.pending.rule(), 200));
         within(&format!("{effects}; asked because of {rule}"), columns)
     }
 }

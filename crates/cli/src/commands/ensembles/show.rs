@@ -19,7 +19,6 @@ use converse_host::settings::{Files, rules};
 use converse_host::wiring::Wiring;
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::declared::Outward;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
 use converse_text::safe_line;
@@ -60,7 +59,7 @@ impl Show<'_> {
                 ..Contents::default()
             },
         };
-        let outward = Outward::discreet(self.world);
+        let outward = self.world.outward().discreet();
         if self.as_json {
             let mut row = ensemble_row(plan);
             row["connection"] = json!(plan.connection.as_ref().map(|way| outward.connection_json(way)));

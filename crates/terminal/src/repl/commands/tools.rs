@@ -4,9 +4,9 @@ use converse_canister::canonical;
 use converse_config::{ArgumentPattern, Permission, Rule};
 use converse_engine::{Ledger, Part};
 use converse_ensemble::Tool;
+use converse_ensemble::disclosure::effects_in_words;
 use serde_json::{Map, Value};
 
-use crate::render::in_words;
 use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::wording::{counted, grouped, they};
@@ -59,7 +59,7 @@ impl ReplSession<'_> {
         let description = tool.declaration.description.lines().next().unwrap_or_default().trim();
         vec![
             tool.qualified.clone(),
-            in_words(tool.policy.effects).to_owned(),
+            effects_in_words(tool.policy.effects).to_owned(),
             may.to_owned(),
             size(tool).to_string(),
             safe_line(description, DESCRIPTION),

@@ -1,29 +1,29 @@
-//! What a project's ensembles declare, in full: what somebody has to see before they trust it.
+//! Everything that an ensemble declares, as lines for people and as JSON: what the user sees before trusting a project.
 //!
-//! Nothing is cut off and every text of the project stands on one line in quotes, with what is invisible shown: a
-//! description must not look like a line of ours. What headers and variables are set to is shown as it is written; of the
-//! user's own variables only the names.
+//! Nothing is truncated. Each text of the project is on one line in quotes, with invisible characters escaped, because a
+//! description must not look like a line of ours. Values of headers and variables are shown as they are written; of the
+//! user's own variables only the names are shown.
 
 mod outward;
+mod written;
 
 use converse_canister::{Cost, InvokerName};
 use converse_config::{
     Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Permission, Policy, TestPlan,
 };
-use converse_ensemble::own_permission;
+use converse_text::{safe, safe_line};
 use serde_json::{Value, json};
 
-use crate::render::in_words;
-use converse_text::{safe, safe_line};
+use crate::own_permission;
 
 pub use outward::Outward;
 
-/// What it says is of the ensemble, or of one of its invokers.
+/// A statement about an ensemble or one of its invokers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     invoker: Option<String>,
     text: String,
-    /// It would start, contact, replace or allow something: it is said once more, before the question.
+    /// Whether the ensemble would start, contact, replace or allow something. Such lines are repeated before the question.
     pub acts: bool,
 }
 
@@ -40,13 +40,13 @@ impl Line {
         Self { invoker: Some(invoker.to_owned()), ..self }
     }
 
-    /// Among the lines of its ensemble, where its invoker is the one above.
+    /// Returns the text to show among the lines of its ensemble, below its invoker.
     pub fn text(&self) -> String {
         let indent = if self.invoker.is_some() { "    " } else { "  " };
         format!("{indent}{}", self.text)
     }
 
-    /// Alone.
+    /// Returns the text to show by itself, with the name of the invoker.
     pub fn alone(&self) -> String {
         match &self.invoker {
             Some(invoker) => format!("  {invoker}: {}", self.text),
@@ -55,15 +55,17 @@ impl Line {
     }
 }
 
-/// The word for a permission in output.
-pub fn permission(permission: Permission) -> &'static str {
-    match permission {
-        Permission::Allow => "allow",
-        Permission::Ask => "ask",
-        Permission::Deny => "deny",
+/// Describes the effects of a tool for people.
+pub fn effects_in_words(effects: Effects) -> &'static str {
+    match effects {
+        Effects::None => "only computes",
+        Effects::Read => "reads",
+        Effects::Write => "writes",
+        Effects::External => "acts on the outside",
     }
 }
 
+/// Returns everything that an ensemble declares.
 pub fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
     let invoker = |invoker: &InvokerPlan| {
         let mut row = policy_json(plan, &invoker.policy, is_builtin(invoker));
@@ -101,16 +103,15 @@ pub fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
 
 fn policy_json(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> Value {
     let (own, because) = own_permission(policy, builtin, plan.trusted, &place(plan));
-    let effects = match policy.effects {
-        Effects::None => "none",
-        Effects::Read => "read",
-        Effects::Write => "write",
-        Effects::External => "external",
-    };
-    json!({ "effects": effects, "permission": permission(own), "because": because, "terms": terms(policy) })
+    json!({
+        "effects": policy.effects.as_str(),
+        "permission": own.as_str(),
+        "because": because,
+        "terms": terms(policy),
+    })
 }
 
-/// What else is declared of a tool, where it is not the default: all of it is trusted with the rest.
+/// Returns the other keys of a tool that differ from their defaults; they are trusted with the rest.
 fn terms(policy: &Policy) -> Vec<String> {
     let default = Policy::default();
     let mut terms = Vec::new();
@@ -139,12 +140,13 @@ fn terms(policy: &Policy) -> Vec<String> {
     terms
 }
 
-/// Its heading.
+/// Returns the heading above the lines of an ensemble.
 pub fn heading(plan: &EnsemblePlan) -> String {
     format!("{}  {}", plain(&place(plan)), plan.name)
 }
 
-/// `replaces` is where the ensemble of this name is that would no longer be used.
+/// Returns everything that an ensemble declares. `replaces` is the file of an ensemble with the same name that would no
+/// longer be used.
 pub fn lines(plan: &EnsemblePlan, replaces: Option<&str>, outward: &Outward<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(file) = replaces {
@@ -193,7 +195,7 @@ fn of_invoker(plan: &EnsemblePlan, invoker: &InvokerPlan, outward: &Outward<'_>)
     [heading].into_iter().chain(lines).collect()
 }
 
-/// Of tools that are known once it is connected.
+/// Returns lines about tools that are known only after connecting.
 fn of_discovered(plan: &EnsemblePlan) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, patterns) in [("only", &plan.filter.include), ("without", &plan.filter.exclude)] {
@@ -219,8 +221,8 @@ fn allowed(policy: &Policy) -> Option<Line> {
 
 fn policy(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> String {
     let (own, because) = own_permission(policy, builtin, plan.trusted, &place(plan));
-    let mut words =
-        vec![in_words(policy.effects).to_owned(), format!("{}: {}", permission(own), plain(&because))];
+    let effects = effects_in_words(policy.effects).to_owned();
+    let mut words = vec![effects, format!("{}: {}", own.as_str(), plain(&because))];
     words.extend(terms(policy));
     format!("[{}]", words.join("; "))
 }
@@ -233,17 +235,17 @@ fn place(plan: &EnsemblePlan) -> String {
     format!("{}:{}", plan.origin.file, plan.origin.line)
 }
 
-/// In quotes, on one line: line ends and what is invisible are shown.
+/// Quotes a text on one line, with line ends and invisible characters escaped.
 fn quoted(text: &str) -> String {
     safe(&format!("{text:?}")).into_owned()
 }
 
-/// Names of files and tools, which need no quotes to be read, on one line.
+/// Escapes the name of a file or tool, which needs no quotes.
 fn plain(text: &str) -> String {
     safe_line(text, usize::MAX)
 }
 
-/// What the tests of a tool call it with. They run only when somebody asks for that.
+/// Returns the arguments of a tool's tests, which run only on request.
 fn tests_json(tests: &[TestPlan]) -> Value {
     tests.iter().map(|test| json!({ "name": test.name, "arguments": test.arguments })).collect()
 }

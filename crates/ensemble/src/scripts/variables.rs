@@ -25,7 +25,7 @@ const NAMES: [&str; 18] = [
 const BEGINNINGS: [&str; 2] = ["LD_", "DYLD_"];
 
 /// Returns whether setting the variable selects programs or code.
-pub fn decides_code(name: &str) -> bool {
+pub(crate) fn decides_code(name: &str) -> bool {
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 

@@ -1,4 +1,4 @@
-//! Digests of the files and directories named by commands.
+//! Digests of the files and directories that commands name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,18 +6,35 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use converse_canister::Digest;
+use converse_ensemble::Scripts;
 use converse_session::digest;
 use sha2::{Digest as _, Sha256};
 
-use super::super::regular::open_regular;
-use crate::trust::FileDigest;
+use super::{FileDigest, open_regular};
 
 /// Bytes of all files together; reading more at each start would be noticeable.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Files, links and directories below all directories together.
 const MAX_ENTRIES: usize = 2_000;
 
-pub(super) struct Digests<'a> {
+/// Returns the digests of the files.
+///
+/// # Errors
+///
+/// Why the files cannot be trusted.
+pub(crate) fn digests(scripts: &Scripts, root: &Path) -> Result<Vec<FileDigest>, String> {
+    if let Some(why) = &scripts.unknown {
+        return Err(why.clone());
+    }
+    let mut digests = Digests::below(root);
+    let within = |path: &Path| path.ancestors().skip(1).any(|above| scripts.directories.contains(above));
+    scripts.links.iter().try_for_each(|(link, target)| digests.link(link, target))?;
+    scripts.files.iter().filter(|file| !within(file)).try_for_each(|file| digests.file(file))?;
+    scripts.directories.iter().filter(|dir| !within(dir)).try_for_each(|dir| digests.directory(dir))?;
+    Ok(digests.all())
+}
+
+struct Digests<'a> {
     root: &'a Path,
     found: BTreeMap<String, String>,
     bytes: u64,
@@ -25,24 +42,24 @@ pub(super) struct Digests<'a> {
 }
 
 impl<'a> Digests<'a> {
-    pub(super) fn below(root: &'a Path) -> Self {
+    fn below(root: &'a Path) -> Self {
         Self { root, found: BTreeMap::new(), bytes: MAX_BYTES, entries: MAX_ENTRIES }
     }
 
-    pub(super) fn all(self) -> Vec<FileDigest> {
+    fn all(self) -> Vec<FileDigest> {
         let file = |(path, sha256)| FileDigest { path, sha256 };
         self.found.into_iter().map(file).collect()
     }
 
     /// A link is hashed by its target's name; its target is not read.
-    pub(super) fn link(&mut self, link: &Path, target: &Path) -> Result<(), String> {
+    fn link(&mut self, link: &Path, target: &Path) -> Result<(), String> {
         let (link, target) = (text(link)?, text(target)?);
         let sha256 = digest(target.as_bytes()).to_string();
         self.found.insert(format!("{link} -> {target}"), sha256);
         Ok(())
     }
 
-    pub(super) fn file(&mut self, path: &Path) -> Result<(), String> {
+    fn file(&mut self, path: &Path) -> Result<(), String> {
         let shown = text(path)?;
         let sha256 = self.digest(path).map_err(|error| format!("`{shown}`: {error}"))?;
         self.found.insert(shown, sha256);
@@ -50,7 +67,7 @@ impl<'a> Digests<'a> {
     }
 
     /// Hashes every file below a directory; links are hashed and not followed.
-    pub(super) fn directory(&mut self, path: &Path) -> Result<(), String> {
+    fn directory(&mut self, path: &Path) -> Result<(), String> {
         let named = text(path)?;
         let unread = |error: io::Error| format!("`{named}`: {error}");
         let mut waiting = vec![path.to_path_buf()];
@@ -117,7 +134,47 @@ mod tests {
 
     use std::path::PathBuf;
 
+    use converse_ensemble::CommandLine;
+
     use super::*;
+
+    fn named(words: &[&str], environment: &[(&str, &str)], root: &Path) -> Scripts {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        let environment = environment.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Scripts::of_commands([CommandLine { words, environment, cwd: None }], root)
+    }
+
+    #[test]
+    fn what_a_command_names_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for path in ["tools/pre.js", "tools/server.py", "server/main.py", "lib/x.py"] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), "x").unwrap();
+        }
+        for (words, environment, expected) in [
+            (&["node", "-r./tools/pre.js"][..], &[][..], &["tools/pre.js"][..]),
+            (&["node", "tools/pre"], &[], &["tools/pre.js"]),
+            (&["node"], &[("NODE_OPTIONS", "--require ./tools/pre.js")], &["tools/pre.js"]),
+            (&["python3", "-m", "server.main"], &[], &["server/main.py"]),
+            (&["python3"], &[("PYTHONPATH", "/x:lib")], &["lib/x.py"]),
+            (
+                &["server", "tools", "tools/pre.js"],
+                &[],
+                &["server/main.py", "tools/pre.js", "tools/server.py"],
+            ),
+            (&["other", "."], &[], &[]),
+            (&["true"], &[], &[]),
+        ] {
+            let scripts = named(words, environment, &root);
+            let names: Vec<String> =
+                digests(&scripts, &root).unwrap().into_iter().map(|file| file.path).collect();
+            assert_eq!(names, expected, "{words:?} {environment:?}");
+            assert_eq!(scripts.whole, words.contains(&"."));
+        }
+        let unknown = digests(&named(&["python3", "."], &[], &root), &root).unwrap_err();
+        assert!(unknown.contains("`python3` would run"), "{unknown}");
+    }
 
     #[test]
     fn a_directory_is_every_file_below_it() {

@@ -1,7 +1,5 @@
-//! What would be started or contacted, in full: command lines with the program that they would run, addresses, and what
-//! they would be handed.
-
-mod written;
+//! What an ensemble would start or contact: command lines with the programs they would run, addresses, and the values
+//! passed to them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,33 +10,31 @@ use converse_config::{
 use converse_process::find_program;
 use serde_json::{Value, json};
 
-use super::{Line, plain, quoted};
-use converse_host::catalogue::leads_to;
-use converse_host::trust::Scripts;
-use converse_host::world::World;
-use converse_text::safe_line;
-use written::{
+use super::written::{
     Values, argv_json, argv_text, grants_json, grants_lines, header_lines, named_json, oauth_json,
     oauth_line, request_json, request_lines, variable_lines, written,
 };
+use super::{Line, plain, quoted};
+use crate::{Scripts, leads_to};
 
-/// Programs are looked for in the world as it is now.
+/// Describes commands and addresses, with programs resolved as they would be now.
+#[derive(Debug)]
 pub struct Outward<'a> {
-    world: &'a World,
+    cwd: &'a Path,
+    project: Option<&'a Path>,
     environment: Environment,
     values: Values,
 }
 
-converse_host::opaque_debug!(Outward<'_>);
-
 impl<'a> Outward<'a> {
-    pub fn new(world: &'a World) -> Self {
-        Self { world, environment: Environment::new(world.env.clone()), values: Values::Shown }
+    /// `project` is the directory in which programs are not searched by their names; see [`find_program`].
+    pub fn new(environment: Environment, cwd: &'a Path, project: Option<&'a Path>) -> Self {
+        Self { cwd, project, environment, values: Values::Shown }
     }
 
-    /// Without what headers and variables are set to: in the user's own files that may be a key.
-    pub fn discreet(world: &'a World) -> Self {
-        Self { values: Values::Hidden, ..Self::new(world) }
+    /// Leaves out the values of headers and variables: in the user's own files they may be keys.
+    pub fn discreet(self) -> Self {
+        Self { values: Values::Hidden, ..self }
     }
 
     pub fn connection_json(&self, connection: &ConnectionPlan) -> Value {
@@ -84,7 +80,7 @@ impl<'a> Outward<'a> {
         lines
     }
 
-    /// The key it stands under, and what stands there.
+    /// Returns the key of the kind and its value.
     pub(super) fn kind_json(&self, kind: &InvokerKind) -> (&'static str, Value) {
         match kind {
             InvokerKind::Builtin(name) => ("builtin", json!(name)),
@@ -113,14 +109,14 @@ impl<'a> Outward<'a> {
         }
     }
 
-    /// Where a command is handed all there is, a change of it goes unnoticed.
+    /// Warns about a command that gets the whole project, because changes of its files would go unnoticed.
     pub(super) fn whole_line(&self, plan: &EnsemblePlan) -> Option<Line> {
         let text = "IS GIVEN THE WHOLE PROJECT: a change of its files is not asked about";
-        let whole = Scripts::of([plan], &self.world.cwd, &self.environment).whole;
+        let whole = Scripts::of([plan], self.cwd, &self.environment).whole;
         whole.then(|| Line::acting(text.to_owned()))
     }
 
-    /// What its settings open to built-in tools.
+    /// Returns what its configuration opens to built-in tools.
     pub(super) fn configured_lines(&self, plan: &EnsemblePlan) -> Vec<Line> {
         let mut lines = Vec::new();
         if let Some(root) = plan.outer_root() {
@@ -133,8 +129,7 @@ impl<'a> Outward<'a> {
         if let Some(Value::Array(hosts)) = plan.configuration.get("allow_private")
             && !hosts.is_empty()
         {
-            let hosts: Vec<String> =
-                hosts.iter().map(|host| safe_line(&host.to_string(), usize::MAX)).collect();
+            let hosts: Vec<String> = hosts.iter().map(|host| plain(&host.to_string())).collect();
             lines.push(Line::acting(format!("OPENS YOUR NETWORK: {}", hosts.join(", "))));
         }
         lines
@@ -174,19 +169,19 @@ impl<'a> Outward<'a> {
         self.found(&name, &plan.environment, plan.cwd.as_ref())
     }
 
-    /// As it would be found when it is started: a `PATH` that is declared is the one that counts.
+    /// Finds a program as at its start: with the declared `PATH`, if there is one.
     fn found(
         &self,
         name: &str,
         environment: &[(String, SecretRef)],
         cwd: Option<&PathBuf>,
     ) -> Result<PathBuf, String> {
-        let dir = cwd.map_or_else(|| self.world.cwd.clone(), |cwd| self.world.cwd.join(cwd));
+        let dir = cwd.map_or_else(|| self.cwd.to_path_buf(), |cwd| self.cwd.join(cwd));
         let declared = environment.iter().rfind(|(variable, _)| variable == "PATH");
         let declared = declared.map(|(_, path)| path.read(&self.environment)).transpose();
         let declared = declared.map_err(|unset| unset.to_string())?;
         let path = declared.as_deref().or(self.environment.get("PATH"));
-        find_program(name, path, &dir, self.world.project()).map_err(|error| error.to_string())
+        find_program(name, path, &dir, self.project).map_err(|error| error.to_string())
     }
 
     fn starts(
@@ -205,7 +200,7 @@ impl<'a> Outward<'a> {
     }
 }
 
-/// Nothing, where the program is named by its whole path.
+/// Returns `None` if the program is named by its whole path.
 fn program_line(named: &str, program: Result<PathBuf, String>) -> Option<Line> {
     match program {
         Ok(path) if path == Path::new(named) => None,
@@ -222,7 +217,7 @@ fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
-/// What its sandbox would not keep from it.
+/// Returns what its sandbox would allow.
 fn opened(openings: &SandboxAccess) -> impl Iterator<Item = String> {
     let paths = |what: &str, paths: &[PathBuf]| {
         let paths: Vec<_> = paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();

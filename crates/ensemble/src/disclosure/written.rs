@@ -1,14 +1,14 @@
-//! What stands in a descriptor, as it stands there: variables and arguments stay names.
+//! Parts of a descriptor as they are written: variables and arguments stay names.
 
 use converse_config::{
     ArgvPart, BodyPlan, Grants, JsonTemplate, LogLevel, OauthPlan, RequestPlan, SecretRef, Template,
 };
 use serde_json::{Value, json};
 
-use super::super::{Line, plain, quoted};
-use converse_host::trust::decides_code;
+use super::{Line, plain, quoted};
+use crate::scripts::decides_code;
 
-/// Whether it is shown what headers and variables are set to.
+/// Whether to show the values of headers and variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     Shown,
@@ -126,7 +126,7 @@ fn json_template(value: &JsonTemplate) -> Value {
     }
 }
 
-/// A variable looks the same wherever it stands.
+/// Writes a variable as `${NAME}` in every place.
 pub(super) fn written(value: &SecretRef) -> String {
     match value {
         SecretRef::Environment(name) => format!("${{{name}}}"),

@@ -10,7 +10,7 @@ use converse_config::{
     CommandPlan, EnsemblePlan, Environment, InvokerKind, SecretRef, Template, TemplatePiece, TransportPlan,
 };
 
-use crate::trust::decides_code;
+use super::decides_code;
 
 /// Bytes of a path.
 const MAX_BYTES: usize = 4096;
@@ -31,26 +31,26 @@ const RUNNERS: [&str; 19] = [
 
 /// A command line as far as it is known before an invocation.
 #[derive(Debug, Default)]
-pub(super) struct Command<'a> {
-    pub(super) words: Vec<String>,
-    pub(super) environment: Vec<(&'a str, String)>,
-    pub(super) cwd: Option<&'a PathBuf>,
+pub struct CommandLine<'a> {
+    pub words: Vec<String>,
+    pub environment: Vec<(&'a str, String)>,
+    pub cwd: Option<&'a PathBuf>,
 }
 
 /// Returns all command lines of a plan: of its server and its invokers.
-pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) -> Vec<Command<'a>> {
+pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) -> Vec<CommandLine<'a>> {
     let mut commands = Vec::new();
     let connection = plan.connection.as_ref().map(|connection| &connection.transport);
     if let Some(TransportPlan::Stdio { command, environment: variables, cwd }) = connection {
         let words = command.iter().filter_map(|word| word.read(environment).ok()).collect();
         let environment = values(variables, environment);
-        commands.push(Command { words, environment, cwd: cwd.as_ref() });
+        commands.push(CommandLine { words, environment, cwd: cwd.as_ref() });
     }
     for invoker in &plan.invokers {
         if let InvokerKind::Command(command) = &invoker.kind {
             let words = words(command, environment);
             let environment = values(&command.environment, environment);
-            commands.push(Command { words, environment, cwd: command.cwd.as_ref() });
+            commands.push(CommandLine { words, environment, cwd: command.cwd.as_ref() });
         }
     }
     commands
@@ -73,7 +73,7 @@ fn fixed(template: &Template, environment: &Environment) -> String {
     filled.ok().flatten().unwrap_or_default()
 }
 
-impl Command<'_> {
+impl CommandLine<'_> {
     /// Returns everything in the command line that may be a path.
     pub(super) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
@@ -160,17 +160,17 @@ mod tests {
             ("file:./x.js", "./x.js"),
             ("-mserver.main", "./server.py"),
         ] {
-            let command = Command { words: vec![word.to_owned()], ..Command::default() };
+            let command = CommandLine { words: vec![word.to_owned()], ..CommandLine::default() };
             assert!(command.names().contains(name), "{name} in {word}: {:?}", command.names());
             let environment = vec![("ANY", word.to_owned())];
-            let of_variable = Command { environment, ..Command::default() };
+            let of_variable = CommandLine { environment, ..CommandLine::default() };
             assert!(name == "./server.py" || of_variable.names().contains(name), "{name} in ANY={word}");
         }
         let words = ["python3", "-m", "server.main"].map(str::to_owned).to_vec();
-        let names = Command { words, ..Command::default() }.names();
+        let names = CommandLine { words, ..CommandLine::default() }.names();
         assert!(names.contains("./server.py") && names.contains("./server"), "{names:?}");
         let environment = vec![("PYTHONPATH", "lib:/x".to_owned())];
-        let names = Command { environment, ..Command::default() }.names();
+        let names = CommandLine { environment, ..CommandLine::default() }.names();
         assert!(names.contains("./lib") && names.contains("/x"), "{names:?}");
     }
 
@@ -186,7 +186,7 @@ mod tests {
             (&[], None),
         ] {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(Command { words, ..Command::default() }.runs(), runs);
+            assert_eq!(CommandLine { words, ..CommandLine::default() }.runs(), runs);
         }
     }
 }
