@@ -49,6 +49,11 @@ impl Cost {
         Self((dollars * 1e6).round() as u64)
     }
 
+    /// Returns the amount in US dollars.
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

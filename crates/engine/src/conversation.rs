@@ -14,7 +14,7 @@ use converse_canister::{
 use crate::answer::{AnswerState, last_words};
 use crate::bill::Bill;
 use crate::context::{ContextState, last_question, view};
-use crate::spending::{Spending, dollars};
+use crate::spending::Spending;
 use crate::{Ending, Limit, Limits};
 
 const MAX_WORD: usize = 100;
@@ -214,7 +214,7 @@ impl Conversation {
                 format!("not run: the limit of {most} invocations is reached")
             }
             (Some(Ending::Limit(Limit::Cost(most))), _) => {
-                format!("not run: it would cost more than the limit of {} USD", dollars(*most))
+                format!("not run: it would cost more than the limit of {} USD", most.dollars())
             }
             (Some(Ending::Limit(Limit::Deadline)), _) => "not run: the deadline has passed".to_owned(),
             (Some(_), _) => "not run: the turn was ended".to_owned(),

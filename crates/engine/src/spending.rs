@@ -39,19 +39,15 @@ impl Spending {
     pub(crate) fn cost_limit_warning(self, most: Option<Cost>) -> Option<String> {
         let most = most?;
         if self.unknown {
-            let limit = dollars(most);
+            let limit = most.dollars();
             return Some(format!(
                 "the limit of {limit} USD could not be held: what a reply cost is not known"
             ));
         }
-        let (spent, limit) = (dollars(Cost(self.known)), dollars(most));
+        let (spent, limit) = (Cost(self.known).dollars(), most.dollars());
         (self.known > most.0)
             .then(|| format!("this turn cost {spent} USD, more than the limit of {limit} USD"))
     }
-}
-
-pub(crate) fn dollars(cost: Cost) -> f64 {
-    cost.0 as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 mod outward;
 mod written;
 
-use converse_canister::{Cost, InvokerName};
+use converse_canister::InvokerName;
 use converse_config::{
     Effects, EnsemblePlan, InvokerKind, InvokerPlan, OnFailure, Permission, Policy, TestPlan,
 };
@@ -133,8 +133,8 @@ fn terms(policy: &Policy) -> Vec<String> {
     if let Some(cache) = policy.cache {
         term(true, format!("results are kept for {} s", cache.as_secs_f64()));
     }
-    if let Some(Cost(millionths)) = policy.cost {
-        term(true, format!("costs ${}", millionths as f64 / 1e6));
+    if let Some(cost) = policy.cost {
+        term(true, format!("costs ${}", cost.dollars()));
     }
     term(policy.sandbox != default.sandbox, format!("sandbox = {}", policy.sandbox.as_str()));
     terms

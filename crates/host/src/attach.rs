@@ -29,8 +29,8 @@ use crate::failure::{Failure, Kind as FailureKind};
 use crate::interrupt::Interrupt;
 use crate::secrets::Redactor;
 use crate::trust::open_regular;
-use crate::wording::bytes;
 use crate::world::World;
+use converse_text::wording::bytes;
 
 use from_server::Named;
 use kind::Kind;

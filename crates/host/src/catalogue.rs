@@ -18,8 +18,8 @@ use converse_ensemble::{Builtin, builtins};
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
 use crate::trust::{Declaration, HOW, Standing};
-use crate::wording::{counted, they_are};
 use crate::world::World;
+use converse_text::wording::{counted, they_are};
 
 use project::Project;
 use roots::{root, roots};

@@ -15,8 +15,8 @@ use crate::context::RunContext;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::settings::{Files, PROJECT_FILE};
-use crate::wording::counted;
 use crate::world::World;
+use converse_text::wording::counted;
 
 use servers::Servers;
 

@@ -6,7 +6,7 @@ use converse_provider::Delta;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::wording::tool_name;
+use converse_text::wording::tool_name;
 
 /// What happens in a turn, in order.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,8 +9,8 @@ use crate::context::RunContext;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::wiring::{Connected, Wiring};
-use crate::wording::counted;
 use crate::world::World;
+use converse_text::wording::counted;
 
 /// The plan with `required` and `lazy` off: it is connected at once, and a failure is reported like any other.
 pub fn eager(plan: &EnsemblePlan) -> EnsemblePlan {

@@ -99,7 +99,6 @@ pub mod typed_arguments;
 pub mod understudy;
 pub mod vault;
 pub mod wiring;
-pub mod wording;
 pub mod world;
 
 use std::ffi::OsString;

@@ -22,8 +22,8 @@ use crate::failure::{Failure, Kind};
 use crate::model::fallback::{Fallbacks, fallbacks, require_price};
 use crate::model::{self, Model};
 use crate::options::{RuleOptions, TurnOptions};
-use crate::wording::counted;
 use crate::world::World;
+use converse_text::wording::counted;
 
 /// The settings files, merged, and what was found wrong in them.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ pub mod secrets;
 pub mod shorten;
 pub mod suggest;
 mod width;
+pub mod wording;
 
 pub use escape::{safe, safe_line};
 pub use invisible::is_unsafe;

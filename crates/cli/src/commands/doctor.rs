@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::args::DoctorArgs;
 use converse_host::doctor::{Finding, Section, State, examine};
 use converse_host::failure::{Failure, Kind};
-use converse_host::wording::they_are;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::table::table;
+use converse_text::wording::they_are;
 
 pub(crate) fn run(args: &DoctorArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let sections = examine(world, &console.context.redactor, args.offline)?;

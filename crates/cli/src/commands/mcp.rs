@@ -12,11 +12,11 @@ use converse_host::failure::{Failure, Kind};
 use converse_host::options::RuleOptions;
 use converse_host::probe::{Probe, ProbeCalls};
 use converse_host::settings::Files;
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
+use converse_text::wording::counted;
 
 use report::{Report, reached};
 

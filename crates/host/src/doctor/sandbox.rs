@@ -14,8 +14,8 @@ use crate::confined;
 use crate::guardian;
 use crate::runtime::block_on;
 use crate::this_program::this_program;
-use crate::wording::counted;
 use crate::world::World;
+use converse_text::wording::counted;
 
 /// How long bubblewrap has to start nothing.
 const PATIENCE: Duration = Duration::from_secs(3);

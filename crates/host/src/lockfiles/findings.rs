@@ -6,7 +6,7 @@ use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 use super::{DiscoveredTools, Locked, Lockfiles, State, lockable};
 use crate::catalogue::Catalogue;
 use crate::secrets::Redactor;
-use crate::wording::counted;
+use converse_text::wording::counted;
 
 /// Compares the lockfiles with the current definitions.
 pub(crate) fn findings(

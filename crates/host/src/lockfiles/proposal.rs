@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{DiscoveredTools, Locked, Lockfiles, State};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind as FailureKind};
-use crate::wording::they_are;
+use converse_text::wording::they_are;
 
 /// What one lockfile would become.
 #[derive(Debug)]

@@ -14,7 +14,6 @@ use converse_session::stats::tool_name;
 use serde_json::{Value, json};
 
 use super::parent::Parent;
-use crate::wording::dollars;
 use crate::world::World;
 
 /// Maximum number of spans of one turn below its own; further ones are counted only.
@@ -190,7 +189,7 @@ impl Trace {
             ("gen_ai.tool.type", json!("function")),
             ("converse.tool.outcome", json!(outcome.label())),
         ];
-        attributes.extend(result.cost.map(|cost| ("converse.cost.usd", json!(dollars(cost)))));
+        attributes.extend(result.cost.map(|cost| ("converse.cost.usd", json!(cost.dollars()))));
         let error = (!outcome.is_success()).then(|| outcome.label());
         self.add(INTERNAL, format!("execute_tool {name}"), (began, ended), error, attributes);
     }
@@ -209,7 +208,7 @@ impl Trace {
         }
         attributes.extend(used(&chat.usage));
         let cost = chat.cost.filter(|_| chat.paid);
-        attributes.extend(cost.map(|cost| ("converse.cost.usd", json!(dollars(cost)))));
+        attributes.extend(cost.map(|cost| ("converse.cost.usd", json!(cost.dollars()))));
         self.add(CLIENT, format!("chat {}", chat.asked), (chat.began, now), error, attributes);
     }
 

@@ -4,7 +4,7 @@ use converse_ensemble::tool_tests::{TestKind, TestOutcome, TestStatus};
 
 use crate::failure::{Failure, Kind};
 use crate::secrets::Redactor;
-use crate::wording::counted;
+use converse_text::wording::counted;
 
 /// How tests come to be, for people.
 pub const HOW_TO_ADD_TESTS: &str =

@@ -28,9 +28,7 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
         Ending::Limit(Limit::Invocations(most)) => {
             limit(format!("the limit of {most} invocations is reached"))
         }
-        Ending::Limit(Limit::Cost(most)) => {
-            limit(format!("the limit of {} USD is reached", crate::wording::dollars(most)))
-        }
+        Ending::Limit(Limit::Cost(most)) => limit(format!("the limit of {} USD is reached", most.dollars())),
         Ending::Limit(Limit::UnknownCost) => limit(
             "the limit of costs cannot be held: the provider did not say what the last reply took".to_owned(),
         ),

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use crate::context::RunContext;
 use crate::failure::Failure;
-use crate::wording::tool_name;
 use crate::world::World;
 use converse_text::safe_line;
+use converse_text::wording::tool_name;
 
 /// Characters of a repair that is told.
 const REPAIR: usize = 400;

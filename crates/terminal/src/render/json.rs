@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held, result_text};
 use converse_host::secrets::Redactor;
-use converse_host::wording::dollars;
 
 pub struct JsonRenderer {
     redactor: Redactor,
@@ -57,8 +56,8 @@ impl JsonRenderer {
             asked: end.model.filter(|_| run.instead.is_some()),
             session: end.session,
             usage: run.usage,
-            cost: run.cost.filter(|_| !run.more).map(dollars),
-            cost_at_least: run.cost.filter(|_| run.more).map(dollars),
+            cost: run.cost.filter(|_| !run.more).map(Cost::dollars),
+            cost_at_least: run.cost.filter(|_| run.more).map(Cost::dollars),
             invocations: &run.invocations,
             unconnected: &run.unconnected,
             quarantined: &run.quarantined,

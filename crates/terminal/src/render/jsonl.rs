@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use converse_canister::{Arguments, Canister, Decision, Invocation, Usage};
+use converse_canister::{Arguments, Canister, Cost, Decision, Invocation, Usage};
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use crate::render::output::{printable, write_stdout};
 use crate::render::{End, Renderer, held, result_text};
 use converse_host::secrets::Redactor;
-use converse_host::wording::dollars;
 
 pub struct JsonlRenderer {
     redactor: Redactor,
@@ -169,7 +168,7 @@ impl JsonlRenderer {
                 outcome: result.outcome.label(),
                 text: result_text(result),
                 truncated: result.truncated.is_some(),
-                cost: result.cost.map(dollars),
+                cost: result.cost.map(Cost::dollars),
             }),
             Canister::User(_) | Canister::Supervisor(_) | Canister::Document(_) => Ok(()),
         }
@@ -230,7 +229,7 @@ impl Sink for JsonlRenderer {
             }),
             Event::Used { usage, cost, model, cut, instead, .. } => {
                 *held(&self.instead)? = instead.map(str::to_owned);
-                let (usage, cost) = (*usage, cost.map(dollars));
+                let (usage, cost) = (*usage, cost.map(Cost::dollars));
                 self.write(Record::Usage { model, usage, cost, cut: *cut, instead: *instead })
             }
             Event::Condensed { condensed, before, after } => self.write(Record::ContextCondensed {

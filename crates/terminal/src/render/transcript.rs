@@ -13,7 +13,7 @@ use converse_canister::{Canister, Content, InvocationId, InvocationResult, Outco
 use converse_session::Document;
 use jiff::Timestamp;
 
-use converse_host::wording::{counted, grouped};
+use converse_text::wording::{counted, grouped};
 
 pub use html::html;
 pub use markdown::markdown;

@@ -30,9 +30,9 @@ use converse_host::sampler::Models;
 use converse_host::settings::{self, Files, Settings};
 use converse_host::spent::Spent;
 use converse_host::turn::sessions;
-use converse_host::wording::counted;
 use converse_host::world::{Input, World};
 use converse_text::safe;
+use converse_text::wording::counted;
 
 /// Runs it from the first word to the last.
 pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {

@@ -5,8 +5,7 @@ use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
 use parking_lot::Mutex;
 
-use converse_host::wording::dollars;
-use converse_host::wording::{counted, grouped};
+use converse_text::wording::{counted, grouped};
 
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<Sums>);
@@ -68,14 +67,14 @@ impl Tally {
         let Sums { cost, paid, unknown, .. } = *self.0.lock();
         let tools = match paid {
             Cost(0) => String::new(),
-            paid => format!(", {:.6} of them for tools", dollars(paid)),
+            paid => format!(", {:.6} of them for tools", paid.dollars()),
         };
         let rest = match unknown {
             true if cost.plus(paid) == Cost(0) => return "cost unknown".to_owned(),
             true => "; some prices are not known",
             false => "",
         };
-        format!("{:.6} USD{tools}{rest}", dollars(cost.plus(paid)))
+        format!("{:.6} USD{tools}{rest}", cost.plus(paid).dollars())
     }
 }
 

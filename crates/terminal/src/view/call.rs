@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::frame::Frame;
 use super::words::{so_far, took};
 use crate::render::{ended_for, result_text};
-use converse_host::wording::{bytes, counted};
+use converse_text::wording::{bytes, counted};
 
 const ARGUMENTS_SHOWN: usize = 200;
 const WORD_SHOWN: usize = 120;
@@ -203,7 +203,7 @@ fn summary(result: &InvocationResult, frame: &Frame<'_>) -> String {
 
 /// `ensemble.invoker`: models are shown `ensemble__invoker`.
 pub(super) fn tool_name(tool: &str, frame: &Frame<'_>) -> String {
-    frame.brief(&converse_host::wording::tool_name(tool), 64)
+    frame.brief(&converse_text::wording::tool_name(tool), 64)
 }
 
 /// `city="Oslo" days=3`.

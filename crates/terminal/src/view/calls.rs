@@ -11,7 +11,7 @@ use super::call::{Call, tool_name};
 use super::frame::Frame;
 use super::style::Answers;
 use super::words::so_far;
-use converse_host::wording::bytes;
+use converse_text::wording::bytes;
 
 /// More than a turn may have by default; after that the oldest are dropped.
 const MOST: usize = 200;

@@ -6,7 +6,7 @@ use super::TerminalView;
 use super::style::Detail;
 use super::view_state::Kind;
 use crate::render::table;
-use converse_host::wording::counted;
+use converse_text::wording::counted;
 
 /// Rows of the user's text that are echoed.
 const MOST: usize = 20;

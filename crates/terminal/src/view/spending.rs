@@ -7,7 +7,7 @@ use converse_canister::{Cost, Usage};
 
 use super::frame::Frame;
 use super::words::{money, took};
-use converse_host::wording::grouped;
+use converse_text::wording::grouped;
 
 #[derive(Debug, Default)]
 pub(super) struct Spending {

@@ -7,7 +7,7 @@ use crate::screen::{Line, Tone};
 use super::frame::Frame;
 use super::thoughts::Thoughts;
 use super::words::{so_far, took};
-use converse_host::wording::grouped;
+use converse_text::wording::grouped;
 
 /// Characters of a token of English text. The count is shown as an estimate.
 const CHARACTERS_A_TOKEN: usize = 4;

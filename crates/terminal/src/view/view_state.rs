@@ -14,7 +14,7 @@ use super::spending::Spending;
 use super::style::{Answers, Detail};
 use super::thinking::Thinking;
 use super::words::{so_far, took};
-use converse_host::wording::grouped;
+use converse_text::wording::grouped;
 
 const WARNING_SHOWN: usize = 2000;
 

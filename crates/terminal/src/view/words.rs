@@ -5,7 +5,7 @@ use std::time::Duration;
 use converse_canister::Cost;
 use converse_text::width;
 
-use converse_host::wording::grouped;
+use converse_text::wording::grouped;
 
 /// A longer word is passed on in parts.
 const LONGEST_WORD: usize = 4096;

@@ -9,12 +9,12 @@ use crate::args::{CheckArgs, LintedProvider, ReportFormat};
 use converse_host::catalogue::Catalogue;
 use converse_host::descriptor_check::{CheckOptions, CheckReport, RenderedFinding};
 use converse_host::failure::{Failure, Kind};
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::findings::{self, Report};
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
+use converse_text::wording::counted;
 
 pub(super) fn run(args: &CheckArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let directories: Vec<PathBuf> = [args.directories.as_slice(), &args.places.ensembles].concat();

@@ -13,12 +13,12 @@ use converse_host::failure::Failure;
 use converse_host::lockfiles::{Locked, State};
 use converse_host::tool_lists::ListFiles;
 use converse_host::wiring::at_home;
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::table::{headed, table};
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 /// The length of a description in a line, in characters.
 const DESCRIPTION: usize = 100;

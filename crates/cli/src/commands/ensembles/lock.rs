@@ -11,12 +11,12 @@ use crate::args::LockArgs;
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
 use converse_host::lockfiles::{DiscoveredTools, Proposal, plans_to_lock};
-use converse_host::wording::{counted, they_are};
 use converse_host::world::World;
 use converse_terminal::approver::says_yes;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_stderr;
 use converse_terminal::signals;
+use converse_text::wording::{counted, they_are};
 
 pub(super) fn run(args: &LockArgs, console: &Console, world: &World) -> Result<(), Failure> {
     // Directories that are named stand alone, as they do for `check`.

@@ -12,13 +12,13 @@ use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
 use converse_host::inspect::eager;
 use converse_host::wiring::Wiring;
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::consent::{Browser, Listener, Pasted};
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_stdout;
 use converse_terminal::signals;
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 pub(super) struct Login<'a> {
     pub(super) name: &'a str,

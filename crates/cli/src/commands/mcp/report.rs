@@ -7,10 +7,10 @@ use converse_config::{EnsemblePlan, TransportPlan};
 use serde_json::{Value, json};
 
 use converse_host::probe::{ProbeCall, ProbeResult, ToolObjection};
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::render::result_text;
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 /// The number of entries of a list; the rest is counted. `--json` has all.
 const MOST: usize = 20;

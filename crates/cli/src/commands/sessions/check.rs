@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::SessionCommands;
 use crate::args::SessionsCheckArgs;
 use converse_host::failure::{Failure, Kind};
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::render::output::write_stdout;
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 impl SessionCommands<'_> {
     pub(super) fn check(&self, args: &SessionsCheckArgs) -> Result<(), Failure> {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::SessionCommands;
 use crate::args::GcArgs;
 use converse_host::failure::{Failure, Kind};
-use converse_host::wording::{self, counted, they_are};
 use converse_host::world::World;
 use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 use converse_text::safe_line;
+use converse_text::wording::{self, counted, they_are};
 
 impl SessionCommands<'_> {
     pub(super) fn gc(&self, args: &GcArgs) -> Result<(), Failure> {

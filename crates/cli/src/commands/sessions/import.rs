@@ -9,10 +9,10 @@ use converse_session::{Document, ImportError, MAX_IMPORT_BYTES, drop_invalid_lab
 use super::{PROGRAM, SessionCommands};
 use crate::args::SessionsImportArgs;
 use converse_host::failure::{Failure, Kind};
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_terminal::poll_io::Patient;
 use converse_terminal::render::output::write_stdout;
+use converse_text::wording::counted;
 
 impl SessionCommands<'_> {
     pub(super) fn import(&self, args: &SessionsImportArgs) -> Result<(), Failure> {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::Report;
 use crate::render::json::Passed;
-use converse_host::wording::dollars;
 
 /// One section for each, as they were named; the very answers, for a pipe.
 pub fn sections(reports: &[Report]) -> String {
@@ -31,7 +30,7 @@ pub(super) fn body(report: &Report) -> String {
 pub(super) fn took(report: &Report) -> String {
     let tokens = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
     let usage = &report.gist.usage;
-    let cost = report.gist.cost.map_or("cost unknown".to_owned(), |cost| format!("{} USD", dollars(cost)));
+    let cost = report.gist.cost.map_or("cost unknown".to_owned(), |cost| format!("{} USD", cost.dollars()));
     format!("{} · {} in, {} out · {cost}", short(report.elapsed), tokens(usage.input), tokens(usage.output))
 }
 

@@ -5,12 +5,11 @@ use converse_session::stats::{Calls, Figures, Sketch, Spent};
 use serde_json::{Map, Value, json};
 
 use super::Period;
-use converse_host::wording::dollars;
 
 pub fn json(figures: &Figures, period: &Period) -> Value {
     let days = figures.days.iter().map(|(date, day)| {
         let models = day.models.iter().map(|(name, share)| {
-            json!({ "model": name, "tokens": share.tokens, "cost_at_least": dollars(share.cost) })
+            json!({ "model": name, "tokens": share.tokens, "cost_at_least": share.cost.dollars() })
         });
         let models: Vec<Value> = models.collect();
         let mut row = json!({ "day": date.to_string(), "sessions": day.sessions, "turns": day.turns, "models": models });
@@ -66,10 +65,10 @@ fn spent(spent: &Spent) -> Value {
             "input": spent.input, "output": spent.output, "cache_read": spent.cache_read,
             "cache_write": spent.cache_write, "reasoning": spent.reasoning,
         },
-        "cost": (spent.unpriced == 0).then(|| dollars(spent.cost)),
+        "cost": (spent.unpriced == 0).then(|| spent.cost.dollars()),
     });
     if spent.unpriced > 0 && spent.cost > Cost(0) {
-        join(&mut object, json!({ "cost_at_least": dollars(spent.cost) }));
+        join(&mut object, json!({ "cost_at_least": spent.cost.dollars() }));
     }
     object
 }
@@ -77,7 +76,7 @@ fn spent(spent: &Spent) -> Value {
 fn calls(calls: &Calls) -> Value {
     let outcomes: Map<String, Value> =
         calls.outcomes.iter().map(|(label, count)| ((*label).to_owned(), (*count).into())).collect();
-    json!({ "count": calls.calls, "outcomes": outcomes, "cost": dollars(calls.cost) })
+    json!({ "count": calls.calls, "outcomes": outcomes, "cost": calls.cost.dollars() })
 }
 
 fn times(times: &Sketch) -> Value {

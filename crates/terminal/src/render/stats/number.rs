@@ -23,7 +23,7 @@ pub(super) fn short(number: u64) -> String {
 }
 
 pub(super) fn dollars(cost: Cost) -> String {
-    let amount = cost.0 as f64 / 1e6;
+    let amount = cost.dollars();
     match cost.0 {
         0 => "$0".to_owned(),
         100_000_000.. => format!("${amount:.0}"),

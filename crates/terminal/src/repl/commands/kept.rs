@@ -9,9 +9,9 @@ use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::turn::sessions;
 use converse_host::turn::sessions::name as session_name;
-use converse_host::wording::counted;
 use converse_host::world::World;
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 /// Sessions that are listed, and messages that are looked through for words.
 const MOST: usize = 20;

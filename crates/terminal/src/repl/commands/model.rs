@@ -6,7 +6,7 @@ use crate::repl::require_key;
 use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
 use converse_host::options::TurnOptions;
-use converse_host::wording::{grouped, they};
+use converse_text::wording::{grouped, they};
 
 impl ReplSession<'_> {
     pub(super) fn model(&mut self, id: Option<&str>) -> Result<(), Failure> {

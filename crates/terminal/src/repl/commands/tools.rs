@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::repl::session::ReplSession;
 use converse_host::failure::Failure;
-use converse_host::wording::{counted, grouped, they};
 use converse_text::safe_line;
+use converse_text::wording::{counted, grouped, they};
 
 /// Characters of a description in a line.
 const DESCRIPTION: usize = 80;

@@ -9,8 +9,7 @@ use crate::repl::session::ReplSession;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::turn::ending;
-use converse_host::wording::grouped;
-use converse_host::wording::tool_name;
+use converse_text::wording::{grouped, tool_name};
 
 impl ReplSession<'_> {
     /// What fills the next request, and what all of them took.

@@ -4,8 +4,8 @@ use converse_config::lock::{Change, ChangeList, Drift, DriftKind, DriftSubject};
 use serde_json::{Value, json};
 
 use converse_host::lockfiles::Proposal;
-use converse_host::wording::counted;
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 /// The length of a name, in characters.
 const NAME: usize = 128;

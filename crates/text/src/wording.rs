@@ -1,6 +1,4 @@
-//! Wording shared by messages: counts, sizes, costs and tool names.
-
-use converse_canister::Cost;
+//! Wording shared by messages: counts, sizes and tool names.
 
 /// `1 tool`, `2 tools`: adds an `s` for any number except one.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -45,11 +43,6 @@ pub fn bytes(count: u64) -> String {
         (amount, unit) = (amount / 1024.0, next);
     }
     if unit == "B" { format!("{count} B") } else { format!("{amount:.1} {unit}") }
-}
-
-/// Formats a cost in US dollars.
-pub fn dollars(cost: Cost) -> f64 {
-    cost.0 as f64 / 1e6
 }
 
 /// Formats the name shown to models, `ensemble__invoker`, as `ensemble.invoker`.
