@@ -28,6 +28,13 @@ pub struct Origin {
     pub line: usize,
 }
 
+/// Writes `file:line`.
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
 /// The owner of a file, farthest first: a nearer ensemble replaces a farther one with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {

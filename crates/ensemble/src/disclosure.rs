@@ -102,7 +102,7 @@ pub fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
 }
 
 fn policy_json(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> Value {
-    let (own, because) = own_permission(policy, builtin, plan.trusted, &place(plan));
+    let (own, because) = own_permission(policy, builtin, plan.trusted, &plan.origin.to_string());
     json!({
         "effects": policy.effects.as_str(),
         "permission": own.as_str(),
@@ -142,7 +142,7 @@ fn terms(policy: &Policy) -> Vec<String> {
 
 /// Returns the heading above the lines of an ensemble.
 pub fn heading(plan: &EnsemblePlan) -> String {
-    format!("{}  {}", plain(&place(plan)), plan.name)
+    format!("{}  {}", plain(&plan.origin.to_string()), plan.name)
 }
 
 /// Returns everything that an ensemble declares. `replaces` is the file of an ensemble with the same name that would no
@@ -220,7 +220,7 @@ fn allowed(policy: &Policy) -> Option<Line> {
 }
 
 fn policy(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> String {
-    let (own, because) = own_permission(policy, builtin, plan.trusted, &place(plan));
+    let (own, because) = own_permission(policy, builtin, plan.trusted, &plan.origin.to_string());
     let effects = effects_in_words(policy.effects).to_owned();
     let mut words = vec![effects, format!("{}: {}", own.as_str(), plain(&because))];
     words.extend(terms(policy));
@@ -229,10 +229,6 @@ fn policy(plan: &EnsemblePlan, policy: &Policy, builtin: bool) -> String {
 
 fn is_builtin(invoker: &InvokerPlan) -> bool {
     matches!(invoker.kind, InvokerKind::Builtin(_))
-}
-
-fn place(plan: &EnsemblePlan) -> String {
-    format!("{}:{}", plan.origin.file, plan.origin.line)
 }
 
 /// Quotes a text on one line, with line ends and invisible characters escaped.

@@ -154,8 +154,7 @@ impl Ensemble {
         invocable: Arc<dyn Invocable>,
     ) -> Tool {
         let declaration = Declaration { name: tool_name(&self.prefix, invoker), description, arguments };
-        let declared_in = format!("{}:{}", self.origin.file, self.origin.line);
-        let own = own_permission(&policy, builtin, self.trusted, &declared_in);
+        let own = own_permission(&policy, builtin, self.trusted, &self.origin.to_string());
         let mut tool = Tool::new(self, invoker, declaration, policy, own, invocable);
         tool.builtin = builtin;
         tool

@@ -223,10 +223,7 @@ impl Catalogue {
         }
         if let Some(plan) = plan {
             if is_inert(plan) {
-                let message = format!(
-                    "the ensemble `{name}` of {}:{} is not trusted",
-                    plan.origin.file, plan.origin.line
-                );
+                let message = format!("the ensemble `{name}` of {} is not trusted", plan.origin);
                 return Err(self.untrusted(message));
             }
             return Ok(plan);

@@ -180,7 +180,7 @@ impl DeclaredTool {
             declared.is_absent(Fate::Held, format!("the lockfile holds it back: {}", held.reason()));
         }
         if plan.connection.is_some() && !plan.filter.accepts(invoker) {
-            let why = format!("`[tools]` of {} leaves it out", place(plan));
+            let why = format!("`[tools]` of {} leaves it out", plan.origin);
             declared.is_absent(Fate::Unavailable, why);
         }
         if plan.reaches_out() && !plan.trusted {
@@ -213,7 +213,7 @@ impl DeclaredTool {
             schema: Some(found.arguments.clone().unwrap_or_else(nothing)),
             definition: Some(declared_definition(found).digest()),
             local: Binding::is_local(plan.origin.scope),
-            own: own_permission(&found.policy, builtin, plan.trusted, &place(plan)),
+            own: own_permission(&found.policy, builtin, plan.trusted, &plan.origin.to_string()),
             trusted: plan.trusted,
             reached: reached(plan),
             absent: None,
@@ -231,15 +231,11 @@ impl DeclaredTool {
             schema: None,
             definition: None,
             local: Binding::is_local(plan.origin.scope),
-            own: own_permission(policy, false, plan.trusted, &place(plan)),
+            own: own_permission(policy, false, plan.trusted, &plan.origin.to_string()),
             trusted: plan.trusted,
             reached: reached(plan),
             absent: None,
             notes: vec![note.to_owned()],
         }
     }
-}
-
-fn place(plan: &EnsemblePlan) -> String {
-    format!("{}:{}", plan.origin.file, plan.origin.line)
 }

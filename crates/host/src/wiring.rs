@@ -404,9 +404,8 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
     let required = plans.iter().filter(|plan| plan.required);
     let failed = |plan: &EnsemblePlan| failures.iter().find(|failure| failure.ensemble == plan.name.as_str());
     let (plan, error) = required.filter_map(|plan| Some((plan, failed(plan)?))).next()?;
-    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
     let failure = Failure::new(Kind::Ensemble, "required-ensemble", error.to_string());
-    Some(failure.hint(format!("{place} says that it is required")))
+    Some(failure.hint(format!("{} says that it is required", plan.origin)))
 }
 
 /// Connections are not reused: a server that sends an answer and then waits for its acknowledgement would delay each

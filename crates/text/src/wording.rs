@@ -1,4 +1,6 @@
-//! Wording shared by messages: counts, sizes and tool names.
+//! Wording shared by messages: counts, sizes, ages and tool names.
+
+use std::time::Duration;
 
 /// `1 tool`, `2 tools`: adds an `s` for any number except one.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -50,6 +52,26 @@ pub fn tool_name(shown: &str) -> String {
     shown.replacen("__", ".", 1)
 }
 
+/// Returns an age in the largest unit of which there are at least two: `119 min ago`.
+pub fn ago(age: Duration) -> String {
+    match age.as_secs() {
+        s if s >= 2 * 86_400 => format!("{} days ago", s / 86_400),
+        s if s >= 2 * 3_600 => format!("{} h ago", s / 3_600),
+        s if s >= 120 => format!("{} min ago", s / 60),
+        s => format!("{s} s ago"),
+    }
+}
+
+/// Millionths as a decimal number: `0.5`, `12.5`, `3`.
+pub fn decimal(millionths: u64) -> String {
+    let (whole, part) = (millionths / 1_000_000, millionths % 1_000_000);
+    let part = format!("{part:06}");
+    match part.trim_end_matches('0') {
+        "" => whole.to_string(),
+        part => format!("{whole}.{part}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +101,33 @@ mod tests {
     #[test]
     fn the_unit_fits_the_size() {
         assert_eq!([640, 2048, 3 << 20, 1 << 42].map(bytes), ["640 B", "2.0 KiB", "3.0 MiB", "4096.0 GiB"]);
+    }
+
+    #[test]
+    fn money_is_written_as_people_do() {
+        for (millionths, text) in [
+            (0, "0"),
+            (1, "0.000001"),
+            (100_000, "0.1"),
+            (37_500, "0.0375"),
+            (12_500_000, "12.5"),
+            (3_000_000, "3"),
+        ] {
+            assert_eq!(decimal(millionths), text);
+        }
+    }
+
+    #[test]
+    fn ages_are_shown_in_the_unit_that_fits() {
+        for (seconds, shown) in [
+            (0, "0 s ago"),
+            (119, "119 s ago"),
+            (120, "2 min ago"),
+            (7_199, "119 min ago"),
+            (7_200, "2 h ago"),
+            (200_000, "2 days ago"),
+        ] {
+            assert_eq!(ago(Duration::from_secs(seconds)), shown);
+        }
     }
 }

@@ -43,7 +43,7 @@ impl LockNotices {
             };
             Some(LockNotice {
                 ensemble: plan.name.to_string(),
-                place: format!("{}:{}", plan.origin.file, plan.origin.line),
+                place: plan.origin.to_string(),
                 lockfile: locked.shown.clone(),
                 damage,
                 flag: locked.flag(),

@@ -18,7 +18,7 @@ use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::render::table::{headed, table};
 use converse_text::safe_line;
-use converse_text::wording::counted;
+use converse_text::wording::{ago, counted};
 
 /// The length of a description in a line, in characters.
 const DESCRIPTION: usize = 100;
@@ -117,37 +117,9 @@ fn damaged(locked: &Locked) -> Option<String> {
 
 fn cells(plan: &EnsemblePlan) -> Vec<String> {
     let count = if plan.connection.is_some() { "?".to_owned() } else { plan.invokers.len().to_string() };
-    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
+    let place = plan.origin.to_string();
     let off = if plan.enabled { "" } else { "(not enabled) " };
     let untrusted = if plan.trusted { "" } else { "(not trusted) " };
     let description = format!("{off}{untrusted}{}", plan.description);
     vec![plan.name.to_string(), count, scope(plan.origin.scope).to_owned(), place, description]
-}
-
-fn ago(age: Duration) -> String {
-    match age.as_secs() {
-        s if s >= 2 * 86_400 => format!("{} days ago", s / 86_400),
-        s if s >= 2 * 3_600 => format!("{} h ago", s / 3_600),
-        s if s >= 120 => format!("{} min ago", s / 60),
-        s => format!("{s} s ago"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_are_shown_in_the_unit_that_fits() {
-        for (seconds, shown) in [
-            (0, "0 s ago"),
-            (119, "119 s ago"),
-            (120, "2 min ago"),
-            (7_199, "119 min ago"),
-            (7_200, "2 h ago"),
-            (200_000, "2 days ago"),
-        ] {
-            assert_eq!(ago(Duration::from_secs(seconds)), shown);
-        }
-    }
 }

@@ -82,7 +82,7 @@ impl Login<'_> {
 
 /// The connection and OAuth settings of an ensemble, if it has them.
 fn oauth(plan: &EnsemblePlan) -> Result<(&ConnectionPlan, &OauthPlan), Failure> {
-    let place = format!("{}:{}", plan.origin.file, plan.origin.line);
+    let place = &plan.origin;
     let failure = |message: String| Failure::usage("no-login", message);
     match &plan.connection {
         None => Err(failure(format!("`{}` has no server to log in to", plan.name))),

@@ -3,7 +3,10 @@
 mod argument;
 mod offers;
 
-use converse_config::{Binding, EnsemblePlan, InvokerKind, InvokerPlan, Policy, Rule, Subject, judge};
+use converse_canister::Digest;
+use converse_config::{
+    Binding, EnsemblePlan, InvokerKind, InvokerPlan, Permission, Policy, Rule, Subject, judge,
+};
 use converse_ensemble::{HoldReason, Tool, own_permission, tool_name};
 use converse_mcp::Survey;
 use serde_json::{Map, Value, json};
@@ -91,7 +94,7 @@ impl Show<'_> {
             plan.name
         );
         for (name, policy) in &plan.tools {
-            let (own, _) = own_permission(policy, false, plan.trusted, &place(plan));
+            let (own, _) = own_permission(policy, false, plan.trusted, &plan.origin.to_string());
             text.push_str(&format!("  {}  [{}]\n", safe_line(name.as_str(), 128), own.as_str()));
         }
         text
@@ -141,87 +144,85 @@ fn survey_json(survey: &Survey) -> Value {
     })
 }
 
-fn place(plan: &EnsemblePlan) -> String {
-    format!("{}:{}", plan.origin.file, plan.origin.line)
-}
-
 fn declared(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value {
     let builtin = matches!(invoker.kind, InvokerKind::Builtin(_));
-    let (own, own_source) = own_permission(&invoker.policy, builtin, plan.trusted, &place(plan));
-    let subject = Subject {
-        tool: &format!("{}.{}", plan.name, invoker.name),
-        effects: invoker.policy.effects,
-        arguments: &Map::new(),
-        interactive: true,
-        definition: None,
-        connection: None,
-        local: Binding::is_local(plan.origin.scope),
-        own,
-        own_source: &own_source,
-        trusted: plan.trusted,
-        workspace: None,
-        home: None,
-    };
     let prefix = plan.prefix.clone().unwrap_or_else(|| plan.name.to_string());
     let shown_as = tool_name(&prefix, &invoker.name);
     let shown = Shown {
-        invoker: invoker.name.as_str(),
+        tool: &format!("{}.{}", plan.name, invoker.name),
         shown_as: shown_as.as_str(),
         description: &invoker.description,
         policy: &invoker.policy,
         arguments: invoker.arguments.as_ref(),
+        own: &own_permission(&invoker.policy, builtin, plan.trusted, &plan.origin.to_string()),
+        trusted: plan.trusted,
+        local: Binding::is_local(plan.origin.scope),
+        definition: None,
+        connection: None,
     };
-    row(&shown, subject, rules)
+    shown.row(rules)
 }
 
 fn discovered(tool: &Tool, rules: &[Rule]) -> Value {
-    let (own, own_source) = &tool.own;
-    let subject = Subject {
-        tool: &tool.qualified,
-        effects: tool.policy.effects,
-        arguments: &Map::new(),
-        interactive: true,
-        definition: Some(tool.digest()),
-        connection: Some(tool.reached),
-        local: tool.local,
-        own: *own,
-        own_source,
-        trusted: tool.trusted,
-        workspace: None,
-        home: None,
-    };
     let shown = Shown {
-        invoker: tool.qualified.split_once('.').map_or("", |(_, invoker)| invoker),
+        tool: &tool.qualified,
         shown_as: tool.declaration.name.as_str(),
         description: &tool.declaration.description,
         policy: &tool.policy,
         arguments: Some(&tool.declaration.arguments),
+        own: &tool.own,
+        trusted: tool.trusted,
+        local: tool.local,
+        definition: Some(tool.digest()),
+        connection: Some(tool.reached),
     };
-    let mut row = row(&shown, subject, rules);
+    let mut row = shown.row(rules);
     row["held_back"] = json!(tool.held.map(HoldReason::reason));
     row
 }
 
 /// A tool of a descriptor or of a server.
 struct Shown<'a> {
-    invoker: &'a str,
+    /// `ensemble.invoker`.
+    tool: &'a str,
     shown_as: &'a str,
     description: &'a str,
     policy: &'a Policy,
     arguments: Option<&'a Value>,
+    own: &'a (Permission, String),
+    trusted: bool,
+    local: bool,
+    definition: Option<Digest>,
+    connection: Option<Digest>,
 }
 
-fn row(shown: &Shown<'_>, subject: Subject<'_>, rules: &[Rule]) -> Value {
-    let judgement = judge(rules, subject);
-    json!({
-        "invoker": shown.invoker,
-        "shown_as": shown.shown_as,
-        "description": shown.description,
-        "permission": judgement.permission.as_str(),
-        "because": judgement.rule,
-        "timeout_s": shown.policy.timeout.as_secs_f64(),
-        "arguments": shown.arguments,
-    })
+impl Shown<'_> {
+    fn row(&self, rules: &[Rule]) -> Value {
+        let subject = Subject {
+            tool: self.tool,
+            effects: self.policy.effects,
+            arguments: &Map::new(),
+            interactive: true,
+            definition: self.definition,
+            connection: self.connection,
+            local: self.local,
+            own: self.own.0,
+            own_source: &self.own.1,
+            trusted: self.trusted,
+            workspace: None,
+            home: None,
+        };
+        let judgement = judge(rules, subject);
+        json!({
+            "invoker": self.tool.split_once('.').map_or("", |(_, invoker)| invoker),
+            "shown_as": self.shown_as,
+            "description": self.description,
+            "permission": judgement.permission.as_str(),
+            "because": judgement.rule,
+            "timeout_s": self.policy.timeout.as_secs_f64(),
+            "arguments": self.arguments,
+        })
+    }
 }
 
 fn tool_text(row: &Value) -> String {

@@ -3,6 +3,7 @@
 use converse_provider::{Facts, LongPromptPrice, Price, Thinking};
 
 use converse_host::model::Lore;
+use converse_text::wording::decimal;
 
 pub(super) const UNKNOWN: &str = "–";
 
@@ -70,11 +71,11 @@ fn word(thinking: Thinking) -> &'static str {
 
 /// Input and output, in dollars per million tokens.
 pub(super) fn price(price: &Price) -> String {
-    format!("${} in, ${} out", dollars(price.input), dollars(price.output))
+    format!("${} in, ${} out", decimal(price.input), decimal(price.output))
 }
 
 fn cached(price: &Price) -> Option<String> {
-    let part = |rate: Option<u64>, what: &str| rate.map(|rate| format!("${} {what}", dollars(rate)));
+    let part = |rate: Option<u64>, what: &str| rate.map(|rate| format!("${} {what}", decimal(rate)));
     let parts: Vec<String> =
         [part(price.cache_read, "read"), part(price.cache_write, "written")].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -83,39 +84,15 @@ fn cached(price: &Price) -> Option<String> {
 fn long(above: &LongPromptPrice) -> String {
     format!(
         "${} in, ${} out above {} tokens of input",
-        dollars(above.input),
-        dollars(above.output),
+        decimal(above.input),
+        decimal(above.output),
         above.tokens
     )
-}
-
-/// Millionths as a decimal number: `0.5`, `12.5`, `3`.
-pub(super) fn dollars(millionths: u64) -> String {
-    let (whole, part) = (millionths / 1_000_000, millionths % 1_000_000);
-    let part = format!("{part:06}");
-    match part.trim_end_matches('0') {
-        "" => whole.to_string(),
-        part => format!("{whole}.{part}"),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn money_is_written_as_people_do() {
-        for (millionths, text) in [
-            (0, "0"),
-            (1, "0.000001"),
-            (100_000, "0.1"),
-            (37_500, "0.0375"),
-            (12_500_000, "12.5"),
-            (3_000_000, "3"),
-        ] {
-            assert_eq!(dollars(millionths), text);
-        }
-    }
 
     #[test]
     fn each_fact_has_its_source() {
