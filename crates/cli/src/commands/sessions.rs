@@ -22,7 +22,7 @@ use converse_host::turn::sessions;
 use converse_host::world::{Input, World};
 use converse_terminal::approver::says_yes;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
+use converse_terminal::render::output::{columns, write_json, write_stderr, write_stdout};
 use converse_terminal::render::transcript::{Look, text};
 use converse_terminal::repl;
 use converse_terminal::view::answers;
@@ -160,8 +160,6 @@ impl SessionCommands<'_> {
 
     /// The width of the terminal on stdout; `None` if stdout is not a terminal.
     fn columns(&self) -> Option<usize> {
-        let size = || rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-        let size = self.world.stdout_tty.then(size).flatten();
-        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+        self.world.stdout_tty.then(|| columns(std::io::stdout())).flatten()
     }
 }

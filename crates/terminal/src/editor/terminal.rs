@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::render::output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// How long a terminal may take to say where its cursor is; ssh across the world takes a third of it.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -151,8 +152,7 @@ pub(crate) fn without_keys(text: &str) -> String {
 
 /// The terminal's width; 80 where nobody knows.
 pub(crate) fn columns() -> usize {
-    let size = tcgetwinsize(stderr()).ok().map(|size| usize::from(size.ws_col));
-    size.filter(|columns| *columns > 0).unwrap_or(80)
+    output::columns(stderr()).unwrap_or(80)
 }
 
 /// A line of our own to the person.

@@ -4,6 +4,7 @@
 //! run quietly, a failed write is a failure with its own exit code.
 
 use std::io::{self, ErrorKind, Write as _};
+use std::os::fd::AsFd;
 
 use converse_engine::SinkError;
 use serde_json::Value;
@@ -32,6 +33,17 @@ pub fn printable(json: &str) -> String {
         c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
     };
     if json.chars().any(is_unsafe) { json.chars().map(shown).collect() } else { json.to_owned() }
+}
+
+/// Returns the width of a terminal in columns; `None` if it is not a terminal or its width is not known.
+pub fn columns(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Colours a text by the number of a terminal's style, if `colour` is set.
+pub fn painted(colour: bool, code: &str, text: &str) -> String {
+    if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
 /// Writes to stderr. A failure is ignored: there is nowhere left to report it.

@@ -1,6 +1,7 @@
 //! Long foreign text between lines of ours. Where a terminal wraps a line, the rest would look like a line of ours. So lines
 //! are broken here, and each has the mark of a quotation.
 
+use super::output;
 use crate::screen::{self, Line, Tone};
 use converse_text::safe;
 
@@ -14,9 +15,7 @@ const LEAST: usize = 20;
 
 /// Returns the width of the terminal on which questions are asked.
 pub fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
-    columns.unwrap_or(USUAL).max(LEAST)
+    output::columns(std::io::stderr()).unwrap_or(USUAL).max(LEAST)
 }
 
 /// Marks each line of a text.

@@ -1,6 +1,7 @@
 //! Rows in columns, as wide as what is in them; the last column takes what is left of the terminal, and goes on below
 //! itself. In a pipe nothing is broken.
 
+use super::output::columns;
 use crate::screen::{Line, wrapped};
 use converse_text::width;
 
@@ -23,8 +24,7 @@ pub fn headed(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
 
 /// Rows may be of different length. As wide as the terminal on stdout, if there is one.
 pub fn table(rows: &[Vec<String>]) -> String {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-    within(rows, size.map_or(0, |size| usize::from(size.ws_col)))
+    within(rows, columns(std::io::stdout()).unwrap_or(0))
 }
 
 /// `columns`: what there is room for; 0: no limit.

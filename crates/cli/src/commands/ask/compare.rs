@@ -16,7 +16,7 @@ use converse_terminal::render::Renderer as _;
 use converse_terminal::render::compare::{Compared, Report, sections, terminal};
 use converse_terminal::render::json::{JsonRenderer, write_line};
 use converse_terminal::render::jsonl::{JsonlRenderer, Record};
-use converse_terminal::render::output::write_stdout;
+use converse_terminal::render::output::{columns, write_stdout};
 use converse_terminal::view::ModelView;
 
 /// One of the models, and how it ended.
@@ -121,9 +121,7 @@ impl Run<'_> {
         if !self.world.stdout_tty {
             return sections(reports);
         }
-        let size = rustix::termios::tcgetwinsize(std::io::stdout());
-        let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
-        let columns = columns.unwrap_or(80);
+        let columns = columns(std::io::stdout()).unwrap_or(80);
         terminal(reports, if self.console.style.plain { columns.min(ONE) } else { columns })
     }
 }

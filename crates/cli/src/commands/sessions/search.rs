@@ -8,7 +8,7 @@ use super::SessionCommands;
 use super::list::SHORT;
 use crate::args::{SearchArgs, SearchIn};
 use converse_host::failure::Failure;
-use converse_terminal::render::output::write_stdout;
+use converse_terminal::render::output::{painted, write_stdout};
 use converse_terminal::render::transcript::minute;
 use converse_text::safe_line;
 
@@ -68,7 +68,7 @@ impl SessionCommands<'_> {
         let place = format!("{id}  {:>4}  {}  {:<9}  {name}", hit.number, minute(hit.at), word(hit.who));
         let place =
             self.columns().map_or(place.clone(), |columns| within_columns(&place, columns, "…").into_owned());
-        let place = self.painted("2", place.trim_end());
+        let place = painted(self.console.style.colour, "2", place.trim_end());
         Ok(format!("{place}\n  {}\n", self.marked(hit)))
     }
 
@@ -77,14 +77,14 @@ impl SessionCommands<'_> {
         let (mut line, mut from) = (String::new(), 0);
         for mark in &hit.marks {
             line.push_str(&safe_line(piece(from, mark.start), usize::MAX));
-            line.push_str(&self.painted("1;33", &safe_line(piece(mark.start, mark.end), usize::MAX)));
+            line.push_str(&painted(
+                self.console.style.colour,
+                "1;33",
+                &safe_line(piece(mark.start, mark.end), usize::MAX),
+            ));
             from = mark.end;
         }
         line + &safe_line(piece(from, hit.snippet.len()), usize::MAX)
-    }
-
-    fn painted(&self, code: &str, text: &str) -> String {
-        if self.console.style.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 

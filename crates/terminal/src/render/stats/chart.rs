@@ -1,6 +1,7 @@
 //! A table with a bar behind each row, as wide as there is room: names are cut, then columns left out, the least needed
 //! first; what is left is for the bars.
 
+use crate::render::output::painted;
 use converse_text::shorten::within_columns;
 use converse_text::width;
 
@@ -116,11 +117,7 @@ impl Drawing {
     }
 
     fn painted(&self, code: &str, text: &str) -> String {
-        if self.look.colour && !text.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        painted(self.look.colour && !text.is_empty(), code, text)
     }
 }
 

@@ -9,6 +9,7 @@ use super::chart::{Chart, Column, Row};
 use super::number::{dollars, fee, percent, price, short};
 use super::{Period, Table};
 use crate::console::Console;
+use crate::render::output;
 use crate::view::speaks_unicode;
 use converse_host::world::World;
 use converse_text::safe_line;
@@ -21,9 +22,7 @@ const WIDEST: usize = 120;
 impl Look {
     pub fn of(console: &Console, world: &World) -> Self {
         let told = world.var("COLUMNS").and_then(|columns| columns.parse().ok());
-        let size =
-            || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-        let terminal = world.stdout_tty.then(size).flatten().filter(|columns| *columns > 0);
+        let terminal = world.stdout_tty.then(|| output::columns(std::io::stdout())).flatten();
         let columns = terminal.or(told).unwrap_or(80).clamp(NARROWEST, WIDEST);
         Self { columns, unicode: speaks_unicode(world), colour: console.style.colour }
     }

@@ -8,6 +8,7 @@ use converse_session::{Document, Kept};
 
 use super::edits::Edits;
 use super::{ended, facts, minute, title};
+use crate::render::output::painted;
 use crate::render::result_text;
 use converse_text::{safe, safe_line};
 
@@ -185,7 +186,7 @@ impl Look {
     }
 
     fn painted(self, code: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        painted(self.colour, code, text)
     }
 }
 
