@@ -8,16 +8,12 @@ mod examples;
 mod explain;
 mod foreign;
 mod init;
-mod lock;
 mod mcp;
 mod models;
-mod repl;
-mod schema;
 mod serve;
 mod sessions;
 mod stats;
 mod talk;
-mod test;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -43,15 +39,12 @@ mod headings {
 pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use ensembles::Ensembles;
+pub(crate) use ensembles::{Ensembles, LockArgs, SchemaOf, TestArgs, TestFormat};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use foreign::{Destination, ExportArgs, ForeignFormat, ImportArgs};
 pub(crate) use init::InitArgs;
-pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use models::{ModelsListArgs, ModelsShowArgs};
-pub(crate) use repl::ReplArgs;
-pub(crate) use schema::{SchemaArgs, SchemaOf};
 pub(crate) use serve::{FrontArgs, ServeArgs};
 pub(crate) use sessions::{
     ForkArgs, GcArgs, SearchArgs, SearchIn, Sessions, SessionsCheckArgs, SessionsExportArgs,
@@ -59,7 +52,6 @@ pub(crate) use sessions::{
 };
 pub(crate) use stats::{StatsArgs, StatsBy};
 pub(crate) use talk::Talk;
-pub(crate) use test::{TestArgs, TestFormat};
 
 /// Connect declared tools to any language model.
 #[derive(Debug, Parser)]
@@ -99,7 +91,7 @@ pub(crate) enum Command {
     Ask(Box<Ask>),
     /// Start a conversation in the terminal (the same as `converse` without a command)
     #[command(after_help = examples::REPL)]
-    Repl(Box<ReplArgs>),
+    Repl(Box<Talk>),
     /// List, search, export and repair saved conversations
     #[command(subcommand)]
     Sessions(Sessions),

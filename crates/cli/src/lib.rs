@@ -95,7 +95,7 @@ fn watched_by_tests(world: &World, verbose: u8, redactor: &converse_host::secret
 fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), Failure> {
     match command {
         Command::Ask(_) => Ok(()),
-        Command::Repl(args) => converse_terminal::repl::run(args.talk.options(), console, world),
+        Command::Repl(talk) => converse_terminal::repl::run(talk.options(), console, world),
         Command::Sessions(command) => commands::sessions::run(command, console, world),
         Command::Stats(args) => commands::stats::run(args, console, world),
         Command::Ensembles(command) => commands::ensembles::run(command, console, world),

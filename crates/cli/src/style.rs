@@ -13,7 +13,7 @@ use converse_terminal::view::{Answers, Detail, Style, TerminalView, speaks_unico
 pub(crate) fn console(cli: &Cli, world: &World) -> Console {
     let (format, reasoning) = match &cli.command {
         Command::Ask(ask) => (ask.output, ask.talk.show_reasoning),
-        Command::Repl(repl) => (Format::Text, repl.talk.show_reasoning),
+        Command::Repl(talk) => (Format::Text, talk.show_reasoning),
         _ => (Format::Text, false),
     };
     let mut context = RunContext::new(world);

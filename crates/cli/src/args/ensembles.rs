@@ -1,10 +1,8 @@
 //! `converse ensembles …`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand, ValueEnum};
 
-use super::{
-    CheckArgs, ExportArgs, ImportArgs, InitArgs, LockArgs, Places, Rules, SchemaArgs, TestArgs, examples,
-};
+use super::{CheckArgs, ExportArgs, ImportArgs, InitArgs, Places, Rules, examples};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ensembles {
@@ -47,7 +45,11 @@ pub(crate) enum Ensembles {
     Test(TestArgs),
     /// Print the JSON Schema of descriptors, for editors
     #[command(after_help = examples::SCHEMA)]
-    Schema(SchemaArgs),
+    Schema {
+        /// Which files the schema describes
+        #[arg(value_enum, default_value_t = SchemaOf::Ensemble)]
+        of: SchemaOf,
+    },
     /// Import MCP servers from another client's configuration
     #[command(after_help = examples::IMPORT)]
     Import(ImportArgs),
@@ -107,4 +109,54 @@ pub(crate) enum Ensembles {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LockArgs {
+    /// Lock only these ensembles, even if they are disabled
+    #[arg(value_name = "ENSEMBLE")]
+    pub(crate) names: Vec<String>,
+    /// Accept all changes, not only new ensembles
+    #[arg(long)]
+    pub(crate) accept: bool,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    /// Print a JSON object and do not ask
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Test only these, as ensemble or ensemble.invoker [default: all your own]
+    pub(crate) names: Vec<String>,
+    /// Also call each read-only tool with valid and invalid arguments generated from its schema
+    #[arg(long)]
+    pub(crate) synth: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = TestFormat::Text, conflicts_with = "json")]
+    pub(crate) format: TestFormat,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
+    /// Print JSON (the same as `--format json`)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestFormat {
+    Text,
+    Json,
+    /// JUnit XML, for test reports
+    Junit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// `ensembles/*.toml`
+    Ensemble,
+    /// Files named by `source`
+    Invoker,
 }

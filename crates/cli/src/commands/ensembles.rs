@@ -40,8 +40,8 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
         Ensembles::Check(args) => check::run(args, console, world),
         Ensembles::Lock(args) => lock::run(args, console, world),
         Ensembles::Test(args) => test::run(args, console, world),
-        Ensembles::Schema(args) => {
-            let schema = match args.of {
+        Ensembles::Schema { of } => {
+            let schema = match of {
                 SchemaOf::Ensemble => ensemble_schema(),
                 SchemaOf::Invoker => invoker_schema(),
             };
