@@ -14,8 +14,8 @@ use converse_provider::AnswerFormat;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::trust::open_regular;
 use crate::world::World;
+use converse_session::files::open_regular;
 
 /// The key in the object around a value that is not an object.
 const INNER: &str = "value";

@@ -9,8 +9,8 @@ use converse_config::{
     Approval, Diagnostic, MAX_APPROVALS, Rule, Scope, SourceMap, approvals_text, parse_approvals,
 };
 
-use crate::trust::PrivateText;
 use crate::world::World;
+use converse_session::files::PrivateText;
 
 const NAME: &str = "approvals.toml";
 const MAX_BYTES: u64 = 1024 * 1024;

@@ -28,8 +28,8 @@ use crate::contents::Kept;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::interrupt::Interrupt;
 use crate::secrets::Redactor;
-use crate::trust::open_regular;
 use crate::world::World;
+use converse_session::files::open_regular;
 use converse_text::wording::bytes;
 
 use from_server::Named;

@@ -8,8 +8,6 @@
 //! on something that the user was not shown.
 
 mod digests;
-mod private;
-mod regular;
 mod store;
 mod texts;
 
@@ -25,8 +23,6 @@ use crate::world::World;
 use converse_text::safe_line;
 
 pub(crate) use digests::digests;
-pub use private::PrivateText;
-pub(crate) use regular::open_regular;
 pub use store::{Entry, Store, StoreError};
 pub use texts::Texts;
 

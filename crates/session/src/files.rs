@@ -9,7 +9,13 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::OFlags;
+
 use crate::witness;
+
+mod private_text;
+
+pub use private_text::PrivateText;
 
 /// Start of the name of a temporary file.
 pub(crate) const TEMPORARY: &str = ".tmp-";
@@ -141,6 +147,14 @@ fn put(temporary: &Path, path: &Path, how: Replace) -> io::Result<()> {
     }
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     sync_dir(dir.unwrap_or(Path::new(".")))
+}
+
+/// Opens a regular file; opening anything else, such as a pipe or a device, is an error. It does not block and has no side
+/// effects. A link as the last part of the path is not followed; the caller has resolved links that may be followed.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("is not a regular file")) }
 }
 
 /// Creates the directory and its missing parents with the mode 0700, narrowed by the umask.

@@ -9,7 +9,7 @@ use converse_config::lock::{Lockfile, MAX_BYTES};
 use converse_session::files::{self, Durability, Mode, Replace};
 
 use super::State;
-use crate::trust::open_regular;
+use converse_session::files::open_regular;
 
 /// The mode of a new lockfile, which is shared.
 const NEW: Mode = Mode::Umasked(0o644);

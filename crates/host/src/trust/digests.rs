@@ -8,9 +8,10 @@ use std::path::Path;
 use converse_canister::Digest;
 use converse_ensemble::Scripts;
 use converse_session::digest;
+use converse_session::files::open_regular;
 use sha2::{Digest as _, Sha256};
 
-use super::{FileDigest, open_regular};
+use super::FileDigest;
 
 /// Bytes of all files together; reading more at each start would be noticeable.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;

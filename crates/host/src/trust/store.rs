@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::FileDigest;
-use super::private::PrivateText;
 use crate::world::World;
+use converse_session::files::PrivateText;
 
 const NAME: &str = "trust.jsonl";
 /// Bytes of the file; enough for thousands of projects.

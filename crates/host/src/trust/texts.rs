@@ -15,8 +15,8 @@ use converse_session::files::{self, Replace};
 use similar::TextDiff;
 
 use super::FileDigest;
-use super::regular::open_regular;
 use crate::world::World;
+use converse_session::files::open_regular;
 
 /// Bytes of a text; longer files are only named.
 const MAX_BYTES: u64 = 1024 * 1024;

@@ -1,14 +1,15 @@
-//! A [`PrivateText`] is a small file that decides what may run. It is relied upon or not at all: one that is too large,
-//! no file, of somebody else, or that others may write to or put another in place of, is no text.
+//! [`PrivateText`]: a small file that decides what may run. It is read only if it is a regular file within its limit that
+//! nobody else owns, can write or can replace.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
-use converse_session::files::{self, Replace};
-use converse_session::{LOCK_PATIENCE, lock_within};
 use rustix::fs::OFlags;
+
+use super::Replace;
+use crate::{LOCK_PATIENCE, lock_within};
 
 #[derive(Debug)]
 pub struct PrivateText {
@@ -53,9 +54,9 @@ impl PrivateText {
 
     /// Locks the file, so that two concurrent writers lose no entry, least of all a revocation.
     pub fn lock(&self) -> io::Result<File> {
-        files::private_dir(&self.dir)?;
+        super::private_dir(&self.dir)?;
         let path = self.path().with_extension("lock");
-        let lock = files::private_file(&path, OpenOptions::new().write(true).create(true))?;
+        let lock = super::private_file(&path, OpenOptions::new().write(true).create(true))?;
         if lock_within(&lock, LOCK_PATIENCE)? {
             return Ok(lock);
         }
@@ -67,7 +68,7 @@ impl PrivateText {
         if text.len() as u64 > self.most {
             return Err(io::Error::other(format!("it would have more than {} bytes", self.most)));
         }
-        files::replace(&self.path(), text.as_bytes(), Replace::LOCKED)
+        super::replace(&self.path(), text.as_bytes(), Replace::LOCKED)
     }
 }
 
@@ -107,7 +108,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = PrivateText { dir: dir.path().join("state"), name: "a.toml", most: 10 };
         assert_eq!(text.read(), Ok(None));
-        files::private_dir(&text.dir).unwrap();
+        crate::files::private_dir(&text.dir).unwrap();
         fs::write(text.path(), "x").unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         for (file, directory, sound) in [
