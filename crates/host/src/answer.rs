@@ -1,8 +1,7 @@
 //! `--schema FILE`: the schema of the answer, for the request and for the check afterwards.
 //!
-//! Wires need an object at the root (OpenAI refuses anything else,
-//! <https://developers.openai.com/api/docs/guides/structured-outputs>, 2026-11). So another schema is wrapped in an
-//! object, and the value is unwrapped before it is checked against the user's schema.
+//! Another schema than that of an object is wrapped for the request, and the value is unwrapped before it is checked
+//! against the user's schema.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -10,15 +9,13 @@ use std::path::Path;
 use converse_canister::{Malformed, exact_json};
 use converse_config::{SchemaFault, ValueSchema};
 use converse_engine::AnswerCheck;
-use converse_provider::AnswerFormat;
-use serde_json::{Map, Value, json};
+use converse_provider::{AnswerFormat, WRAPPED, wrapped};
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::world::World;
 use converse_session::files::open_regular;
 
-/// The key in the object around a value that is not an object.
-const INNER: &str = "value";
 /// The same limit as for the schemas of arguments.
 const MOST_BYTES: u64 = 64 * 1024;
 
@@ -27,7 +24,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 pub struct Wanted {
     schema: ValueSchema,
     sent: Value,
-    wrapped: bool,
+    is_wrapped: bool,
 }
 
 impl Wanted {
@@ -56,9 +53,9 @@ impl Wanted {
             "" => error.message,
             pointer => format!("{pointer}: {}", error.message),
         })?;
-        let wrapped = schema.get("type").and_then(Value::as_str) != Some("object");
-        let sent = if wrapped { within(schema) } else { schema };
-        Ok(Self { schema: compiled, sent, wrapped })
+        let is_wrapped = schema.get("type").and_then(Value::as_str) != Some("object");
+        let sent = if is_wrapped { wrapped(schema) } else { schema };
+        Ok(Self { schema: compiled, sent, is_wrapped })
     }
 
     /// Returns the value of [`converse_provider::Controls::answer`].
@@ -80,7 +77,7 @@ impl AnswerCheck for Wanted {
     fn check(&self, text: &str) -> Result<Value, String> {
         let value = read(text)?;
         let inner =
-            value.get(INNER).filter(|_| self.wrapped && value.as_object().is_some_and(|o| o.len() == 1));
+            value.get(WRAPPED).filter(|_| self.is_wrapped && value.as_object().is_some_and(|o| o.len() == 1));
         match inner {
             // Some models omit the wrapping object, even if the value itself looks like it.
             Some(inner) => {
@@ -112,64 +109,10 @@ fn told(fault: &SchemaFault) -> String {
     }
 }
 
-/// Wraps a schema in an object with one property. Definitions move to the root, where wires expect them, and other
-/// references are adjusted.
-fn within(mut schema: Value) -> Value {
-    let mut root = Map::new();
-    if let Some(object) = schema.as_object_mut() {
-        for key in ["$schema", "$id", "$defs", "definitions"] {
-            root.extend(object.shift_remove(key).map(|held| (key.to_owned(), held)));
-        }
-    }
-    moved(&mut schema);
-    for key in ["$defs", "definitions"] {
-        root.get_mut(key).into_iter().for_each(moved_within);
-    }
-    root.extend([
-        ("type".to_owned(), json!("object")),
-        ("properties".to_owned(), json!({ INNER: schema })),
-        ("required".to_owned(), json!([INNER])),
-        ("additionalProperties".to_owned(), json!(false)),
-    ]);
-    Value::Object(root)
-}
-
-/// Keywords whose values are data, and keywords whose values are schemas by name.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
-const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
-
-fn moved(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            for (key, held) in object.iter_mut() {
-                match held {
-                    Value::String(target) if key == "$ref" => moved_target(target),
-                    held if NAMED.contains(&key.as_str()) => moved_within(held),
-                    held if !DATA.contains(&key.as_str()) => moved(held),
-                    _ => {}
-                }
-            }
-        }
-        Value::Array(list) => list.iter_mut().for_each(moved),
-        _ => {}
-    }
-}
-
-fn moved_within(named: &mut Value) {
-    named.as_object_mut().into_iter().flat_map(|named| named.values_mut()).for_each(moved);
-}
-
-/// An anchor (`#name`) moves with its schema.
-fn moved_target(target: &mut String) {
-    let stays = ["#/$defs/", "#/definitions/"].iter().any(|root| target.starts_with(root));
-    let pointer = target.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'));
-    if let Some(rest) = pointer.filter(|_| !stays) {
-        *target = format!("#/properties/{INNER}{rest}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn wanted(schema: Value) -> Wanted {
@@ -235,7 +178,7 @@ mod tests {
             "$defs": { "tree": { "type": "array", "items": { "$ref": "#/$defs/tree" } }, "top": { "$ref": "#" } },
             "anyOf": [{ "$ref": "#/$defs/tree" }, { "type": "string" }],
         });
-        let sent = within(schema);
+        let sent = wrapped(schema);
         assert_eq!(sent["$defs"]["tree"]["items"]["$ref"], "#/$defs/tree");
         assert_eq!(sent["$defs"]["top"]["$ref"], "#/properties/value");
         assert_eq!(sent["properties"]["value"]["anyOf"][0]["$ref"], "#/$defs/tree");
@@ -254,21 +197,5 @@ mod tests {
             let error = Wanted::of(schema.clone()).unwrap_err();
             assert!(error.contains(word), "{schema}: {error}");
         }
-    }
-
-    #[test]
-    fn only_references_move_and_only_where_they_are_some() {
-        let schema = json!({ "$id": "https://a.example/s", "type": "array", "$defs": { "t": { "$anchor": "tt" } },
-            "items": { "anyOf": [{ "$ref": "#tt" }, { "$ref": "#/$defs/t" }, { "$ref": "#" }, { "$ref": "#/items" }],
-                "default": { "$ref": "#/x" }, "properties": { "default": { "$ref": "#/items" } } } });
-        let sent = within(schema);
-        let items = &sent["properties"]["value"]["items"];
-        let targets: Vec<&str> =
-            items["anyOf"].as_array().unwrap().iter().map(|one| one["$ref"].as_str().unwrap()).collect();
-        assert_eq!(targets, ["#tt", "#/$defs/t", "#/properties/value", "#/properties/value/items"]);
-        assert_eq!(items["default"]["$ref"], "#/x");
-        assert_eq!(items["properties"]["default"]["$ref"], "#/properties/value/items");
-        assert_eq!(sent["$id"], "https://a.example/s");
-        assert_eq!(sent.pointer("/properties/value/$id"), None);
     }
 }

@@ -68,6 +68,7 @@ mod sse;
 mod text_calls;
 mod thoughts;
 mod wire_ids;
+mod wrapped;
 
 pub use catalog::{KnownModel, known, known_models};
 pub use degraded::{Degraded, degraded};
@@ -86,6 +87,7 @@ pub use prompted::echoes_data;
 pub use rows::{ProviderRow, row, row_for_bare_model, rows};
 pub use text_calls::{TextCall, text_calls};
 pub use thoughts::replays_reasoning;
+pub use wrapped::{WRAPPED, wrapped};
 
 use prompted::Prompted;
 
