@@ -85,7 +85,7 @@ pub use request::{BodyDescriptor, RequestDescriptor};
 pub use resolve::{BrokenEnsemble, BuiltinSpec, Resolution, ResolveInput, resolve};
 pub use rule::{
     ArgumentPattern, ArgumentPatterns, BadPattern, Binding, ExplainedRule, Explanation, Judgement,
-    Permission, Rule, RuleEffect, Subject, explain, judge, unused_rules,
+    Permission, Rule, RuleEffect, Subject, explain, judge, restriction, unused_rules,
 };
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
 pub use settings::{

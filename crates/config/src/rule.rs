@@ -30,7 +30,7 @@ pub use argument_pattern::{ArgumentPattern, ArgumentPatterns};
 pub(crate) use example::Example;
 pub use glob::BadPattern;
 pub(crate) use glob::{ValueGlob, names};
-pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge};
+pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge, restriction};
 pub(crate) use predicate::{Expression, Predicate, Test};
 pub(crate) use reading::BaseDirs;
 pub use unused::unused_rules;
@@ -231,6 +231,18 @@ impl Rule {
     /// nothing.
     pub fn names_explicitly(&self, tool: &str, part: &str) -> bool {
         self.tools.iter().any(|pattern| pattern.whole.contains(part) && pattern.matches(tool))
+    }
+
+    /// Returns whether the rule names the tool, and all its conditions are met.
+    pub fn applies(&self, subject: Subject<'_>) -> bool {
+        self.matches(subject.tool) && self.misses(&subject).is_empty()
+    }
+
+    /// Returns whether a condition on this argument has a text that is accepted: a pattern, a prefix or a value.
+    pub fn spells_out(&self, argument: &str, accepted: impl Fn(&str) -> bool) -> bool {
+        let Conditions::All(predicates) = &self.conditions else { return false };
+        let mut about = predicates.iter().filter(|predicate| predicate.at.argument() == Some(argument));
+        about.any(|predicate| predicate.tests.iter().flat_map(Test::texts).any(&accepted))
     }
 
     /// Returns `pattern (source)`.

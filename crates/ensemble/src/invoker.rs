@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CostMeter, PathResolver, PausableClock};
+use crate::{CostMeter, PathPolicy, PathResolver, PausableClock};
 
 /// A tool. Its arguments fit its schema, with defaults filled in.
 pub trait Invocable: Send + Sync {
@@ -40,6 +40,8 @@ pub struct Context {
     /// Costs of the invocation in addition to the declared price of the tool.
     pub cost: CostMeter,
     pub host: Host,
+    /// Decides about the files that the tool opens.
+    pub paths: PathPolicy,
 }
 
 /// A message from a running tool to the host.

@@ -24,6 +24,8 @@ pub struct NamedPath {
     /// Canonical; the last parts of a path that will be written may not exist yet.
     pub path: PathBuf,
     pub used: PathUse,
+    /// Whether the file looks like a private key.
+    pub holds_key: bool,
 }
 
 /// Finds what the arguments of a tool name.
@@ -65,6 +67,17 @@ pub(crate) fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
+/// The path without symbolic links as far as it exists, and the rest as it stands.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    path.ancestors()
+        .find_map(|ancestor| {
+            let real = ancestor.canonicalize().ok()?;
+            let rest = path.strip_prefix(ancestor).ok()?;
+            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+        })
+        .unwrap_or_else(|| path.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,7 +86,8 @@ mod tests {
     fn a_notice_names_the_root_and_the_file_behind_a_link() {
         let notice = |written: &str, root: &str, path: &str| {
             let (written, root, path) = (written.to_owned(), root.into(), path.into());
-            NamedPath { written, root, path, used: PathUse::Read }.notice(Some(Path::new("/w")))
+            NamedPath { written, root, path, used: PathUse::Read, holds_key: false }
+                .notice(Some(Path::new("/w")))
         };
         for (written, root, path, told) in [
             ("a/b", "/w", "/w/a/b", None),

@@ -170,6 +170,7 @@ async fn attempt(
         clock: clock.clone(),
         cost: meter.clone(),
         host: host.clone(),
+        paths: approved.paths.clone(),
     };
     let own_cancel = context.cancel.clone();
     // A task of its own, so that a panic is contained; and one that does not outlive its caller.

@@ -182,10 +182,10 @@ impl Roster {
             Err(fault) => return answered(Outcome::Invalid, fault, None),
         };
         let named = tool.named_path(&arguments.object);
-        let judgement = self.rules.judge(tool, &arguments.object);
-        let id = invocation.id.clone();
-        let approved =
-            Approved { id, tool: Arc::clone(tool), arguments, named, rule: judgement.rule.clone() };
+        let judgement = self.rules.judge_call(tool, &arguments.object, named.as_ref());
+        let paths = self.rules.path_policy(tool, &arguments.object, named.as_ref());
+        let (id, rule) = (invocation.id.clone(), judgement.rule.clone());
+        let approved = Approved { id, tool: Arc::clone(tool), arguments, named, paths, rule };
         match judgement.permission {
             Permission::Allow => Verdict::Allowed(approved),
             Permission::Ask => Verdict::Ask(Pending::of(approved, judgement, &self.rules)),

@@ -1,12 +1,14 @@
 //! The permission rules of a run. They are shared, so that an answer "always" counts from the next call on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use converse_config::{Explanation, Judgement, Rule, Subject};
+use converse_config::{Explanation, Judgement, Permission, Rule, Subject};
 use parking_lot::{RwLock, RwLockReadGuard};
 use serde_json::{Map, Value};
 
+use crate::named_path::canonical;
 use crate::tool::Tool;
 
 #[derive(Debug, Clone, Default)]
@@ -15,7 +17,14 @@ pub struct Rules {
     interactive: bool,
     workspace: Option<Arc<str>>,
     home: Option<Arc<str>>,
+    /// Directories that no tool opens, canonical.
+    private: Arc<[PathBuf]>,
+    /// Whether somebody has agreed to the home directory as a workspace.
+    home_confirmed: Arc<AtomicBool>,
 }
+
+/// Why the first call that reads asks in a home directory.
+const HOME: &str = "the workspace is a home directory, or holds one";
 
 impl Rules {
     /// Makes the rules of a run in which nobody can be asked.
@@ -49,6 +58,40 @@ impl Rules {
         Self { home: Some(home.into()), ..self }
     }
 
+    /// Sets directories that no tool opens: those of converse itself.
+    #[must_use]
+    pub fn closed(self, private: &[PathBuf]) -> Self {
+        Self { private: private.iter().map(|directory| canonical(directory)).collect(), ..self }
+    }
+
+    /// Returns whether no tool opens a canonical path.
+    pub(crate) fn is_private(&self, path: &Path) -> bool {
+        self.private.iter().any(|directory| path.starts_with(directory))
+    }
+
+    /// Returns the question that precedes the first call that nobody has allowed, below a root that is the home directory or
+    /// holds it.
+    pub(crate) fn unconfirmed_home(&self, judgement: &Judgement, root: &Path) -> Option<Judgement> {
+        let is_unasked = judgement.permission == Permission::Allow && !judgement.by_rule;
+        if !is_unasked || self.workspace() != Some(root) || self.home_confirmed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let home = self.home.as_deref().map(|home| canonical(Path::new(home)));
+        let holds_home = root.parent().is_none() || home.is_some_and(|home| home.starts_with(root));
+        let reason = "tools that read would see all of it; a yes counts for this run";
+        holds_home.then(|| Judgement {
+            permission: Permission::Ask,
+            rule: HOME.to_owned(),
+            reason: Some(reason.to_owned()),
+            by_rule: false,
+        })
+    }
+
+    /// Returns what a yes to the question sets.
+    pub(crate) fn confirmed_by(&self, judgement: &Judgement) -> Option<Arc<AtomicBool>> {
+        (judgement.rule == HOME).then(|| Arc::clone(&self.home_confirmed))
+    }
+
     /// Returns a copy with those current rules that are wanted.
     #[must_use]
     pub fn only(&self, wanted: impl Fn(&Rule) -> bool) -> Self {
@@ -77,11 +120,11 @@ impl Rules {
         (converse_config::explain(&list, self.subject(tool, arguments)), list.clone())
     }
 
-    fn list(&self) -> RwLockReadGuard<'_, Vec<Rule>> {
+    pub(crate) fn list(&self) -> RwLockReadGuard<'_, Vec<Rule>> {
         self.list.read()
     }
 
-    fn subject<'s>(&'s self, tool: &'s Tool, arguments: &'s Map<String, Value>) -> Subject<'s> {
+    pub(crate) fn subject<'s>(&'s self, tool: &'s Tool, arguments: &'s Map<String, Value>) -> Subject<'s> {
         let (own, own_source) = &tool.own;
         Subject {
             tool: &tool.qualified,

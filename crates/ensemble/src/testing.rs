@@ -51,8 +51,8 @@ impl Drop for TempDir {
 
 pub(crate) fn context(cancel: CancellationToken) -> Context {
     let deadline = Instant::now() + Duration::from_secs(30);
-    let (clock, cost, host) = Default::default();
-    Context { invoker: "test.tool".into(), cancel, deadline, clock, cost, host }
+    let (clock, cost, host, paths) = Default::default();
+    Context { invoker: "test.tool".into(), cancel, deadline, clock, cost, host, paths }
 }
 
 /// `{name}` is an argument, `${NAME}` a variable, all else is text; there are no escapes.

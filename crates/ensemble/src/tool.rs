@@ -91,6 +91,11 @@ impl Tool {
         self.path_resolver.as_ref()?.resolve(arguments)
     }
 
+    /// Returns whether the tool opens files that its arguments name.
+    pub(crate) fn opens_files(&self) -> bool {
+        self.path_resolver.is_some()
+    }
+
     /// Returns the size of the declaration in bytes.
     pub fn bytes(&self) -> usize {
         let Declaration { name, description, arguments } = &self.declaration;

@@ -1,12 +1,14 @@
 //! Verdicts about invocations. [`Approved`] has exactly the arguments that will run, so that nothing else can run.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Arguments, Cost, InvocationId, InvocationResult};
 use converse_config::{Binding, Effects, Judgement, OnFailure, Permission, SchemaFault};
 use serde_json::{Map, Value};
 
 use crate::named_path::NamedPath;
+use crate::path_policy::PathPolicy;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
@@ -35,6 +37,7 @@ pub struct Approved {
     pub(crate) arguments: Arguments,
     /// What the arguments name, as it was when the call was judged.
     pub(crate) named: Option<NamedPath>,
+    pub(crate) paths: PathPolicy,
     pub rule: String,
 }
 
@@ -80,12 +83,15 @@ pub struct Pending {
     pub(crate) judgement: Judgement,
     /// See [`Pending::named_elsewhere`].
     pub(crate) notice: Option<String>,
+    /// Set by a yes, if it counts for all further calls of the run.
+    pub(crate) confirms: Option<Arc<AtomicBool>>,
 }
 
 impl Pending {
     pub(crate) fn of(approved: Approved, judgement: Judgement, rules: &Rules) -> Self {
         let notice = approved.named.as_ref().and_then(|named| named.notice(rules.workspace()));
-        Self { approved, judgement, notice }
+        let confirms = rules.confirmed_by(&judgement);
+        Self { approved, judgement, notice, confirms }
     }
 
     pub fn id(&self) -> &InvocationId {
@@ -139,7 +145,7 @@ impl Pending {
 
     /// Judges the invocation again: an answer to another question may have added a rule.
     pub fn judged_anew(&self, rules: &Rules) -> Judgement {
-        rules.judge(&self.approved.tool, self.arguments())
+        rules.judge_call(&self.approved.tool, self.arguments(), self.approved.named.as_ref())
     }
 
     /// Returns the same invocation with other arguments, which are checked and judged like any others.
@@ -151,11 +157,13 @@ impl Pending {
         let tool = &self.approved.tool;
         let arguments = check_arguments(tool, &Arguments::from_object(arguments))?;
         let named = tool.named_path(&arguments.object);
-        let judgement = rules.judge(tool, &arguments.object);
+        let judgement = rules.judge_call(tool, &arguments.object, named.as_ref());
         if judgement.permission == Permission::Deny {
             return Err(format!("not allowed by the rule {}", judgement.because()));
         }
-        let approved = Approved { arguments, named, rule: judgement.rule.clone(), ..self.approved.clone() };
+        let paths = rules.path_policy(tool, &arguments.object, named.as_ref());
+        let rule = judgement.rule.clone();
+        let approved = Approved { arguments, named, paths, rule, ..self.approved.clone() };
         Ok(Self::of(approved, judgement, rules))
     }
 
@@ -175,6 +183,9 @@ impl Pending {
     }
 
     pub fn approve(self) -> Approved {
+        if let Some(confirmed) = &self.confirms {
+            confirmed.store(true, Ordering::Relaxed);
+        }
         self.approved
     }
 }

@@ -258,7 +258,8 @@ impl Wiring<'_> {
     }
 
     fn rules(&self, list: Vec<Rule>) -> Rules {
-        let rules = Rules::new(list).interactive(self.context.can_ask);
+        let private = confined::private(self.world);
+        let rules = Rules::new(list).interactive(self.context.can_ask).closed(&private);
         let rules = match self.world.cwd.to_str() {
             Some(workspace) => rules.within(workspace),
             None => rules,

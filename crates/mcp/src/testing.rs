@@ -278,6 +278,7 @@ pub(crate) fn context(timeout: Duration) -> Context {
         clock: converse_ensemble::PausableClock::default(),
         cost: converse_ensemble::CostMeter::default(),
         host: Host::default(),
+        paths: converse_ensemble::PathPolicy::default(),
     }
 }
 

@@ -85,10 +85,19 @@ pub enum RuleEffect {
 
 /// Returns the decision about one call.
 pub fn judge(rules: &[Rule], subject: Subject<'_>) -> Judgement {
-    let counting = rules.iter().filter(|rule| rule.matches(subject.tool) && rule.misses(&subject).is_empty());
+    let counting = rules.iter().filter(|rule| rule.applies(subject));
     // Among equally strict rules, the first one.
     let strictest = counting.reduce(|best, rule| if rule.permission > best.permission { rule } else { best });
     judgement(strictest, &subject)
+}
+
+/// Returns the decision of the strictest rule that denies or asks, or `None` if no such rule applies.
+pub fn restriction(rules: &[Rule], subject: Subject<'_>) -> Option<Judgement> {
+    let restricting =
+        rules.iter().filter(|rule| rule.permission > Permission::Allow && rule.applies(subject));
+    let strictest =
+        restricting.reduce(|best, rule| if rule.permission > best.permission { rule } else { best });
+    strictest.map(|rule| judgement(Some(rule), &subject))
 }
 
 fn judgement(strictest: Option<&Rule>, subject: &Subject<'_>) -> Judgement {

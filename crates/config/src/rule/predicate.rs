@@ -109,6 +109,17 @@ impl Predicate {
 }
 
 impl Test {
+    /// Returns the texts as written.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Glob(glob) | Self::Path(glob) => vec![&glob.text],
+            Self::Prefix(prefix) => vec![prefix],
+            Self::Regex(expression) => vec![expression.anywhere.as_str()],
+            Self::OneOf(values) => values.iter().filter_map(Value::as_str).collect(),
+            Self::Min(_) | Self::Max(_) => Vec::new(),
+        }
+    }
+
     pub(super) fn fits(&self, value: &Value, mode: MatchMode, base: BaseDirs<'_>) -> bool {
         if let Self::OneOf(wanted) = self
             && wanted.iter().any(|wanted| {

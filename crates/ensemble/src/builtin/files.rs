@@ -25,8 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BuildError, Settings};
 use crate::blocking;
-use crate::named_path::lexical;
-use crate::{Answer, Context, Invocable, InvokeError, NamedPath, PathResolver, PathUse};
+use crate::path_class::is_key;
+use crate::path_policy::PATH;
+use crate::{Answer, Context, Invocable, InvokeError, NamedPath, PathPolicy, PathResolver, PathUse};
 use edit::Editing;
 use jail::{Jail, RequestedPath};
 use list::Listing;
@@ -39,8 +40,6 @@ use write::Writing;
 
 /// The largest file that is read, or that an append may make.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
-/// The argument that names a file or directory.
-const PATH: &str = "path";
 /// The longest text that one call writes.
 const MAX_CONTENT_BYTES: usize = 16 * 1024 * 1024;
 
@@ -85,8 +84,15 @@ fn file_tool<T: 'static>(
     Arc::new(FileTool { work, resolver: Arc::new(Resolver { jail: Arc::clone(jail), used }) })
 }
 
-/// What is done on a blocking thread once the arguments are read. It looks at the token now and then.
-type Job = Box<dyn FnOnce(&CancellationToken) -> Result<Answer, JobError> + Send>;
+/// What is done on a blocking thread once the arguments are read.
+type Job = Box<dyn FnOnce(&JobContext) -> Result<Answer, JobError> + Send>;
+
+/// What a job is given while it runs.
+struct JobContext {
+    /// Looked at now and then.
+    cancel: CancellationToken,
+    paths: PathPolicy,
+}
 
 /// A file tool: arguments to a job, the job to a blocking thread.
 struct FileTool<W> {
@@ -113,7 +119,8 @@ where
             // It has a signal of its own: the caller's is the caller's to give.
             let given_up = context.cancel.child_token();
             let _cancel_on_drop = given_up.clone().drop_guard();
-            let done = blocking::spawn_or_unreachable(move || job(&given_up))?.await;
+            let running = JobContext { cancel: given_up, paths: context.paths };
+            let done = blocking::spawn_or_unreachable(move || job(&running))?.await;
             match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
                 Ok(answer) => Ok(answer),
                 Err(JobError::Answer(text)) => Ok(Answer::error(text)),
@@ -142,8 +149,10 @@ impl PathResolver for Resolver {
             PathUse::Read | PathUse::List => opened.dir.canonicalize(&relative).ok()?,
             PathUse::Write => Place::of(opened, &relative, &asked, true).ok()?.path(),
         };
-        let path = lexical(&opened.canonical.join(inner));
-        Some(NamedPath { written: written.to_owned(), root: opened.canonical.clone(), path, used: self.used })
+        let path = opened.absolute(&inner);
+        let holds_key = self.used != PathUse::List && opened.head(&inner).is_some_and(|head| is_key(&head));
+        let (written, root) = (written.to_owned(), opened.canonical.clone());
+        Some(NamedPath { written, root, path, used: self.used, holds_key })
     }
 }
 

@@ -81,6 +81,7 @@ impl Bench {
             clock: crate::PausableClock::default(),
             cost: crate::CostMeter::default(),
             host: Host::default().called_by(caller),
+            paths: crate::PathPolicy::default(),
         };
         self.tool.invoke(context, &arguments(n)).await
     }

@@ -94,6 +94,7 @@ pub(crate) async fn call_within(tool: &Tool, limit: Duration) -> Result<Answer, 
         clock: converse_ensemble::PausableClock::default(),
         cost: converse_ensemble::CostMeter::default(),
         host: Host::default(),
+        paths: converse_ensemble::PathPolicy::default(),
     };
     let arguments = Arguments::parse("{\"a\":1}");
     let cancelling = async {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use converse_canister::Arguments;
 use similar::TextDiff;
-use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
 use super::jail::{Jail, RequestedPath};
 use super::protected::Protected;
 use super::target::Target;
-use super::{Job, JobError, MAX_CONTENT_BYTES, MAX_FILE_BYTES, cancelled};
+use super::{Job, JobContext, JobError, MAX_CONTENT_BYTES, MAX_FILE_BYTES, cancelled};
 use crate::builtin::arguments::{flag, required_text, text};
 use crate::{Answer, InvokeError};
 
@@ -62,16 +61,16 @@ impl Editing {
     }
 
     pub(super) fn into_job(self) -> Job {
-        Box::new(move |cancel| self.run(cancel))
+        Box::new(move |context| self.run(context))
     }
 
-    fn run(self, cancel: &CancellationToken) -> Result<Answer, JobError> {
+    fn run(self, context: &JobContext) -> Result<Answer, JobError> {
         let path = self.target.path.shown();
-        let spot = self.target.spot()?;
+        let spot = self.target.spot(&context.paths)?;
         if spot.old.is_none() {
             return Err(format!("`{path}` does not exist; `write_file` makes new files").into());
         }
-        let bytes = spot.content(cancel)?;
+        let bytes = spot.content(&context.cancel)?;
         let unfit = |what: String| JobError::Answer(format!("`{path}` cannot be edited as text: {what}"));
         let before = self.encoding.decode(&bytes).map_err(unfit)?;
         self.encoding.keeps(&bytes, &before).map_err(unfit)?;
@@ -82,7 +81,7 @@ impl Editing {
         if (mark.len() + written.len()) as u64 > MAX_FILE_BYTES {
             return Err(format!("`{path}` would become larger than {MAX_FILE_BYTES} bytes").into());
         }
-        if cancel.is_cancelled() {
+        if context.cancel.is_cancelled() {
             return Err(cancelled());
         }
         spot.replace(&[mark, &written].concat())?;

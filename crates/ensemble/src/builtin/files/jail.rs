@@ -7,7 +7,8 @@
 //! Nothing that could block or do something by being opened is opened: the kind is looked at first, the file is opened
 //! without waiting, and its kind is looked at again through the open file.
 
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -15,9 +16,13 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::JobError;
-use crate::InvokeError;
+use super::protected::identity;
 use crate::builtin::arguments::shown;
 use crate::builtin::{BuildError, Settings};
+use crate::named_path::lexical;
+use crate::path_class::KEY_HEAD;
+use crate::path_policy::PathVerdict;
+use crate::{InvokeError, PathPolicy, PathUse};
 
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -156,16 +161,102 @@ impl Jail {
     }
 }
 
-/// A regular file below `dir`, open for reading.
-pub(super) fn open_file(dir: &Dir, path: &Path, asked: &RequestedPath) -> Result<(File, Metadata), JobError> {
+impl Opened {
+    /// What a call names, without symlinks, if the policy allows it.
+    pub(super) fn named(
+        &self,
+        path: &Path,
+        asked: &RequestedPath,
+        (used, doing): (PathUse, &str),
+        paths: &PathPolicy,
+    ) -> Result<PathBuf, JobError> {
+        let inner = self.dir.canonicalize(path).map_err(|error| asked.error(doing, &error))?;
+        self.permit(&inner, asked, used, paths)?;
+        Ok(inner)
+    }
+
+    /// Fails if the policy does not allow what a call names. `inner` has no symlinks.
+    pub(super) fn permit(
+        &self,
+        inner: &Path,
+        asked: &RequestedPath,
+        used: PathUse,
+        paths: &PathPolicy,
+    ) -> Result<(), JobError> {
+        match paths.judge_named(&self.absolute(inner), &self.canonical, used) {
+            PathVerdict::Allowed => Ok(()),
+            PathVerdict::Asks(why) => {
+                Err(format!("`{}` needs an approval ({why}); call again", asked.shown()).into())
+            }
+            PathVerdict::Denied(why) => Err(format!("`{}` is not allowed: {why}", asked.shown()).into()),
+        }
+    }
+
+    /// The path from the root of the file system.
+    pub(super) fn absolute(&self, inner: &Path) -> PathBuf {
+        lexical(&self.canonical.join(inner))
+    }
+
+    /// A regular file, walked to step by step: what is opened is what `inner` was when it was judged.
+    pub(super) fn open_file(
+        &self,
+        inner: &Path,
+        asked: &RequestedPath,
+    ) -> Result<(File, Metadata), JobError> {
+        let dir = self.open_dir(inner.parent().unwrap_or(Path::new("")), asked, "read")?;
+        open_file(&dir, Path::new(inner.file_name().unwrap_or(OsStr::new("."))), asked)
+    }
+
+    /// A directory, walked to step by step.
+    pub(super) fn open_dir(&self, inner: &Path, asked: &RequestedPath, doing: &str) -> Result<Dir, JobError> {
+        let mut dir = self.dir.try_clone().map_err(|error| asked.error(doing, &error))?;
+        for part in inner.components() {
+            let Component::Normal(part) = part else { continue };
+            dir = step(&dir, part, asked, doing)?;
+        }
+        Ok(dir)
+    }
+
+    /// The beginning of a regular file.
+    pub(super) fn head(&self, inner: &Path) -> Option<Vec<u8>> {
+        let asked = RequestedPath::new("path", &inner.to_string_lossy()).ok()?;
+        let (file, _) = self.open_file(inner, &asked).ok()?;
+        let mut head = Vec::new();
+        file.take(KEY_HEAD as u64).read_to_end(&mut head).ok()?;
+        Some(head)
+    }
+}
+
+/// The directory of this name in another one. A symlink, or one that was changed meanwhile, is none.
+pub(super) fn step(dir: &Dir, part: &OsStr, asked: &RequestedPath, doing: &str) -> Result<Dir, JobError> {
+    let failed = |error: io::Error| asked.error(doing, &error);
+    let seen = dir.symlink_metadata(part).map_err(failed)?;
+    let inner = dir.open_dir(part).map_err(failed)?;
+    let opened = inner.dir_metadata().map_err(failed)?;
+    if !seen.is_dir() || identity(&seen) != identity(&opened) {
+        return Err(changed(asked));
+    }
+    Ok(inner)
+}
+
+fn changed(asked: &RequestedPath) -> JobError {
+    JobError::Answer(format!("the way to `{}` changed while it was walked", asked.shown()))
+}
+
+/// A regular file of this name in a directory, open for reading. A symlink is none.
+pub(super) fn open_file(dir: &Dir, name: &Path, asked: &RequestedPath) -> Result<(File, Metadata), JobError> {
     let failed = |error: io::Error| asked.error("read", &error);
-    must_be_regular(&dir.metadata(path).map_err(failed)?, asked)?;
+    let seen = dir.symlink_metadata(name).map_err(failed)?;
+    must_be_regular(&seen, asked)?;
     let mut options = OpenOptions::new();
     options.read(true);
     without_waiting(&mut options);
-    let file = dir.open_with(path, &options).map_err(failed)?;
+    let file = dir.open_with(name, &options).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     must_be_regular(&metadata, asked)?;
+    if identity(&seen) != identity(&metadata) {
+        return Err(changed(asked));
+    }
     Ok((file, metadata))
 }
 

@@ -4,17 +4,17 @@
 //! are foreign text: a line break in one must not look like two files.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, DirEntry};
 use converse_canister::Arguments;
-use tokio_util::sync::CancellationToken;
 
 use super::jail::{Jail, RequestedPath, kind};
-use super::{Job, JobError, cancelled};
+use super::{Job, JobContext, JobError, cancelled};
 use crate::builtin::arguments::{flag, push_visible, text};
-use crate::{Answer, InvokeError};
+use crate::path_policy::PathVerdict;
+use crate::{Answer, InvokeError, PathUse};
 
 /// Lines of a listing.
 const MOST_SHOWN: usize = 2_000;
@@ -39,6 +39,8 @@ struct Listed {
     /// Directories deeper than the depth allows.
     unopened: usize,
     unreadable: usize,
+    denied: usize,
+    asking: usize,
 }
 
 impl Listing {
@@ -52,38 +54,53 @@ impl Listing {
     }
 
     pub(super) fn into_job(self) -> Job {
-        Box::new(move |cancel| self.run(cancel))
+        Box::new(move |context| self.run(context))
     }
 
-    fn run(&self, cancel: &CancellationToken) -> Result<Answer, JobError> {
+    fn run(&self, context: &JobContext) -> Result<Answer, JobError> {
         let jail = self.jail.open()?;
         let path = self.jail.relative(jail, &self.path)?;
         let failed = |error: io::Error| self.path.error("list", &error);
+        let path = jail.named(&path, &self.path, (PathUse::List, "list"), &context.paths)?;
         let metadata = jail.dir.metadata(&path).map_err(failed)?;
         if !metadata.is_dir() {
             let kind = kind(metadata.file_type());
             return Err(format!("`{}` is {kind}, not a directory", self.path.shown()).into());
         }
-        let dir = jail.dir.open_dir(&path).map_err(failed)?;
+        let dir = jail.open_dir(&path, &self.path, "list")?;
+        let place = Place { dir: &dir, path: jail.absolute(&path), shown: String::new(), depth: 0 };
         let mut listed = Listed::default();
-        self.descend(&dir, "", 0, &mut listed, cancel).map_err(|stop| match stop {
+        let walk = Walk { listing: self, root: &jail.canonical, context };
+        walk.descend(&place, &mut listed).map_err(|stop| match stop {
             Stop::Cancelled => cancelled(),
             Stop::Failed(error) => failed(error),
         })?;
         Ok(Answer::text(listed.into_text(&self.path)))
     }
+}
 
-    fn descend(
-        &self,
-        dir: &Dir,
-        prefix: &str,
-        depth: usize,
-        listed: &mut Listed,
-        cancel: &CancellationToken,
-    ) -> Result<(), Stop> {
+/// A directory that is listed.
+struct Place<'l> {
+    dir: &'l Dir,
+    /// Canonical.
+    path: PathBuf,
+    /// Stands before each name in it.
+    shown: String,
+    depth: usize,
+}
+
+/// What stays the same in all directories.
+struct Walk<'w> {
+    listing: &'w Listing,
+    root: &'w Path,
+    context: &'w JobContext,
+}
+
+impl Walk<'_> {
+    fn descend(&self, place: &Place<'_>, listed: &mut Listed) -> Result<(), Stop> {
         let mut entries = Vec::new();
-        for entry in dir.entries().map_err(Stop::Failed)? {
-            if cancel.is_cancelled() {
+        for entry in place.dir.entries().map_err(Stop::Failed)? {
+            if self.context.cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
             if listed.seen == MOST_SEEN {
@@ -92,7 +109,7 @@ impl Listing {
             listed.seen += 1;
             let entry = entry.map_err(Stop::Failed)?;
             let name = entry.file_name();
-            if !self.hidden && name.as_encoded_bytes().starts_with(b".") {
+            if !self.listing.hidden && name.as_encoded_bytes().starts_with(b".") {
                 listed.hidden += 1;
             } else {
                 entries.push((name, entry));
@@ -100,40 +117,51 @@ impl Listing {
         }
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, entry) in entries {
-            let shown = format!("{prefix}{}", visible(&name.to_string_lossy()));
+            if !self.is_permitted(&place.path.join(&name), listed) {
+                continue;
+            }
+            let shown = format!("{}{}", place.shown, visible(&name.to_string_lossy()));
             let Ok(kind) = entry.file_type() else {
                 listed.unreadable += 1;
                 continue;
             };
             listed.lines.push(if listed.lines.len() < MOST_SHOWN {
-                line(dir, &name, &entry, kind, &shown)
+                line(place.dir, &name, &entry, kind, &shown)
             } else {
                 String::new()
             });
-            if self.recursive && kind.is_dir() {
-                self.enter(dir, &name, &shown, depth, listed, cancel)?;
+            if self.listing.recursive && kind.is_dir() {
+                self.enter(place, &name, &shown, listed)?;
             }
         }
         Ok(())
     }
 
+    fn is_permitted(&self, path: &Path, listed: &mut Listed) -> bool {
+        match self.context.paths.judge(path, self.root, PathUse::List) {
+            PathVerdict::Allowed => return true,
+            PathVerdict::Asks(_) => listed.asking += 1,
+            PathVerdict::Denied(_) => listed.denied += 1,
+        }
+        false
+    }
+
     fn enter(
         &self,
-        dir: &Dir,
+        place: &Place<'_>,
         name: &std::ffi::OsStr,
         shown: &str,
-        depth: usize,
         listed: &mut Listed,
-        cancel: &CancellationToken,
     ) -> Result<(), Stop> {
-        if depth + 1 >= MAX_DEPTH {
+        let depth = place.depth + 1;
+        if depth >= MAX_DEPTH {
             listed.unopened += 1;
             return Ok(());
         }
-        let inner = dir.open_dir(name);
-        let descended = inner
-            .map_err(Stop::Failed)
-            .and_then(|inner| self.descend(&inner, &format!("{shown}/"), depth + 1, listed, cancel));
+        let descended = place.dir.open_dir(name).map_err(Stop::Failed).and_then(|inner| {
+            let path = place.path.join(name);
+            self.descend(&Place { dir: &inner, path, shown: format!("{shown}/"), depth }, listed)
+        });
         match descended {
             // One directory that cannot be read does not hide the others.
             Err(Stop::Failed(_)) => {
@@ -181,7 +209,7 @@ impl Listed {
     fn into_text(self, path: &RequestedPath) -> String {
         let more = self.lines.len().saturating_sub(MOST_SHOWN);
         let mut text: Vec<String> = self.lines.into_iter().take(MOST_SHOWN).collect();
-        if text.is_empty() && self.hidden == 0 && self.unreadable == 0 {
+        if text.is_empty() && self.hidden + self.unreadable + self.denied + self.asking == 0 {
             text.push(format!("`{}` is empty", path.shown()));
         }
         let at_least = if self.seen == MOST_SEEN { "at least " } else { "" };
@@ -190,6 +218,8 @@ impl Listed {
             (self.hidden, "hidden not shown (`hidden` shows them)"),
             (self.unopened, "directories deeper down not opened"),
             (self.unreadable, "could not be read"),
+            (self.denied, "not shown: not allowed"),
+            (self.asking, "not shown: each needs an approval; name one in `path` to ask"),
         ] {
             if count > 0 {
                 text.push(format!("… {at_least}{count} {what}"));

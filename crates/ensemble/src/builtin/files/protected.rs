@@ -4,12 +4,13 @@
 //! permission at the next start. Names are compared without regard to case (some file systems have none), places by
 //! their canonical path and by device and inode, so that a second name for the same directory does not help.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Metadata;
 
 use crate::builtin::Settings;
+use crate::named_path::canonical;
+use crate::path_class::plain;
 
 /// Refused as any part of a path: keys, what git and shells and sessions run at their start, what other programs of the
 /// project run unasked, and what is converse's own.
@@ -139,25 +140,8 @@ fn protected_name(path: &Path) -> Option<String> {
     alone.or_else(|| configured().map(|(outer, inner)| format!("{outer}/{inner}")))
 }
 
-/// A name as it is compared.
-fn plain(name: &OsStr) -> String {
-    // Some file systems drop these.
-    name.to_string_lossy().to_lowercase().trim_end_matches(['.', ' ']).to_owned()
-}
-
 fn fold(path: &Path) -> PathBuf {
     PathBuf::from(path.to_string_lossy().to_lowercase())
-}
-
-/// The path without symlinks as far as it exists, and the rest as it stands.
-fn canonical(path: &Path) -> PathBuf {
-    path.ancestors()
-        .find_map(|ancestor| {
-            let real = ancestor.canonicalize().ok()?;
-            let rest = path.strip_prefix(ancestor).ok()?;
-            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
-        })
-        .unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(unix)]

@@ -7,10 +7,10 @@ use converse_canister::Arguments;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
-use super::jail::{Jail, RequestedPath, open_file};
-use super::{Job, JobError, MAX_FILE_BYTES, cancelled};
+use super::jail::{Jail, RequestedPath};
+use super::{Job, JobContext, JobError, MAX_FILE_BYTES, cancelled};
 use crate::builtin::arguments::{count, required_text, text};
-use crate::{Answer, InvokeError};
+use crate::{Answer, InvokeError, PathUse};
 
 /// Bytes between two looks at the cancellation.
 const CHUNK_BYTES: u64 = 1024 * 1024;
@@ -40,16 +40,18 @@ impl Reading {
     }
 
     pub(super) fn into_job(self) -> Job {
-        Box::new(move |cancel| self.run(cancel))
+        Box::new(move |context| self.run(context))
     }
 
-    fn run(&self, cancel: &CancellationToken) -> Result<Answer, JobError> {
+    fn run(&self, context: &JobContext) -> Result<Answer, JobError> {
         let jail = self.jail.open()?;
-        let (file, metadata) = open_file(&jail.dir, &self.jail.relative(jail, &self.path)?, &self.path)?;
+        let path = self.jail.relative(jail, &self.path)?;
+        let path = jail.named(&path, &self.path, (PathUse::Read, "read"), &context.paths)?;
+        let (file, metadata) = jail.open_file(&path, &self.path)?;
         if metadata.len() > MAX_FILE_BYTES {
             return Err(too_large(&self.path, metadata.len()));
         }
-        let bytes = contents(file, &self.path, cancel)?;
+        let bytes = contents(file, &self.path, &context.cancel)?;
         let text = self
             .encoding
             .decode(&bytes)

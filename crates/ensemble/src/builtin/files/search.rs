@@ -11,15 +11,15 @@ use cap_std::fs::Dir;
 use converse_canister::Arguments;
 use globset::{GlobBuilder, GlobMatcher};
 use regex::{Regex, RegexBuilder};
-use tokio_util::sync::CancellationToken;
 
 use super::encoding::is_binary;
 use super::ignored::Ignored;
 use super::jail::{Jail, Opened, RequestedPath, open_file};
 use super::read::contents;
-use super::{Job, JobError, cancelled};
+use super::{Job, JobContext, JobError, cancelled};
 use crate::builtin::arguments::{count, flag, required_text, shown, text};
-use crate::{Answer, InvokeError};
+use crate::path_policy::PathVerdict;
+use crate::{Answer, InvokeError, PathUse};
 use matches::Matches;
 
 mod matches;
@@ -54,12 +54,15 @@ struct Files {
 
 /// A walk as it goes on.
 struct Walk<'w> {
-    cancel: &'w CancellationToken,
+    jail: &'w Opened,
+    context: &'w JobContext,
     ignored: Ignored,
     matches: Matches,
     seen: usize,
     skipped: usize,
     unopened: usize,
+    denied: usize,
+    asking: usize,
 }
 
 impl Searching {
@@ -77,28 +80,26 @@ impl Searching {
     }
 
     pub(super) fn into_job(self) -> Job {
-        Box::new(move |cancel| self.run(cancel))
+        Box::new(move |context| self.run(context))
     }
 
-    fn run(&self, cancel: &CancellationToken) -> Result<Answer, JobError> {
+    fn run(&self, context: &JobContext) -> Result<Answer, JobError> {
         let jail = self.jail.open()?;
         let failed = |error: io::Error| self.path.error("search", &error);
         let path = self.jail.relative(jail, &self.path)?;
-        let matches = Matches::new(self.limit, self.context);
-        let mut walk =
-            Walk { cancel, ignored: Ignored::default(), matches, seen: 0, skipped: 0, unopened: 0 };
-        if jail.dir.metadata(&path).map_err(failed)?.is_file() {
-            let (file, _) = open_file(&jail.dir, &path, &self.path)?;
-            let bytes = contents(file, &self.path, cancel)?;
+        let way = jail.named(&path, &self.path, (PathUse::Read, "search"), &context.paths)?;
+        let mut walk = Walk::new(jail, context, Matches::new(self.limit, self.context));
+        if jail.dir.metadata(&way).map_err(failed)?.is_dir() {
+            self.enter_down_to(jail, &way, &mut walk).map_err(failed)?;
+            let dir = jail.open_dir(&way, &self.path, "search")?;
+            self.descend(&dir, &way, Path::new(""), 0, &mut walk)?;
+        } else {
+            let (file, _) = jail.open_file(&way, &self.path)?;
+            let bytes = contents(file, &self.path, &context.cancel)?;
             if is_binary(&bytes) {
                 return Err(format!("`{}` is not a text file", self.path.shown()).into());
             }
-            walk.matches.search(&self.path.shown(), &bytes, &self.pattern, cancel)?;
-        } else {
-            let way = jail.dir.canonicalize(&path).map_err(failed)?;
-            self.enter_down_to(jail, &way, &mut walk).map_err(failed)?;
-            let dir = jail.dir.open_dir(&way).map_err(failed)?;
-            self.descend(&dir, &way, Path::new(""), 0, &mut walk)?;
+            walk.matches.search(&self.path.shown(), &bytes, &self.pattern, &context.cancel)?;
         }
         Ok(Answer::text(walk.into_text(self.limit)))
     }
@@ -125,7 +126,7 @@ impl Searching {
         walk.ignored.enter(dir);
         let mut entries = Vec::new();
         for entry in dir.entries().into_iter().flatten().flatten() {
-            if walk.cancel.is_cancelled() {
+            if walk.context.cancel.is_cancelled() {
                 return Err(cancelled());
             }
             if walk.seen == MOST_SEEN {
@@ -149,9 +150,14 @@ impl Searching {
                 continue;
             }
             if kind.is_dir() {
-                self.enter(dir, &way, &below, depth, walk)?;
-            } else if kind.is_file() && self.files.as_ref().is_none_or(|files| files.hold(&below)) {
-                self.file(dir, Path::new(&name), &below, walk)?;
+                if walk.permits(&way, PathUse::List) {
+                    self.enter(dir, &way, &below, depth, walk)?;
+                }
+            } else if kind.is_file()
+                && self.files.as_ref().is_none_or(|files| files.hold(&below))
+                && walk.permits(&way, PathUse::Read)
+            {
+                self.file(dir, &way, &below, walk)?;
             }
         }
         walk.ignored.leave();
@@ -177,19 +183,22 @@ impl Searching {
         }
     }
 
-    fn file(&self, dir: &Dir, name: &Path, below: &Path, walk: &mut Walk<'_>) -> Result<(), JobError> {
+    fn file(&self, dir: &Dir, way: &Path, below: &Path, walk: &mut Walk<'_>) -> Result<(), JobError> {
+        let name = Path::new(way.file_name().unwrap_or_default());
         let path = PathBuf::from(self.path.as_written()).join(below);
         let path = path.strip_prefix(".").unwrap_or(&path).to_string_lossy().into_owned();
         let read = open_file(dir, name, &self.path).and_then(|(file, metadata)| {
             if metadata.len() > MAX_SEARCHED_BYTES {
                 return Ok(None);
             }
-            contents(file, &self.path, walk.cancel).map(Some)
+            contents(file, &self.path, &walk.context.cancel).map(Some)
         });
         match read {
-            _ if walk.cancel.is_cancelled() => return Err(cancelled()),
+            _ if walk.context.cancel.is_cancelled() => return Err(cancelled()),
             Ok(Some(bytes)) if !is_binary(&bytes) => {
-                walk.matches.search(&shown(&path), &bytes, &self.pattern, walk.cancel)?;
+                if walk.permits_content(way, &bytes) {
+                    walk.matches.search(&shown(&path), &bytes, &self.pattern, &walk.context.cancel)?;
+                }
             }
             Ok(_) | Err(_) => walk.skipped += 1,
         }
@@ -227,7 +236,32 @@ fn pattern(text: &str, ignore_case: bool) -> Result<Regex, InvokeError> {
     })
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn new(jail: &'w Opened, context: &'w JobContext, matches: Matches) -> Self {
+        let ignored = Ignored::default();
+        Self { jail, context, ignored, matches, seen: 0, skipped: 0, unopened: 0, denied: 0, asking: 0 }
+    }
+
+    /// Whether the policy allows what was found; counted if not.
+    fn permits(&mut self, way: &Path, used: PathUse) -> bool {
+        let path = self.jail.absolute(way);
+        self.counted(&self.context.paths.judge(&path, &self.jail.canonical, used))
+    }
+
+    fn permits_content(&mut self, way: &Path, content: &[u8]) -> bool {
+        let path = self.jail.absolute(way);
+        self.counted(&self.context.paths.judge_content(&path, &self.jail.canonical, content))
+    }
+
+    fn counted(&mut self, verdict: &PathVerdict) -> bool {
+        match verdict {
+            PathVerdict::Allowed => return true,
+            PathVerdict::Asks(_) => self.asking += 1,
+            PathVerdict::Denied(_) => self.denied += 1,
+        }
+        false
+    }
+
     fn into_text(self, limit: usize) -> String {
         let at_limit = self.matches.is_full();
         let mut lines = self.matches.into_lines();
@@ -240,6 +274,8 @@ impl Walk<'_> {
         for (count, what) in [
             (self.skipped, "file(s) not searched: not text, too large, or not readable"),
             (self.unopened, "director(ies) not searched"),
+            (self.denied, "not searched: not allowed"),
+            (self.asking, "not searched: each needs an approval; name one in `path` to ask"),
         ] {
             if count > 0 {
                 lines.push(format!("… {count} {what}"));

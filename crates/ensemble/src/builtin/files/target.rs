@@ -10,10 +10,11 @@ use cap_std::fs::{Dir, Metadata};
 use tokio_util::sync::CancellationToken;
 
 use super::JobError;
-use super::jail::{Jail, Opened, RequestedPath, must_be_regular, open_file};
-use super::protected::{Protected, ProtectedNow, identity};
+use super::jail::{Jail, Opened, RequestedPath, must_be_regular, open_file, step};
+use super::protected::{Protected, ProtectedNow};
 use super::read::contents;
 use super::replacing::replace;
+use crate::{PathPolicy, PathUse};
 
 /// A file that shall be written, as it was asked for.
 pub(super) struct Target {
@@ -101,10 +102,11 @@ impl Place {
 
 impl Target {
     /// Goes there, and makes the directories on the way that are missing, if it may.
-    pub(super) fn spot(&self) -> Result<Spot<'_>, JobError> {
+    pub(super) fn spot(&self, paths: &PathPolicy) -> Result<Spot<'_>, JobError> {
         let jail = self.jail.open()?;
         let relative = self.jail.relative(jail, &self.path)?;
         let place = Place::of(jail, &relative, &self.path, self.create_directories)?;
+        jail.permit(&place.path(), &self.path, PathUse::Write, paths)?;
         let protected = self.protected.now(&jail.canonical);
         if let Some(what) = protected.forbids_path(&jail.canonical.join(place.path())) {
             return Err(self.forbidden(&what));
@@ -125,28 +127,17 @@ impl Target {
         self.not_protected(&dir, protected)?;
         for part in place.existing.components() {
             let Component::Normal(part) = part else { continue };
-            dir = self.step(&dir, part)?;
+            dir = step(&dir, part, &self.path, "write")?;
             self.not_protected(&dir, protected)?;
         }
         for part in &place.missing {
             match dir.create_dir(part) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-                _ => dir = self.step(&dir, part)?,
+                _ => dir = step(&dir, part, &self.path, "write")?,
             }
             self.not_protected(&dir, protected)?;
         }
         Ok(dir)
-    }
-
-    fn step(&self, dir: &Dir, part: &OsStr) -> Result<Dir, JobError> {
-        let failed = |error: io::Error| self.path.error("write", &error);
-        let seen = dir.symlink_metadata(part).map_err(failed)?;
-        let inner = dir.open_dir(part).map_err(failed)?;
-        let opened = inner.dir_metadata().map_err(failed)?;
-        if !seen.is_dir() || identity(&seen) != identity(&opened) {
-            return Err(format!("the way to `{}` changed while it was walked", self.path.shown()).into());
-        }
-        Ok(inner)
     }
 
     fn not_protected(&self, dir: &Dir, protected: &ProtectedNow) -> Result<(), JobError> {

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use converse_canister::Arguments;
-use tokio_util::sync::CancellationToken;
 
 use super::encoding::TextEncoding;
 use super::jail::{Jail, RequestedPath};
 use super::protected::Protected;
 use super::target::Target;
-use super::{Job, JobError, MAX_CONTENT_BYTES, MAX_FILE_BYTES, cancelled};
+use super::{Job, JobContext, JobError, MAX_CONTENT_BYTES, MAX_FILE_BYTES, cancelled};
 use crate::builtin::arguments::{flag, required_text, text};
 use crate::{Answer, InvokeError};
 
@@ -42,16 +41,17 @@ impl Writing {
     }
 
     pub(super) fn into_job(self) -> Job {
-        Box::new(move |cancel| self.run(cancel))
+        Box::new(move |context| self.run(context))
     }
 
-    fn run(self, cancel: &CancellationToken) -> Result<Answer, JobError> {
+    fn run(self, context: &JobContext) -> Result<Answer, JobError> {
         let Self { target, bytes, append } = self;
-        let spot = target.spot()?;
-        if cancel.is_cancelled() {
+        let spot = target.spot(&context.paths)?;
+        if context.cancel.is_cancelled() {
             return Err(cancelled());
         }
-        let mut whole = if append && spot.old.is_some() { spot.content(cancel)? } else { Vec::new() };
+        let mut whole =
+            if append && spot.old.is_some() { spot.content(&context.cancel)? } else { Vec::new() };
         let (verb, count, path) =
             (if append { "appended" } else { "wrote" }, bytes.len(), target.path.shown());
         whole.extend(bytes);
