@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Content};
+use converse_config::Judgement;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::rules::CallRules;
 use crate::{CostMeter, PathPolicy, PathResolver, PausableClock};
 
 /// A tool. Its arguments fit its schema, with defaults filled in.
@@ -79,6 +82,7 @@ pub struct Host {
     caller: usize,
     verbatim: bool,
     clean: Option<Clean>,
+    rules: Option<CallRules>,
 }
 
 /// Removes secrets from a line.
@@ -121,6 +125,18 @@ impl Host {
     #[must_use]
     pub fn cleaned(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self { clean: Some(Clean(Arc::new(clean))), ..self }
+    }
+
+    /// Sets the rules of the run, for calls that learn more of what they do while they run.
+    #[must_use]
+    pub(crate) fn judging(self, rules: CallRules) -> Self {
+        Self { rules: Some(rules), ..self }
+    }
+
+    /// Judges the call as if it had been made with another value of an argument: where a redirect leads, what a name
+    /// stands for. Returns `None` if no rule decides.
+    pub(crate) fn judged_by_rule(&self, argument: &str, value: Value) -> Option<Judgement> {
+        Some(self.rules.as_ref()?.with(argument, value)).filter(|judgement| judgement.by_rule)
     }
 
     /// Returns whether anybody listens.

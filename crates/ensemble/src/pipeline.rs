@@ -18,6 +18,7 @@ use crate::cost_meter::CostMeter;
 use crate::invoker::{Answer, Context, Host, InvokeError};
 use crate::pausable_clock::PausableClock;
 use crate::roster::Roster;
+use crate::rules::CallRules;
 use crate::verdict::Approved;
 
 /// How long a cancelled tool may clean up before it is dropped.
@@ -110,6 +111,8 @@ impl Roster {
         cancel: &CancellationToken,
     ) -> (InvocationResult, Option<Arc<str>>) {
         let policy = &approved.tool.policy;
+        let (tool, arguments) = (Arc::clone(&approved.tool), approved.arguments.object.clone());
+        let host = host.judging(CallRules::new(self.rules().clone(), tool, arguments));
         let deadline = Instant::now() + policy.timeout;
         let mut tries_left = policy.max_retries;
         let (clock, meter) = (PausableClock::default(), CostMeter::default());

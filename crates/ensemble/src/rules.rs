@@ -143,6 +143,30 @@ impl Rules {
     }
 }
 
+/// The rules of a run and one call that was judged by them.
+#[derive(Clone)]
+pub(crate) struct CallRules(Arc<(Rules, Arc<Tool>, Map<String, Value>)>);
+
+impl CallRules {
+    pub(crate) fn new(rules: Rules, tool: Arc<Tool>, arguments: Map<String, Value>) -> Self {
+        Self(Arc::new((rules, tool, arguments)))
+    }
+
+    /// Judges the call with one argument changed, by the rules as they are now.
+    pub(crate) fn with(&self, argument: &str, value: Value) -> Judgement {
+        let (rules, tool, arguments) = &*self.0;
+        let mut arguments = arguments.clone();
+        arguments.insert(argument.to_owned(), value);
+        rules.judge(tool, &arguments)
+    }
+}
+
+impl std::fmt::Debug for CallRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CallRules").field(&self.0.1.qualified).finish()
+    }
+}
+
 impl From<Vec<Rule>> for Rules {
     fn from(list: Vec<Rule>) -> Self {
         Self::new(list)

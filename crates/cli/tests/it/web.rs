@@ -183,6 +183,49 @@ fn what_is_allowed_is_fetched_and_told_nothing_about_us() {
     }
 }
 
+/// What was approved is the host that was shown. Another one is handed back, unless a rule allows it.
+#[test]
+fn a_redirect_to_another_host_needs_a_rule_that_allows_it() {
+    let (first, second) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let there = guide("/end".to_owned(), Arc::clone(&second));
+    let end = format!("http://127.0.0.1:{there}/end");
+    let here = guide(end.clone(), Arc::clone(&first));
+    let env = TestEnv::new();
+    allowing(&env, &["127.0.0.1".to_owned()]);
+    let url = json!({ "url": format!("http://127.0.0.1:{here}/hop") }).to_string();
+    let call = ["ensembles", "call", "own.fetch", &url, "--ensembles", "own"];
+    let rule = |end: &str| {
+        let rule = format!(
+            "[[rules]]\ntools = \"own.fetch\"\ndecision = \"allow\"\narguments = {{ url = {{ one_of = [\"http://127.0.0.1:{here}/hop\", \"http://127.0.0.1:{here}/go\"{end}] }} }}\n"
+        );
+        env.write("home/.config/converse/config.toml", &rule);
+    };
+    rule("");
+    let ran = env.run(&call).exits(0);
+    assert!(ran.stdout.contains(&format!("redirects to {end}, which was not fetched")), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no rule allows it"), "{}", ran.stdout);
+    assert_eq!((first.lock().unwrap().len(), second.lock().unwrap().len()), (2, 0));
+    rule(&format!(", \"{end}\""));
+    assert!(env.run(&call).exits(0).stdout.starts_with("# The end"));
+    assert_eq!(second.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_rule_on_urls_holds_at_each_redirect() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let server = guide("/end".to_owned(), Arc::clone(&heard));
+    let env = TestEnv::new();
+    allowing(&env, &[format!("127.0.0.1:{server}")]);
+    env.write(
+        "home/.config/converse/config.toml",
+        "[[rules]]\ntools = \"own.fetch\"\ndecision = \"deny\"\narguments = { url = \"*/end\" }\n",
+    );
+    let ran = fetch(&env, "own.fetch", &format!("http://127.0.0.1:{server}/hop")).exits(0);
+    assert!(ran.stdout.contains("which was not fetched: the rule own.fetch"), "{}", ran.stdout);
+    let paths: Vec<String> = heard.lock().unwrap().iter().map(|request| request.path.clone()).collect();
+    assert_eq!(paths, ["/hop", "/go"]);
+}
+
 #[test]
 fn a_circle_of_redirects_ends() {
     let heard = Arc::new(Mutex::new(Vec::new()));

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use converse_canister::Arguments;
+use converse_config::{Judgement, Permission};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde_json::json;
 
 use super::allowed::Allowed;
-use super::journey::{Stopped, travel};
+use super::journey::{Hops, Stopped, travel};
 use super::page::{Extract, Format, MAX_PAGE, page};
 use super::target::Target;
 use crate::blocking;
@@ -15,7 +17,7 @@ use crate::builtin::arguments::{count, required_text, text};
 use crate::builtin::{BuildError, Settings};
 use crate::fetch::Reach;
 use crate::request::fetch_failure;
-use crate::{Answer, Context, Invocable, InvokeError};
+use crate::{Answer, Context, Host, Invocable, InvokeError};
 
 /// Characters of a page in one answer, if nothing is said; the result as a whole has a limit of its own.
 const DEFAULT_LIMIT: usize = 20_000;
@@ -30,9 +32,17 @@ struct Fetching {
 }
 
 impl Fetching {
-    async fn run(&self, target: Target, wanted: Extract) -> Result<Answer, InvokeError> {
-        let found = match travel(self.reach.as_ref(), &self.allowed, target, MAX_PAGE).await {
+    async fn run(&self, target: Target, wanted: Extract, host: &Host) -> Result<Answer, InvokeError> {
+        let hops = RuledHops(host);
+        let found = match travel(self.reach.as_ref(), &self.allowed, &hops, target, MAX_PAGE).await {
             Ok(found) => found,
+            Err(Stopped::NotFollowed { to, why }) => {
+                let text = format!(
+                    "It redirects to {to}, which was not fetched: {why}. If that page is wanted, call this tool with \
+                     its URL."
+                );
+                return Ok(Answer::text(text));
+            }
             // A redirect led there, or a name: the arguments were right.
             Err(Stopped::Refused(refusal)) => return Ok(Answer::error(refusal.into_text())),
             Err(Stopped::Failed(error)) => return Err(fetch_failure(error)),
@@ -42,6 +52,33 @@ impl Fetching {
         let done = blocking::spawn_or_unreachable(move || page(&found, wanted))?.await;
         let done = done.map_err(|_| InvokeError::Failed("reading the page crashed".to_owned()))?;
         Ok(done.map_or_else(Answer::error, Answer::text))
+    }
+}
+
+/// A redirect is another call: rules that deny or ask hold for where it leads. What was approved is the host that was
+/// shown, so another one needs a rule that allows it.
+struct RuledHops<'a>(&'a Host);
+
+impl Hops for RuledHops<'_> {
+    fn follow(&self, from: &Target, to: &Target) -> Result<(), String> {
+        let judged = |target: &Target| self.0.judged_by_rule("url", json!(target.url().as_str()));
+        let same_host = to.has_host_of(from);
+        match judged(to) {
+            Some(Judgement { permission: Permission::Allow, .. }) => Ok(()),
+            // The rule under which somebody approved the call.
+            Some(asks)
+                if asks.permission == Permission::Ask
+                    && same_host
+                    && judged(from).as_ref() == Some(&asks) =>
+            {
+                Ok(())
+            }
+            Some(stricter) => {
+                Err(format!("the rule {} says `{}`", stricter.because(), stricter.permission.as_str()))
+            }
+            None if same_host => Ok(()),
+            None => Err("it is another host, and no rule allows it".to_owned()),
+        }
     }
 }
 
@@ -70,7 +107,7 @@ impl Invocable for Fetching {
             let target = target.map_err(|refusal| InvokeError::Invalid(refusal.into_text()))?;
             tokio::select! {
                 biased;
-                done = self.run(target, wanted) => done,
+                done = self.run(target, wanted, &context.host) => done,
                 () = context.cancel.cancelled() => {
                     Err(InvokeError::Interrupted("it was stopped before it was answered".to_owned()))
                 }

@@ -1,4 +1,5 @@
-//! From a URL to what stands there, over redirects. Each stop is judged as the first one was.
+//! From a URL to what stands there, over redirects. Each stop is judged as the first one was: its address here, its URL
+//! by the rules of the run ([`Hops`]).
 
 use std::net::IpAddr;
 
@@ -24,6 +25,16 @@ pub(super) enum Stopped {
     /// It went wrong on the way.
     Failed(FetchError),
     TooFar,
+    /// A redirect that is not followed, because of the rules or because nobody has spoken of its host.
+    NotFollowed {
+        to: String,
+        why: String,
+    },
+}
+
+/// Decides whether a redirect is followed. The error says why not.
+pub(super) trait Hops {
+    fn follow(&self, from: &Target, to: &Target) -> Result<(), String>;
 }
 
 impl From<Refusal> for Stopped {
@@ -49,6 +60,7 @@ pub(super) struct FetchedPage {
 pub(super) async fn travel(
     reach: &dyn Reach,
     allowed: &Allowed,
+    hops: &(dyn Hops + Sync),
     start: Target,
     limit: usize,
 ) -> Result<FetchedPage, Stopped> {
@@ -56,7 +68,13 @@ pub(super) async fn travel(
     for followed in 0..=MAX_REDIRECTS {
         let fetched = stop(reach, allowed, &target, limit).await?;
         match fetched.location.as_deref().filter(|_| is_redirect(fetched.status)) {
-            Some(location) => target = target.follow(location)?,
+            Some(location) => {
+                let next = target.follow(location)?;
+                next.judge(allowed)?;
+                hops.follow(&target, &next)
+                    .map_err(|why| Stopped::NotFollowed { to: next.url().to_string(), why })?;
+                target = next;
+            }
             None => return Ok(FetchedPage { target, moved: followed > 0, fetched }),
         }
     }

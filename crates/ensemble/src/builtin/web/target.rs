@@ -130,6 +130,12 @@ impl Target {
         }
     }
 
+    /// Returns whether another URL is of the same server: the same name or address, and the same port or both times the
+    /// usual one.
+    pub(super) fn has_host_of(&self, other: &Self) -> bool {
+        self.0.host() == other.0.host() && self.0.port() == other.0.port()
+    }
+
     fn port(&self) -> u16 {
         self.0.port_or_known_default().unwrap_or_default()
     }
