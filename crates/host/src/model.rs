@@ -36,6 +36,8 @@ pub struct Model {
     pub credentials: Credentials,
     /// The known provider, or the one that it resembles.
     pub row: Option<&'static ProviderRow>,
+    /// Whether nobody named it: it is the best that this machine has.
+    pub automatic: bool,
     /// The variable that should contain a key but does not.
     missing_key: Option<String>,
 }
@@ -52,6 +54,22 @@ impl Model {
     pub fn is_understudy(&self) -> bool {
         self.endpoint.provider.as_str() == UNDERSTUDY
     }
+
+    /// Returns the failure of a run in which the understudy answered because there is no key, and found no tool to call.
+    /// Nothing for a model that the user named.
+    pub fn without_a_model(&self) -> Option<Failure> {
+        (self.automatic && self.is_understudy()).then(|| {
+            let message = "no model is configured, and the understudy found no tool for this";
+            with_a_model(Failure::new(Kind::ProviderRefused, "no-model-configured", message))
+        })
+    }
+}
+
+/// Adds how to use a language model instead of the understudy.
+pub(crate) fn with_a_model(failure: Failure) -> Failure {
+    failure
+        .hint("export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY, GEMINI_API_KEY)")
+        .hint("-m ollama/NAME for a local model")
 }
 
 /// The same for a provider.
@@ -73,7 +91,7 @@ fn no_key(provider: &ProviderName, variable: &str) -> Failure {
 pub fn choose(named: Option<&str>, files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
     match named {
         Some(id) => parse(id, files, world),
-        None => automatic(files, world),
+        None => Ok(Model { automatic: true, ..automatic(files, world)? }),
     }
 }
 
@@ -140,7 +158,8 @@ fn usable(reach: Reach, name: String, files: &SettingsPlan, world: &World) -> Mo
     let missing_key = reach.missing_key().map(str::to_owned);
     let endpoint = Endpoint { dialect: spoken(&reach, &facts), ..reach.signed() };
     let id = format!("{}/{name}", endpoint.provider);
-    Model { id, name, endpoint, facts, credentials: reach.credentials, row: reach.row, missing_key }
+    let (credentials, row, automatic) = (reach.credentials, reach.row, false);
+    Model { id, name, endpoint, facts, credentials, row, automatic, missing_key }
 }
 
 /// Chooses the wire: `openai` and compatible servers use Chat Completions, which all of them have. OpenAI itself serves
@@ -165,7 +184,7 @@ fn understudy() -> Result<Model, Failure> {
     let (id, name) = (UNDERSTUDY.to_owned(), UNDERSTUDY.to_owned());
     let facts = Facts { price: Some(Price::NOTHING), tools: Some(true), ..Facts::default() };
     let credentials = Credentials::default();
-    Ok(Model { id, name, endpoint, facts, credentials, row: None, missing_key: None })
+    Ok(Model { id, name, endpoint, facts, credentials, row: None, automatic: false, missing_key: None })
 }
 
 fn provider_name(name: &str) -> Result<ProviderName, Failure> {

@@ -221,6 +221,11 @@ impl Settings {
         };
         let answer = schema.map(|path| Wanted::read(path, world)).transpose()?;
         let model = model::choose(named, files, world)?;
+        if answer.is_some() && model.is_understudy() {
+            let message =
+                "`--schema` needs a language model; the understudy answers with the results of tools";
+            return Err(model::with_a_model(Failure::usage("schema-understudy", message)));
+        }
         let limits = limits(args, files);
         require_price(&model, limits.cost)?;
         let compaction =

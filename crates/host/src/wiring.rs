@@ -101,6 +101,20 @@ impl Connected {
         self.failures.iter().map(ToString::to_string).collect()
     }
 
+    /// Returns the failure of the first of these ensembles that could not be connected: the user named them for this run.
+    pub fn failure_of(&self, named: &[String]) -> Option<Failure> {
+        let missing = |error: &&ConnectError| {
+            named.contains(&error.ensemble) && self.roster.tools_of(&error.ensemble).is_none()
+        };
+        let error = self.failures.iter().find(missing)?;
+        let failure = Failure::new(Kind::Ensemble, "named-ensemble", error.to_string());
+        Some(
+            failure
+                .hint("converse ensembles check --connect")
+                .hint("without `-e` the run goes on without it"),
+        )
+    }
+
     /// Returns a note for the model about ensembles that failed to connect. It omits the reason, which is foreign text.
     pub fn note(&self) -> Option<String> {
         let mut names: Vec<&str> = self.failures.iter().map(|failure| failure.ensemble.as_str()).collect();

@@ -75,6 +75,10 @@ impl Serving<'_> {
             }
         };
         let connected = wiring.connect(&chosen, rules).await?;
+        if let Some(failure) = connected.failure_of(&self.args.ensemble) {
+            connected.disconnect(&console.context).await;
+            return Err(failure);
+        }
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         let served = self.served(&connected, Arc::clone(&audit), contents, transport).await;
         // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.

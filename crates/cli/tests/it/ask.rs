@@ -67,8 +67,39 @@ fn the_explicit_form_and_the_shipped_files() {
 
 #[test]
 fn it_never_pretends() {
-    let ran = TestEnv::new().run(&["ask", "Write me a poem about the sea"]).exits(0);
+    let env = TestEnv::new();
+    let poem = "Write me a poem about the sea";
+    let ran = env.run(&["ask", poem, "-m", "understudy"]).exits(0);
     assert!(ran.stdout.contains("understudy") && ran.stdout.contains("ANTHROPIC_API_KEY"), "{}", ran.stdout);
+    // Nobody asked for the understudy: a script must not take this for an answer.
+    let ran = env.run(&["ask", poem]).exits(4);
+    assert!(ran.stdout.contains("understudy"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("error[no-model-configured]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("export ANTHROPIC_API_KEY=…"), "{}", ran.stderr);
+    let object = env.run(&["ask", poem, "-o", "json"]).exits(4).json();
+    assert_eq!(object["error"]["code"], "no-model-configured", "{object:#}");
+    env.write("work/s.json", r#"{"type": "object"}"#);
+    for model in [&[][..], &["-m", "understudy"]] {
+        let ran = env.run(&[&["ask", QUESTION, "--schema", "s.json"], model].concat()).exits(2);
+        assert!(ran.stderr.contains("error[schema-understudy]"), "{}", ran.stderr);
+    }
+}
+
+/// Without `-e` the run goes on and says what is missing.
+#[test]
+fn an_ensemble_that_was_named_and_is_not_there_is_ten() {
+    let env = TestEnv::new();
+    env.write(
+        "own/gone.toml",
+        "[ensemble]\nname = \"gone\"\ndescription = \"d\"\n[connection]\ntransport = \"stdio\"\ncommand = [\"no-such-program-anywhere\"]\n",
+    );
+    let own = env.path("own").display().to_string();
+    let ask = ["ask", "2+2", "-m", "understudy", "--ensembles", &own];
+    assert!(env.run(&ask).exits(0).stderr.contains("no-such-program-anywhere"));
+    let ran = env.run(&[&ask[..], &["-e", "essentials", "-e", "gone"]].concat()).exits(10);
+    assert!(ran.stderr.contains("error[named-ensemble]"), "{}", ran.stderr);
+    let serve = ["serve", "--ensembles", &own, "-e", "gone"];
+    assert!(env.run(&serve).exits(10).stderr.contains("error[named-ensemble]"));
 }
 
 #[test]

@@ -178,9 +178,9 @@ fn what_a_server_asks_the_model_is_paid_by_the_call() {
 fn what_a_model_is_asked_for_in_vain_is_paid_too() {
     let allow = ["--allow", "asking.sampling/*"];
     at_once(ERAS, |era| {
-        let (_env, _provider, ran) = sampled(era, true, &["", "Done."], &allow);
-        assert!(outcomes(&ran)[0].1.contains("no answer"), "{}", brief(&ran));
-        assert_eq!(ran.json()["cost"], 0.000675, "{}", brief(&ran));
+        let (_env, _provider, ran) = sampled(era, true, &["", "", "", "Done."], &allow);
+        assert!(outcomes(&ran)[0].1.contains("reply is empty"), "{}", brief(&ran));
+        assert_eq!(ran.json()["cost"], 0.001125, "{}", brief(&ran));
         let limited = [&allow[..], &["--max-cost", "0.0004"]].concat();
         let (_env, provider, ran) = sampled(era, true, &["", "Done."], &limited);
         assert_eq!((ran.code, provider.requests().len()), (7, 2), "{}", brief(&ran));

@@ -14,7 +14,7 @@ fn beside_a_good_one(broken: FakeServer) -> String {
     let env = TestEnv::new();
     broken.write(&env);
     FakeServer::new("good", &[]).write(&env);
-    let mut command = env.command(["ask", "@good.echo text=here", "-e", "good", "-e", BROKEN, "--ensembles"]);
+    let mut command = env.command(["ask", "@good.echo text=here", "--ensembles"]);
     let Measured { ran, peak } = measure(command.arg(env.path("servers")).spawn().unwrap());
     assert!(ran.code == 0 && ran.stdout.contains("here"), "{}", brief(&ran));
     assert!(!ran.stderr.contains("not connected within 20 s"), "the default was waited for: {}", brief(&ran));

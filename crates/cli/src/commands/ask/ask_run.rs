@@ -193,6 +193,10 @@ impl<'a> AskRun<'a> {
             asked,
         };
         let connected = wiring.connect_for(&chosen, settings.rules.clone(), self.shared.as_ref()).await?;
+        if let Some(failure) = connected.failure_of(&self.run.options.ensemble) {
+            connected.disconnect(&console.context).await;
+            return Err(failure);
+        }
         connected.roster.searchable();
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         match self.gathered(&read_from, &wiring, &connected, candidates).await {

@@ -1,6 +1,6 @@
 //! One turn of the user with one model, with everything that is decided about it.
 
-use converse_canister::Transcript;
+use converse_canister::{Canister, Transcript};
 
 use super::Run;
 use super::ask_run::{AskRun, TurnContext};
@@ -45,7 +45,12 @@ impl Turn<'_> {
             .resume(history);
         let ended = conversation.say(said).finish().await;
         let way_out = |failure| without_the_question(failure, conversation.transcript(), session.as_deref());
-        ended.map(drop).map_err(way_out)
+        ended.map_err(way_out)?;
+        let calls = |canister: &Canister| matches!(canister, Canister::Invocation(call) if call.turn >= next);
+        match settings.model.without_a_model() {
+            Some(failure) if !conversation.transcript().as_slice().iter().any(calls) => Err(failure),
+            _ => Ok(()),
+        }
     }
 }
 
