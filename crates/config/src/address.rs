@@ -63,7 +63,8 @@ pub fn base_url_fault(url: &str) -> Option<&'static str> {
     let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
         return Some("a base URL must begin with `http://` or `https://`");
     };
-    if url.contains('@') {
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
         return Some(
             "a base URL cannot contain a user name or password; name the variable of a key in `key_env`",
         );
@@ -78,7 +79,7 @@ pub fn base_url_fault(url: &str) -> Option<&'static str> {
             .is_err()
             .then_some("the base URL contains a blank or another character that is not allowed in a URL")
     };
-    fault_of_host(rest.split('/').next().unwrap_or_default()).or_else(unreadable)
+    fault_of_host(host).or_else(unreadable)
 }
 
 /// Returns what is wrong with a host and its optional port. Variables match anything.
@@ -212,6 +213,9 @@ mod tests {
             ("https://", false),
             ("https:///v1", false),
             ("https://me:hush@a.example/v1", false),
+            ("https://hush@a.example", false),
+            ("https://a.example/v1/@account/gateway", true),
+            ("https://me:hu@sh@a.example/v1", false),
             ("https://a.example/v1?key=hush", false),
             ("https://a.example/v1#x", false),
             ("https://a.example:99999/v1", false),

@@ -69,6 +69,9 @@ codes! {
     ConnectFailed "connect-failed"
         "The server of an ensemble could not be started or reached (`check --connect`)"
         "for a slow server, raise `connect_timeout`",
+    DefaultRefused "default-refused"
+        "The schema of a server's tool refuses its own `default`, such as `null` for a text, so converse does not fill it in (`check --connect`)"
+        "no change is needed for converse; in the server, declare the argument as nullable: `\"type\": [\"string\", \"null\"]`",
     DuplicateEnsemble "duplicate-ensemble"
         "Two ensembles of the same scope have the same name"
         "rename or remove one of the ensembles",

@@ -17,6 +17,7 @@ use jsonschema::meta::MetaValidator;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use defaults::Filled;
 pub use fault::SchemaFault;
 pub(crate) use graph::escaped;
 pub use value::ValueSchema;
@@ -96,25 +97,44 @@ impl ArgumentsSchema {
         Weight::of(schema).map(drop)
     }
 
-    /// Returns the arguments with missing defaults filled in (also in nested objects), or at most 8 faults.
+    /// Returns the arguments with the defaults of missing properties filled in (nested objects too), or at most 8 faults.
+    ///
+    /// A default that its own schema refuses, such as `null` for a text, is not filled in. If the schema accepts the
+    /// arguments only without the defaults, they are returned as they are.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<Map<String, Value>, Vec<SchemaFault>> {
-        let filled = Value::Object(defaults::filled(&self.schema, arguments));
-        if let Some(fault) = self.weight.too_much_for(&filled) {
+        let mut filled = Filled::of(&self.schema, arguments);
+        if let Some(fault) = self.weight.too_much_for(&filled.arguments) {
             return Err(vec![fault]);
         }
-        let faults: Vec<_> =
-            self.validator.iter_errors(&filled).take(MAX_FAULTS).map(|error| fault::of(&error)).collect();
-        match filled {
+        if filled.has_defaults() && !self.validator.is_valid(&filled.arguments) {
+            let at = |error: ValidationError<'_>| error.instance_path().as_str().to_owned();
+            let faults: Vec<_> = self.validator.iter_errors(&filled.arguments).map(at).collect();
+            filled.remove_refused(&faults);
+            let plain = Value::Object(arguments.clone());
+            if !self.validator.is_valid(&filled.arguments) && self.validator.is_valid(&plain) {
+                return Ok(arguments.clone());
+            }
+        }
+        let faults = self.faults(&filled.arguments);
+        match filled.arguments {
             Value::Object(filled) if faults.is_empty() => Ok(filled),
             _ => Err(faults),
         }
     }
 
-    /// Returns faults that no arguments can avoid: a `default` that its own schema refuses.
+    fn faults(&self, arguments: &Value) -> Vec<SchemaFault> {
+        self.validator.iter_errors(arguments).take(MAX_FAULTS).map(|error| fault::of(&error)).collect()
+    }
+
+    /// Returns at most 8 defaults that their own schema refuses.
     pub fn faults_of_defaults(&self) -> Vec<SchemaFault> {
-        let faults = self.check(&Map::new()).err().unwrap_or_default();
-        // Faults of the root are about missing properties, not about defaults.
-        faults.into_iter().filter(|fault| !fault.pointer.is_empty()).collect()
+        let filled = Filled::of(&self.schema, &Map::new());
+        if let Some(fault) = self.weight.too_much_for(&filled.arguments) {
+            return vec![fault];
+        }
+        // At the root itself only missing or too few properties are reported, which is not the fault of a default.
+        let errors = self.validator.iter_errors(&filled.arguments).map(|error| fault::of(&error));
+        errors.filter(|fault| !fault.pointer.is_empty()).take(MAX_FAULTS).collect()
     }
 }
 

@@ -7,19 +7,27 @@ mod whole;
 use std::sync::Arc;
 
 use converse_canister::InvokerName;
-use converse_config::{EnsemblePlan, Environment, InvokerKind, InvokerPlan, Scope};
+use converse_config::{EnsemblePlan, Environment, InvokerKind, InvokerPlan, Scope, UnsetVariable};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::builtin::{Builtin, Settings, Variable};
 use crate::command::Command;
 use crate::ensemble::{ConnectError, Connection, Ensemble};
-use crate::request::Request;
+use crate::request::{Request, check_variables};
 use crate::surroundings::Surroundings;
 use crate::tool::Tool;
 use crate::{Definition, Invocable};
 
 pub use whole::declared_ensemble;
+
+/// Why a tool was not built.
+enum NotBuilt {
+    /// The tool is left out; the other tools of the ensemble work.
+    Unset(UnsetVariable),
+    /// The ensemble cannot be used.
+    Broken(String),
+}
 
 /// Builds the invokers of one plan.
 pub struct DeclaredConnection {
@@ -57,9 +65,29 @@ impl DeclaredConnection {
         }
     }
 
-    fn tool(&self, ensemble: &Ensemble, plan: &Arc<InvokerPlan>) -> Result<Tool, ConnectError> {
-        let failed = |reason| ConnectError { ensemble: ensemble.name.to_string(), reason };
-        let invocable = self.build(plan).map_err(failed)?;
+    /// Builds the tools. A tool whose variables are not set is left out with a warning, unless no tool would remain.
+    fn tools(&self, ensemble: &Ensemble) -> Result<Vec<Tool>, ConnectError> {
+        let failed =
+            |reason: &str| ConnectError { ensemble: ensemble.name.to_string(), reason: reason.to_owned() };
+        let (mut tools, mut left_out) = (Vec::new(), Vec::new());
+        for plan in &self.invokers {
+            match self.tool(ensemble, plan) {
+                Ok(tool) => tools.push(tool),
+                Err(NotBuilt::Unset(unset)) => left_out.push(format!("{}: {unset}", plan.name)),
+                Err(NotBuilt::Broken(reason)) => return Err(failed(&reason)),
+            }
+        }
+        if let (true, Some(reason)) = (tools.is_empty(), left_out.first()) {
+            return Err(failed(reason));
+        }
+        for reason in left_out {
+            (self.surroundings.warn)(format!("ensemble `{}`: a tool is left out: {reason}", ensemble.name));
+        }
+        Ok(tools)
+    }
+
+    fn tool(&self, ensemble: &Ensemble, plan: &Arc<InvokerPlan>) -> Result<Tool, NotBuilt> {
+        let invocable = self.build(plan)?;
         let arguments = arguments(plan);
         let (description, policy) = (plan.description.clone(), plan.policy.clone());
         let builtin = matches!(plan.kind, InvokerKind::Builtin(_));
@@ -67,23 +95,25 @@ impl DeclaredConnection {
         Ok(tool.declared_by(Arc::clone(plan)))
     }
 
-    fn build(&self, invoker: &InvokerPlan) -> Result<Arc<dyn Invocable>, String> {
+    fn build(&self, invoker: &InvokerPlan) -> Result<Arc<dyn Invocable>, NotBuilt> {
         let InvokerPlan { name, kind, .. } = invoker;
         if kind.reaches_out() && !self.trusted {
             // Left inert long before; whoever forgets that is stopped here.
-            return Err(format!("{name}: it is not trusted"));
+            return Err(NotBuilt::Broken(format!("{name}: it is not trusted")));
         }
         match kind {
-            InvokerKind::Builtin(builtin) => self.builtin(name, builtin),
+            InvokerKind::Builtin(builtin) => self.builtin(name, builtin).map_err(NotBuilt::Broken),
             InvokerKind::Command(plan) => {
                 let (schema, surroundings) = (invoker.arguments.as_ref(), Arc::clone(&self.surroundings));
                 let (scope, sandbox) = (self.scope, invoker.policy.sandbox);
                 let command = Command::new(plan.clone(), schema, scope, sandbox, surroundings);
-                command.map(|command| Arc::new(command) as _).map_err(|unset| format!("{name}: {unset}"))
+                command.map(|command| Arc::new(command) as _).map_err(NotBuilt::Unset)
             }
             InvokerKind::Http(plan) => {
+                check_variables(plan, &self.surroundings.environment).map_err(NotBuilt::Unset)?;
                 let request = Request::new(plan.clone(), Arc::clone(&self.surroundings));
-                request.map(|request| Arc::new(request) as _).map_err(|unset| format!("{name}: {unset}"))
+                let broken = |reason| NotBuilt::Broken(format!("{name}: {reason}"));
+                request.map(|request| Arc::new(request) as _).map_err(broken)
             }
         }
     }
@@ -115,8 +145,7 @@ impl DeclaredConnection {
 
 impl Connection for DeclaredConnection {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        let tools = self.invokers.iter().map(|plan| self.tool(ensemble, plan)).collect();
-        Box::pin(std::future::ready(tools))
+        Box::pin(std::future::ready(self.tools(ensemble)))
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use converse_canister::Arguments;
-use converse_config::{BodyPlan, Environment, JsonTemplate, RequestPlan, Template};
+use converse_config::{BodyPlan, Environment, JsonTemplate, RequestPlan, Template, UnsetVariable};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::Method;
@@ -45,7 +45,6 @@ impl Request {
         let method = Method::from_bytes(plan.method.as_bytes())
             .map_err(|_| format!("`{}` is not a method of HTTP", plan.method))?;
         body::check_names(&plan)?;
-        check_variables(&plan, &surroundings.environment)?;
         Ok(Self { method, plan, surroundings })
     }
 
@@ -97,7 +96,8 @@ pub(crate) fn fetch_failure(error: FetchError) -> InvokeError {
     }
 }
 
-fn check_variables(plan: &RequestPlan, environment: &Environment) -> Result<(), String> {
+/// Fails if the request needs a variable that is not set.
+pub(crate) fn check_variables(plan: &RequestPlan, environment: &Environment) -> Result<(), UnsetVariable> {
     let mut templates = vec![&plan.url];
     templates.extend(plan.query.iter().chain(&plan.headers).map(|(_, template)| template));
     match &plan.body {
@@ -106,10 +106,7 @@ fn check_variables(plan: &RequestPlan, environment: &Environment) -> Result<(), 
         Some(BodyPlan::Json(json)) => texts_of(json, &mut templates),
         None => {}
     }
-    templates
-        .into_iter()
-        .try_for_each(|template| missing_variable(template, environment))
-        .map_err(|unset| unset.to_string())
+    templates.into_iter().try_for_each(|template| missing_variable(template, environment))
 }
 
 fn texts_of<'a>(json: &'a JsonTemplate, templates: &mut Vec<&'a Template>) {

@@ -33,6 +33,8 @@ pub struct Surroundings {
     pub reach: Arc<dyn Reach>,
     /// Keeps pictures and sounds of answers.
     pub artefacts: Arc<dyn Artefacts>,
+    /// Shows the user a one-line warning.
+    pub warn: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 impl std::fmt::Debug for Surroundings {

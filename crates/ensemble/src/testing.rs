@@ -165,6 +165,7 @@ pub(crate) fn surroundings(workspace: &Path, fetch: Arc<dyn Fetch>) -> Surroundi
         fetch,
         reach: Arc::new(Atlas::default()),
         artefacts: Arc::new(NoArtefacts),
+        warn: Arc::new(|_| {}),
     }
 }
 

@@ -285,7 +285,7 @@ impl Wiring<'_> {
     }
 
     fn surroundings(&self, guardian: &Guardian, connection_notices: &ConnectionNotices) -> Surroundings {
-        let connection_notices = connection_notices.clone();
+        let (connection_notices, notices) = (connection_notices.clone(), connection_notices.clone());
         Surroundings {
             workspace: self.world.cwd.clone(),
             project: self.world.project().map(Path::to_path_buf),
@@ -300,6 +300,7 @@ impl Wiring<'_> {
             fetch: Arc::new(HttpFetch::new(CONNECT_TIMEOUT)),
             reach: Arc::new(HttpReach::new(CONNECT_TIMEOUT)),
             artefacts: Arc::new(self.contents.shown()),
+            warn: Arc::new(move |line| notices.add(line)),
         }
     }
 

@@ -85,10 +85,14 @@ fn model_in(path: &str) -> Option<&str> {
 }
 
 fn uri(base: &str, path: &str) -> Result<Uri, TranslateError> {
-    let wrong =
-        |url: &str, reason: &str| TranslateError::BaseUrl { url: url.to_owned(), reason: reason.to_owned() };
+    // What precedes an `@` may be a password, even if it is not in the place of one.
+    let wrong = |url: &str, reason: &str| {
+        let url = if url.contains('@') { "…" } else { url };
+        TranslateError::BaseUrl { url: url.to_owned(), reason: reason.to_owned() }
+    };
     let base = base.trim().trim_end_matches('/');
-    if base.contains('@') {
+    let (_, rest) = base.split_once("://").unwrap_or(("", base));
+    if rest.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@')) {
         return Err(wrong("…", "credentials do not belong in it"));
     }
     if base.contains(['?', '#']) {
@@ -111,6 +115,7 @@ mod tests {
             ("https://api.example.com/v1", "https://api.example.com/v1/x"),
             ("https://api.example.com/v1/", "https://api.example.com/v1/x"),
             (" http://[::1]:8080 ", "http://[::1]:8080/x"),
+            ("https://gateway.ai/v1/@account/default", "https://gateway.ai/v1/@account/default/x"),
         ] {
             assert_eq!(uri(base, "/x").unwrap().to_string(), url);
         }

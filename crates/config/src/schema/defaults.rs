@@ -5,43 +5,90 @@
 
 use serde_json::{Map, Value};
 
-use super::graph::percent_decoded;
+use super::graph::{escaped, percent_decoded};
 
 /// Limit on the references followed from one property.
 const MAX_HOPS: usize = 8;
 /// Limit on the levels of arguments that are filled.
 const MAX_DEPTH: usize = 64;
 
-pub(super) fn filled(schema: &Value, arguments: &Map<String, Value>) -> Map<String, Value> {
-    let mut arguments = arguments.clone();
-    fill(schema, schema, &mut arguments, MAX_DEPTH);
-    arguments
+/// Arguments with defaults filled in.
+pub(super) struct Filled {
+    pub(super) arguments: Value,
+    /// JSON pointers of the defaults that were filled in.
+    inserted: Vec<String>,
 }
 
-fn fill(root: &Value, schema: &Value, object: &mut Map<String, Value>, depth: usize) {
-    let Some(depth) = depth.checked_sub(1) else { return };
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    for (name, property) in properties {
-        let property = followed(root, property);
-        match object.get_mut(name) {
-            Some(Value::Object(inner)) => fill(root, property, inner, depth),
-            Some(Value::Array(items)) => fill_items(root, property, items, depth),
-            Some(_) => {}
-            None => {
-                if let Some(default) = property.get("default") {
-                    object.insert(name.clone(), default.clone());
+impl Filled {
+    /// Fills in the defaults of missing properties.
+    pub(super) fn of(schema: &Value, arguments: &Map<String, Value>) -> Self {
+        let mut arguments = arguments.clone();
+        let mut inserted = Vec::new();
+        let mut filling = Filling { root: schema, inserted: &mut inserted };
+        filling.fill(schema, &mut arguments, "", MAX_DEPTH);
+        Self { arguments: Value::Object(arguments), inserted }
+    }
+
+    /// Returns whether a default was filled in.
+    pub(super) fn has_defaults(&self) -> bool {
+        !self.inserted.is_empty()
+    }
+
+    /// Removes the defaults in which one of `faults` is; false if there is none.
+    pub(super) fn remove_refused(&mut self, faults: &[String]) -> bool {
+        let is_refused = |inserted: &String| {
+            let within = |fault: &String| {
+                fault
+                    .strip_prefix(inserted.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            faults.iter().any(within)
+        };
+        let (refused, kept): (Vec<_>, Vec<_>) = self.inserted.drain(..).partition(is_refused);
+        self.inserted = kept;
+        for pointer in &refused {
+            let Some((parent, name)) = pointer.rsplit_once('/') else { continue };
+            if let Some(Value::Object(parent)) = self.arguments.pointer_mut(parent) {
+                parent.shift_remove(&name.replace("~1", "/").replace("~0", "~"));
+            }
+        }
+        !refused.is_empty()
+    }
+}
+
+struct Filling<'s> {
+    root: &'s Value,
+    inserted: &'s mut Vec<String>,
+}
+
+impl Filling<'_> {
+    fn fill(&mut self, schema: &Value, object: &mut Map<String, Value>, at: &str, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+        for (name, property) in properties {
+            let property = followed(self.root, property);
+            let at = format!("{at}/{}", escaped(name));
+            match object.get_mut(name) {
+                Some(Value::Object(inner)) => self.fill(property, inner, &at, depth),
+                Some(Value::Array(items)) => self.fill_items(property, items, &at, depth),
+                Some(_) => {}
+                None => {
+                    if let Some(default) = property.get("default") {
+                        object.insert(name.clone(), default.clone());
+                        self.inserted.push(at);
+                    }
                 }
             }
         }
     }
-}
 
-fn fill_items(root: &Value, schema: &Value, items: &mut [Value], depth: usize) {
-    let Some(schema) = schema.get("items") else { return };
-    let schema = followed(root, schema);
-    for item in items {
-        if let Value::Object(inner) = item {
-            fill(root, schema, inner, depth);
+    fn fill_items(&mut self, schema: &Value, items: &mut [Value], at: &str, depth: usize) {
+        let Some(schema) = schema.get("items") else { return };
+        let schema = followed(self.root, schema);
+        for (index, item) in items.iter_mut().enumerate() {
+            if let Value::Object(inner) = item {
+                self.fill(schema, inner, &format!("{at}/{index}"), depth);
+            }
         }
     }
 }

@@ -109,6 +109,50 @@ fn defaults_are_filled_in_before_the_check() {
     assert_eq!(bad.faults_of_defaults()[0].pointer, "/n");
 }
 
+/// `x: str = None` in Python becomes `{"type": "string", "default": null}`.
+#[test]
+fn a_default_that_the_schema_refuses_is_not_filled_in() {
+    let schema = compiled(&json!({
+        "type": "object",
+        "required": ["q", "must"],
+        "properties": {
+            "q": { "type": "string" },
+            "must": { "type": "string", "default": null },
+            "page": { "type": "string", "default": null },
+            "a/b~c": { "type": "integer", "default": null },
+            "deep": { "type": "object", "default": { "n": null }, "properties": { "n": { "type": "integer" } } },
+            "free": { "default": null },
+            "maybe": { "type": ["string", "null"], "default": null },
+            "limit": { "type": "integer", "default": 10 },
+            "inner": { "type": "object", "properties": { "x": { "type": "string", "default": null } } },
+            "list": { "type": "array", "items": { "properties": { "x": { "type": "string", "default": null } } } },
+        },
+    }));
+    let given = json!({ "q": "x", "must": "m", "inner": {}, "list": [{}] });
+    assert_eq!(
+        check(&schema, given).unwrap(),
+        json!({ "q": "x", "must": "m", "free": null, "maybe": null, "limit": 10, "inner": {}, "list": [{}] })
+    );
+    let faults = check(&schema, json!({ "q": "x" })).unwrap_err();
+    assert_eq!(faults.len(), 1, "only what the caller can change: {faults:?}");
+    assert!(faults[0].1.contains("must"), "{faults:?}");
+    let faults = check(&schema, json!({ "q": "x", "must": "m", "page": null })).unwrap_err();
+    assert_eq!(faults[0].0, "/page", "a value of the caller is not forgiven");
+    let faults: Vec<_> = schema.faults_of_defaults().into_iter().map(|fault| fault.pointer).collect();
+    assert_eq!(faults, ["/must", "/page", "/a~1b~0c", "/deep/n"]);
+}
+
+#[test]
+fn defaults_that_contradict_each_other_are_left_to_the_tool() {
+    let schema = compiled(&json!({
+        "type": "object",
+        "properties": { "id": { "default": null }, "name": { "default": null } },
+        "maxProperties": 1,
+    }));
+    assert_eq!(check(&schema, json!({ "id": 5 })).unwrap(), json!({ "id": 5 }));
+    assert!(check(&schema, json!({ "id": 5, "name": 6 })).is_err());
+}
+
 #[test]
 fn only_objects_describe_arguments() {
     for schema in [json!(true), json!({}), json!({ "type": "string" }), json!({ "type": ["object", "null"] })]

@@ -1,8 +1,12 @@
 //! Findings that need connected servers. All servers are disconnected before the findings are used.
 
+use std::collections::BTreeSet;
+
 use converse_canister::{Declaration, InvokerName};
-use converse_config::{Code, Diagnostic, EnsemblePlan, Severity, escape};
+use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, Severity, escape};
+use converse_ensemble::Tool;
 use converse_mcp::UnmatchedSetting;
+use converse_text::safe;
 
 use super::{RenderedFinding, of_ensemble};
 use crate::catalogue::Catalogue;
@@ -77,11 +81,22 @@ impl<'a> Servers<'a> {
             };
             let invoker = tool.qualified.split_once('.').and_then(|(_, name)| InvokerName::new(name).ok());
             if let (Some(plan), Some(invoker)) = (plans.iter().find(of), invoker) {
+                servers.findings.extend(refused_defaults(plan, tool).map(RenderedFinding::from));
                 servers.tools.push(DiscoveredTool { plan, invoker, declaration: tool.declaration.clone() });
             }
         }
         servers
     }
+}
+
+/// The arguments of a tool whose default does not fit its own schema.
+fn refused_defaults(plan: &EnsemblePlan, tool: &Tool) -> Option<Finding> {
+    let faults = tool.schema().as_ref().ok()?.faults_of_defaults();
+    let properties = faults.iter().filter_map(|fault| fault.pointer.split('/').nth(1));
+    let names: BTreeSet<String> = properties.map(|name| format!("`{}`", safe(name))).collect();
+    let (first, more) = (faults.first()?, names.into_iter().collect::<Vec<_>>().join(", "));
+    let why = format!("{}: the default of {more} does not fit its schema: {}", tool.qualified, first.message);
+    Some(of_ensemble(plan, Code::DefaultRefused, Severity::Warning, &why))
 }
 
 /// A setting of tools that the server does not have, at its line: the tool may have been renamed.

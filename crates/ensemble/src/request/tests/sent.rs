@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use converse_canister::Outcome;
-use converse_config::{BodyPlan, InvokerKind, Policy, RequestPlan, Scope};
+use converse_config::{BodyPlan, InvokerKind, InvokerPlan, Policy, RequestPlan, Scope};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{json_template, plan as request};
 use crate::testing::{Scripted, TempDir, call, connect, plan, surroundings, text};
-use crate::{FetchError, Fetched, Roster};
+use crate::{FetchError, Fetched, Roster, Surroundings};
 
 fn ok(body: &str) -> Result<Fetched, FetchError> {
     let body = Bytes::from(body.to_owned());
@@ -133,4 +133,30 @@ async fn what_is_wrong_with_a_descriptor_is_told_when_connecting() {
             connect(&plan, surroundings(directory.path(), Arc::new(Scripted::default()))).await;
         assert!(failures[0].to_string().contains(telling), "{failures:?}");
     }
+}
+
+#[tokio::test]
+async fn an_unset_variable_disables_one_invoker_and_not_its_ensemble() {
+    let directory = TempDir::new();
+    let needs = plan(
+        InvokerKind::Http(request("https://h", &[], &[("a", "${NONE}")], None)),
+        Policy::default(),
+        Scope::User,
+    );
+    let works = plan(InvokerKind::Http(request("https://h", &[], &[], None)), Policy::default(), Scope::User);
+    let mut both = needs.clone();
+    both.invokers.push(InvokerPlan { name: "y".to_owned().try_into().unwrap(), ..works.invokers[0].clone() });
+    let warnings = Arc::<std::sync::Mutex<Vec<String>>>::default();
+    let heard = Arc::clone(&warnings);
+    let surroundings = Surroundings {
+        warn: Arc::new(move |line| heard.lock().unwrap().push(line)),
+        ..surroundings(directory.path(), Arc::new(Scripted::default()))
+    };
+    let (roster, failures) = connect(&both, surroundings).await;
+    assert!(failures.is_empty(), "{failures:?}");
+    let names: Vec<_> = roster.offer().tools().map(|tool| tool.qualified.clone()).collect();
+    assert_eq!(names, ["t.y"]);
+    let warnings = warnings.lock().unwrap();
+    let wanted = "ensemble `t`: a tool is left out: x: the environment variable `NONE` is not set";
+    assert_eq!(*warnings, [wanted]);
 }
