@@ -99,6 +99,9 @@ fn detected(root: &Map<String, Value>) -> Option<Format> {
         let opencode = inner.unwrap_or(mcp).values().any(is_opencode) || (inner.is_none() && !mcp.is_empty());
         return Some(if opencode { Format::OpenCode } else { Format::VsCode });
     }
+    if mcp_servers::projects(root).next().is_some() {
+        return Some(Format::McpServers);
+    }
     // `mcpServers` without the word around it.
     let bare = |value: &Value| value.get("command").or_else(|| value.get("url")).is_some();
     (!root.is_empty() && root.values().all(bare)).then_some(Format::McpServers)

@@ -3,7 +3,7 @@
 //! | program | file | its own keys | documented at (checked 2026-11) |
 //! | --- | --- | --- | --- |
 //! | Claude Desktop | `claude_desktop_config.json` | `command`, `args`, `env` | <https://modelcontextprotocol.io/docs/develop/connect-local-servers> |
-//! | Claude Code | `.mcp.json`, `~/.claude.json` | `type`, `url`, `headers`, `headersHelper`, `timeout`, [`oauth`]; `${VAR}`, `${VAR:-x}` | <https://code.claude.com/docs/en/mcp> |
+//! | Claude Code | `.mcp.json`, `~/.claude.json` | `projects.PATH.mcpServers`, `type`, `url`, `headers`, `headersHelper`, `timeout`, [`oauth`]; `${VAR}`, `${VAR:-x}` | <https://code.claude.com/docs/en/mcp> |
 //! | Cursor | `.cursor/mcp.json` | `url`, `headers`, `envFile`, `auth`; `${env:NAME}`, `${userHome}`, `${workspaceFolder}` | <https://cursor.com/docs/mcp> |
 //! | Windsurf | `~/.codeium/windsurf/mcp_config.json` | `serverUrl`, `disabled`, `disabledTools` | <https://docs.windsurf.com/windsurf/cascade/mcp> |
 //! | Cline, Roo | `cline_mcp_settings.json` | `disabled`, `autoApprove`, `alwaysAllow`, `timeout` | <https://docs.cline.bot/mcp/configuring-mcp-servers> |
@@ -16,8 +16,7 @@ use super::{NO_ENV_FILE, NO_SSE, NOT_ALLOWED, each, http, oauth, stdio, unreacha
 use crate::draft::{Draft, DraftReach};
 use crate::entry::{Entry, Unit};
 use crate::note::{Notes, quoted};
-use crate::server::Drafts;
-use crate::server::ForeignError;
+use crate::server::{Drafts, ForeignError, MAX_SERVERS};
 use crate::text::Dialect;
 
 pub(crate) fn drafts(
@@ -26,17 +25,23 @@ pub(crate) fn drafts(
     notes: &mut Notes,
 ) -> Result<Drafts, ForeignError> {
     let servers = root.get("mcpServers").and_then(Value::as_object);
+    let has_projects = !gemini && projects(root).next().is_some();
     // A file may be nothing but what stands in `mcpServers`.
-    let bare = servers.is_none() && root.values().all(Value::is_object) && !root.is_empty();
+    let bare = servers.is_none() && !has_projects && root.values().all(Value::is_object) && !root.is_empty();
+    let none = Map::new();
     let servers = match servers {
         Some(servers) => servers,
         None if bare => root,
+        None if has_projects => &none,
         None => return Err(ForeignError::Missing { format: "mcp-servers", key: "mcpServers" }),
     };
     if !bare {
         of_the_file(root, notes);
     }
     let mut list = each(servers, notes, |entry| draft(entry, gemini))?;
+    if has_projects {
+        of_projects(root, servers, &mut list, notes)?;
+    }
     if gemini {
         chosen(root, &mut list);
     }
@@ -108,18 +113,54 @@ fn reach(entry: &mut Entry<'_>, kind: Option<&str>, gemini: bool) -> (Option<Dra
     (address.map(|url| http(entry, url)), old)
 }
 
+/// The projects of a file that have servers of their own.
+pub(crate) fn projects(root: &Map<String, Value>) -> impl Iterator<Item = (&String, &Map<String, Value>)> {
+    let projects = root.get("projects").and_then(Value::as_object);
+    projects.into_iter().flatten().filter_map(|(path, project)| {
+        let servers = project.get("mcpServers").and_then(Value::as_object)?;
+        (!servers.is_empty()).then_some((path, servers))
+    })
+}
+
+/// Adds the servers of projects, which start in the directory of their project. A server that is the same everywhere is
+/// imported once.
+fn of_projects(
+    root: &Map<String, Value>,
+    global: &Map<String, Value>,
+    list: &mut Vec<Draft>,
+    notes: &mut Notes,
+) -> Result<(), ForeignError> {
+    let mut known: Vec<(&String, &Value)> = global.iter().collect();
+    for (path, servers) in projects(root) {
+        let fresh = |(name, server): &(&String, &Value)| !known.contains(&(*name, *server));
+        let fresh: Map<String, Value> =
+            servers.iter().filter(fresh).map(|(name, server)| (name.clone(), server.clone())).collect();
+        let mut of_project = each(&fresh, notes, |entry| draft(entry, false))?;
+        if list.len() + of_project.len() > MAX_SERVERS {
+            return Err(ForeignError::TooMany { most: MAX_SERVERS });
+        }
+        for draft in &mut of_project {
+            let starts = match &mut draft.reach {
+                DraftReach::Stdio { cwd, .. } if cwd.is_none() => {
+                    *cwd = Some(path.clone());
+                    " and starts there"
+                }
+                _ => "",
+            };
+            let message = format!(
+                "it belongs to the project {}{starts}; here every directory can use it",
+                quoted(path)
+            );
+            notes.server(&draft.name, message);
+        }
+        list.extend(of_project);
+        known.extend(servers);
+    }
+    Ok(())
+}
+
 /// What a file says of servers beside the servers themselves.
 fn of_the_file(root: &Map<String, Value>, notes: &mut Notes) {
-    let elsewhere = |project: &Value| {
-        project.get("mcpServers").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
-    };
-    let projects = root.get("projects").and_then(Value::as_object);
-    let count = projects.map_or(0, |projects| projects.values().filter(|project| elsewhere(project)).count());
-    if count > 0 {
-        notes.file(format!(
-            "the servers of {count} project(s) in this file are not imported, only those for all"
-        ));
-    }
     for key in ["servers", "context_servers"].into_iter().filter(|key| root.contains_key(*key)) {
         notes.file(format!("{} is not read beside `mcpServers`; `--format` chooses another", quoted(key)));
     }

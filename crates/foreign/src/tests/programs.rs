@@ -16,6 +16,39 @@ fn http(server: &crate::Server) -> (&str, Vec<(&str, &str)>) {
     (url, headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())
 }
 
+/// `~/.claude.json`: `claude mcp add` writes servers of one project by default.
+#[test]
+fn servers_of_claude_codes_projects() {
+    let projects = r#""numStartups": 7, "projects": {
+        "/home/me/shop": { "allowedTools": [], "mcpServers": {
+            "db": { "type": "stdio", "command": "db-server", "args": [], "env": { "DB_TOKEN": "s3cr3t-0123456789abcdef" } },
+            "same": { "type": "http", "url": "https://m.example.com/mcp" } } },
+        "/home/me/blog": { "mcpServers": {
+            "db": { "command": "other-server", "cwd": "/srv" },
+            "same": { "type": "http", "url": "https://m.example.com/mcp" } } },
+        "/home/me/none": { "mcpServers": {} } }"#;
+    for (global, wanted) in [
+        ("", vec!["db", "same", "db-2"]),
+        (
+            r#""mcpServers": { "same": { "type": "http", "url": "https://m.example.com/mcp" } },"#,
+            vec!["same", "db", "db-2"],
+        ),
+    ] {
+        let found = found(&format!("{{ {global} {projects} }}"), Format::McpServers);
+        let names: Vec<_> = found.servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, wanted);
+        let cwd = |name: &str| match &server(&found, name).reach {
+            Reach::Stdio { cwd, .. } => cwd.clone(),
+            Reach::Http { .. } => None,
+        };
+        assert_eq!((cwd("db").as_deref(), cwd("db-2").as_deref()), (Some("/home/me/shop"), Some("/srv")));
+        assert!(noted(&found, Some("db"), "the project `/home/me/shop` and starts there"), "{found:#?}");
+        assert!(!format!("{found:?}").contains("s3cr3t"));
+    }
+    let found = read(&format!("{{ {projects} }}"), None).unwrap();
+    assert_eq!(found.servers.len(), 3, "it is recognised by its projects");
+}
+
 #[test]
 fn mcp_servers_of_claude_cursor_and_windsurf() {
     let found = found(
