@@ -357,7 +357,10 @@ impl Wiring<'_> {
         let of_builtins = variables_of_builtins(plan).filter(|variable| variable.is_secret);
         let names = plan.variables().chain(of_builtins.map(|variable| variable.name));
         let names = names.filter(|name| !INHERITED.contains(name));
-        names.filter_map(|name| self.world.env.get(name)).map(|value| Secret::new(value.as_str())).collect()
+        let named = names.filter_map(|name| self.world.env.get(name)).map(String::as_str);
+        let proxies = INHERITED.iter().filter(|name| name.to_ascii_lowercase().ends_with("_proxy"));
+        let proxies = proxies.filter_map(|name| self.world.env.get(*name));
+        named.chain(proxies.filter_map(|proxy| password(proxy))).map(Secret::new).collect()
     }
 
     /// Resolves when the run must stop.
@@ -375,6 +378,13 @@ impl Wiring<'_> {
             }
         }
     }
+}
+
+/// Returns the password in the address of a proxy.
+fn password(proxy: &str) -> Option<&str> {
+    let rest = proxy.split_once("://").map_or(proxy, |(_, rest)| rest);
+    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 /// Returns what built-in tools may read.
@@ -450,6 +460,20 @@ mod tests {
     use converse_config::{InvokerPlan, Origin, Policy};
 
     use super::*;
+
+    #[test]
+    fn the_password_of_a_proxy_is_a_secret() {
+        for (proxy, secret) in [
+            ("http://me:hush@proxy:3128", Some("hush")),
+            ("socks5h://me:hu@sh@proxy/", Some("hu@sh")),
+            ("me:hush@proxy", Some("hush")),
+            ("http://me@proxy", None),
+            ("http://proxy:3128/a:b@c", None),
+            ("http://me:@proxy", None),
+        ] {
+            assert_eq!(password(proxy), secret, "{proxy}");
+        }
+    }
 
     #[test]
     fn the_keys_of_a_builtin_are_known_and_its_other_variables_are_no_secrets() {

@@ -88,9 +88,36 @@ impl Spawn {
     }
 }
 
-/// Names of the variables that a child inherits.
-pub const INHERITED: &[&str] =
-    &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ"];
+/// Names of the variables that a child inherits. Behind a proxy with its own certificates, nothing can be reached without
+/// the last group.
+pub const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "AWS_CA_BUNDLE",
+];
 
 /// Selects the variables of `environment` that are [`INHERITED`]. Empty and relative entries are removed from PATH, so that
 /// a lookup (for example of `#!/usr/bin/env`) never finds a program planted in the current directory.
@@ -114,6 +141,21 @@ fn absolute_entries(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proxy_and_its_certificates_reach_a_child() {
+        let given = [
+            ("HTTPS_PROXY", "http://proxy:3128"),
+            ("no_proxy", "localhost"),
+            ("SSL_CERT_FILE", "/etc/ca.pem"),
+            ("NODE_EXTRA_CA_CERTS", "/etc/ca.pem"),
+            ("REQUESTS_CA_BUNDLE", "/etc/ca.pem"),
+        ];
+        let others =
+            [("NODE_OPTIONS", "--require x"), ("SSLKEYLOGFILE", "/tmp/keys"), ("PROXY_PASSWORD", "x")];
+        let all = inherited(given.into_iter().chain(others));
+        assert_eq!(all, given.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
 
     #[test]
     fn what_is_not_listed_stays_here_and_path_is_absolute() {

@@ -91,6 +91,9 @@ fn a_server_gets_the_variables_that_it_must_and_no_other() {
         ("TERM", "dumb"),
         ("TMPDIR", "/tmp"),
         ("TZ", "Asia/Tokyo"),
+        ("HTTPS_PROXY", "http://127.0.0.1:9"),
+        ("no_proxy", "localhost"),
+        ("NODE_EXTRA_CA_CERTS", "/nowhere/ca.pem"),
     ];
     let kept_back = [
         ("LD_PRELOAD", "/nowhere/evil.so"),
@@ -102,7 +105,7 @@ fn a_server_gets_the_variables_that_it_must_and_no_other() {
         ("ANTHROPIC_API_KEY", "sk-ant-not-for-servers"),
         ("AWS_SECRET_ACCESS_KEY", "aws-not-for-servers"),
         ("GITHUB_TOKEN", "ghp_notforservers"),
-        ("HTTPS_PROXY", "http://127.0.0.1:9"),
+        ("PROXY_PASSWORD", "not-for-servers"),
         ("SSH_AUTH_SOCK", "/nowhere/agent"),
         ("WANTED", "for-the-server"),
     ];
@@ -326,6 +329,25 @@ fn a_check_that_connects_tells_what_it_met() {
     let codes: Vec<_> = findings.as_array().unwrap().iter().map(|finding| finding["code"].clone()).collect();
     assert_eq!(codes, ["connect-failed", "tool-left-out"]);
     assert!(findings[0]["file"].as_str().unwrap().ends_with("gone.toml") && findings[0]["line"] == 1);
+}
+
+/// `x: str = None` in Python: the tool can be called, and the check names it.
+#[test]
+fn a_default_that_its_schema_refuses_is_reported_and_stops_no_call() {
+    let env = TestEnv::new();
+    let properties = json!({ "text": { "type": "string" }, "page": { "type": "string", "default": null } });
+    let schema = json!({ "type": "object", "properties": properties, "required": ["text"] });
+    let tools = json!([{ "name": "echo", "description": "Says it again", "inputSchema": schema }]);
+    env.write("tools.json", &tools.to_string());
+    let list = format!("--tool-file={}", env.path("tools.json").display());
+    let server = || FakeServer::new("py", &[&list]);
+    server().write(&env);
+    let dir = env.path("servers").display().to_string();
+    let ran = env.run(&["ensembles", "check", "--connect", &dir]).exits(0);
+    for said in ["default-refused", "py.echo: the default of `page` does not fit its schema"] {
+        assert!(ran.stdout.contains(said), "{said}: {}", brief(&ran));
+    }
+    assert_eq!(server().call(&env, "echo", json!({ "text": "hello" })).is("success"), "hello");
 }
 
 /// After an upgrade that renames a tool, a `deny` of its old name does nothing any more.
