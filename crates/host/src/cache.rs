@@ -11,24 +11,24 @@ use converse_session::files::{self, Replace};
 
 /// `None`: without a home nothing is kept.
 #[derive(Debug, Clone)]
-pub struct Cache(pub Option<PathBuf>);
+pub(crate) struct Cache(pub Option<PathBuf>);
 
 impl Cache {
     /// Returns a regular file of at most `limit` bytes.
-    pub fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
         let path = self.0.as_deref()?.join(name);
         let metadata = fs::metadata(&path).ok()?;
         if metadata.is_file() && metadata.len() <= limit { fs::read(path).ok() } else { None }
     }
 
     /// Returns the age of a file.
-    pub fn age(&self, name: &str) -> Option<Duration> {
+    pub(crate) fn age(&self, name: &str) -> Option<Duration> {
         let metadata = fs::metadata(self.0.as_deref()?.join(name)).ok()?;
         metadata.modified().ok()?.elapsed().ok()
     }
 
     /// Writes a file atomically.
-    pub fn write(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         if let Some(dir) = &self.0
             && let Err(error) = write(dir, name, bytes)
         {

@@ -1,6 +1,6 @@
 //! What a model and tools said in a run, on file, to be said again.
 //!
-//! A cassette is a text: a [`Header`], then one [`Entry`] a line. A [`Recorder`] writes one, a [`Cassette`] is one that
+//! A cassette is a text: a [header](entry::Header), then one [`Entry`] a line. A [`Recorder`] writes one, a [`Cassette`] is one that
 //! was read, a [`Player`] answers from it: the nth equal question gets the answer of the nth that was asked, and a
 //! question that was never recorded is a [`Miss`], after which nothing is answered any more.
 //!
@@ -12,7 +12,7 @@ mod error;
 mod file;
 mod given;
 mod miss;
-pub mod mode;
+pub(crate) mod mode;
 mod player;
 mod question;
 mod recorder;
@@ -21,19 +21,17 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub use body::Kept;
-pub use entry::{
-    Blob, Broken, Call, Entry, Exchange, Header, Offer, Offered, Reply, Request, Response, Tool,
-};
-pub use error::CassetteError;
-pub use file::Cassette;
-pub use given::Given;
-pub use miss::Miss;
-pub use player::Player;
-pub use question::Question;
-pub use recorder::{Recorder, Redact};
+pub(crate) use body::Kept;
+pub(crate) use entry::{Blob, Broken, Call, Entry, Exchange, Offer, Offered, Reply, Response, Tool};
+pub(crate) use error::CassetteError;
+pub(crate) use file::Cassette;
+pub(crate) use given::Given;
+pub(crate) use miss::Miss;
+pub(crate) use player::Player;
+pub(crate) use question::Question;
+pub(crate) use recorder::{Recorder, Redact};
 
 /// The format that is written, and the newest that is read.
-pub const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 /// A cassette is no larger; neither is it read when it is.
-pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
+pub(crate) const MAX_BYTES: u64 = 256 * 1024 * 1024;

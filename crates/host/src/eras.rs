@@ -17,13 +17,13 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const MOST: usize = 5_000;
 
 #[derive(Debug)]
-pub struct EraFile {
+pub(crate) struct EraFile {
     cache: Cache,
     known: OnceLock<Mutex<BTreeMap<String, String>>>,
 }
 
 impl EraFile {
-    pub fn new(dir: Option<PathBuf>) -> Self {
+    pub(crate) fn new(dir: Option<PathBuf>) -> Self {
         Self { cache: Cache(dir), known: OnceLock::new() }
     }
 

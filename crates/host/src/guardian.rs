@@ -9,11 +9,11 @@ use converse_process::Guardian;
 const WORD: &str = "guard-children";
 
 /// Creates a guardian that starts with the first child process. If it cannot be started, the user is warned once.
-pub fn guardian(program: Option<&Path>) -> Guardian {
+pub(crate) fn guardian(program: Option<&Path>) -> Guardian {
     Guardian::new(program.map(Path::to_path_buf).unwrap_or_default(), vec![WORD.to_owned()])
 }
 
 /// Returns whether a command line is that of the guardian.
-pub fn is_called(words: &[OsString]) -> bool {
+pub(crate) fn is_called(words: &[OsString]) -> bool {
     matches!(words, [_, word] if word == WORD)
 }

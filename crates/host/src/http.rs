@@ -12,13 +12,13 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use hyper_util::client::proxy::matcher::Matcher;
 
-pub struct HttpWire {
+pub(crate) struct HttpWire {
     credentials: Credentials,
     clients: Clients,
 }
 
 impl HttpWire {
-    pub fn new(credentials: Credentials, connect_timeout: Duration) -> Self {
+    pub(crate) fn new(credentials: Credentials, connect_timeout: Duration) -> Self {
         let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, reuse: true };
         Self { credentials, clients: Clients::new(plan) }
     }

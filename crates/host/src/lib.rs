@@ -24,8 +24,9 @@
 //! # }
 //! ```
 //!
-//! The examples of this crate show a custom tool and an approver. The modules are internals of `converse`; they change
-//! more often than the names above.
+//! The examples of this crate show a custom tool and an approver ([`Approver`]). Messages for people go to [`Notices`].
+//!
+//! Everything on this page is the API. The modules that the program `converse` uses are not on it.
 
 // Futures that connect servers nest deeper than the default limit of the optimising compiler.
 #![recursion_limit = "256"]
@@ -43,75 +44,120 @@ macro_rules! opaque_debug {
     };
 }
 
-pub mod answer;
-pub mod approvals;
-pub mod attach;
-pub mod audit;
-pub mod cache;
-pub mod cassette;
-pub mod catalogue;
-pub mod client;
-pub mod confined;
-pub mod contents;
-pub mod context;
+mod answer;
+mod cache;
+mod cassette;
 mod conversation;
-pub mod credentials;
-pub mod descriptor_check;
-pub mod doctor;
-pub mod eras;
+mod eras;
 mod event;
-pub mod explanation;
-pub mod failure;
-pub mod fetch;
-pub mod guardian;
-pub mod headless_consent;
+mod guardian;
 mod history;
 mod host;
-pub mod http;
-pub mod inspect;
-pub mod interrupt;
-pub mod journal;
-pub mod lockfiles;
-pub mod model;
-pub mod model_lists;
-pub mod options;
+mod http;
 mod own_tool;
+mod progress_connection;
+mod reach;
+mod redacting_connection;
+mod results;
+mod telemetry;
+mod understudy;
+mod vault;
+
+// For the crates of the program `converse`. These modules are not part of the API and change without notice.
+#[doc(hidden)]
+pub mod approvals;
+#[doc(hidden)]
+pub mod attach;
+#[doc(hidden)]
+pub mod audit;
+#[doc(hidden)]
+pub mod catalogue;
+#[doc(hidden)]
+pub mod client;
+#[doc(hidden)]
+pub mod confined;
+#[doc(hidden)]
+pub mod contents;
+#[doc(hidden)]
+pub mod context;
+#[doc(hidden)]
+pub mod credentials;
+#[doc(hidden)]
+pub mod descriptor_check;
+#[doc(hidden)]
+pub mod doctor;
+#[doc(hidden)]
+pub mod explanation;
+#[doc(hidden)]
+pub mod failure;
+#[doc(hidden)]
+pub mod fetch;
+#[doc(hidden)]
+pub mod headless_consent;
+#[doc(hidden)]
+pub mod inspect;
+#[doc(hidden)]
+pub mod interrupt;
+#[doc(hidden)]
+pub mod journal;
+#[doc(hidden)]
+pub mod lockfiles;
+#[doc(hidden)]
+pub mod model;
+#[doc(hidden)]
+pub mod model_lists;
+#[doc(hidden)]
+pub mod options;
+#[doc(hidden)]
 pub mod probe;
-pub mod progress_connection;
-pub mod reach;
+#[doc(hidden)]
 pub mod redacted_session;
-pub mod redacting_connection;
-pub mod results;
+#[doc(hidden)]
 pub mod routes;
+#[doc(hidden)]
 pub mod runtime;
+#[doc(hidden)]
 pub mod sampler;
+#[doc(hidden)]
 pub mod secrets;
+#[doc(hidden)]
 pub mod settings;
+#[doc(hidden)]
 pub mod single_call;
+#[doc(hidden)]
 pub mod spent;
-pub mod telemetry;
+#[doc(hidden)]
 pub mod this_program;
+#[doc(hidden)]
 pub mod tool_lists;
+#[doc(hidden)]
 pub mod tool_tests;
+#[doc(hidden)]
 pub mod trust;
+#[doc(hidden)]
 pub mod turn;
+#[doc(hidden)]
 pub mod typed_arguments;
-pub mod understudy;
-pub mod vault;
+#[doc(hidden)]
 pub mod wiring;
+#[doc(hidden)]
 pub mod world;
 
 use std::ffi::OsString;
 
-pub use converse_canister::{Decision, Outcome};
+pub use converse_canister::{Canister, Content, Cost, Decision, InvocationId, Outcome, Transcript, Usage};
 pub use converse_config::Effects;
 pub use converse_engine::Approver;
-pub use converse_ensemble::Pending;
+pub use converse_ensemble::{Pending, Roster};
+pub use converse_provider::Effort;
 
-pub use crate::context::Notices;
-pub use crate::conversation::{Conversation, ConversationBuilder, HostParts, Reply, Turn};
+pub use crate::context::{NoNotices, Notices};
+#[doc(hidden)]
+pub use crate::conversation::HostParts;
+pub use crate::conversation::{Conversation, ConversationBuilder, Reply, Turn};
 pub use crate::event::Event;
 pub use crate::failure::{Failure, Kind};
+#[doc(hidden)]
 pub use crate::history::History;
 pub use crate::host::{Host, HostBuilder};
 pub use crate::options::{RuleOptions, TurnOptions};

@@ -46,6 +46,7 @@ pub struct TurnOptions {
     pub live_tools: bool,
     pub live_model: bool,
     /// The cassette of `record` or `replay`, once it is open.
+    #[doc(hidden)]
     pub cassette: CassetteMode,
 }
 

@@ -15,7 +15,7 @@ use crate::client::{ClientPlan, Clients, Redirects};
 use crate::fetch::{exchange, unbuilt};
 
 #[derive(Debug)]
-pub struct HttpReach {
+pub(crate) struct HttpReach {
     plan: ClientPlan,
     /// With the proxies of the environment.
     by_proxy: Clients,
@@ -25,7 +25,7 @@ pub struct HttpReach {
 
 impl HttpReach {
     /// `connect_timeout` also limits name resolution.
-    pub fn new(connect_timeout: Duration) -> Self {
+    pub(crate) fn new(connect_timeout: Duration) -> Self {
         let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false };
         Self { plan, by_proxy: Clients::new(plan), proxies: Matcher::from_system() }
     }

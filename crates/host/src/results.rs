@@ -20,9 +20,9 @@ const MOST_KEPT: usize = 500;
 const MOST_HELD: usize = 64 * 1024 * 1024;
 
 /// The time, in milliseconds since 1970.
-pub type Now = fn() -> u64;
+pub(crate) type Now = fn() -> u64;
 
-pub fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -42,7 +42,7 @@ impl Entry {
 }
 
 /// A cache in files.
-pub struct ResultFiles {
+pub(crate) struct ResultFiles {
     cache: Cache,
     now: Now,
 }
@@ -50,7 +50,7 @@ pub struct ResultFiles {
 crate::opaque_debug!(ResultFiles);
 
 impl ResultFiles {
-    pub fn new(dir: Option<PathBuf>, now: Now) -> Self {
+    pub(crate) fn new(dir: Option<PathBuf>, now: Now) -> Self {
         Self { cache: Cache(dir.map(|dir| dir.join("results"))), now }
     }
 }
@@ -72,7 +72,7 @@ impl Results for ResultFiles {
 }
 
 /// A cache in memory.
-pub struct ResultsInMemory {
+pub(crate) struct ResultsInMemory {
     held: Mutex<Held>,
     now: Now,
 }
@@ -98,7 +98,7 @@ impl Held {
 }
 
 impl ResultsInMemory {
-    pub fn new(now: Now) -> Self {
+    pub(crate) fn new(now: Now) -> Self {
         Self { held: Mutex::default(), now }
     }
 }

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 
 #[derive(Debug)]
-pub struct UnderstudyWire;
+pub(crate) struct UnderstudyWire;
 
 impl Wire for UnderstudyWire {
     fn send<'a>(

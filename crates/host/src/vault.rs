@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
-pub struct FileVault {
+pub(crate) struct FileVault {
     dir: PathBuf,
     redactor: Redactor,
 }
 
 impl FileVault {
-    pub fn new(dir: PathBuf, redactor: Redactor) -> Self {
+    pub(crate) fn new(dir: PathBuf, redactor: Redactor) -> Self {
         Self { dir, redactor }
     }
 

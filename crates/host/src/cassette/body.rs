@@ -15,7 +15,7 @@ use crate::cassette::rejoined::{Piece, rejoined};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
+pub(crate) enum Kept {
     /// Each with everything that ends it.
     Events(Vec<String>),
     Text(String),
@@ -24,7 +24,7 @@ pub enum Kept {
 
 impl Kept {
     /// `content_type` tells whether it is a stream.
-    pub fn of(content_type: &str, bytes: &[u8], redact: &dyn Redact) -> Self {
+    pub(crate) fn of(content_type: &str, bytes: &[u8], redact: &dyn Redact) -> Self {
         // Half a character at the end of what broke off is nothing that anybody could read.
         let whole = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let bytes = if bytes.len() - whole < 4 { bytes.get(..whole).unwrap_or_default() } else { bytes };
@@ -58,7 +58,7 @@ impl Kept {
     }
 
     /// In the pieces that it is handed on in.
-    pub fn pieces(&self) -> Result<Vec<Bytes>, String> {
+    pub(crate) fn pieces(&self) -> Result<Vec<Bytes>, String> {
         Ok(match self {
             Self::Events(events) => events.iter().map(|event| Bytes::from(event.clone())).collect(),
             Self::Text(text) => vec![Bytes::from(text.clone())],

@@ -11,7 +11,7 @@ use crate::cassette::{Given, Kept};
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub(crate) struct Header {
     /// The format.
     pub cassette: u32,
     /// `converse 0.1.0`.
@@ -25,7 +25,7 @@ pub struct Header {
 /// Any other line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Entry {
+pub(crate) enum Entry {
     Offer(Offer),
     Model(Exchange),
     Invocation(Call),
@@ -33,7 +33,7 @@ pub enum Entry {
 
 /// What an ensemble had to offer when it was connected, or when its tools changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Offer {
+pub(crate) struct Offer {
     pub ensemble: String,
     /// 0: as it was connected; n: as the nth look for changes found it.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -44,7 +44,7 @@ pub struct Offer {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Offered {
+pub(crate) enum Offered {
     /// Of a server.
     Tools(Vec<Tool>),
     /// So many that its own descriptor declares, and that are taken from there.
@@ -55,7 +55,7 @@ pub enum Offered {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tool {
+pub(crate) struct Tool {
     pub name: String,
     pub description: String,
     pub arguments: Value,
@@ -66,7 +66,7 @@ pub struct Tool {
 
 /// One request to a model, and what came back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     /// `provider/model`.
     pub model: String,
     /// The wire, for readers; it is the model's.
@@ -81,7 +81,7 @@ pub struct Exchange {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub(crate) struct Request {
     pub method: String,
     /// Below the base URL, with the query.
     pub path: String,
@@ -91,7 +91,7 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub(crate) enum Reply {
     Response(Response),
     /// None came.
     Failed(Broken),
@@ -99,7 +99,7 @@ pub enum Reply {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Response {
+pub(crate) struct Response {
     pub status: u16,
     /// Those that something depends on.
     pub headers: Map<String, Value>,
@@ -112,7 +112,7 @@ pub struct Response {
 /// What went wrong with a connection; the kinds are those of the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Broken {
+pub(crate) struct Broken {
     pub kind: String,
     pub message: String,
 }
@@ -120,7 +120,7 @@ pub struct Broken {
 /// One invocation, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub(crate) struct Call {
     /// `ensemble.invoker`.
     pub tool: String,
     pub arguments: Value,
@@ -139,18 +139,18 @@ pub struct Call {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blob {
+pub(crate) struct Blob {
     pub digest: Digest,
     pub base64: String,
 }
 
 impl Blob {
-    pub fn new(digest: Digest, bytes: &[u8]) -> Self {
+    pub(crate) fn new(digest: Digest, bytes: &[u8]) -> Self {
         Self { digest, base64: STANDARD.encode(bytes) }
     }
 
     /// `None`: it is damaged, which a [`Cassette`](crate::cassette::Cassette) that was read is not.
-    pub fn bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.base64).ok()
     }
 }

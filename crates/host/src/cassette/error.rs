@@ -3,7 +3,7 @@
 use crate::cassette::{FORMAT, MAX_BYTES};
 
 #[derive(Debug, thiserror::Error)]
-pub enum CassetteError {
+pub(crate) enum CassetteError {
     #[error("{file}: {source}")]
     Io { file: String, source: std::io::Error },
     #[error("{0} is no regular file")]

@@ -13,7 +13,7 @@ use crate::cassette::question::digest;
 use crate::cassette::{CassetteError, FORMAT, MAX_BYTES};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cassette {
+pub(crate) struct Cassette {
     pub header: Header,
     /// Each with its line, from 2.
     pub entries: Vec<(usize, Entry)>,
@@ -23,7 +23,7 @@ pub struct Cassette {
 
 impl Cassette {
     /// Reads a regular file of at most [`MAX_BYTES`].
-    pub fn read(path: &Path) -> Result<Self, CassetteError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, CassetteError> {
         let file = path.display().to_string();
         // Before it is opened: to open a pipe is to wait for somebody.
         let metadata = std::fs::metadata(path).map_err(|error| CassetteError::io(path, error))?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Given {
+pub(crate) enum Given {
     Answer {
         content: Vec<Content>,
         /// It ran, and says that it failed.
@@ -29,7 +29,7 @@ pub enum Given {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub(crate) enum Kind {
     Invalid,
     Unreachable,
     Failed,
@@ -44,7 +44,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Given {
-    pub fn of(outcome: &Result<Answer, InvokeError>) -> Self {
+    pub(crate) fn of(outcome: &Result<Answer, InvokeError>) -> Self {
         match outcome {
             Ok(Answer { content, is_error, kept, .. }) => {
                 Self::Answer { content: content.clone(), is_error: *is_error, kept: *kept }
@@ -74,7 +74,7 @@ impl Given {
         Self::Error { kind, message: error.to_string(), sent, kept: false }
     }
 
-    pub fn outcome(self) -> Result<Answer, InvokeError> {
+    pub(crate) fn outcome(self) -> Result<Answer, InvokeError> {
         match self {
             Self::Answer { content, is_error, kept } => Ok(Answer { kept, ..Answer::new(content, is_error) }),
             Self::Error { kind, message, sent, kept } => {

@@ -15,7 +15,7 @@ const MAX_COMPARED: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Miss {
+pub(crate) struct Miss {
     /// In one line.
     pub message: String,
     /// Where the nearest recorded question stands.

@@ -13,7 +13,7 @@ use crate::cassette::{Cassette, Question};
 
 /// A cassette that is being played. Shared by all who ask.
 #[derive(Debug)]
-pub struct Player {
+pub(crate) struct Player {
     file: String,
     models: Vec<String>,
     offers: Vec<Offer>,
@@ -71,7 +71,7 @@ impl<T: Clone> Deck<T> {
 }
 
 impl Player {
-    pub fn new(cassette: Cassette, path: &Path) -> Self {
+    pub(crate) fn new(cassette: Cassette, path: &Path) -> Self {
         let mut models = cassette.header.models;
         let (mut offers, mut replies, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for (line, entry) in cassette.entries {
@@ -96,18 +96,18 @@ impl Player {
     }
 
     /// Those that might have been asked; the one that was meant stands first.
-    pub fn models(&self) -> &[String] {
+    pub(crate) fn models(&self) -> &[String] {
         &self.models
     }
 
     /// What an ensemble offered when it was looked at for the nth time; `None`: nothing that was new. Of several
     /// recorded connections the last one counts.
-    pub fn offer(&self, ensemble: &str, look: u64) -> Option<&Offer> {
+    pub(crate) fn offer(&self, ensemble: &str, look: u64) -> Option<&Offer> {
         self.offers.iter().rfind(|offer| offer.ensemble == ensemble && offer.look == look)
     }
 
     /// `Err`: it was never recorded, or something else was missed before.
-    pub fn reply(&self, question: &Question) -> Result<Reply, Miss> {
+    pub(crate) fn reply(&self, question: &Question) -> Result<Reply, Miss> {
         self.guard()?;
         let dealt = self.replies.deal(&question.key());
         dealt.ok_or_else(|| {
@@ -117,7 +117,7 @@ impl Player {
     }
 
     /// `arguments` are compared as values.
-    pub fn call(&self, tool: &str, arguments: &Value) -> Result<Call, Miss> {
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Result<Call, Miss> {
         self.guard()?;
         let dealt = self.calls.deal(&called(tool, arguments));
         dealt.ok_or_else(|| {
@@ -127,12 +127,12 @@ impl Player {
     }
 
     /// Nothing was missed so far.
-    pub fn guard(&self) -> Result<(), Miss> {
+    pub(crate) fn guard(&self) -> Result<(), Miss> {
         self.miss().map_or(Ok(()), Err)
     }
 
     /// The first question that had no answer: whatever comes after it follows from it.
-    pub fn miss(&self) -> Option<Miss> {
+    pub(crate) fn miss(&self) -> Option<Miss> {
         self.first().clone()
     }
 

@@ -21,14 +21,14 @@ const HEX: usize = 64;
 
 /// A request of a model, in its one spelling.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub(crate) struct Question {
     pub model: String,
     pub request: Request,
 }
 
 impl Question {
     /// `path` is what follows the base URL. A body that is no JSON is one text.
-    pub fn new(model: &str, method: &str, path: &str, body: &[u8], redact: &dyn Redact) -> Self {
+    pub(crate) fn new(model: &str, method: &str, path: &str, body: &[u8], redact: &dyn Redact) -> Self {
         let mut body = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(body).into_owned()));
         redact.json(&mut body);

@@ -19,13 +19,13 @@ use crate::cassette::file::is_one;
 use crate::cassette::{CassetteError, FORMAT, MAX_BYTES};
 
 /// Takes secrets out of what is written and of what is compared.
-pub trait Redact: Send + Sync {
+pub(crate) trait Redact: Send + Sync {
     fn text(&self, text: &str) -> String;
     fn json(&self, value: &mut Value);
 }
 
 /// One recording. Errors are kept until somebody asks: a run is not ended by its recorder.
-pub struct Recorder {
+pub(crate) struct Recorder {
     redact: Arc<dyn Redact>,
     asked: AtomicU64,
     state: Mutex<State>,
@@ -51,7 +51,7 @@ const FIRST_LINE: u64 = 64 * 1024;
 
 impl Recorder {
     /// What is there already is replaced at the end if it is a cassette (or empty), and else refused now.
-    pub fn create(
+    pub(crate) fn create(
         path: &Path,
         program: &str,
         created: &str,
@@ -80,34 +80,34 @@ impl Recorder {
     }
 
     /// The number of a question that begins now, from 1.
-    pub fn begins(&self) -> u64 {
+    pub(crate) fn begins(&self) -> u64 {
         self.asked.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Something was to be written.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         let state = self.lock();
         state.begun || state.error.is_some()
     }
 
     /// A clock or a hand ended what was going on: whatever is recorded of it, no replay would end so.
-    pub fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.lock().cut = true;
     }
 
-    pub fn redact(&self) -> &dyn Redact {
+    pub(crate) fn redact(&self) -> &dyn Redact {
         self.redact.as_ref()
     }
 
     /// One that may be asked. Those who are named before the first entry are in the header.
-    pub fn model(&self, id: &str) {
+    pub(crate) fn model(&self, id: &str) {
         let mut state = self.lock();
         if !state.header.models.iter().any(|known| known == id) {
             state.header.models.push(id.to_owned());
         }
     }
 
-    pub fn write(&self, entry: &Entry) {
+    pub(crate) fn write(&self, entry: &Entry) {
         let mut state = self.lock();
         if state.error.is_some() {
             return;
@@ -117,13 +117,13 @@ impl Recorder {
     }
 
     /// Something was said that a cassette cannot hold.
-    pub fn fail(&self, reason: String) {
+    pub(crate) fn fail(&self, reason: String) {
         let mut state = self.lock();
         state.error.get_or_insert(CassetteError::Unrecordable(reason));
     }
 
     /// In its place from now on, unless it is not `whole`, or was [`cut`](Self::cut): then it stays `FILE.partial`, whose name is returned.
-    pub fn finish(&self, whole: bool) -> Result<Option<PathBuf>, CassetteError> {
+    pub(crate) fn finish(&self, whole: bool) -> Result<Option<PathBuf>, CassetteError> {
         let mut state = self.lock();
         if state.error.is_none() {
             state.error = state.begin(self.redact()).err();
