@@ -1,6 +1,7 @@
 //! Garbage collection: removes old and empty sessions, unused content and temporary files.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -48,6 +49,16 @@ impl Removed {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Session { bytes, .. } | Self::Content { bytes, .. } | Self::Litter { bytes, .. } => *bytes,
+        }
+    }
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session { id, why, .. } => write!(f, "session {id} ({why})"),
+            Self::Content { path, .. } => write!(f, "unused content {}", path.display()),
+            Self::Litter { path, .. } => write!(f, "leftover {}", path.display()),
         }
     }
 }

@@ -49,6 +49,17 @@ pub enum Who {
 impl Who {
     const ALL: [Self; 5] = [Self::User, Self::Assistant, Self::Invocation, Self::Result, Self::Supervisor];
 
+    /// Returns the name in the results of a search.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Invocation => "tool",
+            Self::Result => "result",
+            Self::Supervisor => "system",
+        }
+    }
+
     fn of(canister: &Canister) -> Self {
         match canister {
             Canister::User(_) | Canister::Document(_) => Self::User,

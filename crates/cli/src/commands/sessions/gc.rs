@@ -76,10 +76,5 @@ fn row(removed: &Removed) -> Value {
 }
 
 fn line(did: &str, removed: &Removed) -> String {
-    let what = match removed {
-        Removed::Session { id, why, .. } => format!("session {id} ({why})"),
-        Removed::Content { path, .. } => format!("unused content {}", path.display()),
-        Removed::Litter { path, .. } => format!("leftover {}", path.display()),
-    };
-    format!("{did} {}, {}\n", safe_line(&what, usize::MAX), wording::bytes(removed.bytes()))
+    format!("{did} {}, {}\n", safe_line(&removed.to_string(), usize::MAX), wording::bytes(removed.bytes()))
 }

@@ -1,6 +1,6 @@
 //! `sessions search`.
 
-use converse_session::{Found, Hit, Query, Uuid, Who, Within};
+use converse_session::{Found, Hit, Query, Uuid, Within};
 use converse_text::shorten::within_columns;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl SessionCommands<'_> {
             let marks: Vec<_> = hit.marks.iter().filter_map(|mark| hit.snippet.get(mark.clone())).collect();
             Ok(json!({
                 "session": hit.session.to_string(), "name": self.name(hit.session)?, "message": hit.number,
-                "at": hit.at, "who": word(hit.who), "snippet": hit.snippet, "marked": marks,
+                "at": hit.at, "who": hit.who.label(), "snippet": hit.snippet, "marked": marks,
             }))
         };
         let unread = found.unread.iter();
@@ -65,7 +65,7 @@ impl SessionCommands<'_> {
         let id: String = hit.session.to_string().chars().take(SHORT).collect();
         let name = self.name(hit.session)?.unwrap_or_default();
         let name = safe_line(&self.console.context.redactor.clean(&name), 60);
-        let place = format!("{id}  {:>4}  {}  {:<9}  {name}", hit.number, minute(hit.at), word(hit.who));
+        let place = format!("{id}  {:>4}  {}  {:<9}  {name}", hit.number, minute(hit.at), hit.who.label());
         let place =
             self.columns().map_or(place.clone(), |columns| within_columns(&place, columns, "…").into_owned());
         let place = painted(self.console.style.colour, "2", place.trim_end());
@@ -94,15 +94,5 @@ fn within(within: Option<SearchIn>) -> Within {
         Some(SearchIn::User) => Within::User,
         Some(SearchIn::Assistant) => Within::Assistant,
         Some(SearchIn::Tools) => Within::Tools,
-    }
-}
-
-fn word(who: Who) -> &'static str {
-    match who {
-        Who::User => "user",
-        Who::Assistant => "assistant",
-        Who::Invocation => "tool",
-        Who::Result => "result",
-        Who::Supervisor => "system",
     }
 }
