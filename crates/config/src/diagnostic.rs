@@ -6,16 +6,15 @@
 use std::fmt::Write as _;
 
 use converse_text::escape::escape;
-use converse_text::shorten::{within_bytes, within_chars};
+use converse_text::secrets::known_secret;
+use converse_text::shorten::within_bytes;
 use serde_json::{Value, json};
 
 use crate::Code;
 use crate::source::{SourceId, SourceMap, Span};
+use excerpt::Excerpt;
 
-/// Characters of a source line shown after the location starts.
-const SHOWN: usize = 120;
-/// Characters of a source line shown before the location.
-const SHOWN_BEFORE: usize = 60;
+mod excerpt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -178,7 +177,7 @@ impl Diagnostic {
                 // Writing into a String cannot fail.
                 let _ = writeln!(picture, "{margin}--> {}:{number}:{column}", finding.file);
                 if !self.hide_excerpt {
-                    Excerpt::of(sources, span).draw(&mut picture, &number);
+                    Excerpt::of(sources, span, self.code == Code::UnknownKey).draw(&mut picture, &number);
                 }
             }
         }
@@ -194,51 +193,16 @@ impl Diagnostic {
     }
 }
 
-/// A part of a source line, escaped for a terminal.
-struct Excerpt {
-    line: String,
-    /// Columns before the carets, and number of carets.
-    before: usize,
-    marked: usize,
-}
-
-impl Excerpt {
-    fn draw(&self, picture: &mut String, number: &str) {
-        let margin = " ".repeat(number.len());
-        let (blanks, carets) = (" ".repeat(self.before), "^".repeat(self.marked));
-        let _ = writeln!(picture, "{margin} |\n{number} | {}\n{margin} | {blanks}{carets}", self.line);
-    }
-
-    fn of(sources: &SourceMap, span: Span) -> Self {
-        let (line, start) = sources.line_of(span);
-        let cut = |at: usize| line.floor_char_boundary(at.saturating_sub(start).min(line.len()));
-        let (from, to) = (cut(span.start), cut(span.end));
-        let (before, rest) = line.split_at_checked(from).unwrap_or((line, ""));
-        let (marked, after) = rest.split_at_checked(to.saturating_sub(from)).unwrap_or((rest, ""));
-        let skipped = before.chars().count().saturating_sub(SHOWN_BEFORE);
-        let mut before: String = before.chars().skip(skipped).collect();
-        if skipped > 0 {
-            before.insert(0, '…');
-        }
-        let before = spaces_for_tabs(&before);
-        let marked = spaces_for_tabs(&within_chars(marked, SHOWN));
-        let line = format!("{before}{marked}{}", spaces_for_tabs(&within_bytes(after, SHOWN)));
-        Self { line, before: before.chars().count(), marked: marked.chars().count().max(1) }
-    }
-}
-
-/// Escapes text, with a blank for each tab.
-fn spaces_for_tabs(text: &str) -> String {
-    escape(&text.replace('\t', " "))
-}
-
 /// Cuts text to at most `most` bytes, including the mark of the cut.
 pub(crate) fn bounded(text: &str, most: usize) -> String {
     within_bytes(text, most).into_owned()
 }
 
-/// Returns a name or value from a file in backticks, escaped, with at most about 80 bytes.
+/// Returns a name or value from a file in backticks, escaped, with at most about 80 bytes. A secret is not shown.
 pub(crate) fn quoted(text: &str) -> String {
+    if known_secret(text).is_some() {
+        return "`…`".to_owned();
+    }
     // Cut before escaping, so that no escape is cut.
     format!("`{}`", escape(&within_bytes(text, 80)))
 }
@@ -262,11 +226,15 @@ mod tests {
     use crate::Scope;
 
     fn picture(text: &str, marked: &str) -> String {
+        picture_of(Code::BadValue, text, marked)
+    }
+
+    fn picture_of(code: Code, text: &str, marked: &str) -> String {
         let mut sources = SourceMap::new();
         let source = sources.add("ensembles/io\u{1b}.toml", Scope::Project, text);
         let start = text.find(marked).unwrap();
         let span = Span { source, start, end: start + marked.len() };
-        Diagnostic::error(Code::UnknownKey, span, "`timout` is not a key of [defaults]")
+        Diagnostic::error(code, span, "`timout` is not a key of [defaults]")
             .hint("did you mean `timeout`?")
             .related(Span { source, start: 0, end: 1 }, "the table")
             .render(&sources)
@@ -281,10 +249,52 @@ mod tests {
     fn a_picture_shows_the_place() {
         assert_eq!(
             picture("[defaults]\r\n\ttimout = \"время\"\r\n", "timout"),
-            "error[unknown-key]: `timout` is not a key of [defaults]\n \
+            "error[bad-value]: `timout` is not a key of [defaults]\n \
              --> ensembles/io\\u{1b}.toml:2:2\n  |\n2 |  timout = \"время\"\n  |  ^^^^^^\n  \
              = note: the table: ensembles/io\\u{1b}.toml:1:1\n  = hint: did you mean `timeout`?\n"
         );
+    }
+
+    #[test]
+    fn no_secret_of_a_source_line_is_shown() {
+        let secret = "a8Kd02LqZx7Vb3Nm5Tp9";
+        for (code, line, marked) in [
+            (Code::UnknownKey, "tokn = \"hunter2\"", "tokn"),
+            (Code::UnknownKey, "wrod = \"hunter2\"", "wrod"),
+            (Code::UnknownKey, "API_KYE = 'hunter2'", "API_KYE"),
+            (Code::UnknownKey, "pas_phrse = 12345678", "pas_phrse"),
+            (Code::UnknownKey, "headrs = { Authorization = \"Bearer hunter2\" }", "headrs"),
+            (Code::UnknownKey, "enviroment = { X = \"hunter2\" }", "enviroment"),
+            (Code::UnknownKey, "x = { DB_PASS = \"hunter2\", timout = 3 }", "timout"),
+            (Code::UnknownKey, "x = { API_KYE = \"hunter2\", timout = 3 }", "timout"),
+            (Code::WrongType, "command = [\"x\", \"--token\", \"hunter2\", 3]", "3"),
+            (Code::WrongType, "command = [\"x\", \"--api-key=hunter2\", 3]", "3"),
+            (Code::WrongType, "environment = \"API_KEY=hunter2\"", "\"API_KEY"),
+            (Code::Syntax, "password = \"hunter2", "\"hunter2"),
+            (Code::Syntax, "password = hunter2", "hunter2"),
+            (Code::Syntax, "\"api-key\" = \"\"\"hunter2", "hunter2"),
+            (Code::BadValue, "url = \"https://me:hunter2@h/\" # x", "# x"),
+            (Code::BadValue, "token = 'a\\' # Bearer hunter2", "token"),
+            (Code::BadValue, "token = \"a\\\"hunter2\"", "token"),
+            (Code::BadValue, "cwd = \"SECRET\"", "SECRET"),
+            (Code::DuplicateKey, "x = SECRET", "x"),
+        ] {
+            let line = line.replace("SECRET", secret);
+            let shown = picture_of(code, &line, &marked.replace("SECRET", secret));
+            for part in ["hunter2", "12345678", secret] {
+                assert!(!shown.contains(part), "{line}\n{shown}");
+            }
+        }
+        for line in
+            ["timout = 30", "name = \"notes and tasks\" # here", "tokens = \"true\"", "keep = \"a-b/c\" # x"]
+        {
+            assert!(
+                picture(line, line.split(' ').next_back().unwrap()).contains(&format!("1 | {line}\n")),
+                "{line}"
+            );
+        }
+        let named = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+        assert_eq!(quoted(named), "`…`");
     }
 
     #[test]
@@ -308,6 +318,7 @@ mod tests {
 
     #[test]
     fn omitted_text_is_marked() {
+        const SHOWN: usize = excerpt::SHOWN;
         for (marked, shown) in [
             ("m".repeat(SHOWN), "m".repeat(SHOWN)),
             ("m".repeat(SHOWN + 1), "m".repeat(SHOWN - 1) + "…"),
