@@ -159,9 +159,15 @@ codes! {
     SandboxWithoutCommand "sandbox-without-command"
         "An invoker without a `[command]` has `sandbox`"
         "remove `sandbox`; it applies only to the program of a `[command]`",
+    SchemaFitsNothing "schema-fits-nothing"
+        "No value fits a part of a schema, such as a `minimum` above the `maximum`, so the argument can never be given"
+        "write limits that some value fits: `minimum = 1` and `maximum = 10`",
     SecretInFile "secret-in-file"
         "A value in a descriptor looks like a secret, which every reader of the file can see"
         "put the secret into an environment variable and write `env:NAME`; replace a secret that was shared",
+    ShellSyntax "shell-syntax"
+        "A command or a value contains syntax of a shell, such as `>` or `$(…)`, but no shell reads it"
+        "to use a shell: `[\"sh\", \"-c\", \"first > output.txt\"]`",
     Syntax "syntax"
         "The text is not valid TOML"
         "write `key = value` on one line, and texts in quotes",
@@ -183,6 +189,12 @@ codes! {
     ToolsWithoutConnection "tools-without-connection"
         "An ensemble has `[tools]`, but no connection to a server whose tools `[tools]` could describe"
         "remove `[tools]`, or add a `[connection]`",
+    UnexpandedTilde "unexpanded-tilde"
+        "A path begins with `~`, which only a shell replaces by the home directory"
+        "write `${HOME}/notes`, or the absolute path",
+    UnexpandedVariable "unexpanded-variable"
+        "A value or a word of a command contains `$NAME`, which only a shell replaces by the value of the variable"
+        "write `${NAME}`, or `env:NAME` as the whole text",
     UnknownArgument "unknown-argument"
         "A placeholder is not the name of a property of `[arguments]`"
         "add the name to `properties`, or write `{{` and `}}` for braces",
@@ -192,9 +204,12 @@ codes! {
     UnknownKey "unknown-key"
         "A key or table is not part of the format"
         "remove the key or table, or look up its name in the reference",
+    UnknownKeyword "unknown-keyword"
+        "A keyword of a schema is misspelt, so it has no effect"
+        "look up the name of the keyword: <https://json-schema.org/understanding-json-schema/keywords>",
     UnpinnedPackage "unpinned-package"
         "A command runs a package or image without an exact version, so a later run may execute code that nobody reviewed"
-        "add the version: `npx pkg@1.2.3`, `uvx pkg==1.2.3`, `docker run image@sha256:…`",
+        "add the version: `npx pkg@1.2.3`, `uvx pkg==1.2.3`, `go run module@v1.2.3`, `docker run image@sha256:…`",
     Unreadable "unreadable"
         "A file or directory cannot be read"
         "check that the path exists, is a regular file, and is readable",

@@ -65,7 +65,7 @@ impl ConnectionDescriptor {
         let protocol = table.choice("protocol", &PROTOCOLS);
         let grants = Grants::read(&table);
         if !table.has("transport") {
-            table.missing("transport");
+            table.missing_or("transport", transport_hint(&table));
         }
         let mut auth = None;
         let transport = match table.choice("transport", &TRANSPORTS).map(|transport| transport.value) {
@@ -78,15 +78,30 @@ impl ConnectionDescriptor {
                 auth = OauthDescriptor::read(&table);
                 http(&table)
             }
-            // The transport is unknown, so keys of either transport are accepted.
             None => {
+                let transport = of_unknown(&table);
                 table.knows(&OF_STDIO);
                 table.knows(&OF_HTTP);
-                None
+                transport
             }
         };
         table.finish();
         transport.map(|transport| Self { span, transport, connect_timeout, protocol, auth, grants })
+    }
+}
+
+/// Reads the keys of a connection whose transport is missing or wrong, so that their problems are reported too.
+fn of_unknown(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
+    let command = if table.has("command") { stdio(table) } else { None };
+    let address = if table.has("url") { http(table) } else { None };
+    command.or(address)
+}
+
+fn transport_hint(table: &Table<'_, '_>) -> &'static str {
+    match (table.has("command"), table.has("url")) {
+        (true, false) => "add `transport = \"stdio\"`",
+        (false, true) => "add `transport = \"http\"`",
+        _ => "add `transport = \"stdio\"` for a command, or `transport = \"http\"` for a URL",
     }
 }
 
@@ -110,11 +125,9 @@ fn stdio(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
     let environment = program::environment(table);
     let cwd = program::cwd(table);
     let before = table.problems.count();
-    let command = table.strings("command")?;
-    if table.problems.count() > before {
-        return None;
-    }
-    if command.value.first().is_none_or(|program| program.value.trim().is_empty()) {
+    let command = table.command_line("command")?;
+    let all_valid = table.problems.count() == before;
+    if all_valid && command.value.first().is_none_or(|program| program.value.trim().is_empty()) {
         table.problems.error(Code::BadValue, command.span, "`command` must name a program");
         return None;
     }

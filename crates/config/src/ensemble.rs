@@ -105,7 +105,7 @@ fn read(file: &Table<'_, '_>, source: SourceId) -> EnsembleDescriptor {
 }
 
 fn entries(file: &Table<'_, '_>) -> Vec<InvokerEntry> {
-    let mut tables = file.tables("invokers");
+    let mut tables = file.tables_or_one("invokers");
     if let Some(first_too_many) = tables.get(MAX_INVOKERS) {
         let message = format!("more than {MAX_INVOKERS} invokers in one ensemble");
         file.problems.error(Code::TooMany, first_too_many.span, message);

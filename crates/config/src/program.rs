@@ -1,5 +1,7 @@
 //! Keys that `[command]` and `[connection]` share: environment, working directory, limits on words.
 
+use converse_text::secrets::{has_option, shows_itself};
+
 use crate::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::SecretRef;
@@ -42,11 +44,10 @@ pub(crate) fn cwd(table: &Table<'_, '_>) -> Option<Spanned<String>> {
     Some(cwd)
 }
 
-/// Returns whether the text is a command line rather than the name of a program.
-pub(crate) fn is_command_line(text: &str) -> bool {
-    let text = text.trim();
-    // A path may contain a blank.
-    text.contains(char::is_whitespace) && !text.contains('/')
+/// Returns whether a command line can be repeated in a hint: it needs no quoting and shows no secret.
+pub(crate) fn is_plain_line(line: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@+, |&<>;~$".contains(c);
+    line.len() <= 200 && line.chars().all(is_plain) && !shows_itself(line) && !has_option(line)
 }
 
 /// Reads a table of texts with variables; `fault` returns what is wrong with a name.

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod command;
+mod command_line;
 mod invokers;
 mod pinning;
 mod placeholders;
@@ -14,6 +15,7 @@ mod secrets;
 mod selection;
 mod tool_tests;
 mod trust;
+mod unexpanded;
 
 use std::collections::BTreeSet;
 
@@ -146,6 +148,7 @@ impl<'a> Resolver<'a> {
         let prefix = self.prefix();
         self.parts();
         self.unpinned();
+        self.unexpanded();
         self.secrets_in_file();
         let defaults = descriptor.defaults.over(&Policy::default(), self.sources);
         let connection = self.connection();

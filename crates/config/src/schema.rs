@@ -10,6 +10,7 @@
 mod defaults;
 mod fault;
 mod graph;
+mod lint;
 mod value;
 mod weight;
 
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 use defaults::Filled;
 pub use fault::SchemaFault;
 pub(crate) use graph::escaped;
+pub(crate) use lint::{FindingKind, SchemaFinding, lint};
 pub use value::ValueSchema;
 use weight::Weight;
 pub(crate) use weight::length;

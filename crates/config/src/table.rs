@@ -16,6 +16,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::document::Problems;
 use crate::json::Conversion;
+use crate::program::is_plain_line;
 use crate::source::{Span, Spanned};
 use crate::{Code, units};
 
@@ -23,7 +24,12 @@ use crate::{Code, units};
 pub(crate) const MAX_DESCRIPTION: usize = 4 * 1024;
 
 /// Keys of other programs, and the key to suggest.
-const SYNONYMS: [(&str, &str); 3] = [("env", "environment"), ("args", "argv"), ("arguments", "argv")];
+const SYNONYMS: [(&str, &str); 4] =
+    [("env", "environment"), ("args", "argv"), ("args", "command"), ("arguments", "argv")];
+
+/// Values of other programs, and the value to suggest.
+const VALUE_SYNONYMS: [(&str, &str); 4] =
+    [("sse", "http"), ("streamable-http", "http"), ("streamableHttp", "http"), ("streamable_http", "http")];
 
 type Entry<'t, 's> = (&'t toml::Spanned<DeString<'s>>, &'t toml::Spanned<DeValue<'s>>);
 
@@ -81,8 +87,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     pub(crate) fn wrong_type(&self, key: &str, wanted: &str, found: &DeValue<'_>, span: Span) {
-        let message = format!("{}: expected {wanted}, found {}", quoted(key), kind(found));
-        self.problems.error(Code::WrongType, span, message);
+        self.problems.error(Code::WrongType, span, wrong_type_message(key, wanted, found));
     }
 
     pub(crate) fn missing(&self, key: &str) {
@@ -234,7 +239,15 @@ impl<'t, 's> Table<'t, 's> {
         let message =
             format!("{} is not a value of `{key}`: expected one of {}", quoted(&text.value), all.join(", "));
         let diagnostic = Diagnostic::error(Code::BadValue, text.span, message);
-        self.problems.push(suggested(diagnostic, &text.value, words.iter().map(|(word, _)| *word)));
+        let synonym = VALUE_SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(&text.value));
+        let meant =
+            synonym.map(|(_, meant)| *meant).filter(|meant| words.iter().any(|(word, _)| word == meant));
+        let near = meant.or_else(|| nearest(&text.value, words.iter().map(|(word, _)| *word)));
+        self.problems.push(match (near, words.first()) {
+            (Some(near), _) => diagnostic.hint(format!("did you mean `{near}`?")),
+            (None, Some((first, _))) => diagnostic.hint(format!("for example: `{key} = \"{first}\"`")),
+            (None, None) => diagnostic,
+        });
         None
     }
 
@@ -251,6 +264,18 @@ impl<'t, 's> Table<'t, 's> {
         Some(Spanned { value: strings, span: array.span })
     }
 
+    /// Reads the words of a command line. A text with all words is an error, whose hint is the list of the words.
+    pub(crate) fn command_line(&self, key: &'static str) -> Option<Spanned<Vec<Spanned<String>>>> {
+        let text = self.entries.get(key).and_then(|value| value.get_ref().as_str());
+        let Some(text) = text.filter(|text| is_plain_line(text)) else { return self.strings(key) };
+        let words: Vec<_> = text.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+        let (_, value) = self.get(key)?;
+        let message = format!("`{key}`: expected a list of strings, found a string");
+        let diagnostic = Diagnostic::error(Code::WrongType, self.problems.span(value.span()), message);
+        self.problems.push(diagnostic.hint(format!("write `{key} = [{}]`", words.join(", "))));
+        None
+    }
+
     /// Reads a text, or a list of texts.
     pub(crate) fn string_or_strings(&self, key: &'static str) -> Vec<Spanned<String>> {
         let is_list = self.entries.get(key).is_some_and(|value| value.get_ref().as_array().is_some());
@@ -263,14 +288,49 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     pub(crate) fn table(&self, key: &'static str) -> Option<Table<'t, 's>> {
-        let (name, _) = self.get(key)?;
-        let span = self.problems.span(name.span());
-        let entries = self.read(key, "a table", DeValue::as_table)?.value;
-        let name = match self.name.starts_with('[') {
+        let (name, value) = self.get(key)?;
+        let entries = self.entries_of(key, value)?;
+        Some(Table::new(entries, self.problems.span(name.span()), self.name_of(key), self.problems))
+    }
+
+    /// Returns the name of a table in this one for messages: `[invokers.command]`.
+    fn name_of(&self, key: &str) -> String {
+        match self.name.starts_with('[') {
             true => format!("[{}.{key}]", self.name.trim_matches(['[', ']'])),
             false => format!("[{key}]"),
-        };
-        Some(Table::new(entries, span, name, self.problems))
+        }
+    }
+
+    /// Returns the entries of a value that must be a table. The first table of a list, which is an error, is read too, so
+    /// that the wrong type does not hide the problems in it.
+    fn entries_of(&self, key: &str, value: &'t toml::Spanned<DeValue<'s>>) -> Option<&'t DeTable<'s>> {
+        if let Some(entries) = value.get_ref().as_table() {
+            return Some(entries);
+        }
+        let first =
+            value.get_ref().as_array().and_then(|list| list.iter().find_map(|one| one.get_ref().as_table()));
+        let span = self.problems.span(value.span());
+        let message = wrong_type_message(key, "a table", value.get_ref());
+        let diagnostic = Diagnostic::error(Code::WrongType, span, message);
+        self.problems.push(match first {
+            Some(_) => diagnostic.hint(format!("write `{}`", self.name_of(key))),
+            None => diagnostic,
+        });
+        first
+    }
+
+    /// Like `tables`, but also reads `[key]`, which is an error, so that the wrong type does not hide the problems in it.
+    pub(crate) fn tables_or_one(&self, key: &'static str) -> Vec<Table<'t, 's>> {
+        if let Some((name, value)) = self.get(key)
+            && let Some(entries) = value.get_ref().as_table()
+        {
+            let message = wrong_type_message(key, "a list of tables", value.get_ref());
+            let diagnostic = Diagnostic::error(Code::WrongType, self.problems.span(value.span()), message);
+            self.problems.push(diagnostic.hint(format!("write `[{}]`", self.name_of(key))));
+            let span = self.problems.span(name.span());
+            return vec![Table::new(entries, span, format!("[[{key}]]"), self.problems)];
+        }
+        self.tables(key)
     }
 
     /// Reads each element of `[[key]]`.
@@ -291,12 +351,13 @@ impl<'t, 's> Table<'t, 's> {
     pub(crate) fn json_table(&self, key: &'static str) -> Option<(Spanned<Value>, Conversion)> {
         let (name, value) = self.get(key)?;
         let span = self.problems.span(name.span());
-        if value.get_ref().as_table().is_none() {
-            self.wrong_type(key, "a table", value.get_ref(), self.problems.span(value.span()));
-            return None;
-        }
+        self.entries_of(key, value)?;
+        let table = match value.get_ref().as_array() {
+            Some(list) => list.iter().map(toml::Spanned::get_ref).find(|one| one.is_table())?,
+            None => value.get_ref(),
+        };
         let mut conversion = Conversion::default();
-        let value = conversion.convert(value.get_ref(), span, self.problems)?;
+        let value = conversion.convert(table, span, self.problems)?;
         Some((Spanned { value, span }, conversion))
     }
 
@@ -350,6 +411,7 @@ impl<'t, 's> Table<'t, 's> {
             let known = asked.iter().copied();
             let synonym = SYNONYMS.iter().find(|(other, key)| *other == name.as_ref() && asked.contains(key));
             self.problems.push(match synonym {
+                Some((_, key @ "command")) => diagnostic.hint(format!("move its content to `{key}`")),
                 Some((_, key)) => diagnostic.hint(format!("did you mean `{key}`?")),
                 None if full => diagnostic,
                 None => suggested(diagnostic, name, known),
@@ -368,6 +430,10 @@ pub(crate) fn suggested<'n>(
         Some(name) => diagnostic.hint(format!("did you mean `{name}`?")),
         None => diagnostic,
     }
+}
+
+fn wrong_type_message(key: &str, wanted: &str, found: &DeValue<'_>) -> String {
+    format!("{}: expected {wanted}, found {}", quoted(key), kind(found))
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {

@@ -89,7 +89,7 @@ pub struct TestDescriptor {
 
 /// Reads the tests of one tool, up to the limit.
 pub(crate) fn tests(table: &Table<'_, '_>) -> Vec<TestDescriptor> {
-    let mut tables = table.tables("tests");
+    let mut tables = table.tables_or_one("tests");
     if let Some(beyond) = tables.get(MAX_TESTS) {
         table.problems.push(too_many(beyond.span));
         tables.truncate(MAX_TESTS);

@@ -239,8 +239,103 @@ fn each_mistake_has_its_code_and_place() {
         (stdio("[tools.get]\nefects = \"read\"\n"), "unknown-key 8:1"),
         (stdio("[tools.\"a b\"]\n"), "bad-name 7:8"),
         (stdio("[tools]\ninclud = []\n"), "unknown-key 8:1"),
-        (connection("transport = \"sse\"\nurl = 3\nconect_timeout = 5\n"), "bad-value 5:13 unknown-key 7:1"),
+        (
+            connection("transport = \"sse\"\nurl = 3\nconect_timeout = 5\n"),
+            "bad-value 5:13 wrong-type 6:7 unknown-key 7:1",
+        ),
         (connection("transport = \"sse\"\nconnect_timeout = 0\n"), "bad-value 5:13 out-of-range 6:19"),
+        // a wrong type, transport or table hides nothing below it
+        (
+            with_invoker(
+                "[invokers.arguments]\ntype = \"array\"\nrequird = []\nproperties.a.type = \"strin\"\n",
+            ),
+            "bad-schema 9:8 unknown-keyword 10:1 bad-schema 11:21",
+        ),
+        (
+            with_invoker("[[invokers.tests]]\nexpect.schema.type = \"x\"\n")
+                .replace("\"calculator\"", "\"x\""),
+            "unknown-builtin 7:11 bad-schema 9:22",
+        ),
+        (
+            connection("command = [\"npx\", \"~/x\"]\ncwd = 3\n"),
+            "missing-key 4:2 wrong-type 6:7 unexpanded-tilde 5:19",
+        ),
+        (connection("transport = \"sse\"\nurl = \"ftp://x\"\n"), "bad-value 5:13 bad-value 6:7"),
+        (
+            connection("transport = \"stdio\"\ncommand = [3, \"~/x\"]\n"),
+            "wrong-type 6:12 unexpanded-tilde 6:15",
+        ),
+        (
+            stdio("").replace("[connection]", "[[connection]]") + "timout = 1\n",
+            "wrong-type 4:1 unknown-key 7:1",
+        ),
+        (
+            with_invoker("timout = 3\n").replace("[[invokers]]", "[invokers]"),
+            "wrong-type 4:1 unknown-key 8:1",
+        ),
+        (
+            with_head("[[defaults]]\ntimeout = 0\n[[invokers]]\nsource = \"sub/i.toml\"\n"),
+            "wrong-type 4:1 out-of-range 5:11",
+        ),
+        (
+            with_invoker("[[invokers.arguments]]\ntype = \"object\"\nproperties.a.type = \"strin\"\n"),
+            "wrong-type 8:1 bad-schema 10:21",
+        ),
+        // text that only a shell would change
+        (http("headers = { Authorization = \"Bearer $TOKEN\" }\n"), "unexpanded-variable 7:29"),
+        (http("headers = { Authorization = \"Bearer $(cat token)\" }\n"), "shell-syntax 7:29"),
+        (stdio("environment = { PATH = \"$HOME/bin\" }\n"), "unexpanded-variable 7:24"),
+        (stdio("environment = { FILE = \"~/x\" }\n"), "unexpanded-tilde 7:24"),
+        (stdio("environment = { PASS = \"pa$SWORD\", FILTER = \"$filter\" }\n"), ""),
+        (stdio("cwd = \"~/x\"\n"), "unexpanded-tilde 7:7"),
+        (stdio("cwd = \"~x\"\n"), ""),
+        (
+            with_invoker("[invokers.command]\nargv = [\"x\"]\ncwd = \"~\"\n")
+                .replace("builtin = \"calculator\"\n", ""),
+            "unexpanded-tilde 9:7",
+        ),
+        (
+            connection("transport = \"stdio\"\ncommand = [\"x\", \"~/x\", \"--to=~\"]\n"),
+            "unexpanded-tilde 6:17 unexpanded-tilde 6:24",
+        ),
+        (
+            connection("transport = \"stdio\"\ncommand = [\"x\", \"--to=$HOME/x\"]\n"),
+            "unexpanded-variable 6:17",
+        ),
+        (connection("transport = \"stdio\"\ncommand = [\"x\", \"a\", \"|\", \"y\"]\n"), "shell-syntax 6:22"),
+        (connection("transport = \"stdio\"\ncommand = [\"sh\", \"-c\", \"x ~/a $HOME | y\", \"|\"]\n"), ""),
+        (connection("transport = \"stdio\"\ncommand = [\"ssh\", \"h\", \"x\", \"|\", \"y\"]\n"), ""),
+        (connection("transport = \"stdio\"\ncommand = [\"npx -y @scope/server@1.2.3\"]\n"), "one-word 6:12"),
+        (connection("transport = \"stdio\"\ncommand = [\"/opt/My App/x\"]\n"), ""),
+        // packages
+        (
+            connection("transport = \"stdio\"\ncommand = [\"sh\", \"-c\", \"npx -y x\"]\n"),
+            "unpinned-package 6:24",
+        ),
+        (
+            connection("transport = \"stdio\"\ncommand = [\"go\", \"run\", \"h/x@latest\"]\n"),
+            "unpinned-package 6:25",
+        ),
+        // keywords and limits of schemas
+        (
+            schema("requird = [\"a\"]\nproperties.a.maxlength = 3\n"),
+            "unknown-keyword 10:1 unknown-keyword 11:14",
+        ),
+        (schema("additionalproperties = false\nx-order = 1\nunit = 3\n"), "unknown-keyword 10:1"),
+        (
+            schema("properties.a = { type = \"integer\", minimum = 5, maximum = 1 }\n"),
+            "schema-fits-nothing 10:46",
+        ),
+        (
+            schema("properties.a = { type = \"string\", minLength = 5, maxLength = 1 }\n"),
+            "schema-fits-nothing 10:47",
+        ),
+        (
+            schema("properties.a = { type = \"array\", minItems = 5, maxItems = 1 }\n"),
+            "schema-fits-nothing 10:45",
+        ),
+        (schema("properties.a.enum = []\n"), "schema-fits-nothing 10:21"),
+        (test("expect.schema.maxlength = 3\n"), "unknown-keyword 9:15"),
         // what is kept, confined and paid for
         (with_invoker("cache = \"8d\"\n"), "bad-value 8:9"),
         (with_invoker("cache = \"169h\"\n"), "out-of-range 8:9"),
@@ -452,6 +547,126 @@ fn slips_of_the_pen_are_recognised() {
         let hints: Vec<_> =
             loaded.diagnostics.iter().chain(&resolved.diagnostics).flat_map(|d| d.hints.clone()).collect();
         assert_eq!(hints, [hint], "{text}");
+    }
+}
+
+/// The hint of each of these mistakes can be pasted, and the findings that no run survives are errors.
+#[test]
+fn hints_can_be_pasted() {
+    let connection = |rest: &str| with_head(&format!("[connection]\n{rest}"));
+    let stdio = |rest: &str| connection(&format!("transport = \"stdio\"\n{rest}"));
+    let http = |headers: &str| {
+        connection(&format!("transport = \"http\"\nurl = \"https://x\"\nheaders = {{ {headers} }}\n"))
+    };
+    let schema = |rest: &str| with_invoker(&format!("[invokers.arguments]\ntype = \"object\"\n{rest}\n"));
+    for (text, is_error, hint) in [
+        (http("Authorization = \"Bearer $TOKEN\""), true, "write `Authorization = \"Bearer ${TOKEN}\"`"),
+        (http("X-Url = \"h?t=$TOKEN\""), false, "write `${TOKEN}`"),
+        (
+            stdio("command = [\"npx -y @scope/server@1.2.3\"]\n"),
+            true,
+            "write `[\"npx\", \"-y\", \"@scope/server@1.2.3\"]`",
+        ),
+        (
+            stdio("command = \"npx -y @scope/server@1.2.3\"\n"),
+            true,
+            "write `command = [\"npx\", \"-y\", \"@scope/server@1.2.3\"]`",
+        ),
+        (stdio("command = [\"x\", \"--to=~/notes\"]\n"), false, "write `\"--to=${HOME}/notes\"`"),
+        (stdio("command = [\"x\", \"$HOME/notes\"]\n"), false, "write `\"${HOME}/notes\"`"),
+        (
+            stdio("command = [\"cat\", \"a\", \"|\", \"wc\"]\n"),
+            false,
+            "to use a shell: `[\"sh\", \"-c\", \"cat a | wc\"]`",
+        ),
+        (stdio("command = [\"x\"]\ncwd = \"~/notes\"\n"), true, "write `cwd = \"/home/me/notes\"`"),
+        (connection("command = [\"x\"]\n"), true, "add `transport = \"stdio\"`"),
+        (connection("transport = \"sse\"\nurl = \"https://x\"\n"), true, "did you mean `http`?"),
+        (connection("transport = \"pigeon\"\n"), true, "for example: `transport = \"stdio\"`"),
+        (stdio("command = [\"x\"]\nargs = [\"y\"]\n"), true, "move its content to `command`"),
+        (with_invoker("").replace("[[invokers]]", "[invokers]"), true, "write `[[invokers]]`"),
+        (with_invoker("[[defaults]]\n"), true, "write `[defaults]`"),
+        (schema("requird = []"), false, "did you mean `required`?"),
+        (
+            schema("properties.a = { type = \"integer\", minimum = 5, maximum = 1 }"),
+            true,
+            "write `minimum = 1` and `maximum = 5`",
+        ),
+        (
+            schema("properties.a = { minimum = 5, maximum = 1 }"),
+            false,
+            "write `minimum = 1` and `maximum = 5`",
+        ),
+        (
+            schema("properties.a.enum = []"),
+            true,
+            "list the allowed values, such as `enum = [\"a\", \"b\"]`, or remove `enum`",
+        ),
+    ] {
+        let loaded = load(&[], &[("e.toml", &text)]);
+        let environment = Environment::new([("HOME".to_owned(), "/home/me".to_owned())]);
+        let given = ResolveInput {
+            builtins: &BUILTINS,
+            environment: &environment,
+            project_trusted: true,
+            compile_schemas: true,
+            require_env: false,
+        };
+        let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+        let found: Vec<_> = loaded
+            .diagnostics
+            .iter()
+            .chain(&resolved.diagnostics)
+            .map(|found| (found.is_error(), found.finding(&loaded.sources).hint.unwrap_or_default()))
+            .collect();
+        assert_eq!(found, [(is_error, hint.to_owned())], "{text}");
+    }
+}
+
+/// Neither the picture nor a message nor a hint repeats a secret, whatever is wrong with its line.
+#[test]
+fn no_finding_repeats_a_secret() {
+    let secret = "a8Kd02LqZx7Vb3Nm5Tp9Rw1Yc4Ue6Hs0Jf2Gk";
+    let token = format!("ghp_{secret}");
+    let connection =
+        |rest: &str| with_head(&format!("[connection]\ntransport = \"http\"\nurl = \"https://x\"\n{rest}"));
+    let stdio = |rest: &str| with_head(&format!("[connection]\ntransport = \"stdio\"\n{rest}"));
+    for text in [
+        connection(&format!("tokn = \"{secret}\"\n")),
+        connection(&format!("headrs = {{ Authorization = \"Bearer {secret}\" }}\n")),
+        connection(&format!("Authorizaton = \"Bearer {secret}\"\n")),
+        connection(&format!("headers = \"Authorization: Bearer {secret}\"\n")),
+        connection(&format!("protocol = \"{token}\"\n")),
+        connection(&format!("\"{token}\" = 1\n")),
+        connection(&format!("headers = {{ Authorization = \"Bearer {secret} }}\n")),
+        connection(&format!("headers = {{ Authorization = \"Bearer $TOKEN {secret}\" }}\n")),
+        stdio(&format!("command = [\"npx -y server --token {secret}\"]\n")),
+        stdio(&format!("command = \"npx -y server --token {secret}\"\n")),
+        stdio(&format!("command = [\"x\", \"--token\", \"{secret}\", \"|\", 3]\n")),
+        stdio(&format!("command = [\"x\", \"~/{token}\"]\n")),
+        stdio(&format!("command = [\"x\"]\nenv = {{ API_KYE = \"{secret}\" }}\n")),
+        with_invoker(&format!(
+            "[invokers.arguments]\ntype = \"object\"\nproperties.a.enun = [\"{token}\"]\n"
+        )),
+    ] {
+        let loaded = load(&[], &[("e.toml", &text)]);
+        let environment = Environment::default();
+        let given = ResolveInput {
+            builtins: &BUILTINS,
+            environment: &environment,
+            project_trusted: true,
+            compile_schemas: true,
+            require_env: false,
+        };
+        let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
+        let mut count = 0;
+        for diagnostic in loaded.diagnostics.iter().chain(&resolved.diagnostics) {
+            count += 1;
+            let shown = diagnostic.render(&loaded.sources)
+                + &diagnostic.finding(&loaded.sources).to_json().to_string();
+            assert!(!shown.contains(&secret[..8]), "{shown}");
+        }
+        assert!(count > 0, "{text}");
     }
 }
 

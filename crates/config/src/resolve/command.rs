@@ -1,14 +1,15 @@
 //! Plans of commands. Placeholders are already checked.
 
 use super::Resolver;
+use super::command_line::{FILLED, text};
 use super::placeholders::property;
 use crate::command::{ArgvDescriptor, CommandDescriptor, SandboxAccessDescriptor};
-use crate::diagnostic::{Diagnostic, quoted};
+use crate::diagnostic::{Diagnostic, Severity, quoted};
 use crate::invoker::InvokerDescriptor;
 use crate::plan::{ArgvPart, CommandPlan, SandboxAccess, Scope};
-use crate::program::is_command_line;
+use crate::program::is_plain_line;
 use crate::source::{Span, Spanned};
-use crate::template::{Template, TemplatePiece};
+use crate::template::Template;
 use crate::{Code, schema};
 
 impl Resolver<'_> {
@@ -65,18 +66,23 @@ impl Resolver<'_> {
         }
     }
 
-    /// Warns about a whole command line in a single element.
+    /// Reports a whole command line in a single element. It is an error unless it could be a path with blanks.
     pub(super) fn one_word<'w>(&mut self, mut words: impl Iterator<Item = (&'w Template, Span)>) {
-        if let (Some((word, span)), None) = (words.next(), words.next())
-            && let [TemplatePiece::Text(text)] = word.pieces.as_slice()
-            && is_command_line(text)
-        {
-            let message = format!(
-                "{} is a single element, so converse looks for a program with this name",
-                quoted(text)
-            );
-            self.warning(Code::OneWord, span, message);
-        }
+        let (Some((word, span)), None) = (words.next(), words.next()) else { return };
+        let line = text(word);
+        let Some(severity) = severity_of_one_word(&line) else { return };
+        let program = line.split_whitespace().next().unwrap_or_default();
+        let plain = is_plain_line(&line);
+        let shown = if plain { quoted(&line) } else { format!("{} with its arguments", quoted(program)) };
+        let message = format!("{shown} is a single element, so converse looks for a program with this name");
+        // The line may contain a secret.
+        let diagnostic =
+            Diagnostic { severity, ..Diagnostic::warning(Code::OneWord, span, message) }.without_excerpt();
+        let listed: Vec<_> = line.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+        self.diagnostics.push(match plain {
+            true => diagnostic.hint(format!("write `[{}]`", listed.join(", "))),
+            false => diagnostic,
+        });
     }
 
     /// Reports a list argument inside other text, where it would become JSON.
@@ -99,4 +105,42 @@ impl Resolver<'_> {
 fn leads_out(path: &str) -> bool {
     let path = std::path::Path::new(path);
     path.has_root() || path.components().any(|part| part == std::path::Component::ParentDir)
+}
+
+/// Returns whether a single element is a command line rather than the name of a program, and how sure that is: a path
+/// may contain a blank.
+fn severity_of_one_word(line: &str) -> Option<Severity> {
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    let rest: Vec<&str> = words.collect();
+    let is_path = |word: &str| word.contains(['/', '\\', FILLED]);
+    let has_option = rest.iter().any(|word| word.starts_with('-'));
+    match rest.is_empty() || (is_path(first) && !has_option) {
+        true => None,
+        false if has_option || !is_path(line) => Some(Severity::Error),
+        false => Some(Severity::Warning),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_told_from_a_path_with_blanks() {
+        for (line, severity) in [
+            ("npx -y @scope/server", Some(Severity::Error)),
+            ("/usr/bin/npx -y server", Some(Severity::Error)),
+            ("git log", Some(Severity::Error)),
+            ("node dist/index.js", Some(Severity::Warning)),
+            ("npx @scope/server", Some(Severity::Warning)),
+            ("/opt/My App/bin/server", None),
+            ("C:\\Program Files\\x.exe", None),
+            ("\u{1}/My App/x", None),
+            ("server", None),
+            ("", None),
+        ] {
+            assert_eq!(severity_of_one_word(line), severity, "{line}");
+        }
+    }
 }

@@ -49,15 +49,20 @@ impl<'a> Resolver<'a> {
                 .map_err(|error| self.bad_name(name, error.kind, error.rule))
                 .ok()
         });
-        let (kind, builtin) = self.kind(invoker)?;
+        // Without a kind, which is already reported, the tests are still checked.
+        let (kind, builtin) = self.kind(invoker).unzip();
+        let builtin = builtin.flatten();
         if let Some(builtin) = builtin.filter(|_| arguments.is_some()) {
             self.required_by_builtin(invoker, builtin.name);
         }
         let policy = self.policy(entry, invoker, builtin);
-        self.check_policy(entry, invoker, &kind, &policy);
-        let (arguments, schema) = arguments?;
-        let tool = TestedTool { schema: schema.as_ref(), kind: Some(&kind) };
+        if let Some(kind) = &kind {
+            self.check_policy(entry, invoker, kind, &policy);
+        }
+        let schema = arguments.as_ref().and_then(|(_, schema)| schema.as_ref());
+        let tool = TestedTool { schema, kind: kind.as_ref() };
         let tests = self.tests(entry.tests.iter().chain(&invoker.tests), &tool);
+        let (kind, (arguments, _)) = (kind?, arguments?);
         let origin = self.origin(invoker.span);
         Some(InvokerPlan {
             name: name?,

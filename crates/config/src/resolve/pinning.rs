@@ -4,15 +4,9 @@
 //! revision or a local path is the same code tomorrow. The lockfile detects changed declarations, not changed code.
 
 use super::Resolver;
+use super::command_line::{FILLED, after_wrappers, command_lines, lists, program, script, simple_commands};
 use crate::Code;
-use crate::command::ArgvDescriptor;
-use crate::connection::TransportDescriptor;
 use crate::diagnostic::{Diagnostic, quoted};
-use crate::source::Span;
-use crate::template::{Template, TemplatePiece};
-
-/// Stands for a variable or an argument, whose value is the user's choice.
-const FILLED: char = '\u{1}';
 
 /// The syntax in which a launcher names a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +17,8 @@ enum Kind {
     Python,
     /// `image:tag`, `image@sha256:…`
     Image,
+    /// `module@v1.2.3`
+    Go,
 }
 
 struct Launcher {
@@ -40,9 +36,13 @@ const UV_VALUED: &str = "--with --with-editable --with-requirements -p --python 
                          --extra-index-url -f --find-links --cache-dir --directory --project --config-file --env-file \
                          --exclude-newer -c --constraints --overrides";
 
+const GO_VALUED: &str = "-C -asmflags -buildmode -compiler -covermode -coverpkg -exec -gccgoflags -gcflags -installsuffix \
+                         -ldflags -mod -modfile -o -overlay -p -pgo -pkgdir -tags -toolexec";
+
 /// <https://docs.npmjs.com/cli/commands/npx>, <https://pnpm.io/cli/dlx>, <https://yarnpkg.com/cli/dlx>,
 /// <https://bun.sh/docs/cli/bunx>, <https://docs.astral.sh/uv/reference/cli/>, <https://pipx.pypa.io/stable/docs/>,
-/// <https://docs.docker.com/reference/cli/docker/container/run/> (from memory, 2026-11).
+/// <https://docs.docker.com/reference/cli/docker/container/run/>, <https://pkg.go.dev/cmd/go#hdr-Compile_and_run_Go_program>
+/// (from memory, 2026-11).
 const LAUNCHERS: &[Launcher] = &[
     npm("npx"),
     npm("npm exec"),
@@ -59,6 +59,7 @@ const LAUNCHERS: &[Launcher] = &[
     image("docker container run"),
     image("podman run"),
     image("nerdctl run"),
+    Launcher { words: "go run", kind: Kind::Go, names: "", valued: GO_VALUED },
 ];
 
 const fn npm(words: &'static str) -> Launcher {
@@ -75,11 +76,6 @@ const SWITCHES: &str = "--detach --disable-content-trust --init --interactive --
 /// Short options without a value, which can be combined.
 const SHORT_SWITCHES: &str = "ditPq";
 
-/// Returns whether a list of words, separated by blanks, contains a word.
-fn lists(words: &str, word: &str) -> bool {
-    words.split_whitespace().any(|one| one == word)
-}
-
 impl Resolver<'_> {
     /// Warns in `check` only, so that runs do not repeat it.
     pub(super) fn unpinned(&mut self) {
@@ -88,7 +84,7 @@ impl Resolver<'_> {
         }
         for words in command_lines(self.descriptor) {
             let texts: Vec<&str> = words.iter().map(|(text, _)| text.as_str()).collect();
-            let Some(unpinned) = find(&texts) else { continue };
+            let Some(unpinned) = find(&texts).or_else(|| find_in_script(&texts)) else { continue };
             let Some((_, span)) = words.get(unpinned.word) else { continue };
             let message = format!("`{}` {}", unpinned.launcher, unpinned.finding);
             // Other words on the line may be secret.
@@ -98,27 +94,15 @@ impl Resolver<'_> {
     }
 }
 
-fn command_lines(descriptor: &crate::EnsembleDescriptor) -> Vec<Vec<(String, Span)>> {
-    let mut lines = Vec::new();
-    if let Some(TransportDescriptor::Stdio { command, .. }) =
-        descriptor.connection.as_ref().map(|connection| &connection.transport)
-    {
-        lines.push(command.iter().map(|word| (text(&Template::from(&word.value)), word.span)).collect());
-    }
-    let invokers = descriptor.invokers.iter().filter_map(|entry| entry.invoker.as_ref());
-    for command in invokers.filter_map(|invoker| invoker.command.as_ref()) {
-        let words = command.argv.iter().flat_map(ArgvDescriptor::templates);
-        lines.push(words.map(|word| (text(&word.value), word.span)).collect());
-    }
-    lines
-}
-
-fn text(template: &Template) -> String {
-    let piece = |piece: &TemplatePiece| match piece {
-        TemplatePiece::Text(text) => text.clone(),
-        TemplatePiece::Variable { .. } | TemplatePiece::Argument(_) => FILLED.to_string(),
-    };
-    template.pieces.iter().map(piece).collect()
+/// Looks into the text of `sh -c "npx …"`.
+fn find_in_script(words: &[&str]) -> Option<Unpinned> {
+    let word = script(words)?;
+    let commands = simple_commands(words.get(word)?);
+    let mut found = commands.iter().filter_map(|command| {
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        find(&command)
+    });
+    found.next().map(|unpinned| Unpinned { word, ..unpinned })
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -147,6 +131,7 @@ fn find(words: &[&str]) -> Option<Unpinned> {
         Kind::Npm => npm_is_pinned(package),
         Kind::Python => python_is_pinned(package),
         Kind::Image => image_is_pinned(package),
+        Kind::Go => go_is_pinned(package),
     };
     let (what, version) =
         if launcher.kind == Kind::Image { ("an image", "tag or digest") } else { ("a package", "version") };
@@ -164,23 +149,6 @@ fn shown(package: &str) -> String {
     } else {
         quoted(&package.replace(FILLED, "…"))
     }
-}
-
-/// Skips wrappers: `env A=b npx …`, `cmd /c npx …`.
-fn after_wrappers(words: &[&str]) -> usize {
-    match words.first().map(|word| program(word)) {
-        Some("env") => {
-            1 + words.iter().skip(1).take_while(|word| word.contains('=') || word.starts_with('-')).count()
-        }
-        Some("cmd") if words.get(1).is_some_and(|word| word.eq_ignore_ascii_case("/c")) => 2,
-        _ => 0,
-    }
-}
-
-/// Returns the name of a program without its directory and the suffix on Windows.
-fn program(word: &str) -> &str {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    [".exe", ".cmd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 /// Returns the value of an option that names the package, or else the first word that is not an option.
@@ -267,6 +235,13 @@ fn python_is_pinned(package: &str) -> bool {
     package.split_once('@').is_some_and(|(_, version)| {
         version.contains(FILLED) || version.starts_with(|c: char| c.is_ascii_digit())
     })
+}
+
+/// A package without a version is a local one, or one whose version `go.mod` pins.
+fn go_is_pinned(package: &str) -> bool {
+    let Some((_, version)) = package.rsplit_once('@') else { return true };
+    let is_commit = version.len() >= 7 && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_commit || (version.starts_with(['v', FILLED]) && is_exact(version))
 }
 
 fn image_is_pinned(image: &str) -> bool {

@@ -57,6 +57,7 @@ impl Resolver<'_> {
 
     fn schema_of_result(&mut self, given: &ArgumentsDescriptor) {
         let schema = &given.schema.value;
+        self.findings_in_schema(given);
         let result = match self.given.compile_schemas {
             true => ValueSchema::compile(schema).map(drop),
             false => ArgumentsSchema::weigh(schema),

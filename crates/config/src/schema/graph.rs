@@ -26,10 +26,10 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
 }
 
-const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
-const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
-const SHARED_PARTS: [&str; 6] = [
+pub(super) const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
+pub(super) const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+pub(super) const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+pub(super) const SHARED_PARTS: [&str; 6] = [
     "additionalProperties",
     "unevaluatedProperties",
     "propertyNames",
@@ -37,7 +37,7 @@ const SHARED_PARTS: [&str; 6] = [
     "unevaluatedItems",
     "additionalItems",
 ];
-const HOLDERS: [&str; 2] = ["$defs", "definitions"];
+pub(super) const HOLDERS: [&str; 2] = ["$defs", "definitions"];
 pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 struct Builder<'s> {

@@ -61,6 +61,15 @@ fn an_exact_version_is_one_that_is_the_same_tomorrow() {
         ("docker run -i host:5000/image:2", None),
         ("docker ps", None),
         ("podman run image", Some((2, "podman run"))),
+        ("go run host/x@latest", Some((2, "go run"))),
+        ("go run -tags a host/x@main -v", Some((4, "go run"))),
+        ("go run host/x@v1", Some((2, "go run"))),
+        ("go run host/x@v1.2.3", None),
+        ("go run host/x@v0.0.0-20260102030405-0123456789ab", None),
+        ("go run host/x@0123abc", None),
+        ("go run host/x@\u{1}", None),
+        ("go run ./cmd/x", None),
+        ("go build host/x@latest", None),
         ("node server.js", None),
         ("", None),
     ] {
@@ -68,6 +77,22 @@ fn an_exact_version_is_one_that_is_the_same_tomorrow() {
         let found = find(&words);
         let actual = found.as_ref().map(|found| (found.word, found.launcher.as_str()));
         assert_eq!(actual, unpinned, "{line}");
+    }
+}
+
+#[test]
+fn the_script_of_a_shell_is_read() {
+    for (script, launcher) in [
+        ("npx -y pkg", Some("npx")),
+        ("cd /srv && A=b exec npx -y '@scope/pkg'", Some("npx")),
+        ("uvx \"pkg\" | tee log", Some("uvx")),
+        ("go run host/x@latest", Some("go run")),
+        ("npx -y pkg@1.2.3", None),
+        ("echo 'npx -y pkg'", None),
+    ] {
+        let found = find_in_script(&["docker", "exec", "box", "bash", "-lc", script]);
+        let actual = found.as_ref().map(|found| (found.word, found.launcher.as_str()));
+        assert_eq!(actual, launcher.map(|launcher| (5, launcher)), "{script}");
     }
 }
 
