@@ -32,6 +32,7 @@ use serde_json::Value;
 use argv::Numbers;
 use openings::working_directory;
 pub use outcome::KILLED;
+use repository::objection_to_git;
 pub use scratch_dir::scratch_dir_problem;
 
 use crate::surroundings::Surroundings;
@@ -102,6 +103,11 @@ impl Command {
             return Err(InvokeError::Failed("the command names no program".to_owned()));
         };
         let program = self.program(name, path, &cwd)?;
+        if program.file_name().is_some_and(|name| name == "git")
+            && let Some(objection) = objection_to_git(&cwd)
+        {
+            return Err(InvokeError::Failed(objection));
+        }
         let spawn = Spawn { program, arguments: rest.to_vec(), environment, cwd, stdin: stdin.is_some() };
         Ok(Prepared { spawn, stdin })
     }

@@ -164,8 +164,8 @@ fn executed(parts: &[String]) -> Option<PathClass> {
 
 /// Returns whether a name, or several names in a row, are parts of the path.
 fn has(parts: &[String], name: &str) -> bool {
-    let wanted: Vec<&str> = name.split('/').collect();
-    parts.windows(wanted.len()).any(|window| window == wanted.as_slice())
+    let length = name.split('/').count();
+    parts.windows(length).any(|window| window.iter().map(String::as_str).eq(name.split('/')))
 }
 
 /// A private key of OpenSSH, OpenSSL, GnuPG or PuTTY.

@@ -1,7 +1,7 @@
 //! Which files the file tools reach: a path counts as the file that it leads to, in the place where the tool's root is.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::json;
 
@@ -370,4 +370,52 @@ fn a_home_as_a_workspace_is_asked_about_once() {
     wait(command.current_dir(env.path("work/project")).spawn().unwrap()).exits(0);
     let mut command = env.command(["ensembles", "call", "io.list_directory"]);
     wait(command.current_dir("/").spawn().unwrap()).exits(8);
+}
+
+#[test]
+fn a_yes_is_for_the_file_that_was_shown() {
+    let env = TestEnv::new();
+    env.write("work/first", "as shown");
+    env.write("work/second", SECRET);
+    let link = env.path("work/notes");
+    symlink("first", &link).unwrap();
+    let call = ["ensembles", "call", "io.read_file", "path=notes", "--ask", "io"];
+    let mut terminal = Terminal::with_columns(&env, &call, 200);
+    assert!(terminal.shows("y = yes").contains("/work/first"));
+    fs::remove_file(&link).unwrap();
+    symlink("second", &link).unwrap();
+    terminal.types("y\n");
+    let (code, screen) = terminal.ends_showing();
+    assert!(code != 0 && screen.contains("it leads elsewhere than when the call was judged"), "{screen}");
+    assert!(!screen.contains(SECRET), "{screen}");
+}
+
+/// The file came with the project, and the repository is another one of the user's.
+#[test]
+fn git_does_not_follow_a_file_to_another_repository() {
+    let env = TestEnv::new();
+    let path = format!("{}:{}", env.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let env = env.var("PATH", path);
+    let git = env.write("bin/git", &format!("#!/bin/sh\necho {SECRET}\n"));
+    fs::set_permissions(git, fs::Permissions::from_mode(0o755)).unwrap();
+    env.write(
+        &format!("{USER}/vcs.toml"),
+        "[ensemble]\nname = \"vcs\"\ndescription = \"d\"\n[[invokers]]\nname = \"log\"\ndescription = \"d\"\n\
+         command = { argv = [\"git\", \"log\"] }\n",
+    );
+    let log = || env.run(&["ensembles", "call", "vcs.log", "--allow", "vcs"]);
+    assert_eq!(log().exits(0).stdout.trim(), SECRET);
+    for file in ["HEAD", "objects/x", "refs/x", "worktrees/work/HEAD"] {
+        env.write(&format!("private/.git/{file}"), "");
+    }
+    for leads_to in ["../private/.git", "../private/.git/worktrees/work"] {
+        env.write("work/.git", &format!("gitdir: {leads_to}\n"));
+        let ran = log();
+        assert!(ran.code != 0 && ran.stdout.is_empty(), "{leads_to}: {ran:?}");
+        assert!(ran.stderr.contains("git is not run: the `.git` of"), "{}", ran.stderr);
+    }
+    let own = env.path("work").canonicalize().unwrap().join(".git");
+    env.write("private/.git/worktrees/work/gitdir", &format!("{}\n", own.display()));
+    env.write("private/.git/worktrees/work/commondir", "../..\n");
+    assert_eq!(log().exits(0).stdout.trim(), SECRET);
 }
