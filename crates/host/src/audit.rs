@@ -21,6 +21,7 @@ use converse_session::{
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::context::RunContext;
@@ -83,11 +84,13 @@ pub struct AuditSink {
 
 crate::opaque_debug!(AuditSink);
 
+type Warn = Arc<dyn Fn(&str) + Send + Sync>;
+
 struct Book {
     place: Option<PathBuf>,
     session: Option<String>,
     redactor: Redactor,
-    warn: Box<dyn Fn(&str) + Send + Sync>,
+    warn: Warn,
     /// Whether tools are replayed from a cassette.
     replayed: bool,
     log: Mutex<Log>,
@@ -109,7 +112,7 @@ struct OpenCall {
 
 impl AuditSink {
     pub fn new(enabled: bool, session: Option<String>, context: &RunContext, world: &World) -> Self {
-        let warn = Box::new(context.warner());
+        let warn = Arc::new(context.warner());
         let (redactor, place) = (context.redactor.clone(), place(world));
         let (log, replayed) = (Log::new(enabled), context.cassette.answers_for_tools());
         Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
@@ -128,7 +131,7 @@ impl AuditSink {
         warn: impl Fn(&str) + Send + Sync + 'static,
         world: &World,
     ) -> Result<Self, SinkError> {
-        let (warn, log) = (Box::new(warn), Log::new(enabled));
+        let (warn, log) = (Arc::new(warn), Log::new(enabled));
         let (place, session) = (place(world), Some(session));
         let book = Book { place, session, redactor, warn, replayed: false, log, gathers: true };
         book.open(&mut *book.log()?)?;
@@ -161,7 +164,7 @@ impl Book {
         };
         let redactor = self.redactor.clone();
         match AuditLog::open(path, Box::new(move |text| redactor.clean(text))) {
-            Ok(log) if self.gathers => handed(log).map_err(|error| failed(&error)),
+            Ok(log) if self.gathers => handed(log, Arc::clone(&self.warn)).map_err(|error| failed(&error)),
             Ok(log) => Ok(Log::Open(log)),
             Err(error @ AuditError::Unavailable { .. }) => {
                 (self.warn)(&format!("warning: what tools do is not audited: {error}"));
@@ -188,7 +191,7 @@ impl Book {
         match &mut *log {
             Log::Handed(scribe) => scribe.hand(records, durable, slip),
             Log::Open(log) => {
-                log.append(&records, World::now()).map_err(|error| failed(&error))?;
+                append(log, &records, World::now(), &self.warn).map_err(|error| failed(&error))?;
                 if durable { log.commit().map_err(|error| failed(&error)) } else { Ok(()) }
             }
             Log::Without | Log::Unopened => Ok(()),
@@ -196,9 +199,16 @@ impl Book {
     }
 }
 
-fn handed(mut log: AuditLog) -> Result<Log, AuditError> {
-    let gathering = Gathering::begin(log.handle()?);
-    Ok(Log::Handed(Scribe::begin(gathering, move |records, at| log.append(records, at))))
+fn handed(mut log: AuditLog, warn: Warn) -> Result<Log, AuditError> {
+    let gathering = Gathering::begin(log.syncer()?);
+    Ok(Log::Handed(Scribe::begin(gathering, move |records, at| append(&mut log, records, at, &warn))))
+}
+
+/// Appends the records, and says what had to be repaired for that.
+fn append(log: &mut AuditLog, records: &[Record], at: Timestamp, warn: &Warn) -> Result<(), AuditError> {
+    log.append(records, at)?;
+    log.repaired().into_iter().for_each(|repaired| warn(&format!("note: {repaired}")));
+    Ok(())
 }
 
 impl AuditSink {

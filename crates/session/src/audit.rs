@@ -10,8 +10,9 @@
 //! [`verify()`] takes one.
 //!
 //! Several processes append at the same time. Each batch of lines is written under the kernel's lock by one call. A
-//! process that finds the file longer than before reads the last line again. A line that a killed process left unfinished
-//! is set aside and cut off, and a `mended` record says so. A log with damage that no crash explains is not appended to.
+//! process that finds the file longer than before reads its end again. The first record after a sync says up to which
+//! record the log is on disk. What a kill or a power cut left incomplete behind that record is set aside and cut off, and
+//! a `mended` record says so. A file without a readable record is not appended to.
 
 mod record;
 mod tail;
@@ -21,9 +22,11 @@ mod verify;
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -51,6 +54,27 @@ pub struct AuditLog {
     redact: Redact,
     /// Time to wait for the lock.
     patience: Duration,
+    syncs: Syncs,
+    /// The last record that a line of this process names as synced.
+    named: u64,
+    repaired: Option<String>,
+}
+
+/// How far this process has written and synced the log: numbers of records.
+#[derive(Debug, Clone, Default)]
+struct Syncs {
+    written: Arc<AtomicU64>,
+    synced: Arc<AtomicU64>,
+}
+
+impl Syncs {
+    /// Takes note of a sync, which covers what was written before it.
+    fn around<E>(&self, sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let written = self.written.load(Ordering::SeqCst);
+        sync()?;
+        self.synced.fetch_max(written, Ordering::SeqCst);
+        Ok(())
+    }
 }
 
 /// Why the log cannot be opened or appended to. The announced action must then not happen.
@@ -88,7 +112,8 @@ impl AuditLog {
             Err(_) => begin(path)?,
         };
         let lines = Lines::new(file, 0, false);
-        Ok(Self { lines, path: path.to_owned(), end: End::default(), redact, patience: LOCK_PATIENCE })
+        let (path, end, patience) = (path.to_owned(), End::default(), LOCK_PATIENCE);
+        Ok(Self { lines, path, end, redact, patience, syncs: Syncs::default(), named: 0, repaired: None })
     }
 
     /// Writes all records or none. They are durable only after [`AuditLog::commit`].
@@ -101,13 +126,27 @@ impl AuditLog {
 
     /// Writes all lines to disk. Must be called before an announced action.
     pub fn commit(&mut self) -> Result<(), AuditError> {
-        self.lines.sync().map_err(|error| self.unwritten(error))
+        let syncs = self.syncs.clone();
+        syncs.around(|| self.lines.sync()).map_err(|error| self.unwritten(error))
     }
 
-    /// Returns the same file, for syncing the lines of several appends at once. If a sync fails, the content of the disk is
-    /// not known: neither the announced actions nor later ones may happen.
-    pub fn handle(&self) -> Result<File, AuditError> {
-        self.lines.storage().try_clone().map_err(|source| failed(&self.path, source))
+    /// Returns a function that syncs the same file, for the lines of several appends at once. If it fails, the content of
+    /// the disk is not known: neither the announced actions nor later ones may happen.
+    pub fn syncer(&self) -> Result<impl Fn() -> io::Result<()> + Send + 'static, AuditError> {
+        let file = self.lines.storage().try_clone().map_err(|source| failed(&self.path, source))?;
+        let syncs = self.syncs.clone();
+        Ok(move || syncs.around(|| file.sync_data()))
+    }
+
+    /// Returns what the last appends repaired, once.
+    pub fn repaired(&mut self) -> Option<String> {
+        self.repaired.take()
+    }
+
+    /// Returns the record to name as synced in the line after `end`.
+    fn synced(&self, end: &End) -> Option<u64> {
+        let synced = self.syncs.synced.load(Ordering::SeqCst);
+        (end.seq == 0 || synced > self.named).then_some(synced.min(end.seq))
     }
 
     fn append_locked(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
@@ -124,18 +163,21 @@ impl AuditLog {
             if !torn.is_empty() {
                 self.set_aside(&torn, end.seq + 1)?;
                 cut = true;
-                bytes.extend(record::mended(&torn).line(&end, at, &self.redact)?);
+                bytes.extend(record::mended(&torn).line(&end, self.synced(&end), at, &self.redact)?);
                 end.follow(&bytes);
             }
         }
         let whole = end.length - bytes.len() as u64;
         for record in records {
-            let line = record.line(&end, at, &self.redact)?;
+            let synced = if bytes.is_empty() { self.synced(&end) } else { None };
+            let line = record.line(&end, synced, at, &self.redact)?;
             end.follow(&line);
             bytes.extend(line);
         }
         self.lines.stand_at(whole, cut);
+        self.named = self.named.max(self.syncs.synced.load(Ordering::SeqCst));
         self.lines.append(&bytes).map_err(|error| self.unwritten(error))?;
+        self.syncs.written.store(end.seq, Ordering::SeqCst);
         self.end = end;
         Ok(())
     }
@@ -147,12 +189,17 @@ impl AuditLog {
         })
     }
 
-    /// Keeps the bytes of an unfinished line before they are cut off. After a kill in between, they are kept twice.
-    fn set_aside(&self, torn: &[u8], seq: u64) -> Result<(), AuditError> {
+    /// Keeps the bytes that a crash left incomplete before they are cut off. After a kill in between, they are kept twice.
+    fn set_aside(&mut self, torn: &[u8], seq: u64) -> Result<(), AuditError> {
         let path = self.path.with_file_name(format!("audit-torn-{seq}"));
         files::private_file(&path, OpenOptions::new().append(true).create(true))
-            .and_then(|mut file| file.write_all(torn))
-            .map_err(|source| failed(&path, source))
+            .and_then(|mut file| files::write_durably(&mut file, torn))
+            .map_err(|source| failed(&path, source))?;
+        let (bytes, kept) = (torn.len(), path.display());
+        self.repaired = Some(format!(
+            "the audit log was incomplete after a crash: its last {bytes} bytes are now in `{kept}`, and record {seq} says so"
+        ));
+        Ok(())
     }
 
     fn lock(&self) -> Result<(), AuditError> {

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::lines::{Lines, Storage};
 use crate::repair::load;
 use crate::scan::scan;
+use crate::synced::Synced;
 use crate::{Body, Entry, Header, Loaded, Repair, SessionError};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -119,7 +120,7 @@ fn written(story: Vec<Body>) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<Loaded, SessionError> {
-    load(scan(bytes, Path::new("j"))?, Path::new("j"))
+    load(scan(bytes, Synced::default(), Path::new("j"))?, Path::new("j"))
 }
 
 /// What opening the session makes of the file.

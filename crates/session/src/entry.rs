@@ -60,7 +60,7 @@ pub enum Body {
     Rewound { to: u64 },
     /// A comment for people.
     Note { text: String },
-    /// A line of a later version, or `settings` of an earlier one: all fields except `seq`, `at` and `sum`.
+    /// A line of a later version, or `settings` of an earlier one: all fields except `seq`, `at`, `synced` and `sum`.
     #[serde(skip)]
     Other(Map<String, Value>),
 }
@@ -133,6 +133,11 @@ impl From<serde_json::Error> for BadLine {
 impl Entry {
     /// Returns the line with its newline. [`Entry::from_line`] reads every line that this returns.
     pub fn to_line(&self) -> Result<Vec<u8>, BadLine> {
+        self.to_line_after(None)
+    }
+
+    /// Returns the line, which also says up to which line the journal is on disk.
+    pub(crate) fn to_line_after(&self, synced: Option<u64>) -> Result<Vec<u8>, BadLine> {
         #[derive(Serialize)]
         struct Line<'a, T> {
             seq: u64,
@@ -147,6 +152,9 @@ impl Entry {
         };
         if parse::is_deep(&line) {
             return Err(BadLine::TooDeep);
+        }
+        if let Some(synced) = synced {
+            sum::mark(&mut line, synced);
         }
         sum::seal(&mut line);
         line.push(b'\n');

@@ -26,6 +26,8 @@ pub struct Journal {
     lines: Lines<File>,
     path: PathBuf,
     next_seq: u64,
+    /// The last line that is known to be on disk, if the next line must say so.
+    synced: Option<u64>,
     _lock: Lock,
 }
 
@@ -39,7 +41,8 @@ impl Journal {
         let mut options = OpenOptions::new();
         let file = files::private_file(&path, options.append(true).create_new(true))
             .map_err(SessionError::io(&path))?;
-        let mut journal = Self { lines: Lines::new(file, 0, false), path, next_seq: 1, _lock: lock };
+        let mut journal =
+            Self { lines: Lines::new(file, 0, false), path, next_seq: 1, synced: Some(0), _lock: lock };
         journal.append(Body::Opened(header), created)?;
         journal.commit()?;
         files::sync_dir(dir).map_err(SessionError::io(dir))?;
@@ -79,12 +82,13 @@ impl Journal {
         let file =
             files::private_file(&path, OpenOptions::new().append(true)).map_err(SessionError::io(&path))?;
         let lines = Lines::new(file, loaded.length, !loaded.torn.is_empty());
-        Ok(Self { lines, path, next_seq: loaded.next_seq, _lock: lock })
+        Ok(Self { lines, path, next_seq: loaded.next_seq, synced: None, _lock: lock })
     }
 
     /// Writes one line completely or not at all. It is durable only after [`Journal::commit`].
     pub(crate) fn write(&mut self, entry: &Entry) -> Result<(), SessionError> {
-        self.lines.append(&entry.to_line()?).map_err(|error| self.failed(error))?;
+        self.lines.append(&entry.to_line_after(self.synced)?).map_err(|error| self.failed(error))?;
+        self.synced = None;
         self.next_seq = entry.seq + 1;
         Ok(())
     }
@@ -105,7 +109,9 @@ impl Journal {
 
     /// Writes all lines to disk. Must be called before an announced action.
     pub fn commit(&mut self) -> Result<(), SessionError> {
-        self.lines.sync().map_err(|error| self.failed(error))
+        self.lines.sync().map_err(|error| self.failed(error))?;
+        self.synced = Some(self.next_seq - 1);
+        Ok(())
     }
 
     fn failed(&self, error: LinesError) -> SessionError {
@@ -123,7 +129,7 @@ pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
     // Read before the journal, which only grows.
     let noted = Metadata::read(dir);
     let scanned = match files::regular(&path) {
-        Ok(file) => scan(BufReader::with_capacity(BUFFER, file), &path),
+        Ok(file) => scan(BufReader::with_capacity(BUFFER, file), loss::noted(&noted), &path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(loss::of_all(dir)),
         Err(source) => return Err(SessionError::Io { path, source }),
     };
@@ -180,7 +186,7 @@ pub(crate) fn begun(dir: &Path) -> Result<bool, SessionError> {
     Ok(line.ends_with(b"\n"))
 }
 
-/// Keeps the bytes of a torn line before they are cut off. After a kill in between, they are kept twice.
+/// Keeps the bytes of a torn tail before they are cut off. After a kill in between, they are kept twice.
 fn set_aside(dir: &Path, loaded: &Loaded) -> Result<(), SessionError> {
     if loaded.torn.is_empty() {
         return Ok(());

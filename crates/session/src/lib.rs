@@ -25,7 +25,7 @@
 //!   content/<sha256>   images, documents and long texts, by digest
 //!   lock               held (flock) by the one process that may write; names that process
 //!   index              the words of the messages for the search; derived, rebuilt if missing or outdated
-//!   torn-<seq>         bytes of an unfinished last line, kept when the journal was repaired
+//!   torn-<seq>         bytes that a crash left incomplete at the end, kept when the journal was repaired
 //!   journal.v1.jsonl   the journal before its migration
 //! ```
 //! Directories are 0700 and files 0600, whatever the umask.
@@ -33,11 +33,12 @@
 //! **The journal, format 2.** Each line is `{"seq":n,"at":"<RFC 3339>","type":"…",…,"sum":"<8 hex digits>"}`. `seq` is the
 //! number of the line, from 1; `sum` is the CRC-32 of the line's bytes before `,"sum"`. The first line is `opened` and
 //! names the format. A newer format is refused; format 1, which has no checksums, is migrated when the session is opened
-//! for writing. A line is written by one call, so only the last line can be torn. Lines of an unknown type are kept and
-//! skipped. See [`Body`] for the types.
+//! for writing. A line is written by one call, so a kill can tear only the last line. The first line after a sync
+//! also has `"synced":<line>`: up to that line the journal was on disk. Lines of an unknown type are kept and skipped. See
+//! [`Body`] for the types.
 //!
-//! **Guarantee.** Whatever a crash left, the conversation that [`Store::open`] returns can be sent to a provider: a torn
-//! last line is cut off and kept, every open invocation gets a result, and a reply that was cut while it was saved is not
+//! **Guarantee.** Whatever a crash left, the conversation that [`Store::open`] returns can be sent to a provider: what
+//! no sync covered is cut off from the first unreadable line on and kept, every open invocation gets a result, and a reply that was cut while it was saved is not
 //! replayed in its native form. Nothing is run again. Damage that no crash explains is reported with its line, and the
 //! files stay unchanged; [`Store::salvage`] makes a session of the lines before it.
 //!
@@ -80,6 +81,7 @@ pub mod stats;
 mod store;
 mod sum;
 mod summary;
+mod synced;
 mod tally;
 mod transfer;
 mod walk;

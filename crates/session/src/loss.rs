@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use crate::check::{is_litter, names};
+use crate::synced::Synced;
 use crate::{Metadata, SessionError, journal};
 
 /// Returns the error for a journal without a complete first line: damage if there is evidence that it had one.
@@ -15,6 +16,11 @@ pub(crate) fn of_all(dir: &Path) -> SessionError {
         Some(reason) => SessionError::Corrupt { path, line: 1, reason },
         None => SessionError::Empty { path },
     }
+}
+
+/// Returns what the metadata shows to have been on disk.
+pub(crate) fn noted(noted: &Metadata) -> Synced {
+    Synced::up_to(noted.totals.as_ref().map_or(0, |totals| totals.journal))
 }
 
 /// Returns the bytes missing at the end. `noted` was read before the journal, which may grow meanwhile.

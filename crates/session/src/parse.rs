@@ -82,10 +82,10 @@ pub(crate) fn fields(line: &[u8]) -> Result<Map<String, Value>, BadLine> {
     Ok(read(line)?)
 }
 
-/// Returns the fields other than number, time and checksum.
+/// Returns the fields other than number, time, mark of a sync and checksum.
 fn other(line: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     let mut fields: Map<String, Value> = read(line)?;
-    fields.retain(|name, _| !matches!(name.as_str(), "seq" | "at" | "sum"));
+    fields.retain(|name, _| !matches!(name.as_str(), "seq" | "at" | "synced" | "sum"));
     Ok(fields)
 }
 

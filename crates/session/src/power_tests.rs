@@ -1,7 +1,7 @@
 //! The process is killed, or the power goes, between any two things that are done to a session's files.
 //!
 //! A kill leaves what was done so far. A power cut leaves of each file what was synced, and perhaps more: some of what
-//! was written since, or zeros in its place; and of each directory the names at its last sync, or those of now.
+//! was written since, zeros in its place, or all of it with a hole; and of each directory the names at its last sync, or those of now.
 
 mod disk;
 

@@ -69,6 +69,8 @@ pub enum Repair {
     Metadata { kept: String },
     /// The last line is unfinished.
     TornLine { bytes: usize },
+    /// A line that was not synced is unreadable after a power cut; the bytes from there on.
+    TornTail { line: u64, bytes: usize },
     /// A reply may be incomplete and is replayed without its native form.
     IncompleteReply { turn: TurnId },
     /// The invocation was started, and its outcome is unknown.
@@ -85,6 +87,10 @@ impl fmt::Display for Repair {
                 write!(f, "its name, tags and model could not be read; that file is kept as `{kept}`")
             }
             Self::TornLine { bytes } => write!(f, "an unfinished last line of {bytes} bytes was set aside"),
+            Self::TornTail { line, bytes } => write!(
+                f,
+                "{bytes} bytes from line {line} on, which a power cut left incomplete, were set aside as `torn-{line}`"
+            ),
             Self::IncompleteReply { turn } => write!(f, "reply {} was cut while being saved", turn.0),
             Self::Interrupted { id } => write!(f, "`{id}` was interrupted, outcome unknown"),
             Self::NotStarted { id } => write!(f, "`{id}` was never run"),
@@ -104,6 +110,7 @@ impl Repair {
             Self::Shortened { .. }
             | Self::Metadata { .. }
             | Self::TornLine { .. }
+            | Self::TornTail { .. }
             | Self::IncompleteReply { .. } => None,
         }
     }
@@ -156,8 +163,11 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
     let last = entries.last().map_or(header.created, |entry| entry.at);
     let Course { live, steps, cut } = Course::of(&entries);
     let mut loaded = Loaded { next_seq, length, torn, steps, ..Loaded::empty(header) };
-    if !loaded.torn.is_empty() {
-        loaded.repairs.push(Repair::TornLine { bytes: loaded.torn.len() });
+    let bytes = loaded.torn.len();
+    if loaded.torn.contains(&b'\n') {
+        loaded.repairs.push(Repair::TornTail { line: next_seq, bytes });
+    } else if bytes > 0 {
+        loaded.repairs.push(Repair::TornLine { bytes });
     }
     let live_entries = entries.iter().zip(&live).filter(|(_, live)| **live);
     let mut incomplete: HashSet<TurnId> =

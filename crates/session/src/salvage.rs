@@ -11,6 +11,7 @@ use crate::check::SAVED;
 use crate::lock::Lock;
 use crate::repair::load;
 use crate::scan::{Scan, scan_to_damage};
+use crate::synced::Synced;
 use crate::{Header, Metadata, Session, SessionError, Store, digest, files, journal, new_id, sum};
 
 impl Store {
@@ -48,7 +49,7 @@ impl Store {
 
 /// Returns the valid lines before the damage.
 fn readable(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Scan, SessionError> {
-    let read = |bytes: &[u8]| Ok(scan_to_damage(BufReader::new(bytes), path)?.0);
+    let read = |bytes: &[u8]| Ok(scan_to_damage(BufReader::new(bytes), Synced::default(), path)?.0);
     let mut scan = match read(bytes) {
         Err(SessionError::Corrupt { line: 1, .. }) => headless(bytes, path, now)?,
         read => read?,
@@ -81,7 +82,7 @@ fn headless(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Scan, SessionEr
         first = [sum::without(first.trim_ascii_end()).unwrap_or_default(), b"}\n"].concat();
     }
     let whole = [&first, rest].concat();
-    let (scan, _) = scan_to_damage(BufReader::new(whole.as_slice()), path)?;
+    let (scan, _) = scan_to_damage(BufReader::new(whole.as_slice()), Synced::default(), path)?;
     Ok(Scan { length: 0, ..scan })
 }
 

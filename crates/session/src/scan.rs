@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::entry::{BadLine, MAX_LINE_BYTES};
 use crate::parse::format_of;
+use crate::synced::Synced;
 use crate::{Body, Entry, FORMAT, Header, SessionError, sum};
 
 /// The content of a journal.
@@ -15,7 +16,7 @@ pub(crate) struct Scan {
     pub(crate) entries: Vec<Entry>,
     /// Bytes of complete lines.
     pub(crate) length: u64,
-    /// An unfinished line: the bytes after the last newline.
+    /// What a crash left after them: an unfinished line, or lines that were not synced from the first unreadable one on.
     pub(crate) torn: Vec<u8>,
 }
 
@@ -34,8 +35,8 @@ impl Damage {
 }
 
 /// Reads a journal to its end. `path` is for errors only.
-pub(crate) fn scan(reader: impl BufRead, path: &Path) -> Result<Scan, SessionError> {
-    match scan_to_damage(reader, path)? {
+pub(crate) fn scan(reader: impl BufRead, synced: Synced, path: &Path) -> Result<Scan, SessionError> {
+    match scan_to_damage(reader, synced, path)? {
         (scan, None) => Ok(scan),
         (_, Some(damage)) => Err(damage.at(path)),
     }
@@ -44,14 +45,13 @@ pub(crate) fn scan(reader: impl BufRead, path: &Path) -> Result<Scan, SessionErr
 /// Reads to the end or to the first damaged line. Fails if the first line cannot be read.
 pub(crate) fn scan_to_damage(
     mut reader: impl BufRead,
+    mut synced: Synced,
     path: &Path,
 ) -> Result<(Scan, Option<Damage>), SessionError> {
     let mut line = Vec::new();
-    if !next_line(&mut reader, &mut line, path, 1)? {
-        return Err(SessionError::Empty { path: path.to_owned() });
-    }
-    let header = header(&line, path)?;
+    let header = first_line(&mut reader, &mut line, path)?;
     let format = header.format;
+    synced.note(&line);
     let mut scan = Scan { header, entries: Vec::new(), length: line.len() as u64, torn: Vec::new() };
     for number in 2.. {
         match next_line(&mut reader, &mut line, path, number) {
@@ -64,12 +64,40 @@ pub(crate) fn scan_to_damage(
         }
         match read(format, &line, number) {
             Ok(entry) => scan.entries.push(entry),
-            Err(reason) => return Ok((scan, Some(Damage { line: number, reason }))),
+            Err(reason) => {
+                let torn = synced.torn_tail(&line, number, scan.length, &mut reader);
+                return Ok(match torn.map_err(SessionError::io(path))? {
+                    Some(torn) => (Scan { torn, ..scan }, None),
+                    None => (scan, Some(Damage { line: number, reason })),
+                });
+            }
         }
+        synced.note(&line);
         scan.length += line.len() as u64;
     }
     scan.torn = line;
     Ok((scan, None))
+}
+
+/// Reads and parses the first line. If it is the only one and unfinished, or has zeros where a sector never reached the
+/// disk, the journal is empty.
+pub(crate) fn first_line(
+    reader: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    path: &Path,
+) -> Result<Header, SessionError> {
+    let empty = || SessionError::Empty { path: path.to_owned() };
+    if !next_line(reader, line, path, 1)? {
+        return Err(empty());
+    }
+    match header(line, path) {
+        Err(SessionError::Corrupt { .. })
+            if line.contains(&0) && reader.fill_buf().map_err(SessionError::io(path))?.is_empty() =>
+        {
+            Err(empty())
+        }
+        header => header,
+    }
 }
 
 /// Parses the first line. A later version may use other checksums, so its checksum is not checked; but a line of this
@@ -154,7 +182,7 @@ mod tests {
     }
 
     fn scanned(lines: &[String]) -> Result<Scan, SessionError> {
-        scan(lines.concat().as_bytes(), Path::new("j"))
+        scan(lines.concat().as_bytes(), Synced::default(), Path::new("j"))
     }
 
     #[test]
@@ -218,7 +246,8 @@ mod tests {
 
     #[test]
     fn nothing_and_a_later_format_have_errors_of_their_own() {
-        for unfinished in ["", "{", &header(2)] {
+        let with_hole = sealed(&header(2)).replace("program", "\0\0\0\0\0\0\0");
+        for unfinished in ["", "{", &header(2), &with_hole] {
             assert!(matches!(scanned(&[unfinished.into()]), Err(SessionError::Empty { .. })), "{unfinished}");
         }
         let first = r#"{"type":"opened","format":3,"else":true}"#;

@@ -5,20 +5,23 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use crate::scan::{header, next_line, read};
-use crate::{Entry, Header, SessionError, Store, files, journal, loss};
+use crate::scan::{Damage, first_line, next_line, read};
+use crate::synced::Synced;
+use crate::{Entry, Header, Metadata, SessionError, Store, files, journal, loss};
 
 /// Size of the read buffer.
 const BUFFER: usize = 128 * 1024;
 
 impl Store {
     /// Passes all lines of a session but the first to `line`, in order and without repairs, including abandoned ones. Lines
-    /// before a damaged one are passed before the error is returned. An unfinished last line is skipped.
+    /// before a damaged one are passed before the error is returned. What a crash left incomplete at the end is skipped.
     pub fn walk(&self, id: Uuid, line: impl FnMut(&Header, Entry)) -> Result<(), SessionError> {
         let dir = self.existing(id)?;
         let path = dir.join(journal::FILE);
+        // Read before the journal, which only grows.
+        let noted = loss::noted(&Metadata::read(&dir));
         let walked = match files::regular(&path) {
-            Ok(file) => walk(BufReader::with_capacity(BUFFER, file), &path, line),
+            Ok(file) => walk(BufReader::with_capacity(BUFFER, file), noted, &path, line),
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(loss::of_all(&dir)),
             Err(source) => return Err(SessionError::Io { path, source }),
         };
@@ -31,19 +34,27 @@ impl Store {
 
 fn walk(
     mut reader: impl BufRead,
+    mut synced: Synced,
     path: &Path,
     mut line_read: impl FnMut(&Header, Entry),
 ) -> Result<(), SessionError> {
     let mut line = Vec::new();
-    if !next_line(&mut reader, &mut line, path, 1)? {
-        return Err(SessionError::Empty { path: path.to_owned() });
-    }
-    let header = header(&line, path)?;
-    let mut number = 2;
+    let header = first_line(&mut reader, &mut line, path)?;
+    let (mut number, mut offset) = (2, line.len() as u64);
+    synced.note(&line);
     while next_line(&mut reader, &mut line, path, number)? {
-        let corrupt = |reason| SessionError::Corrupt { path: path.to_owned(), line: number, reason };
-        line_read(&header, read(header.format, &line, number).map_err(corrupt)?);
-        number += 1;
+        match read(header.format, &line, number) {
+            Ok(entry) => line_read(&header, entry),
+            Err(reason) => {
+                let torn = synced.torn_tail(&line, number, offset, &mut reader);
+                return match torn.map_err(SessionError::io(path))? {
+                    Some(_) => Ok(()),
+                    None => Err(Damage { line: number, reason }.at(path)),
+                };
+            }
+        }
+        synced.note(&line);
+        (number, offset) = (number + 1, offset + line.len() as u64);
     }
     Ok(())
 }
@@ -76,7 +87,7 @@ mod tests {
             (vec![], vec![], Some("is empty")),
         ] {
             let mut told = Vec::new();
-            let walked = walk(&bytes[..], Path::new("j"), |_, entry| told.push(entry.seq));
+            let walked = walk(&bytes[..], Synced::default(), Path::new("j"), |_, entry| told.push(entry.seq));
             assert_eq!(told, seen);
             let error = walked.err().map(|error| error.to_string());
             match (error, problem) {

@@ -186,6 +186,7 @@ fn a_thousand_damages_are_mended_with_a_note_or_refused_with_a_line() {
             told(&store.read(id).unwrap())
         })
         .collect();
+    let metadata = fs::read(session.join("metadata.toml")).unwrap();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in 0..SEEDS {
         let (what, bytes) = damaged(&whole, &mut Dice(seed));
@@ -229,8 +230,72 @@ fn a_thousand_damages_are_mended_with_a_note_or_refused_with_a_line() {
         // Whatever was there beside the journal is as it was for the next one.
         let left = all_files(&session).into_keys().filter(|path| !before.contains_key(path));
         left.for_each(|path| fs::remove_file(path).unwrap());
+        fs::write(session.join("metadata.toml"), &metadata).unwrap();
     }
     assert!(counts["refused"] > 500 && counts["mended"] > 50, "{counts:?}");
+}
+
+/// Without the totals that an orderly end writes, only the journal itself shows what was synced.
+#[test]
+fn of_a_killed_session_only_what_no_sync_covered_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let id = new_id(NOW, &[1; 10]);
+    let mut session = store.create(id, "p", NOW).unwrap();
+    for line in 2..=60 {
+        session.append(Canister::User(User::text(format!("line {line}"))).into(), NOW).unwrap();
+        if [30, 50].contains(&line) {
+            session.journal.commit().unwrap();
+        }
+    }
+    drop(session);
+    let session = dir.path().join(id.to_string());
+    let journal = session.join("journal.jsonl");
+    let whole = fs::read(&journal).unwrap();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 0..SEEDS {
+        fs::remove_file(session.join("metadata.toml")).unwrap_or_default();
+        let (what, bytes) = damaged(&whole, &mut Dice(seed));
+        let all = lines(&bytes);
+        let same = all.iter().zip(lines(&whole)).take_while(|(a, b)| **a == *b).count();
+        let shows = |line: usize| all.iter().any(|there| *there == lines(&whole)[line - 1]);
+        let synced = if shows(51) {
+            50
+        } else if shows(31) {
+            30
+        } else {
+            1
+        };
+        fs::write(&journal, &bytes).unwrap();
+        match store.open(id, NOW) {
+            Ok(opened) => {
+                assert!(
+                    same >= synced || bytes == all[..same].concat(),
+                    "{seed}: {what}: {same} of {synced}"
+                );
+                assert_eq!(opened.loaded.transcript.as_slice().len(), same - 1, "{seed}: {what}");
+                let torn = &bytes[all[..same].concat().len()..];
+                let aside = session.join(format!("torn-{}", same + 1));
+                assert_eq!(fs::read(&aside).unwrap_or_default(), torn, "{seed}: {what}");
+                drop(opened);
+                if !torn.is_empty() {
+                    let said = fs::read_to_string(&journal).unwrap().contains(" set aside");
+                    assert!(said, "{seed}: {what}");
+                    fs::remove_file(aside).unwrap();
+                }
+                *counts.entry("opened").or_default() += 1;
+            }
+            Err(SessionError::Corrupt { line, .. }) => {
+                assert_eq!(line, same as u64 + 1, "{seed}: {what}");
+                assert!(same < synced || same == 0, "{seed}: {what}: {same} of {synced}");
+                assert_eq!(fs::read(&journal).unwrap(), bytes, "{seed}: {what}");
+                *counts.entry("refused").or_default() += 1;
+            }
+            Err(SessionError::Empty { .. }) => assert_eq!(same, 0, "{seed}: {what}"),
+            Err(other) => panic!("{seed}: {what}: {other}"),
+        }
+    }
+    assert!(counts["refused"] > 400 && counts["opened"] > 150, "{counts:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) fn run(
     world: &World,
 ) -> Result<(), Failure> {
     let (path, verified) = verify(file, head, world)?;
-    let Verified { records, head, torn } = match verified {
+    let Verified { records, head, torn, repairs } = match verified {
         Ok(verified) => verified,
         Err(broken) => {
             if as_json {
@@ -37,8 +37,17 @@ pub(crate) fn run(
             "warning: the last line ({torn} bytes) is incomplete: a crash, or it is being written now"
         ));
     }
+    if repairs > 0 {
+        let s = if repairs == 1 { "" } else { "s" };
+        console.warn(&format!(
+            "note: {repairs} record{s} of repairs after crashes: see `\"kind\":\"mended\"` in `{}`",
+            path.display()
+        ));
+    }
     Ok(match as_json {
-        true => write_json(&json!({ "intact": true, "records": records, "head": head, "torn_bytes": torn })),
+        true => write_json(
+            &json!({ "intact": true, "records": records, "head": head, "torn_bytes": torn, "repairs": repairs }),
+        ),
         false => write_stdout(&format!("{records} records, head {head}\n")),
     }?)
 }

@@ -3,7 +3,7 @@
 //! Each call waits until its line is on disk. With hundreds of calls at once, a sync for each would be most of the
 //! work, so a separate thread syncs, and lines that arrive meanwhile share the next sync.
 
-use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -26,14 +26,14 @@ struct Synced {
 }
 
 impl Gathering {
-    /// `file` is the log.
-    pub(super) fn begin(file: File) -> Self {
+    /// `sync_log` syncs the log.
+    pub(super) fn begin(sync_log: impl Fn() -> io::Result<()> + Send + 'static) -> Self {
         let (wake, woken) = sync_channel(1);
         let (sender, synced) = watch::channel(Synced::default());
         let written = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&written);
         // Ends when all senders are dropped. If the thread cannot be started, sending fails and is reported.
-        let _ = std::thread::Builder::new().spawn(move || sync(&file, &woken, &counted, &sender));
+        let _ = std::thread::Builder::new().spawn(move || sync(&sync_log, &woken, &counted, &sender));
         Self { written, wake, synced }
     }
 
@@ -60,10 +60,15 @@ impl Gathering {
 }
 
 /// After a failure nothing counts as synced: the system may have dropped data.
-fn sync(file: &File, woken: &Receiver<()>, written: &AtomicU64, synced: &watch::Sender<Synced>) {
+fn sync(
+    sync_log: &impl Fn() -> io::Result<()>,
+    woken: &Receiver<()>,
+    written: &AtomicU64,
+    synced: &watch::Sender<Synced>,
+) {
     while woken.recv().is_ok() {
         let lines = written.load(Ordering::SeqCst);
-        let failed = file.sync_data().err().map(|error| error.to_string());
+        let failed = sync_log().err().map(|error| error.to_string());
         synced.send_modify(|so_far| {
             so_far.lines = lines;
             so_far.failed = so_far.failed.take().or(failed);
@@ -73,11 +78,14 @@ fn sync(file: &File, woken: &Receiver<()>, written: &AtomicU64, synced: &watch::
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[tokio::test]
     async fn everybody_who_waits_is_told_and_a_failure_is_for_good() {
-        let gathering = Gathering::begin(tempfile::tempfile().unwrap());
+        let file = tempfile::tempfile().unwrap();
+        let gathering = Gathering::begin(move || file.sync_data());
         let all = (0..100).map(|_| async {
             gathering.note();
             gathering.settle().await
@@ -85,7 +93,8 @@ mod tests {
         assert!(futures_util::future::join_all(all).await.iter().all(Result::is_ok));
         // A pipe cannot be synced.
         let (pipe, _other) = std::io::pipe().unwrap();
-        let gathering = Gathering::begin(File::from(std::os::fd::OwnedFd::from(pipe)));
+        let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
+        let gathering = Gathering::begin(move || pipe.sync_data());
         for _ in 0..2 {
             gathering.note();
             assert!(matches!(gathering.settle().await, Err(SinkError::Audit(_))));

@@ -95,16 +95,28 @@ pub(super) struct Line<'a> {
     torn_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_sha256: Option<Digest>,
+    /// The last record that is known to be on disk; only in the first one after a sync.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    synced: Option<u64>,
 }
 
-/// Returns the record of an unfinished line that was cut off.
+/// The kind of a record about bytes that were cut off.
+pub(super) const REPAIR: &str = "mended";
+
+/// Returns the record of bytes at the end that a crash left incomplete, and that were cut off.
 pub(super) fn mended(torn: &[u8]) -> Line<'static> {
-    Line { kind: "mended", torn_bytes: Some(torn.len()), torn_sha256: Some(digest(torn)), ..Line::default() }
+    Line { kind: REPAIR, torn_bytes: Some(torn.len()), torn_sha256: Some(digest(torn)), ..Line::default() }
 }
 
 impl Record {
-    /// Returns the line that follows `end`, including its newline.
-    pub(super) fn line(&self, end: &End, at: Timestamp, redact: &Redact) -> Result<Vec<u8>, AuditError> {
+    /// Returns the line that follows `end`, including its newline. `synced` is a record that is on disk.
+    pub(super) fn line(
+        &self,
+        end: &End,
+        synced: Option<u64>,
+        at: Timestamp,
+        redact: &Redact,
+    ) -> Result<Vec<u8>, AuditError> {
         let named = Line {
             session: self.session.as_deref(),
             client: self.client.as_ref().map(|client| client.chars().take(NAME).collect()),
@@ -131,7 +143,7 @@ impl Record {
                 ..named
             },
         }
-        .line(end, at, redact)
+        .line(end, synced, at, redact)
     }
 }
 
@@ -146,8 +158,15 @@ fn decided<'a>(named: Line<'a>, decision: &Decision) -> Line<'a> {
 }
 
 impl Line<'_> {
-    pub(super) fn line(mut self, end: &End, at: Timestamp, redact: &Redact) -> Result<Vec<u8>, AuditError> {
+    pub(super) fn line(
+        mut self,
+        end: &End,
+        synced: Option<u64>,
+        at: Timestamp,
+        redact: &Redact,
+    ) -> Result<Vec<u8>, AuditError> {
         self.seq = end.seq + 1;
+        self.synced = synced;
         self.at = at;
         self.prev = end.head.to_string();
         self.pid = std::process::id();

@@ -77,7 +77,7 @@ fn a_record_says_what_happened_and_no_secret() {
     let pid = std::process::id();
     let decided = json!({ "seq": 1, "at": "2026-11-20T10:11:12Z", "prev": zeros, "kind": "decided", "pid": pid,
         "session": "s", "invocation": records[0]["invocation"], "tool": "io__write_file", "decision": "deny",
-        "rule": "io (--deny)", "comment": "not with my [redacted]", "arguments_sha256": asked });
+        "rule": "io (--deny)", "comment": "not with my [redacted]", "arguments_sha256": asked, "synced": 0 });
     assert_eq!(records[0], decided);
     assert_eq!(
         (&records[1]["kind"], &records[1]["arguments_sha256"]),
@@ -101,7 +101,7 @@ fn a_whole_log_holds_and_its_head_is_the_hash_of_the_last_line() {
     for line in lines(&bytes) {
         verify(&bytes[..], Some(&crate::digest(&line))).unwrap();
     }
-    assert_eq!(holds(b""), Verified { records: 0, head: Digest([0; 32]), torn: 0 });
+    assert_eq!(holds(b""), Verified { records: 0, head: Digest([0; 32]), torn: 0, repairs: 0 });
     assert_eq!(blamed(&bytes, Some(&Digest([7; 32]))), 9);
     assert_eq!(blamed(b"", Some(&verified.head)), 1);
 }
@@ -204,11 +204,10 @@ fn an_unfinished_line_is_set_aside_and_said() {
 }
 
 #[test]
-fn nothing_is_appended_to_what_no_crash_explains() {
-    let whole = log(1);
+fn nothing_is_appended_to_what_has_no_record() {
     let mut long = vec![b'x'; MAX_LINE_BYTES * 5];
     long.push(b'\n');
-    for damaged in [&b"garbage\n"[..], b"{}\n", b"\n", &[&whole[..], b"x"].concat(), &long] {
+    for damaged in [&b"garbage\n"[..], b"{}\n", b"\n", b"x", &long] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         fs::write(&path, damaged).unwrap();
@@ -216,6 +215,105 @@ fn nothing_is_appended_to_what_no_crash_explains() {
         assert!(matches!(error, AuditError::Damaged { .. }), "{error}");
         assert_eq!(fs::read(&path).unwrap(), damaged);
     }
+}
+
+/// A log with two synced records and four that were written after that, and the length of the synced part.
+fn synced_log(dir: &Path) -> (PathBuf, Vec<u8>, usize) {
+    let path = dir.join("audit.jsonl");
+    let mut log = open(&path);
+    log.append(&three()[..2], now()).unwrap();
+    log.commit().unwrap();
+    let synced = fs::read(&path).unwrap().len();
+    log.append(&three()[2..], now()).unwrap();
+    log.append(&three(), now()).unwrap();
+    (path.clone(), fs::read(path).unwrap(), synced)
+}
+
+#[test]
+fn the_first_record_after_a_sync_names_the_last_one_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, bytes, _) = synced_log(dir.path());
+    let records = lines(&bytes).into_iter().map(|line| serde_json::from_slice::<Value>(&line).unwrap());
+    let named: Vec<_> = records.map(|record| record.get("synced").and_then(Value::as_u64)).collect();
+    assert_eq!(named, [Some(0), None, Some(2), None, None, None]);
+}
+
+/// Sectors reached the disk in another order, and one did not.
+#[test]
+fn a_hole_behind_the_last_sync_is_set_aside_and_said() {
+    for sector in [64, 200, 512] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, bytes, synced) = synced_log(dir.path());
+        for hole in (synced..bytes.len()).step_by(sector) {
+            let mut cut = bytes.clone();
+            let end = (hole + sector).min(cut.len());
+            cut[hole..end].fill(0);
+            fs::write(&path, &cut).unwrap();
+            let all = lines(&bytes);
+            let whole = all.iter().scan(0, |at, line| {
+                *at += line.len();
+                Some(*at)
+            });
+            let kept = whole.take_while(|end| *end <= hole).last().unwrap();
+            let before = holds(&cut);
+            assert_eq!((before.torn, before.repairs), (cut.len() - kept, 0), "{sector} {hole}");
+            let mut log = open(&path);
+            log.append(&three(), now()).unwrap();
+            let said = log.repaired().unwrap();
+            let number = before.records + 1;
+            let aside = dir.path().join(format!("audit-torn-{number}"));
+            assert_eq!(fs::read(&aside).unwrap(), cut[kept..], "{sector} {hole}");
+            assert!(said.contains(&format!("audit-torn-{number}")) && log.repaired().is_none(), "{said}");
+            let mended = fs::read(&path).unwrap();
+            assert!(mended.starts_with(&bytes[..kept]));
+            let after = holds(&mended);
+            assert_eq!((after.records, after.torn, after.repairs), (before.records + 4, 0, 1));
+            let record: Value = serde_json::from_slice(&lines(&mended)[before.records as usize]).unwrap();
+            assert_eq!(record["torn_bytes"], json!(cut.len() - kept));
+            assert_eq!(record["torn_sha256"], json!(crate::digest(&cut[kept..]).to_string()));
+            fs::remove_file(aside).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_change_in_what_was_synced_stays_in_the_log_and_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut bytes, synced) = synced_log(dir.path());
+    bytes[synced - 100..synced - 20].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(blamed(&bytes, None), 2);
+    let mut log = open(&path);
+    log.append(&three(), now()).unwrap();
+    assert_eq!(log.repaired(), None);
+    let after = fs::read(&path).unwrap();
+    assert!(after.starts_with(&bytes));
+    assert_eq!(blamed(&after, None), 2);
+}
+
+#[test]
+fn what_follows_the_last_record_does_not_end_the_log() {
+    for garbage in ["x", "x\n", "{}\n\n", "\0\0\0"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, bytes, _) = synced_log(dir.path());
+        fs::write(&path, [&bytes[..], garbage.as_bytes()].concat()).unwrap();
+        open(&path).append(&three(), now()).unwrap();
+        assert_eq!(holds(&fs::read(&path).unwrap()).records, 6 + 1 + 3, "{garbage:?}");
+        assert_eq!(fs::read(dir.path().join("audit-torn-7")).unwrap(), garbage.as_bytes());
+    }
+}
+
+/// Nothing is known of the syncs of an older version, so only what follows its last record is cut off.
+#[test]
+fn of_a_log_without_marks_no_record_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let text = String::from_utf8(log(2)).unwrap().replace(",\"synced\":0", "");
+    fs::write(&path, text.clone() + "x\n").unwrap();
+    let mut log = open(&path);
+    log.append(&three(), now()).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&text));
+    assert_eq!(fs::read(dir.path().join("audit-torn-7")).unwrap(), b"x\n");
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Verifies the chain of an audit log.
 //!
 //! A changed line shows in the line after it, whose `prev` no longer matches, so the reason names both lines. Only a head
-//! that was noted elsewhere protects the last line.
+//! that was noted elsewhere protects the last line. Zeros in lines that no sync covered are what a
+//! power cut leaves; the next record repairs them.
 
 use std::io::{self, BufRead, Read as _};
 
 use converse_canister::Digest;
 
 use super::MAX_LINE_BYTES;
+use super::record::REPAIR;
 use super::tail::{End, Link, could_be_torn};
 
 /// A log with a valid chain.
@@ -16,8 +18,10 @@ pub struct Verified {
     pub records: u64,
     /// SHA-256 of the last line with its newline, or zeros. Note it elsewhere.
     pub head: Digest,
-    /// Bytes of an unfinished last line, from a crash or from a process that is writing it.
+    /// Bytes after the last line that a crash left incomplete, or that a process is writing.
     pub torn: usize,
+    /// Records of repairs: bytes that a crash left incomplete were cut off and kept beside the log.
+    pub repairs: u64,
 }
 
 /// The place where a chain breaks.
@@ -41,6 +45,7 @@ pub enum VerifyError {
 pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verified, VerifyError> {
     let mut end = End::default();
     let mut seen = noted.is_none_or(|noted| *noted == end.head);
+    let (mut repairs, mut synced) = (0, None);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -58,7 +63,24 @@ pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verifi
             }
             break;
         }
-        follows(&end, &line).map_err(at)?;
+        match follows(&end, &line) {
+            Ok(link) => {
+                synced = synced.max(link.synced);
+                repairs += u64::from(link.kind.as_deref() == Some(REPAIR));
+            }
+            // A file system leaves zeros where a sector never reached the disk.
+            Err(reason) if line.windows(2).any(|bytes| bytes == [0, 0]) => {
+                reader.read_to_end(&mut line)?;
+                let later =
+                    line.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+                synced = later.fold(synced, |synced, link: Link| synced.max(link.synced));
+                if synced.is_none_or(|synced| synced > end.seq) {
+                    return Err(at(reason).into());
+                }
+                break;
+            }
+            Err(reason) => return Err(at(reason).into()),
+        }
         end.follow(&line);
         seen |= noted == Some(&end.head);
     }
@@ -66,17 +88,17 @@ pub fn verify(mut reader: impl BufRead, noted: Option<&Digest>) -> Result<Verifi
         let reason = "the noted head is not a line of this log: lines at the end were removed, or the last line was changed";
         return Err(Broken { line: end.seq.max(1), reason: reason.to_owned() }.into());
     }
-    Ok(Verified { records: end.seq, head: end.head, torn: line.len() })
+    Ok(Verified { records: end.seq, head: end.head, torn: line.len(), repairs })
 }
 
-fn follows(end: &End, line: &[u8]) -> Result<(), String> {
+fn follows(end: &End, line: &[u8]) -> Result<Link, String> {
     let link: Link = serde_json::from_slice(line).map_err(|error| format!("not a record: {error}"))?;
     let number = end.seq + 1;
     if link.seq != number {
         return Err(format!("`seq` is {}, not {number}: lines are missing, repeated or moved", link.seq));
     }
     if link.prev == end.head {
-        return Ok(());
+        return Ok(link);
     }
     Err(match end.seq {
         0 => "`prev` of the first line is not zeros: lines before it are missing".to_owned(),

@@ -19,9 +19,21 @@ enum End {
     CutHalf,
     /// And zeros stand for what was not synced.
     CutZeros,
+    /// And zeros stand for a third of it, which reached the disk last.
+    CutHole(usize),
 }
 
-const ENDS: [End; 6] = [End::Killed, End::KilledWriting, End::Cut, End::CutLate, End::CutHalf, End::CutZeros];
+const ENDS: [End; 9] = [
+    End::Killed,
+    End::KilledWriting,
+    End::Cut,
+    End::CutLate,
+    End::CutHalf,
+    End::CutZeros,
+    End::CutHole(0),
+    End::CutHole(1),
+    End::CutHole(2),
+];
 
 #[derive(Debug, Default, Clone)]
 struct Content {
@@ -122,6 +134,12 @@ impl Content {
             End::Killed | End::KilledWriting => self.now.clone(),
             End::Cut | End::CutLate => self.synced.clone(),
             End::CutHalf => [&self.synced, &more[..more.len() / 2]].concat(),
+            End::CutHole(third) => {
+                let mut more = more.to_vec();
+                let hole = more.len() * third / 3..more.len() * (third + 1) / 3;
+                more[hole].fill(0);
+                [self.synced.as_slice(), &more].concat()
+            }
             End::CutZeros => [self.synced.as_slice(), &vec![0; more.len()]].concat(),
         }
     }

@@ -29,7 +29,8 @@ fn scribe() -> (Scribe, Sender<Answer>, Arc<Mutex<Vec<String>>>) {
         seen.lock().unwrap().extend(records.iter().map(|record| record.tool.clone()));
         next.recv().unwrap()
     };
-    (Scribe::begin(Gathering::begin(tempfile::tempfile().unwrap()), append), answers, asked)
+    let file = tempfile::tempfile().unwrap();
+    (Scribe::begin(Gathering::begin(move || file.sync_data()), append), answers, asked)
 }
 
 fn is_audit<T>(settled: Result<T, SinkError>) -> bool {
