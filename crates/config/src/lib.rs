@@ -90,7 +90,7 @@ pub use rule::{
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
 pub use settings::{
     AuthPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan,
-    ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Structured, ThinkingPlan,
+    ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer, Structured, ThinkingPlan,
     TimeoutsPlan, ToolsPlan, parse_settings,
 };
 pub use shipped::shipped;

@@ -138,7 +138,42 @@ pub struct PresetPlan {
     pub max_output_tokens: Option<u32>,
 }
 
+/// An entry of a project's settings that does more than restrict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steer {
+    /// `model`, `system`, `presets.NAME`.
+    pub key: String,
+    /// What it says, in one text.
+    pub value: String,
+}
+
 impl SettingsPlan {
+    /// Returns the entries that decide which model is asked and what it is told: the model, the system text and presets.
+    pub fn steering(&self) -> Vec<Steer> {
+        let named = |key: &str, value: &Option<String>| {
+            value.as_ref().map(|value| Steer { key: key.to_owned(), value: value.clone() })
+        };
+        let preset = |(name, preset): (&String, &PresetPlan)| {
+            let said = [("model", &preset.model), ("system", &preset.system)];
+            let said =
+                said.into_iter().filter_map(|(key, value)| Some(format!("{key} = {}", value.as_ref()?)));
+            let numbers = [
+                preset.temperature.map(|number| format!("temperature = {number}")),
+                preset.max_output_tokens.map(|number| format!("max_output_tokens = {number}")),
+            ];
+            let value = said.chain(numbers.into_iter().flatten()).collect::<Vec<_>>().join(", ");
+            Steer { key: format!("presets.{name}"), value }
+        };
+        let whole = [named("model", &self.model), named("system", &self.system)];
+        whole.into_iter().flatten().chain(self.presets.iter().map(preset)).collect()
+    }
+
+    /// Returns the settings without these entries.
+    #[must_use]
+    pub fn without_steering(self) -> Self {
+        Self { model: None, system: None, presets: BTreeMap::new(), ..self }
+    }
+
     /// Merges a nearer file over these settings. Rules are combined (the strictest wins), bounds tighten, presets of these
     /// settings stay unchanged, and otherwise the nearer file wins.
     #[must_use]

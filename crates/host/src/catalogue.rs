@@ -17,7 +17,7 @@ use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
-use crate::trust::{Declaration, HOW, Standing};
+use crate::trust::{Declaration, HOW, Standing, Steering};
 use crate::world::World;
 use converse_text::wording::{counted, they_are};
 
@@ -45,6 +45,9 @@ pub struct Catalogue {
     protected: Vec<PathBuf>,
     roots: Vec<Root>,
     project_trusted: bool,
+    /// What the project's settings say to models, and whether the user has trusted that too.
+    steering: Option<Steering>,
+    settings_trusted: bool,
     /// Notices about the project as a whole.
     notes: Vec<String>,
 }
@@ -117,12 +120,20 @@ impl Catalogue {
             compile_schemas: rigour != Rigour::Run,
             require_env: rigour == Rigour::Check { require_env: true },
         };
-        let project = project::project(&loaded, &given, world);
+        let in_project = roots.iter().any(|root| root.scope == Scope::Project);
+        let steering = in_project.then(|| Steering::read(world)).flatten();
+        let project = project::project(&loaded, &given, steering.as_ref(), world);
         let standing = match judged {
             Judged::AsTheyStand => project::standing(&project, world),
             Judged::AsIfTrusted => Some(Standing::Trusted),
         };
         let project_trusted = standing == Some(Standing::Trusted);
+        let settings_trusted = match &project {
+            Ok(Some(declaration)) if steering.is_some() && judged == Judged::AsTheyStand => {
+                declaration.is_trusted_whole(world)
+            }
+            _ => project_trusted,
+        };
         let given = ResolveInput { project_trusted, ..given };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
         let mut diagnostics = loaded.diagnostics;
@@ -147,8 +158,20 @@ impl Catalogue {
             protected,
             roots,
             project_trusted,
+            settings_trusted,
+            steering,
             notes,
         }
+    }
+
+    /// Returns whether the user has trusted these settings of the project, and all that it declares beside them.
+    pub(crate) fn trusts(&self, steering: &Steering) -> bool {
+        self.settings_trusted && self.steering.as_ref() == Some(steering)
+    }
+
+    /// Returns what the project's settings say to models.
+    pub fn steering(&self) -> Option<&Steering> {
+        self.steering.as_ref()
     }
 
     /// Returns files and directories that no tool may write to while these ensembles are in use.
@@ -193,7 +216,7 @@ impl Catalogue {
 
     /// Returns whether something of the project is inactive until the project is trusted.
     pub fn holds_back(&self) -> bool {
-        self.plans.iter().any(is_inert)
+        self.plans.iter().any(is_inert) || (self.steering.is_some() && !self.settings_trusted)
     }
 
     /// Returns the ensembles to use: the named ones, or all that are enabled. Errors in the user's own or an explicit

@@ -77,9 +77,10 @@ impl JournalSink {
     pub fn note_model(&self, model: &str) {
         if let Ok(mut book) = self.book()
             && let session = &mut book.session
-            && session.metadata.model.as_deref() != Some(model)
+            && (session.metadata.model.as_deref() != Some(model) || session.metadata.model_imported)
         {
             session.metadata.model = Some(model.to_owned());
+            session.metadata.model_imported = false;
             if let Err(error) = session.save_metadata() {
                 tracing::warn!(%error, "the session's metadata was not saved");
             }

@@ -17,11 +17,13 @@ use converse_provider::Controls;
 use crate::answer::Wanted;
 use crate::approvals;
 use crate::cassette::mode::CassetteMode;
+use crate::catalogue::Catalogue;
 use crate::context::RunContext;
 use crate::failure::{Failure, Kind};
 use crate::model::fallback::{Fallbacks, fallbacks, require_price};
 use crate::model::{self, Model};
 use crate::options::{RuleOptions, TurnOptions};
+use crate::trust::{HOW, Steering};
 use crate::world::World;
 use converse_text::wording::counted;
 
@@ -97,7 +99,16 @@ impl Files {
         };
         let user = world.config_dir().map(|dir| dir.join("config.toml"));
         let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
-        let project = read(&world.cwd.join(PROJECT_FILE), PROJECT_FILE, Scope::Project);
+        let mut project = read(&world.cwd.join(PROJECT_FILE), PROJECT_FILE, Scope::Project);
+        if let Some(steering) = Steering::of(&project, &sources)
+            && !Catalogue::find(world, &[]).trusts(&steering)
+        {
+            notes.push(format!(
+                "warning: these keys of `{PROJECT_FILE}` are not trusted and have no effect: {}; {HOW}",
+                steering.keys()
+            ));
+            project = project.without_steering();
+        }
         let mut plan = user.under(project);
         diagnostics.extend(model::unlike(&plan));
         let (answered, unsound) = approvals::rules(world);

@@ -3,11 +3,12 @@
 //!
 //! Trust is bound to content and not to a name. The digest covers every descriptor and invoker file with its path below
 //! the project's root and the very text that was checked; hashing the disk again could see a changed file. Files of the
-//! project that its commands name are included ([`converse_ensemble::Scripts`]). `converse.toml` is not included, because a project's
-//! settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
+//! project that its commands name are included ([`converse_ensemble::Scripts`]). `converse.toml` is included if it names a
+//! model, a system text or presets ([`Steering`]); the rest of a project's settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
 //! on something that the user was not shown.
 
 mod digests;
+mod steering;
 mod store;
 mod texts;
 
@@ -23,6 +24,7 @@ use crate::world::World;
 use converse_text::safe_line;
 
 pub(crate) use digests::digests;
+pub use steering::Steering;
 pub use store::{Entry, Store, StoreError};
 pub use texts::Texts;
 
@@ -43,16 +45,32 @@ pub struct FileDigest {
 pub struct Declaration {
     /// Lower-case hex.
     pub hash: String,
+    /// The hash without the settings, if there are settings that need trust and anything else. Trust in it holds for the
+    /// ensembles alone.
+    pub without_settings: Option<String>,
     pub files: Vec<FileDigest>,
 }
 
 impl Declaration {
+    /// Returns the declaration of the ensembles together with settings that need trust.
+    pub fn with_settings(
+        sources: &SourceMap,
+        mut scripts: Vec<FileDigest>,
+        settings: Option<&Steering>,
+    ) -> Option<Self> {
+        let alone = Self::of(sources, &scripts);
+        let Some(settings) = settings else { return alone };
+        scripts.push(settings.file.clone());
+        let whole = Self::of(sources, &scripts)?;
+        Some(Self { without_settings: alone.map(|alone| alone.hash), ..whole })
+    }
+
     /// Returns `None` if the project declares nothing.
     pub fn of(sources: &SourceMap, scripts: &[FileDigest]) -> Option<Self> {
         let project = sources.iter().filter(|(_, source)| source.scope == Scope::Project);
         let files: BTreeSet<(&str, &str)> =
             project.map(|(_, source)| (source.path.as_str(), source.text.as_str())).collect();
-        (!files.is_empty()).then(|| Self::of_files(&files, scripts))
+        (!files.is_empty() || !scripts.is_empty()).then(|| Self::of_files(&files, scripts))
     }
 
     /// A file named by two ensembles is included once, unless it changed between two reads.
@@ -71,7 +89,18 @@ impl Declaration {
             sha256: digest(text.as_bytes()).to_string(),
         };
         let files = files.iter().map(file).chain(scripts.iter().cloned()).collect();
-        Self { hash: Digest(whole.finalize().into()).to_string(), files }
+        Self { hash: Digest(whole.finalize().into()).to_string(), without_settings: None, files }
+    }
+
+    /// Returns whether this is the hash of the whole or of the ensembles alone.
+    fn is_of(&self, hash: &str) -> bool {
+        self.hash == hash || self.without_settings.as_deref() == Some(hash)
+    }
+
+    /// Returns whether the user has trusted the whole, settings included.
+    pub(crate) fn is_trusted_whole(&self, world: &World) -> bool {
+        let (Some(store), Some(root)) = (Store::of(world), world.cwd.to_str()) else { return false };
+        matches!(store.find(root), Ok(Some(entry)) if entry.hash == self.hash)
     }
 
     /// Returns the changes since the files were trusted.
@@ -148,7 +177,7 @@ impl Standing {
         match store.find(root) {
             Err(unsound) => Self::Unsound(unsound.to_string()),
             Ok(None) => Self::Unknown,
-            Ok(Some(entry)) if entry.hash == declaration.hash => Self::Trusted,
+            Ok(Some(entry)) if declaration.is_of(&entry.hash) => Self::Trusted,
             Ok(Some(entry)) => Self::Changed(declaration.since(&entry.files)),
         }
     }

@@ -25,6 +25,9 @@ pub struct Metadata {
     /// The model that was used last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The model is the one that an imported document names, and nobody has used it here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub model_imported: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The models of a comparison, including this session's, in order.
@@ -58,6 +61,16 @@ pub struct Totals {
 }
 
 impl Metadata {
+    /// Returns the model that was used here last: not one that only an imported document names.
+    pub fn used_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|_| !self.model_imported)
+    }
+
+    /// Returns the model that an imported document names and nobody has used here.
+    pub fn imported_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|_| self.model_imported)
+    }
+
     /// Returns the totals, if the journal has the same length and time of the last write.
     pub fn current(&self, dir: &Path) -> Option<&Totals> {
         let (length, modified) = journal::state(dir)?;

@@ -4,7 +4,7 @@
 //! question stands, on stderr. Without a terminal nobody is asked: only the hash itself, typed out, is a yes, since a
 //! bare flag would trust whatever is there by the time it runs.
 
-use converse_config::{EnsemblePlan, Scope};
+use converse_config::{EnsemblePlan, Scope, Steer};
 use converse_ensemble::disclosure::{self, Line};
 use serde_json::{Value, json};
 
@@ -53,6 +53,8 @@ struct Case {
     plans: Vec<EnsemblePlan>,
     /// As it was trusted before, if ever.
     before: Option<Entry>,
+    /// What its settings say to models.
+    steers: Vec<Steer>,
     /// The user's and the shipped ones, which these may replace.
     farther: Vec<EnsemblePlan>,
 }
@@ -106,16 +108,21 @@ impl Trust<'_> {
 
     fn case(&self, store: &Store) -> Result<Case, Failure> {
         let catalogue = Catalogue::as_if_trusted(self.world);
-        let none =
-            || Failure::usage("no-project-ensembles", "there are no ensembles in `ensembles/` to trust");
+        let none = || {
+            Failure::usage(
+                "no-project-ensembles",
+                "there is nothing to trust: no ensembles in `ensembles/`, and no model, system text or presets in `converse.toml`",
+            )
+        };
         let declaration = catalogue.declaration()?.ok_or_else(none)?;
         catalogue.stop_for_errors_of_the_project()?;
         self.console.warn_all(catalogue.lines());
         let root = self.root()?;
         let before = store.find(&root).map_err(|unsound| failed(unsound.into()))?;
         let farther = Catalogue::without_project(self.world).plans;
+        let steers = catalogue.steering().map(|steering| steering.steers.clone()).unwrap_or_default();
         let plans = catalogue.plans.into_iter().filter(|plan| plan.origin.scope == Scope::Project).collect();
-        Ok(Case { root, declaration, plans, before, farther })
+        Ok(Case { root, declaration, plans, before, steers, farther })
     }
 
     fn asked(&self) -> Result<bool, Failure> {
@@ -203,6 +210,11 @@ impl Case {
             }
             acting.iter().for_each(|line| acts.push_str(&format!("  {}\n", line.alone())));
         }
+        for Steer { key, value } in &self.steers {
+            let said = format!("converse.toml sets {}: {}\n", line(key), line(value));
+            text.push_str(&said);
+            acts.push_str(&format!("  {said}"));
+        }
         text.push_str(&format!("project {}\n", line(&self.root)));
         for file in &self.declaration.files {
             text.push_str(&format!("  {}  {}\n", file.sha256, line(&file.path)));
@@ -243,6 +255,7 @@ impl Case {
             "before": before.map(|before| json!({ "at": before.at, "sha256": before.hash })),
             "changes": self.changes(),
             "diffs": self.diffs(world),
+            "settings": self.steers.iter().map(|steer| json!({ "key": steer.key, "value": steer.value })).collect::<Vec<_>>(),
             "ensembles": self.plans.iter().map(|plan| disclosure::json(plan, &outward)).collect::<Vec<_>>(),
         })
     }

@@ -75,7 +75,10 @@ fn a_lockfile_and_settings_are_accepted() {
     let ran = env.run(&["ensembles", "check", "--locked"]).exits(0);
     assert!(!ran.stdout.contains("lock-") && ran.stdout.contains("0 errors"), "{ran:?}");
     let presets = env.run(&["ask", "2+2", "--preset", "pirate", "--ephemeral"]).exits(0);
-    assert!(presets.stdout.contains('4') && !presets.stderr.contains("warning"), "{presets:?}");
+    assert!(presets.stdout.contains('4'), "{presets:?}");
+    // The record of trust is older than the trust in settings.
+    let warnings: Vec<&str> = presets.stderr.lines().filter(|line| line.contains("warning")).collect();
+    assert!(matches!(warnings[..], [one] if one.contains("`system`, `presets.review`")), "{presets:?}");
     // The lists and rules of both files count.
     for (call, decision) in [
         (["explain", "io.write_file", "path=.git/x"], "deny"),
@@ -91,10 +94,11 @@ fn a_lockfile_and_settings_are_accepted() {
 fn a_project_stays_trusted() {
     let env = frozen();
     let ran = env.run(&["ensembles", "call", "sums.sum", "expression=6*7"]).exits(0);
-    assert!(ran.stdout.contains("42") && !ran.stderr.contains("trust"), "{ran:?}");
+    let trust = ran.stderr.lines().filter(|line| line.contains("trust") && !line.contains("converse.toml"));
+    assert!(ran.stdout.contains("42") && trust.count() == 0, "{ran:?}");
     // An approval that is kept in a file counts for tools of a trusted project only.
-    let again = env.run(&["ensembles", "trust", "--json"]);
-    assert_eq!(again.code, 0, "{again:?}");
+    let again = env.run(&["ensembles", "trust", "--json"]).exits(3).json();
+    assert_eq!(again["changes"], json!({ "changed": [], "added": ["converse.toml"], "removed": [] }));
 }
 
 #[test]
@@ -113,6 +117,9 @@ fn an_audit_log_holds_and_grows() {
 #[test]
 fn a_cassette_is_replayed() {
     let env = frozen().var("ANTHROPIC_BASE_URL", RECORDED_AT);
+    // Its settings have a system text, which was in the request that was recorded.
+    let hash = env.run(&["ensembles", "trust", "--json"]).exits(3).json()["sha256"].clone();
+    env.run(&["ensembles", "trust", "--hash", hash.as_str().unwrap()]).exits(0);
     let args = ["ask", "And 2+2?", "-m", "anthropic/claude-haiku-4-5", "-e", "sums", "--ephemeral"];
     let ran = env.run(&[&args[..], &["--replay", "sums.cassette"]].concat()).exits(0);
     assert!(ran.stdout.ends_with("It is 4.\n"), "{ran:?}");

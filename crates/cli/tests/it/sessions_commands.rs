@@ -169,6 +169,26 @@ fn a_fork_goes_its_own_way() {
     );
 }
 
+/// Somebody else's document must not choose where the conversation goes.
+#[test]
+fn a_model_that_an_imported_session_names_is_not_used_unasked() {
+    let provider = Provider::chat([text("Mine."), text("Mine again.")]);
+    let (env, id) = one();
+    let json = sessions(&env, &["export", &id, "--format", "json", "-o", "-"]).exits(0).stdout;
+    let model = serde_json::from_str::<Value>(&json).unwrap()["model"].as_str().unwrap().to_owned();
+    let env = provider.env(TestEnv::hasty());
+    env.write("work/in.json", &json.replace(&format!("\"{model}\""), "\"vllm/theirs\""));
+    let new = sessions(&env, &["import", "in.json"]).exits(0).stdout.trim().to_owned();
+    let config = format!("model = \"{}\"\n", provider.model());
+    env.write("home/.config/converse/config.toml", &config);
+    let ran = env.run(&["ask", "--session", &new, "And now?"]).exits(0);
+    assert!(ran.stderr.contains("names the model `vllm/theirs`"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "Mine.\n");
+    // From now on it has a model of its own.
+    let ran = env.run(&["ask", "--session", &new, "And now?"]).exits(0);
+    assert!(!ran.stderr.contains("vllm/theirs"), "{}", ran.stderr);
+}
+
 #[test]
 fn what_is_exported_can_be_read_and_taken_in() {
     let (env, id) = one();

@@ -6,15 +6,20 @@ use converse_config::{
 use converse_ensemble::{Scripts, leads_to};
 use converse_session::digest;
 
-use crate::trust::{Declaration, FileDigest, Standing, digests};
+use crate::trust::{Declaration, FileDigest, Standing, Steering, digests};
 use crate::world::World;
 
 /// `Ok(None)`: the project declares nothing. An error: the declaration cannot be determined.
 pub(super) type Project = Result<Option<Declaration>, String>;
 
 /// Parses the descriptors as if they were trusted, to find the files that their commands name. Nothing runs.
-pub(super) fn project(loaded: &LoadedFiles, given: &ResolveInput<'_>, world: &World) -> Project {
-    if loaded.sources.iter().all(|(_, source)| source.scope != Scope::Project) {
+pub(super) fn project(
+    loaded: &LoadedFiles,
+    given: &ResolveInput<'_>,
+    steering: Option<&Steering>,
+    world: &World,
+) -> Project {
+    if steering.is_none() && loaded.sources.iter().all(|(_, source)| source.scope != Scope::Project) {
         return Ok(None);
     }
     let given = ResolveInput { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
@@ -22,7 +27,7 @@ pub(super) fn project(loaded: &LoadedFiles, given: &ResolveInput<'_>, world: &Wo
     let of_project = || plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
     let mut named = digests(&Scripts::of(of_project(), &world.cwd, given.environment), &world.cwd)?;
     named.extend(of_project().flat_map(outer_places));
-    Ok(Declaration::of(&loaded.sources, &named))
+    Ok(Declaration::with_settings(&loaded.sources, named, steering))
 }
 
 /// Returns where paths out of the project lead now: `root`, and the `cwd` of commands. A link that leads elsewhere later is

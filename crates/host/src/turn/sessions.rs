@@ -70,6 +70,12 @@ pub fn name(given: &str) -> Result<Option<String>, Failure> {
     label_name(given).map_err(|why| Failure::usage("bad-name", why))
 }
 
+/// Returns the note about a model that only an imported document names: it is not used by itself.
+pub fn imported_model_note(model: &str) -> String {
+    let model = converse_text::safe_line(model, 200);
+    format!("the imported session names the model `{model}`, which is used only if you name it: `-m {model}`")
+}
+
 #[cfg(test)]
 mod tests {
     use converse_canister::{Arguments, Invocation, InvocationId, TurnId};

@@ -55,6 +55,7 @@ fn fill(session: &mut Session, document: Document, now: Timestamp) -> Result<(),
     }
     session.metadata.name = document.name;
     session.metadata.tags = document.tags;
+    session.metadata.model_imported = document.model.is_some();
     session.metadata.model = document.model;
     // After the last reply, because a reply at the end of a journal counts as cut while it was saved.
     session.append(Body::Note { text: format!("taken in from {}", document.session) }, now).map(drop)

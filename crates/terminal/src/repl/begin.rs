@@ -16,6 +16,7 @@ use super::knowing::Asked;
 use super::session::ReplSession;
 use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
+use crate::approver::says_yes;
 use crate::console::Console;
 use crate::project_trust::asked_in_passing;
 use crate::signals::{self, Attention};
@@ -31,8 +32,8 @@ use converse_host::settings::{self, Files, Settings};
 use converse_host::spent::Spent;
 use converse_host::turn::sessions;
 use converse_host::world::{Input, World};
-use converse_text::safe;
 use converse_text::wording::counted;
+use converse_text::{safe, safe_line};
 
 /// Runs it from the first word to the last.
 pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
@@ -45,13 +46,18 @@ pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(),
         .hint("`converse --help` shows all commands"));
     }
     let beginning = Beginning { console, world, attention: signals::attend()? };
-    let (files, warnings) = Files::read(world).checked()?;
-    console.warn_all(warnings);
+    let (files, _) = Files::read(world).checked()?;
     console.context.redactor.learn(model::keys(&files, world)?);
     console.warn_all(console.context.cassette.load(&options, &console.context.redactor, world)?);
     let (catalogue, is_told) = beginning.catalogue(&options)?;
+    // Read again: the project's settings count only if the user trusts them by now.
+    let (files, warnings) = Files::read(world).checked()?;
+    console.warn_all(warnings);
     let session = beginning.session(&options)?;
-    let session_model = session.as_ref().and_then(|session| session.metadata.model.clone());
+    let session_model = match &session {
+        Some(session) => beginning.session_model(session, &options)?,
+        None => None,
+    };
     let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
     require_key(&settings)?;
     catalogue.select(settings.ensembles.as_deref())?;
@@ -97,6 +103,30 @@ struct Begun {
 }
 
 impl<'a> Beginning<'a> {
+    /// The model that the session goes on with, if none is named. One that only an imported document names is asked about.
+    fn session_model(&self, session: &Session, options: &TurnOptions) -> Result<Option<String>, Failure> {
+        let Some(foreign) = session.metadata.imported_model() else {
+            return Ok(session.metadata.used_model().map(str::to_owned));
+        };
+        if !options.model.is_empty() || self.world.var("CONVERSE_MODEL").is_some() {
+            return Ok(None);
+        }
+        if !self.console.context.can_ask {
+            self.console.note(&format!("note: {}", sessions::imported_model_note(foreign)));
+            return Ok(None);
+        }
+        let model = safe_line(foreign, 200);
+        let question =
+            format!("\nthe imported session names the model `{model}`: use it?  y = yes, n = no: ");
+        let yes = converse_host::runtime::block_on(async {
+            tokio::select! {
+                yes = says_yes(&self.console.progress, question) => Ok(yes),
+                () = self.attention.end.token.cancelled() => Err(self.attention.end.failure()),
+            }
+        })??;
+        Ok(yes.then(|| foreign.to_owned()))
+    }
+
     /// The ensembles, and what of them the user has read by now; what of the project lies still is asked about first.
     fn catalogue(&self, options: &TurnOptions) -> Result<(Catalogue, Vec<String>), Failure> {
         let find = || Catalogue::find(self.world, &options.directories);

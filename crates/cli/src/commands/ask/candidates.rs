@@ -7,6 +7,7 @@ use super::conversation::{Group, Named};
 use super::{Candidate, Run};
 use converse_host::failure::Failure;
 use converse_host::settings::Settings;
+use converse_host::turn::sessions::imported_model_note;
 
 /// Models that can be compared.
 const MOST: usize = 8;
@@ -72,9 +73,13 @@ impl Run<'_> {
         session: Session,
         files: &SettingsPlan,
     ) -> Result<Candidate, Failure> {
-        let model = session.metadata.model.as_deref();
+        let model = session.metadata.used_model();
         let schema = self.args.schema.as_deref();
         let settings = Settings::resolve(self.options, schema, compared, files, model, self.world)?;
+        let foreign = session.metadata.imported_model().filter(|foreign| *foreign != settings.model.id);
+        if let Some(foreign) = foreign {
+            self.console.note(&format!("note: {}", imported_model_note(foreign)));
+        }
         Ok(Candidate { settings, session: Some(session.id.to_string()), continued: Some(session) })
     }
 

@@ -61,7 +61,10 @@ impl ReplSession<'_> {
     /// Goes on with another session. With its model, unless one was chosen.
     pub(in crate::repl) fn turn_to(&mut self, session: Session) -> Result<(), Failure> {
         let before = self.session_model.take();
-        self.session_model = session.metadata.model.clone();
+        self.session_model = session.metadata.used_model().map(str::to_owned);
+        if let Some(foreign) = session.metadata.imported_model() {
+            self.view.note(&sessions::imported_model_note(foreign));
+        }
         if self.options.model.is_empty() {
             match self.resolved(&self.options).and_then(|new| require_key(&new).map(|()| new)) {
                 Ok(settings) => self.settle(self.options.clone(), settings),
