@@ -35,7 +35,7 @@ pub enum TranscriptError {
     TurnOver(TurnId),
     #[error("invocation `{0}` is outside a reply")]
     Stray(InvocationId),
-    #[error("turn {} is beyond {}, the last there can be", .0.0, TurnId::LAST.0)]
+    #[error("turn {} exceeds the limit {}", .0.0, TurnId::LAST.0)]
     TurnBeyond(TurnId),
 }
 

@@ -125,7 +125,7 @@ impl Driver<'_> {
                 let Some(repair) = self.conversation.reject_answer(&errors) else { return Ok(()) };
                 self.ports.append(&repair)?;
                 self.conversation.say(repair)?;
-                let warning = format!("the answer does not fit: {errors}; asking again");
+                let warning = format!("the answer does not match the schema: {errors}; asking again");
                 self.ports.emit(&Event::Warned(&warning))?;
             }
         }

@@ -32,12 +32,13 @@ fn unknown_stop(reply: &Reply, route: &Route<'_>) -> Option<String> {
     let (who, word) = (route.id(), shortened(word));
     if has_invocations(reply) {
         return Some(format!(
-            "{who} ended its reply as `{word}`, which is no known end: nothing of it is run"
+            "{who} ended its reply with the unknown stop reason `{word}`; its calls do not run"
         ));
     }
     let has_words = !words(reply).trim().is_empty();
-    has_words
-        .then(|| format!("{who} ended its reply as `{word}`, which is no known end: it may not be whole"))
+    has_words.then(|| {
+        format!("{who} ended its reply with the unknown stop reason `{word}`; the reply may be incomplete")
+    })
 }
 
 /// Warns about a call that the model wrote into its text instead of making it: nothing was run. An answer that must fit
@@ -55,7 +56,7 @@ fn call_in_text(reply: &Reply, tools: &[Declaration], route: &Route<'_>) -> Opti
             route.endpoint.provider
         ),
         ToolProtocol::Prompted => {
-            "the model does not keep to the form that it is told; another may do better".to_owned()
+            "the model does not follow the format of its instructions; try another model".to_owned()
         }
     };
     let (tool, form) = (&call.tool, call.form);

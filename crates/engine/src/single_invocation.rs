@@ -53,7 +53,7 @@ fn nobody(pending: &Pending) -> PolicyDecision {
     let rule = pending.rule();
     // No flag outdoes a rule that asks.
     let way = match pending.by_rule() {
-        true => pending.reason().unwrap_or("a rule that asks is not outdone by `--allow`").to_owned(),
+        true => pending.reason().unwrap_or("a rule that asks takes precedence over `--allow`").to_owned(),
         false => format!("`--allow '{}'` gives it", pending.tool()),
     };
     let refusal = format!("it needs an approval and nobody can be asked here ({rule}); {way}");

@@ -41,7 +41,7 @@ impl Spending {
         if self.unknown {
             let limit = most.dollars();
             return Some(format!(
-                "the limit of {limit} USD could not be held: what a reply cost is not known"
+                "the limit of {limit} USD could not be enforced, because the cost of a reply is unknown"
             ));
         }
         let (spent, limit) = (Cost(self.known).dollars(), most.dollars());
@@ -85,7 +85,7 @@ mod tests {
         let limit = Some(Cost(1_000_000));
         assert_eq!(of(&[Some(1_000_000)]).cost_limit_warning(limit), None);
         assert!(of(&[Some(1_500_000)]).cost_limit_warning(limit).unwrap().contains("cost 1.5 USD"));
-        assert!(of(&[Some(1), None]).cost_limit_warning(limit).unwrap().contains("not known"));
+        assert!(of(&[Some(1), None]).cost_limit_warning(limit).unwrap().contains("unknown"));
         assert_eq!(of(&[None]).cost_limit_warning(None), None);
     }
 }

@@ -481,7 +481,7 @@ async fn a_question_that_is_too_long_is_in_the_way_of_no_other() {
             for part in ["first", "BEGIN", "END", "the session keeps them all", "and now?"] {
                 assert!(last.contains(part) && last.len() < 6_000, "{part}: {last}");
             }
-            assert_eq!(ran.count("warned the model is shown the beginning and the end only"), 1);
+            assert_eq!(ran.count("warned the model gets only the beginning and the end"), 1);
             assert!(ran.conversation.transcript().as_slice().iter().any(|one| {
                 matches!(one, Canister::User(User { content }) | Canister::Document(Document { content, .. })
                     if content[0].as_text().unwrap().len() > 50_000)
@@ -668,7 +668,7 @@ async fn of_a_thousand_tools_those_are_shown_that_are_looked_for() {
     let bytes = ran.requests[0]["tools"].to_string().len();
     assert!(shown.len() > 100 && !shown.contains(&SEARCH), "{shown:?}");
     assert!((20_000..80_000).contains(&bytes), "{bytes}");
-    let told = format!("may not run: it is shown {} of them", shown.len());
+    let told = format!("may not run, so the model gets {} of them", shown.len());
     assert!(ran.lines.iter().any(|line| line.contains(&told)), "{:?}", ran.lines);
     let ran = Setup { tools: 2_000, ..setup(None) }.run(task(), |_, _| Says::Words("yes")).await;
     assert_eq!(tools(&ran.requests[0]).len(), 2, "too many for any window that is not known");

@@ -678,7 +678,7 @@ async fn attempts_that_break_off_are_paid_for() {
             assert_eq!((costs(&run), run.requests_left), (vec![told], 1));
             let at = |what: &str| run.lines.iter().position(|line| line.starts_with(what));
             assert!(at("assistant \"Half \"") < at("cut") && at("cut") < at("committed"), "{:?}", run.lines);
-            assert!(at("warned: openai-chat/m fails").is_some(), "{:?}", run.lines);
+            assert!(at("warned: openai-chat/m failed").is_some(), "{:?}", run.lines);
         }
     }
     // Nor is anybody else, after what cannot be mended by asking again.
@@ -726,7 +726,7 @@ async fn what_a_fallback_gave_says_so() {
     let told = [&["cut None"; 5][..], &["cut None by openai-chat/n", "used by openai-chat/n"]].concat();
     assert_eq!(costs(&run), told);
     let at = |what: &str| run.lines.iter().position(|line| line.starts_with(what));
-    assert!(at("cut None") < at("restart") && at("warned: openai-chat/m fails") < at("cut None by"));
+    assert!(at("cut None") < at("restart") && at("warned: openai-chat/m failed") < at("cut None by"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -787,7 +787,7 @@ async fn the_next_route_goes_on_where_the_fault_is_the_servers() {
     assert!(run.ending.is_ok());
     assert_eq!(run.requests_left, 0, "a turn does not go back");
     let warned: Vec<&String> = run.lines.iter().filter(|line| line.starts_with("warned")).collect();
-    assert_eq!(warned, ["warned: openai-chat/m fails: no; going on with openai-chat/n"]);
+    assert_eq!(warned, ["warned: openai-chat/m failed: no; continuing with openai-chat/n"]);
 
     let run = Setup { falls_back: true, ..setup(vec![status(401), says("never asked")]) }.run().await;
     let Err(EngineError::Exchange(error)) = run.ending else { panic!("{:?}", run.ending) };

@@ -139,7 +139,7 @@ async fn the_order_is_one_whoever_decides() {
         (allow, None, json!(5), Invalid, "/text", &["asked", "answered"]),
         (None, None, json!("hi"), Refused, "nobody can be asked here (", DENIED),
         (None, None, json!("hi"), Refused, "`--allow 't.say'` gives it", DENIED),
-        (Some(Permission::Ask), None, json!("hi"), Refused, "not outdone by `--allow`", DENIED),
+        (Some(Permission::Ask), None, json!("hi"), Refused, "takes precedence over `--allow`", DENIED),
         (None, Some(Some(yes())), json!("hi"), Success, "hi", RAN),
         (None, Some(Some(no())), json!("hi"), Refused, "it was not approved", DENIED),
         (None, Some(None), json!("hi"), Refused, "it was not approved", DENIED),

@@ -89,7 +89,7 @@ impl HoldReason {
         match self {
             Self::Changed => "it is not what it was when it was accepted",
             Self::New => "it was never accepted",
-            Self::Unknown => "the lockfile is damaged, so nobody knows what was accepted",
+            Self::Unknown => "the lockfile is damaged, so the accepted definitions are unknown",
         }
     }
 }

@@ -163,7 +163,7 @@ pub fn own_permission(
             (Permission::Allow, "the default: it reads or computes".to_owned())
         }
         None if policy.effects <= Effects::Read => {
-            (Permission::Ask, "the default: it runs what is no part of converse".to_owned())
+            (Permission::Ask, "the default: the tool runs code that is not part of converse".to_owned())
         }
         None => (Permission::Ask, "the default: it may change something".to_owned()),
     };

@@ -114,7 +114,7 @@ impl<'a> Finisher<'a> {
         } else {
             "it cannot be written in a descriptor"
         };
-        self.note(format!("`{name}` stands for a text of its configuration: {why}"));
+        self.note(format!("`{name}` replaces a text of its configuration: {why}"));
         format!("env:{name}")
     }
 
@@ -144,7 +144,7 @@ impl<'a> Finisher<'a> {
         let mut environment = Vec::new();
         for (name, text) in given {
             if literal(&text).contains('\0') {
-                self.note(format!("the variable {} holds a zero byte and is left out", quoted(&name)));
+                self.note(format!("the variable {} contains a NUL byte and is left out", quoted(&name)));
                 continue;
             }
             let value = self.written(&name, &text);

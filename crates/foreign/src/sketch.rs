@@ -48,7 +48,7 @@ pub struct SketchFile {
 pub enum BadSketch {
     #[error("{0}")]
     Name(String),
-    #[error("there is no program to run")]
+    #[error("the program is missing")]
     NoProgram,
     /// The messages of `ensembles check`.
     #[error("the descriptor would not be valid: {}", .0.join("; "))]

@@ -47,7 +47,10 @@ fn object(node: &Object<'_>, notes: &mut Notes) -> Map<String, Value> {
     for property in &node.properties {
         let name = property.name.as_str();
         if map.insert(name.to_owned(), value(&property.value, notes)).is_some() {
-            notes.file(format!("the key {} stands twice in one object; the last one counts", quoted(name)));
+            notes.file(format!(
+                "the key {} is given twice in one object; the last value counts",
+                quoted(name)
+            ));
         }
     }
     map
@@ -111,7 +114,7 @@ mod tests {
         let mut notes = Notes::default();
         assert_eq!(Value::Object(json(text, &mut notes).unwrap()), json!({ "a": { "b": "x//y" } }));
         let notes = notes.into_list();
-        assert!(notes.len() == 1 && notes[0].message.contains("`a` stands twice"), "{notes:?}");
+        assert!(notes.len() == 1 && notes[0].message.contains("`a` is given twice"), "{notes:?}");
     }
 
     #[test]

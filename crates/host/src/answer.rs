@@ -37,17 +37,16 @@ impl Wanted {
         let mut text = String::new();
         file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unread)?;
         if text.len() as u64 > MOST_BYTES {
-            return Err(failed(format!("a schema of at most {MOST_BYTES} bytes is needed")));
+            return Err(failed(format!("the schema has more than {MOST_BYTES} bytes")));
         }
-        let schema =
-            serde_json::from_str(&text).map_err(|error| failed(format!("it is no JSON: {error}")))?;
+        let schema = serde_json::from_str(&text).map_err(|error| failed(format!("not JSON: {error}")))?;
         Self::of(schema)
-            .map_err(|why| failed(why).hint("a JSON Schema is needed, such as {\"type\": \"object\", …}"))
+            .map_err(|why| failed(why).hint("expected a JSON Schema such as {\"type\": \"object\", …}"))
     }
 
     fn of(schema: Value) -> Result<Self, String> {
         if !schema.is_object() {
-            return Err("it is JSON, but no schema: an object is needed".to_owned());
+            return Err("not a schema: expected a JSON object".to_owned());
         }
         let compiled = ValueSchema::compile(&schema).map_err(|error| match error.pointer.as_str() {
             "" => error.message,
@@ -190,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_no_schema_is_refused() {
         for (schema, word) in [
-            (json!([]), "object is needed"),
+            (json!([]), "expected a JSON object"),
             (json!({ "type": "strin" }), "/type"),
             (json!({ "$ref": "https://example.org/x" }), "outside the schema"),
         ] {

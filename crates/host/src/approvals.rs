@@ -25,7 +25,7 @@ pub fn rules(world: &World) -> (Vec<Rule>, Option<String>) {
     let Some(approvals) = Approvals::of(world) else { return (Vec::new(), None) };
     let all = match approvals.read() {
         Ok(all) => all,
-        Err(why) => return (Vec::new(), Some(format!("warning: no \"always\" answer counts: {why}"))),
+        Err(why) => return (Vec::new(), Some(format!("warning: no kept approval applies: {why}"))),
     };
     let here = all.iter().filter(|one| holds_in(one, world));
     (here.filter_map(|one| one.rule(format!("{NAME}:{}", one.line)).ok()).collect(), None)
@@ -65,7 +65,7 @@ impl Approvals {
             all.retain(|known| same(known) != same(&approval));
             if all.len() >= MAX_APPROVALS {
                 return Err(format!(
-                    "there are {MAX_APPROVALS} already; `converse approvals revoke` makes room"
+                    "there are already {MAX_APPROVALS} approvals; remove one with `converse approvals revoke`"
                 ));
             }
             all.push(approval);

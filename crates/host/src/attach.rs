@@ -84,7 +84,7 @@ impl UserInput {
     /// Reads and fetches all attachments.
     pub fn new(words: String, named: &[String], world: &World, bounds: Bounds<'_>) -> Result<Self, Failure> {
         if named.len() > MOST {
-            let message = format!("{} attachments are more than {MOST}", named.len());
+            let message = format!("{} attachments exceed the limit of {MOST}", named.len());
             return Err(Failure::usage("attachment", message));
         }
         let mut said = Self { words, ..Self::default() };
@@ -178,7 +178,7 @@ impl UserInput {
 
     fn is_light(&self) -> Result<(), Failure> {
         if self.handed.len() > MOST {
-            let message = format!("{} attachments are more than {MOST}", self.handed.len());
+            let message = format!("{} attachments exceed the limit of {MOST}", self.handed.len());
             return Err(Failure::usage("attachment", message));
         }
         if self.attachments().map(|attachment| attachment.bytes.len()).sum::<usize>() > MOST_TOGETHER {
@@ -200,16 +200,16 @@ impl UserInput {
             if let Some(most) = most.filter(|most| bytes.len() > *most) {
                 let is = bytes.len();
                 let message =
-                    format!("`{name}` has {is} bytes and `{model}` takes at most {most} of its kind");
+                    format!("`{name}` has {is} bytes; the limit of `{model}` for this type is {most}");
                 return Err(Failure::usage("attachment-too-large", message));
             }
         }
         if let Some(most) = budget(dialect).filter(|most| together > *most) {
             let message = format!(
-                "the attachments are {together} bytes in a request, and `{model}` takes at most {most} in one"
+                "the attachments have {together} bytes in a request; the limit of `{model}` is {most}"
             );
             return Err(Failure::usage("attachment-too-large", message)
-                .hint("attach fewer or smaller ones, or ask about them one after another"));
+                .hint("attach fewer or smaller files, or ask about one file at a time"));
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Attachment {
     fn of(name: String, bytes: Vec<u8>, shown: &str) -> Result<Self, Failure> {
         let kind = kind::of(&bytes).map_err(|why| {
             Failure::usage("attachment-type", format!("`{shown}` cannot be attached: {why}"))
-                .hint("pictures (PNG, JPEG, GIF, WebP), PDF files, recordings (WAV, MP3 …), text in UTF-8")
+                .hint("supported: images (PNG, JPEG, GIF, WebP), PDF, audio (WAV, MP3 …), UTF-8 text")
         })?;
         let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
         let mime = match kind {
@@ -298,7 +298,7 @@ async fn fetched(url: &str, bounds: Bounds<'_>) -> Result<Attachment, Failure> {
         attachment = from_url::attachment(url) => attachment,
         () = bounds.interrupt.token.cancelled() => Err(bounds.interrupt.failure()),
         () = deadline => {
-            let message = "the deadline passed while an attachment was fetched";
+            let message = "the deadline expired while an attachment was fetched";
             Err(Failure::new(FailureKind::Limit, "deadline", message))
         }
     }
@@ -331,15 +331,15 @@ fn refused(named: &str, why: &str) -> Failure {
 /// `length`: how large it is, if that is known.
 fn too_large(named: &str, length: Option<u64>) -> Failure {
     let message = match length {
-        Some(length) => format!("`{named}` has {length} bytes, and at most {MOST_BYTES} can be attached"),
+        Some(length) => format!("`{named}` has {length} bytes; the limit is {MOST_BYTES}"),
         None => format!("`{named}` has more than {MOST_BYTES} bytes"),
     };
     Failure::usage("attachment-too-large", message)
 }
 
 fn unkept(name: &str) -> Failure {
-    Failure::new(FailureKind::Output, "save-failed", format!("`{name}` could not be kept in the session"))
-        .hint("`--ephemeral` keeps no session")
+    Failure::new(FailureKind::Output, "save-failed", format!("`{name}` could not be saved in the session"))
+        .hint("without a session: `--ephemeral`")
 }
 
 #[cfg(test)]

@@ -51,10 +51,9 @@ pub fn verify(
     head: Option<&Digest>,
     world: &World,
 ) -> Result<(PathBuf, Result<Verified, Broken>), Failure> {
-    let path = file
-        .map(|file| world.cwd.join(file))
-        .or_else(|| place(world))
-        .ok_or_else(|| Failure::usage("no-audit-log", "without a home there is no audit log; name a file"))?;
+    let path = file.map(|file| world.cwd.join(file)).or_else(|| place(world)).ok_or_else(|| {
+        Failure::usage("no-audit-log", "there is no home directory, so no audit log; name a file")
+    })?;
     let unreadable = |why: &dyn Display| {
         Failure::usage("no-audit-log", format!("`{}` cannot be read: {why}", path.display()))
     };
@@ -159,7 +158,7 @@ impl Log {
 impl Book {
     fn opened(&self) -> Result<Log, SinkError> {
         let Some(path) = &self.place else {
-            (self.warn)("warning: no home directory: what tools do is not audited");
+            (self.warn)("warning: no home directory: tool calls are not audited");
             return Ok(Log::Without);
         };
         let redactor = self.redactor.clone();
@@ -167,7 +166,7 @@ impl Book {
             Ok(log) if self.gathers => handed(log, Arc::clone(&self.warn)).map_err(|error| failed(&error)),
             Ok(log) => Ok(Log::Open(log)),
             Err(error @ AuditError::Unavailable { .. }) => {
-                (self.warn)(&format!("warning: what tools do is not audited: {error}"));
+                (self.warn)(&format!("warning: tool calls are not audited: {error}"));
                 Ok(Log::Without)
             }
             Err(error) => Err(failed(&error)),
@@ -234,14 +233,14 @@ impl AuditSink {
     }
 }
 
-const GONE: &str = "its writer has gone, or could not be started";
+const GONE: &str = "the writer has ended or could not be started";
 
 fn failed(error: &AuditError) -> SinkError {
     SinkError::Audit(error.to_string())
 }
 
 fn crashed() -> SinkError {
-    SinkError::Audit("its writer crashed".to_owned())
+    SinkError::Audit("the writer crashed".to_owned())
 }
 
 impl Sink for AuditSink {

@@ -255,7 +255,7 @@ impl Catalogue {
         Err(Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`")).did_you_mean(
             name,
             names,
-            "`converse ensembles list` shows those there are",
+            "`converse ensembles list` shows the ensembles",
         ))
     }
 

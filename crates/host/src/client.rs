@@ -64,7 +64,7 @@ impl ClientPlan {
         let literal = uri.host().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
         if literal.is_some_and(|literal| !addresses.contains(&literal)) {
             // An IP address in the URL is not resolved, so it must have been checked itself.
-            let message = "the request could not be made: its address was not judged".to_owned();
+            let message = "the request could not be made: its URL was not checked".to_owned();
             return Err(Cause { kind: CauseKind::Request, message });
         }
         let pinned = Pinned(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect());
@@ -156,7 +156,7 @@ pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
             (CauseKind::NoSuchHost, format!("{target} cannot be reached"))
         }
         () if error.is_connect() && error.is_timeout() => {
-            (CauseKind::Unreachable, format!("connecting to {target} took too long"))
+            (CauseKind::Unreachable, format!("the connection to {target} timed out"))
         }
         () if error.is_connect() => (CauseKind::Unreachable, format!("{target} cannot be reached")),
         () => (CauseKind::Broken, "the connection broke".to_owned()),

@@ -130,7 +130,7 @@ fn checked(schema: Option<&Value>, arguments: Map<String, Value>) -> (Map<String
     let Some(schema) = schema else { return (arguments, Vec::new()) };
     let compiled = match ArgumentsSchema::compile(schema) {
         Ok(compiled) => compiled,
-        Err(error) => return (arguments, vec![format!("the tool's own schema is unusable: {error}")]),
+        Err(error) => return (arguments, vec![format!("the schema of the tool cannot be used: {error}")]),
     };
     match compiled.check(&arguments) {
         Ok(filled) => (filled, Vec::new()),
@@ -177,18 +177,18 @@ impl DeclaredTool {
         let name = InvokerName::new(invoker).ok();
         let pins = catalogue.lockfiles().pins(plan);
         if let Some(held) = name.and_then(|name| pins.hold_reason(&name, || declared.definition)) {
-            declared.is_absent(Fate::Held, format!("the lockfile holds it back: {}", held.reason()));
+            declared.is_absent(Fate::Held, format!("held back by the lockfile: {}", held.reason()));
         }
         if plan.connection.is_some() && !plan.filter.accepts(invoker) {
-            let why = format!("`[tools]` of {} leaves it out", plan.origin);
+            let why = format!("excluded by `[tools]` of {}", plan.origin);
             declared.is_absent(Fate::Unavailable, why);
         }
         if plan.reaches_out() && !plan.trusted {
-            let why = "it cannot run: the project is not trusted, so its ensemble is left out";
+            let why = "the project is not trusted, so the ensemble of the tool is left out";
             declared.is_absent(Fate::Unavailable, why.to_owned());
         }
         if !plan.enabled {
-            declared.notes.push("its ensemble is not enabled: it is used only if it is named".to_owned());
+            declared.notes.push("the ensemble is not enabled: it is used only if you name it".to_owned());
         }
         Ok(declared)
     }
@@ -224,8 +224,8 @@ impl DeclaredTool {
     fn discovered(plan: &EnsemblePlan, invoker: &str) -> Self {
         let named = plan.tools.iter().find(|(name, _)| name.as_str() == invoker);
         let policy = named.map_or(&plan.defaults, |(_, policy)| policy);
-        let note = "its server is not connected here: the tool may not exist, its effects are as declared, and the arguments \
-                    are not checked";
+        let note = "the server is not connected here, so the tool may not exist, its effects are those of the descriptor, \
+                    and the arguments are not checked";
         Self {
             effects: policy.effects,
             schema: None,

@@ -135,12 +135,12 @@ impl From<SinkError> for Failure {
             }
             SinkError::Save(reason) => {
                 Self::new(Kind::Output, "save-failed", format!("the session could not be saved: {reason}"))
-                    .hint("nothing that was not saved has been run; `--ephemeral` keeps no session")
+                    .hint("every call that ran was saved before; to run without a session: `--ephemeral`")
             }
             SinkError::Audit(reason) => {
                 Self::new(Kind::Output, "audit-failed", format!("the audit log could not be written: {reason}"))
-                    .hint("nothing has been run that it does not say was started")
-                    .hint("`converse audit verify` checks it; `[audit] enabled = false` in your own settings goes without it")
+                    .hint("every call that ran was recorded before")
+                    .hint("`converse audit verify` checks the log; `[audit] enabled = false` in your own settings turns it off")
             }
         }
     }
@@ -158,7 +158,7 @@ impl Failure {
     pub fn or_anew(self) -> Self {
         match self.kind {
             Kind::Usage => self,
-            _ => self.hint("without `-c` or `--session` a new session begins"),
+            _ => self.hint("to start a new session, leave out `-c` and `--session`"),
         }
     }
 
@@ -170,20 +170,19 @@ impl Failure {
             SessionError::NotFound(asked) if asked == "latest" => {
                 Self::usage("no-such-session", "there is no session yet")
             }
-            SessionError::NotFound(_) => unknown(failure)
-                .hint("`converse sessions list` shows them; one is named by its id, the beginning of it, or its name"),
+            SessionError::NotFound(_) => unknown(failure).hint(
+                "`converse sessions list` shows the sessions; give an id, the beginning of an id, or a name",
+            ),
             SessionError::Ambiguous { .. } => unknown(failure),
-            SessionError::Uncuttable { .. } => {
-                Self { kind: Kind::Usage, code: "no-such-message", ..failure }
-                    .hint("`converse sessions show` numbers them")
-            }
+            SessionError::Uncuttable { .. } => Self { kind: Kind::Usage, code: "no-such-message", ..failure }
+                .hint("`converse sessions show` shows the numbers"),
             SessionError::InUse { session, .. } => failure
-                .hint("wait for the other run to end; nothing was changed")
-                .hint(format!("`converse sessions fork {session}` makes a copy of it that is free")),
+                .hint("wait until the other run ends; nothing was changed")
+                .hint(format!("to continue in a copy: `converse sessions fork {session}`")),
             SessionError::Corrupt { path, .. } => {
                 let id = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
                 failure.hint(format!(
-                    "`converse sessions check --repair {id}` makes a new session of what can be read; this one stays"
+                    "`converse sessions check --repair {id}` makes a new session of the readable part and keeps this one"
                 ))
             }
             _ => failure,
@@ -222,7 +221,7 @@ fn exchange(error: ExchangeError) -> Failure {
             format!("{}; {attempts} attempts, {} s of waiting", failure.message, seconds(waited));
     }
     if let Some(asked) = asked_to_wait {
-        failure.message = format!("{}; the provider says: retry after {}", failure.message, long(asked));
+        failure.message = format!("{}; the provider asks to retry after {}", failure.message, long(asked));
         failure = failure.fact("retry_after_s", asked.as_secs_f64());
     }
     if routes_before > 0 {
@@ -246,9 +245,9 @@ fn unsent(error: WireError) -> Failure {
     };
     let failure = Failure::new(kind, code, error.message);
     match error.kind {
-        WireErrorKind::Tls => failure.hint("converse never goes on without a certificate that it can trust"),
+        WireErrorKind::Tls => failure.hint("converse never connects without a trusted certificate"),
         WireErrorKind::Connection | WireErrorKind::NoSuchHost => {
-            failure.hint("check the network and the base URL; `converse models list` shows it")
+            failure.hint("check the network and the base URL, which `converse models list` shows")
         }
         WireErrorKind::Request | WireErrorKind::Broken => failure,
     }
@@ -274,17 +273,15 @@ fn refused(refusal: &Refusal) -> Failure {
     let hint = match (refusal.class, status) {
         // Ollama: "… does not support tools"; OpenRouter: "No endpoints found that support tool use".
         (RefusalClass::BadRequest, _) if refusal.message.contains("support tool") => Some(
-            "take a model that knows tools, go without them (--no-tools), or set tools = \"prompted\" under its [providers.NAME]",
+            "use a model with tool calls, run without tools (`--no-tools`), or set `tools = \"prompted\"` in `[providers.NAME]`",
         ),
-        (RefusalClass::Auth, _) => {
-            Some("check the key: `converse models list` says which variable it is read from")
-        }
-        (RefusalClass::Quota, _) => Some("waiting does not help: look at the provider's billing page"),
+        (RefusalClass::Auth, _) => Some("check the key; `converse models list` shows its variable"),
+        (RefusalClass::Quota, _) => Some("retrying does not help; check the billing page of the provider"),
         (RefusalClass::ContextTooLong, _) => Some(
             "use a model with a larger window, start a new session, or offer fewer tools (-e, --no-tools, `[context] lazy_tools`)",
         ),
-        (_, 413) => Some("the request is too large: fewer or smaller tool results and attachments"),
-        _ if refusal.is_unknown_model() => Some("check the model's name and the base URL"),
+        (_, 413) => Some("the request is too large; use fewer or smaller tool results and attachments"),
+        _ if refusal.is_unknown_model() => Some("check the name of the model and the base URL"),
         _ => None,
     };
     if let Some(hint) = hint {

@@ -29,19 +29,18 @@ impl Headless {
     }
 
     async fn sent_back(&self, url: &str) -> Result<String, String> {
-        let uri: Uri = url.parse().map_err(|_| "the address to grant access at is none".to_owned())?;
+        let uri: Uri = url.parse().map_err(|_| "the authorization URL is not valid".to_owned())?;
         let client = self.clients.to(&uri).map_err(|cause| cause.message)?;
         // The error text would show the whole address.
         let asked = timeout(PATIENCE, client.get(url).send()).await;
         let Ok(Ok(answer)) = asked else {
-            return Err("the page where access is granted did not answer".to_owned());
+            return Err("the authorization page did not answer".to_owned());
         };
         let status = answer.status();
         let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
         let sent_back = location.filter(|_| status.is_redirection()).map(str::to_owned);
-        sent_back.ok_or_else(|| {
-            format!("the page where access is granted wants a person (HTTP {})", status.as_u16())
-        })
+        sent_back
+            .ok_or_else(|| format!("the authorization page requires a person (HTTP {})", status.as_u16()))
     }
 }
 

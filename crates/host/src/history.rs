@@ -68,7 +68,7 @@ impl History {
         for digest in self.transcript().as_slice().iter().flat_map(digests) {
             let Some(bytes) = from.bytes(&digest) else { continue };
             session.contents.put(&bytes).map_err(|error| {
-                Failure::new(Kind::Output, "not-kept", format!("an attachment could not be kept: {error}"))
+                Failure::new(Kind::Output, "not-kept", format!("an attachment could not be saved: {error}"))
             })?;
         }
         self.journaled(session, 0, context, world);

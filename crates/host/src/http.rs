@@ -44,7 +44,7 @@ impl HttpWire {
 fn sensitive(value: &str, what: &str) -> Result<HeaderValue, WireError> {
     let mut value = HeaderValue::from_str(value).map_err(|_| WireError {
         kind: WireErrorKind::Request,
-        message: format!("{what} holds characters that no header may have"),
+        message: format!("{what} contains characters that are not allowed in a header"),
     })?;
     value.set_sensitive(true);
     Ok(value)

@@ -40,7 +40,7 @@ impl JournalSink {
     }
 
     fn book(&self) -> Result<MutexGuard<'_, Book>, SinkError> {
-        self.book.lock().map_err(|_| SinkError::Save("the journal's writer crashed".to_owned()))
+        self.book.lock().map_err(|_| SinkError::Save("the writer of the journal crashed".to_owned()))
     }
 
     fn append(&self, bodies: impl IntoIterator<Item = Body>, durable: bool) -> Result<(), SinkError> {
@@ -55,7 +55,7 @@ impl JournalSink {
     /// Returns the conversation to its state with this many canisters. Durable.
     pub fn rewind(&self, canisters: usize) -> Result<(), SinkError> {
         let first = self.book()?.lines.get(canisters).copied().flatten();
-        let unknown = || SinkError::Save("it is not known where this stands in the journal".to_owned());
+        let unknown = || SinkError::Save("the position in the journal is unknown".to_owned());
         let to = first.and_then(|line| line.checked_sub(1)).ok_or_else(unknown)?;
         self.append([Body::Rewound { to }], true)?;
         self.book()?.lines.truncate(canisters);

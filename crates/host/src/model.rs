@@ -84,7 +84,7 @@ fn no_key(provider: &ProviderName, variable: &str) -> Failure {
     let message = format!("no key for `{provider}`: {variable} is not set");
     Failure::new(Kind::ProviderRefused, "no-key", message)
         .hint(format!("export {variable}=…"))
-        .hint("`-m understudy` answers without a key")
+        .hint("without a key: `-m understudy`")
 }
 
 /// Resolves the named model, or the best model available on this machine.
@@ -99,7 +99,7 @@ pub fn choose(named: Option<&str>, files: &SettingsPlan, world: &World) -> Resul
 fn parse(id: &str, files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
     if id.trim().is_empty() {
         return Err(
-            Failure::usage("no-model", "the model's name is empty").hint("models are written provider/model")
+            Failure::usage("no-model", "the name of the model is empty").hint("expected provider/model")
         );
     }
     if id.split(['/', ':']).next() == Some(UNDERSTUDY) {
@@ -149,7 +149,7 @@ fn automatic(files: &SettingsPlan, world: &World) -> Result<Model, Failure> {
 }
 
 fn no_model(provider: &ProviderName) -> Failure {
-    Failure::usage("no-model", format!("`{provider}` needs a model to be named"))
+    Failure::usage("no-model", format!("`{provider}` needs the name of a model"))
         .hint(format!("-m {provider}/NAME"))
 }
 
@@ -196,5 +196,5 @@ pub fn unknown(asked: &str, files: &SettingsPlan) -> Failure {
     let known = rows().iter().map(|row| row.name).chain(configured).chain([UNDERSTUDY]);
     Failure::usage("unknown-model", format!("no provider is known for `{asked}`"))
         .did_you_mean(asked, known, "`converse models list` shows the providers")
-        .hint("models are written provider/model")
+        .hint("expected provider/model")
 }

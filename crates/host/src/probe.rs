@@ -85,7 +85,7 @@ impl Probe<'_> {
         if let Some(error) = connected.errors().into_iter().next() {
             return Err(Failure::new(Kind::Ensemble, "ensemble", error));
         }
-        let missing = || Failure::new(Kind::Internal, "internal", "the server was connected and is missing");
+        let missing = || Failure::new(Kind::Internal, "internal", "the connected server is missing");
         let server = connected.server(self.plan.name.as_str()).ok_or_else(missing)?;
         let survey = server.survey().ok_or_else(missing)?;
         let offer = connected.roster.offer();

@@ -36,7 +36,7 @@ impl Reach for HttpReach {
         async move {
             let failed = |why: String| FetchError::Unreachable(format!("{name} cannot be resolved: {why}"));
             let resolved = timeout(self.plan.connect_timeout, tokio::net::lookup_host((name, 0))).await;
-            let addresses = resolved.map_err(|_| failed("it took too long".to_owned()))?;
+            let addresses = resolved.map_err(|_| failed("timeout".to_owned()))?;
             let addresses = addresses.map_err(|error| failed(error.to_string()))?;
             Ok(addresses.map(|address| address.ip()).collect())
         }

@@ -85,8 +85,8 @@ fn unsealed(canister: &mut Canister) {
 
 fn clean<T: Serialize + DeserializeOwned>(value: T, redactor: &Redactor) -> Result<T, Failure> {
     let broken = |_| {
-        let message = "a secret stands where the form of a message is, and cannot be taken out";
-        Failure::new(Kind::Internal, "not-redacted", message).hint("`--raw` leaves secrets as they are")
+        let message = "a secret is in the structure of a message, so it cannot be redacted";
+        Failure::new(Kind::Internal, "not-redacted", message).hint("to export with secrets: `--raw`")
     };
     let mut json = serde_json::to_value(&value).map_err(broken)?;
     let before = json.clone();

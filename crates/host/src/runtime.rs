@@ -20,16 +20,15 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let build = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     // Tokio panics if it cannot open its files for signals, and for no other reason.
-    let built =
-        catch_unwind(build).unwrap_or_else(|_| Err(std::io::Error::other("too few files may be open")));
+    let built = catch_unwind(build)
+        .unwrap_or_else(|_| Err(std::io::Error::other("the limit on open files is too low")));
     built.map_err(|error| denied("runtime", &error))
 }
 
 /// The failure of a run that cannot get a thread or open a file.
 pub fn denied(code: &'static str, error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Output, code, format!("the system does not give what a run needs: {error}")).hint(
-        "`ulimit -n` is how many files may be open, `ulimit -u` how many processes and threads there may be",
-    )
+    Failure::new(Kind::Output, code, format!("the system lacks a resource that the run needs: {error}"))
+        .hint("`ulimit -n` limits open files, `ulimit -u` processes and threads")
 }
 
 #[cfg(test)]

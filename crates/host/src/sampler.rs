@@ -70,7 +70,7 @@ impl Sampler for Models {
             let (reply, answer) = oneshot::channel();
             let _order = meter.begin();
             let request = Request { ensemble: ensemble.to_owned(), params, meter, _order, reply };
-            let nobody = || "the model is asked during a turn only".to_owned();
+            let nobody = || "the model can be asked only during a turn".to_owned();
             if !self.serving.load(Ordering::Relaxed) {
                 return Err(nobody());
             }
@@ -115,7 +115,7 @@ impl Models {
             asked += 1;
             bills.open(&request.meter);
             let sampled = if asked > MOST {
-                Err(format!("servers may ask the model {MOST} times in one run"))
+                Err(format!("servers can ask the model at most {MOST} times in one run"))
             } else {
                 around.sampled(&mut request, asked, &bills).await
             };
@@ -166,7 +166,7 @@ impl Around<'_> {
     async fn sampled(&self, request: &mut Request, number: u32, bills: &Bills) -> Result<Value, String> {
         let Request { ensemble, params, meter, reply, .. } = request;
         let model = Model::of(self.settings, self.left(bills)?, meter.clone(), Arc::clone(&bills.unknown));
-        let (roster, tool) = self.roster(ensemble, model).await.ok_or("this server is not known any more")?;
+        let (roster, tool) = self.roster(ensemble, model).await.ok_or("the server is no longer known")?;
         let turn = self.spent.turn();
         // Ids differ from those of calls by the model.
         let id = InvocationId::new(format!("inv_{}_s{number}", turn.0)).map_err(|error| error.to_string())?;
@@ -201,7 +201,8 @@ impl Around<'_> {
     fn left(&self, bills: &Bills) -> Result<Option<Cost>, String> {
         let Some(most) = self.settings.limits.cost else { return Ok(None) };
         let known = self.spent.most().filter(|_| !bills.unknown.load(Ordering::Relaxed));
-        let spent = known.ok_or("the limit of costs cannot be held: what a reply cost is not known")?;
+        let spent =
+            known.ok_or("the cost limit cannot be enforced, because the cost of a reply is unknown")?;
         match most.0.saturating_sub(spent.plus(bills.due()).0) {
             0 => Err(model::REACHED.to_owned()),
             left => Ok(Some(Cost(left))),

@@ -38,7 +38,7 @@ pub struct Files {
 
 /// The settings of a project, beside its `ensembles/`.
 pub const PROJECT_FILE: &str = "converse.toml";
-const LEADS_OUT: &str = "a symbolic link leads out of the project";
+const LEADS_OUT: &str = "a symbolic link points outside the project";
 
 /// False where even the question fails: a home that belongs to somebody else, or is no directory. A file that is there
 /// and cannot be read is another matter: it may hold rules.
@@ -55,7 +55,7 @@ fn hidden(path: &Path) -> Option<String> {
         Err(_) => {
             // Its directory, and what that is in.
             let link = path.ancestors().skip(1).take(2).find(|dir| dir.is_symlink() && !dir.exists())?;
-            Some(format!("cannot be looked for: {} is a link to nothing", link.display()))
+            Some(format!("cannot be looked for: {} is a dangling link", link.display()))
         }
     }
 }
@@ -276,10 +276,9 @@ fn fallback<'a>(
 ) -> Result<&'a [String], Failure> {
     match (compared, args.fallback.as_slice()) {
         (true, []) => Ok(&[]),
-        (true, _) => Err(Failure::usage(
-            "usage",
-            "in a comparison nobody answers for somebody else: `--fallback` goes with one `-m`",
-        )),
+        (true, _) => {
+            Err(Failure::usage("usage", "a comparison has no fallbacks: use `--fallback` with a single `-m`"))
+        }
         (false, []) => Ok(preset.fallback.as_ref().or(files.fallback.as_ref()).map_or(&[], Vec::as_slice)),
         (false, named) => Ok(named),
     }
@@ -304,7 +303,7 @@ fn system_text(text: &str, world: &World) -> Result<String, Failure> {
     let failed = |reason: String| Failure::usage("system-file", format!("`{file}` cannot be used: {reason}"));
     let metadata = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?;
     if !metadata.is_file() || metadata.len() > MOST {
-        return Err(failed("a text file of at most 1 MiB is needed".to_owned()));
+        return Err(failed("expected a text file of at most 1 MiB".to_owned()));
     }
     std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))
 }

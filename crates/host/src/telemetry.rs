@@ -88,7 +88,7 @@ impl Telemetry {
     pub fn settle(&self) -> Option<String> {
         let sender = self.0.as_ref().and_then(|exporter| exporter.sender.get())?;
         let problem = sender.settle(LAST_WORDS)?;
-        Some(format!("warning: not all was told to the OpenTelemetry collector: {problem}"))
+        Some(format!("warning: not all data was sent to the OpenTelemetry collector: {problem}"))
     }
 }
 

@@ -41,7 +41,7 @@ fn check_name(key: &str, schema: &Value) -> Result<(), Failure> {
     let message = format!("the tool has no argument `{key}`");
     let known: Vec<&str> = properties.keys().map(String::as_str).take(20).collect();
     let otherwise = match known.is_empty() {
-        true => "the tool takes no arguments".to_owned(),
+        true => "the tool has no arguments".to_owned(),
         false => format!("its arguments are: {}", known.join(", ")),
     };
     Err(Failure::usage("unknown-argument", message).did_you_mean(key, names, &otherwise))

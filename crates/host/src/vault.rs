@@ -36,7 +36,7 @@ impl FileVault {
         if plain {
             Ok(self.dir.join(format!("{key}.{ending}")))
         } else {
-            Err("this is no name of a token".to_owned())
+            Err("not a valid token name".to_owned())
         }
     }
 
@@ -105,7 +105,7 @@ fn own(path: &Path, metadata: &std::fs::Metadata, others: u32, mode: &str) -> Re
     if !is_ours || metadata.mode() & others != 0 {
         let path = path.display();
         return Err(format!(
-            "{path} holds tokens and is not yours alone: remove it and log in again, or `chmod {mode}` it"
+            "other users can read {path}, which contains tokens: run `chmod {mode}` on it, or remove it and log in again"
         ));
     }
     Ok(())
@@ -119,7 +119,7 @@ fn locked(file: &File, path: &Path) -> Result<(), String> {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(failed("lock", path, &error)),
             Err(TryLockError::WouldBlock) if begun.elapsed() >= PATIENCE => {
-                return Err("another run is renewing the same token, and does not get done".to_owned());
+                return Err("another run is renewing the same token and does not finish".to_owned());
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
         }

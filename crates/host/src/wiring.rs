@@ -374,7 +374,7 @@ impl Wiring<'_> {
         tokio::select! {
             () = self.interrupt.token.cancelled() => self.interrupt.failure(),
             () = deadline => {
-                Failure::new(Kind::Limit, "limit", "the deadline passed while ensembles were being connected")
+                Failure::new(Kind::Limit, "limit", "the deadline expired while ensembles were connected")
             }
         }
     }
@@ -431,7 +431,7 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
     let failed = |plan: &EnsemblePlan| failures.iter().find(|failure| failure.ensemble == plan.name.as_str());
     let (plan, error) = required.filter_map(|plan| Some((plan, failed(plan)?))).next()?;
     let failure = Failure::new(Kind::Ensemble, "required-ensemble", error.to_string());
-    Some(failure.hint(format!("{} says that it is required", plan.origin)))
+    Some(failure.hint(format!("{} requires it", plan.origin)))
 }
 
 /// Connections are not reused: a server that sends an answer and then waits for its acknowledgement would delay each

@@ -164,7 +164,7 @@ pub fn own_what_is_made() {
     umask(mask.difference(Mode::RWXU));
 }
 
-const ODD_PATH: &str = "warning: entries of PATH that are not UTF-8 are passed over";
+const ODD_PATH: &str = "warning: entries of PATH that are not UTF-8 are ignored";
 
 /// Checks variables that decide permissions or paths. One that is not UTF-8 must not count as unset, because rules
 /// would be missing silently. Of `PATH`, the readable entries are used.
@@ -183,9 +183,9 @@ fn variables(
                 warning = Some(ODD_PATH);
             }
             Err(_) if is_heeded(&name) => {
-                let message = format!("the variable `{name}` is not UTF-8, so it cannot be heeded");
+                let message = format!("the variable `{name}` is not UTF-8");
                 return Err(Failure::new(Kind::Configuration, "not-utf8", message)
-                    .hint(format!("set it anew, or go without it: `env -u {name} converse …`")));
+                    .hint(format!("set the variable again, or run without it: `env -u {name} converse …`")));
             }
             Err(_) => {}
         }

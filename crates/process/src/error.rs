@@ -39,12 +39,12 @@ pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
         }
         Some(Errno::NOENT | Errno::NOTDIR) => missing(&spawn.program),
         Some(Errno::ACCESS) => forbidden(&spawn.program),
-        Some(Errno::NOEXEC) => "it is no program for this machine".to_owned(),
+        Some(Errno::NOEXEC) => "not a program for this machine".to_owned(),
         Some(Errno::TOOBIG) => "its arguments and environment are too long".to_owned(),
         Some(Errno::TXTBSY) => "it is being written; try again when that is done".to_owned(),
         Some(Errno::AGAIN) => "there are too many processes".to_owned(),
         _ if error.kind() == io::ErrorKind::InvalidInput => {
-            "an argument or a variable holds a NUL byte".to_owned()
+            "an argument or a variable contains a NUL byte".to_owned()
         }
         _ => error.to_string().to_lowercase(),
     }
@@ -59,7 +59,7 @@ fn unopened(void: &Path, error: &io::Error) -> Option<String> {
     Errno::from_io_error(error)
         .filter(|number| [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS].contains(number))?;
     let error = File::options().read(true).write(true).open(void).err()?;
-    Some(format!("{} is needed and cannot be opened: {error}", void.display()))
+    Some(format!("{} is required and cannot be opened: {error}", void.display()))
 }
 
 fn missing(program: &Path) -> String {
@@ -80,7 +80,7 @@ fn forbidden(program: &Path) -> String {
         }
         Ok(_) => match interpreter(program) {
             Some(line) => format!("the interpreter in its first line may not be executed: {line:?}"),
-            None => "it may not be executed from where it is, or its working directory may not be entered"
+            None => "execution is not permitted in its directory, or its working directory cannot be entered"
                 .to_owned(),
         },
         Err(_) => "a directory on the way to it may not be entered".to_owned(),

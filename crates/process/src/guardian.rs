@@ -29,7 +29,8 @@ const ROUND: Duration = Duration::from_millis(5);
 const LEAVES_WITHIN: Duration = Duration::from_millis(50);
 /// Maximum number of preexisting processes that are reported to it.
 const MOST: usize = 1024;
-const UNGUARDED: &str = "if this program is killed, what its tools have started may go on: the process that would end it cannot be started";
+const UNGUARDED: &str =
+    "the guardian process cannot be started: if converse is killed, processes of its tools may continue";
 
 /// Handle to the guardian: a process that kills the remaining children when converse dies. Clones share one process, which
 /// is started with the first child.

@@ -35,16 +35,15 @@ impl CountingMethod {
     pub fn lack(self) -> Option<&'static str> {
         let lacks = self == Self::Not;
         lacks.then_some(
-            "processes cannot be counted here, as /proc is not there or shows those of another PID namespace, so \
-             their number has no limit",
+            "the number of processes is not limited here, because /proc is missing or shows another PID namespace",
         )
     }
 
     /// Returns which guarantee is lost, as text for the user.
     pub fn blindness(self) -> Option<&'static str> {
         (self == Self::Not).then_some(
-            "what tools leave behind outside of their process groups is not seen and so not ended, as /proc is not there \
-             or shows processes of another PID namespace",
+            "processes that leave their process group are not found and not ended, because /proc is missing or shows \
+             another PID namespace",
         )
     }
 }

@@ -186,7 +186,7 @@ fn insert_sampling(body: &mut Map<String, Value>, prompt: &Prompt<'_>) -> Result
     check_sampling(prompt)?;
     if let Some(temperature) = controls.temperature {
         if temperature > 1.0 {
-            let problem = format!("this provider takes a temperature from 0 to 1, not {temperature}");
+            let problem = format!("this provider accepts a temperature from 0 to 1, not {temperature}");
             return Err(TranslateError::Control(problem));
         }
         body.insert("temperature".into(), json!(temperature));

@@ -10,7 +10,8 @@ pub(crate) fn check_sampling(prompt: &Prompt<'_>) -> Result<(), TranslateError> 
     let controls = prompt.controls;
     let sampled = controls.temperature.is_some() || controls.top_p.is_some();
     if sampled && prompt.facts.sampling == Some(false) {
-        let problem = format!("the model `{}` takes no temperature or top_p: leave them out", prompt.model);
+        let problem =
+            format!("the model `{}` does not accept temperature and top_p: leave them out", prompt.model);
         return Err(TranslateError::Control(problem));
     }
     Ok(())
@@ -29,7 +30,7 @@ pub(crate) fn effort(prompt: &Prompt<'_>) -> Result<Option<Effort>, TranslateErr
 }
 
 pub(crate) fn no_reasoning_error(model: &str) -> TranslateError {
-    TranslateError::Control(format!("the model `{model}` does not think: leave the effort out"))
+    TranslateError::Control(format!("the model `{model}` has no thinking: leave out the effort"))
 }
 
 #[cfg(test)]
@@ -65,9 +66,15 @@ mod tests {
         let facts = Facts { sampling: Some(false), thinking: Some(Thinking::None), ..Facts::default() };
         for dialect in Dialect::ALL {
             for (controls, words) in [
-                (set(Some(0.5), None, None), "the model `m` takes no temperature or top_p: leave them out"),
-                (set(None, Some(0.5), None), "the model `m` takes no temperature or top_p: leave them out"),
-                (set(None, None, Some(Effort::Low)), "the model `m` does not think: leave the effort out"),
+                (
+                    set(Some(0.5), None, None),
+                    "the model `m` does not accept temperature and top_p: leave them out",
+                ),
+                (
+                    set(None, Some(0.5), None),
+                    "the model `m` does not accept temperature and top_p: leave them out",
+                ),
+                (set(None, None, Some(Effort::Low)), "the model `m` has no thinking: leave out the effort"),
             ] {
                 let error = request(dialect, &controls, &facts).unwrap_err();
                 assert_eq!(error, TranslateError::Control(words.to_owned()), "{dialect:?}");

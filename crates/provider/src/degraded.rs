@@ -37,17 +37,19 @@ impl Degraded {
         };
         let to = format!("{}/{model}", endpoint.provider);
         match self.reason {
-            OmissionReason::NotTaken => format!("{what} cannot be shown to {to}: it is described in words"),
+            OmissionReason::NotTaken => format!("{to} does not accept {what}; converse sends a description"),
             OmissionReason::TooLarge { bytes, most } => {
-                format!("{what} has {bytes} bytes and {to} takes at most {most}: it is described in words")
+                format!(
+                    "{what} has {bytes} bytes, but the limit of {to} is {most}; converse sends a description"
+                )
             }
             OmissionReason::NoRoom => {
                 format!(
-                    "{what} is not shown to {to} any more, since newer ones fill the request: it is described in words"
+                    "{what} is no longer sent to {to}, because newer ones fill the request; converse sends a description"
                 )
             }
             OmissionReason::Gone => {
-                format!("the bytes of {what} are no longer available: {to} gets a note instead")
+                format!("the bytes of {what} are no longer available; converse sends a note to {to}")
             }
         }
     }

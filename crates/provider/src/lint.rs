@@ -114,14 +114,14 @@ fn lint_description(which: LintTarget, description: &str) -> Vec<Objection> {
     if description.trim().is_empty() {
         return vec![ignored(
             "no-description",
-            "takes it without a description, which models choose tools by".into(),
+            "accepts it without a description, but models choose tools by their descriptions".into(),
         )];
     }
     let length = description.chars().count();
     if which == LintTarget::OpenAi && length > OPENAI_DESCRIPTION {
         let message = format!(
             "documents descriptions of at most {OPENAI_DESCRIPTION} characters; this one has {length}: its own servers \
-             take that, compatible ones may refuse it"
+             accept that, but compatible servers may reject it"
         );
         return vec![ignored("long-description", message)];
     }
@@ -148,7 +148,7 @@ fn untranslatable(tool: &Declaration, error: &TranslateError) -> Objection {
         kind: "not-an-object",
         pointer: pointer.unwrap_or_default().to_owned(),
         message: format!(
-            "takes arguments that are an object only, and converse does not offer the tool: {reason}"
+            "accepts only an object as arguments, so converse does not offer the tool: {reason}"
         ),
         remedy: Remedy::MustChange,
     }
@@ -165,12 +165,12 @@ fn compared(which: LintTarget, written: &Value, sent: &Value) -> Vec<Objection> 
             Effect::OtherField => (
                 Remedy::Adapted,
                 format!(
-                    "{}; converse sends the schema as `parametersJsonSchema`, which takes it",
+                    "{}; converse sends the schema as `parametersJsonSchema`, which accepts it",
                     fault.says
                 ),
             ),
             _ if !is_in(&after, fault.kind, &fault.pointer) && !has_moved(fault, &after) => {
-                (Remedy::Adapted, format!("{}; converse sends the tool without that fault", fault.says))
+                (Remedy::Adapted, format!("{}; converse sends the tool without this fault", fault.says))
             }
             Effect::Refused => (Remedy::MustChange, fault.says.clone()),
             Effect::Unheeded => (Remedy::Ignored, fault.says.clone()),
@@ -218,7 +218,7 @@ fn merge(objections: Vec<Objection>) -> Vec<Objection> {
     }
     let said = |(objection, more): (Objection, usize)| match more {
         0 => objection,
-        more => Objection { message: format!("{} ({more} more of them)", objection.message), ..objection },
+        more => Objection { message: format!("{} (and {more} more)", objection.message), ..objection },
     };
     merged.into_iter().map(said).collect()
 }

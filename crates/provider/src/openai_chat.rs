@@ -77,7 +77,7 @@ impl Processor for OpenAiChat {
         }
         if let Some(effort) = effort(prompt)? {
             if !quirks.effort {
-                let problem = format!("the provider `{}` takes no effort setting", endpoint.provider);
+                let problem = format!("the provider `{}` does not accept an effort", endpoint.provider);
                 return Err(TranslateError::Control(problem));
             }
             body.insert("reasoning_effort".into(), json!(word(effort)));

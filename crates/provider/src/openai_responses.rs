@@ -75,7 +75,7 @@ fn control(
 ) -> Result<(), TranslateError> {
     let (controls, quirks) = (prompt.controls, &endpoint.quirks);
     if !controls.stop.is_empty() {
-        return Err(TranslateError::Control("the Responses API takes no stop sequences".to_owned()));
+        return Err(TranslateError::Control("the Responses API does not support stop sequences".to_owned()));
     }
     check_sampling(prompt)?;
     if let Some(limit) = controls.max_output_tokens {
@@ -123,7 +123,7 @@ fn reasoning(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Option<Value>, 
     let mut reasoning = Map::new();
     if let Some(effort) = effort(prompt)? {
         if !endpoint.quirks.effort {
-            let problem = format!("the provider `{}` takes no effort setting", endpoint.provider);
+            let problem = format!("the provider `{}` does not accept an effort", endpoint.provider);
             return Err(TranslateError::Control(problem));
         }
         reasoning.insert("effort".into(), json!(word(effort)));

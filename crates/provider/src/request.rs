@@ -93,10 +93,10 @@ fn uri(base: &str, path: &str) -> Result<Uri, TranslateError> {
     let base = base.trim().trim_end_matches('/');
     let (_, rest) = base.split_once("://").unwrap_or(("", base));
     if rest.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@')) {
-        return Err(wrong("…", "credentials do not belong in it"));
+        return Err(wrong("…", "it cannot contain credentials"));
     }
     if base.contains(['?', '#']) {
-        return Err(wrong("…", "a query or a fragment does not belong in it"));
+        return Err(wrong("…", "it cannot have a query or fragment"));
     }
     let parsed: Uri = base.parse().map_err(|_| wrong(base, "it is not a URL"))?;
     if !matches!(parsed.scheme_str(), Some("http" | "https")) || parsed.host().is_none_or(str::is_empty) {

@@ -27,8 +27,8 @@ pub(crate) fn object_root(tool: &Declaration) -> Result<Map<String, Value>, Tran
     let wrong =
         |reason: &str| TranslateError::Tool { tool: tool.name.to_string(), reason: reason.to_owned() };
     let Value::Object(schema) = &tool.arguments else { return Err(wrong("its schema is not an object")) };
-    let mut schema =
-        inlined(schema).ok_or_else(|| wrong("the `$ref` at the root of its schema leads nowhere"))?;
+    let mut schema = inlined(schema)
+        .ok_or_else(|| wrong("the target of the `$ref` at the root of its schema does not exist"))?;
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}
         Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {

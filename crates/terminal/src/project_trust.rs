@@ -142,7 +142,7 @@ impl Trust<'_> {
         let way = format!("once that is read: `converse ensembles trust --hash {current}`");
         match self.hash {
             Some(_) => {
-                untrusted(format!("the hash is not that of what is declared now, {current}")).hint(way)
+                untrusted(format!("the hash does not match the current declarations, {current}")).hint(way)
             }
             None if asked => untrusted("this project is not trusted: the answer was not yes".to_owned()),
             None => untrusted(format!(
@@ -153,7 +153,7 @@ impl Trust<'_> {
     }
 
     fn store(&self) -> Result<Store, Failure> {
-        let none = || Failure::new(Kind::Output, "trust", "without `HOME` there is nowhere to keep trust");
+        let none = || Failure::new(Kind::Output, "trust", "without `HOME` trust cannot be stored");
         Store::of(self.world).ok_or_else(none)
     }
 
@@ -272,7 +272,7 @@ fn forget_texts(store: &Store, texts: &Texts) {
 fn failed(error: StoreError) -> Failure {
     match error {
         StoreError::Unsound(unsound) => Failure::new(Kind::Configuration, "trust", unsound.to_string())
-            .hint("look at it, and remove it if it is of no use: every project is then to be trusted anew"),
+            .hint("examine the file; if you remove it, no project is trusted any more"),
         StoreError::Unwritten(message) => Failure::new(Kind::Output, "trust", message),
     }
 }

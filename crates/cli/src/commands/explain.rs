@@ -64,7 +64,7 @@ fn as_text(call: &ExplainedCall<'_>) -> String {
         Fate::Runs => "allow",
         Fate::Asked => "ask",
         Fate::Refused if judgement.permission == Permission::Ask => {
-            "refused, since it must be asked and nobody can be"
+            "refused, because it needs an approval and nobody can be asked"
         }
         Fate::Refused => "deny",
     };

@@ -212,7 +212,7 @@ fn a_command_line_is_allowed_by_its_first_words() {
     for (line, why) in [
         ("command=git*", "must be written out"),
         ("command=*", "match any command"),
-        ("command=git status spoken-0123456789 *", "it holds a secret"),
+        ("command=git status spoken-0123456789 *", "it contains a secret"),
     ] {
         let told = says(&mut terminal, line, HOW);
         assert!(told.contains(why), "{line}: {told}");

@@ -265,7 +265,7 @@ fn a_projects_settings_cannot_be_a_link_to_somewhere_else() {
     env.write("secret", "AWS_SECRET=hunter2 x\n");
     std::os::unix::fs::symlink("../secret", env.path("work/converse.toml")).unwrap();
     let ran = env.run(&["ask", "2+2"]).exits(3);
-    assert!(ran.stderr.contains("leads out of the project") && !ran.stderr.contains("hunter2"), "{ran:?}");
+    assert!(ran.stderr.contains("points outside the project") && !ran.stderr.contains("hunter2"), "{ran:?}");
 }
 
 #[test]

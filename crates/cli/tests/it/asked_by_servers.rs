@@ -196,7 +196,7 @@ fn what_the_turn_has_spent_counts_for_servers_too() {
     server("--era=modern", "sample-twice").connection("sampling = true").write(&env);
     let ran = ask(&provider, &env, &["--allow", "asking.sampling/*", "--max-cost", "0.0004"]);
     assert_eq!((ran.code, provider.requests().len()), (7, 2), "{}", brief(&ran));
-    assert!(outcomes(&ran)[0].1.contains("the limit of costs is reached"), "{}", brief(&ran));
+    assert!(outcomes(&ran)[0].1.contains("the cost limit is reached"), "{}", brief(&ran));
     assert_eq!(ran.json()["cost"], 0.00045, "{}", brief(&ran));
 }
 

@@ -103,11 +103,11 @@ fn what_a_wire_does_not_take_is_described_and_told() {
         let env = with_files(&provider);
         let ran = ask(&env, &provider, &["-a", "report.pdf", "sum it up"]).exits(0);
         let request = &provider.requests()[0];
-        let told = format!("the PDF file report.pdf cannot be shown to {}", provider.model());
+        let told = format!("{} does not accept the PDF file report.pdf", provider.model());
         match expected {
             Some(expected) => {
                 assert_eq!(place(request, PDF_BEGINS), expected, "{dialect:?}");
-                assert!(!ran.stderr.contains("described in words"), "{dialect:?}: {}", ran.stderr);
+                assert!(!ran.stderr.contains("sends a description"), "{dialect:?}: {}", ran.stderr);
             }
             None => {
                 assert_eq!(times(request, PDF_BEGINS), 0, "{dialect:?}");
@@ -159,7 +159,7 @@ fn what_cannot_be_attached_ends_the_run_before_it_begins() {
         (".", "attachment", "regular file"),
         ("mcp:weather:x", "unknown-ensemble", "no ensemble `weather`"),
         ("letter.docx", "attachment-type", "office document"),
-        ("large.png", "attachment-too-large", "at most 3932160"),
+        ("large.png", "attachment-too-large", "is 3932160"),
     ] {
         let ran = ask(&env, &provider, &["-a", named, "x", "-o", "json"]).exits(2);
         let error = &ran.json()["error"];
@@ -188,11 +188,11 @@ fn site() -> u16 {
 fn an_address_is_fetched_and_what_comes_is_checked() {
     let port = site();
     for (path, words) in [
-        ("/away", "sends us to http://localhost:1/pixel"),
-        ("/circle", "in circles"),
-        ("/lie.png", "calls it `image/png` and it is text/plain"),
+        ("/away", "redirects to http://localhost:1/pixel"),
+        ("/circle", "in a circle"),
+        ("/lie.png", "declares the type `image/png`, but the content is text/plain"),
         ("/endless", "more than 20971520 bytes"),
-        ("/nowhere?token=hush", "answers 404"),
+        ("/nowhere?token=hush", "status 404"),
     ] {
         let provider = Provider::chat(Vec::<Says>::new());
         let env = provider.env(TestEnv::hasty());

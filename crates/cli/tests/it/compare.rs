@@ -202,7 +202,7 @@ fn a_signal_ends_all_and_the_turns_are_kept() {
     assert_eq!(done.len(), 2);
     assert!(done.iter().all(|record| record["exit"] == 130), "{done:?}");
     assert_eq!(records.last().unwrap()["exit"], 130);
-    assert_eq!(ran.stderr.matches("the turn is kept").count(), 2, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("the turn is saved").count(), 2, "{}", ran.stderr);
     let back = two.env.run(&["ask", "-c", "back?", "--ensembles", "own"]).exits(0);
     assert!(back.stdout.contains("One is back.") && back.stdout.contains("Two is back."), "{}", back.stdout);
     two.are_content();

@@ -54,7 +54,7 @@ fn a_provider_that_says_what_it_costs_is_believed_and_one_that_forgets_ends_the_
     let provider = Provider::serving(Dialect::Chat, "openrouter", "x/stub", [reckon()]);
     let env = provider.env(TestEnv::hasty());
     let ran = env.run(&["ask", "go", "-m", provider.model(), "--max-cost", "1"]).exits(7);
-    assert!(ran.stderr.contains("did not say what the last reply took"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("did not report the usage of the last reply"), "{}", ran.stderr);
     provider.is_content();
 
     let message = json!({ "role": "assistant", "content": "Cheap." });

@@ -105,10 +105,13 @@ fn where_no_session_can_be_kept_a_question_is_answered_and_it_is_said() {
     ] {
         let ran = runs(&env, &ask);
         assert_eq!(ran.code, 0, "{what}: {ran:?}");
-        assert!(!ran.stdout.is_empty() && ran.stderr.contains("this session is not kept"), "{what}: {ran:?}");
+        assert!(
+            !ran.stdout.is_empty() && ran.stderr.contains("this session is not saved"),
+            "{what}: {ran:?}"
+        );
         // Whoever says that nothing is to be kept is not told of it.
         let ran = runs(&env, &[&ask[..], &["--ephemeral"]].concat());
-        assert_eq!((ran.code, ran.stderr.contains("not kept")), (0, false), "{what}: {ran:?}");
+        assert_eq!((ran.code, ran.stderr.contains("not saved")), (0, false), "{what}: {ran:?}");
         let ran = runs(&env, &[&ask[..], &["-c"]].concat());
         assert!([2, 9].contains(&ran.code) && ran.stderr.contains("error["), "{what}: {ran:?}");
     }
@@ -124,7 +127,8 @@ fn where_no_audit_can_be_kept_nothing_runs() {
     let env = provider.env(env);
     let ran = env.run(&["ask", "write", "-m", provider.model(), "--allow", "io.*"]).exits(9);
     assert!(
-        ran.stderr.contains("error[audit-failed]") && ran.stderr.contains("nothing has been run"),
+        ran.stderr.contains("error[audit-failed]")
+            && ran.stderr.contains("every call that ran was recorded before"),
         "{ran:?}"
     );
     assert!(!env.path("work/new.txt").exists());

@@ -31,7 +31,7 @@ fn the_doctor_says_what_is_effective() {
     }
 
     let older = env.run(&[&WITHOUT_LANDLOCK[..], &["doctor", "--offline", "--json"]].concat()).exits(0);
-    assert_eq!(state(&older, "sandbox", "Landlock"), ("note".to_owned(), "not to be had".to_owned()));
+    assert_eq!(state(&older, "sandbox", "Landlock"), ("note".to_owned(), "not available".to_owned()));
     assert!(state(&older, "sandbox", "sandbox = \"require\"").1.starts_with("would refuse"));
 
     env.write("home/.config/converse/ensembles/own.toml", "[ensemble]\nname = \"own\"\ndescription = \"d\"\n\
@@ -70,11 +70,11 @@ fn a_directory_that_is_not_ours_alone_is_broken() {
     env.run(&["doctor", "--offline"]).exits(0);
     std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o777)).unwrap();
     let ran = env.run(&["doctor", "--offline"]).exits(3);
-    assert!(ran.stdout.contains("can be written to by everybody"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("every user can write to"), "{}", ran.stdout);
     std::fs::remove_dir(&state).unwrap();
     env.write("home/.local/state/converse", "");
     let ran = env.run(&["doctor", "--offline"]).exits(3);
-    assert!(ran.stdout.contains("is no directory"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("is not a directory"), "{}", ran.stdout);
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn providers_are_asked_whether_they_take_the_key() {
         found.iter().map(|[name, state, _]| [name.as_str(), state.as_str()]).collect();
     assert_eq!(found, [["openai", "ok"], ["groq", "note"], ["mistral", "note"], ["own", "note"]]);
     let details: Vec<String> = findings(&ran).into_iter().map(|[_, _, detail]| detail).collect();
-    assert_eq!(details[0], "answers and takes the key (2 models)");
-    assert_eq!(details[1], "does not take the key of GROQ_API_KEY");
+    assert_eq!(details[0], "answers and accepts the key (2 models)");
+    assert_eq!(details[1], "does not accept the key of GROQ_API_KEY");
     assert!(details[2].starts_with("cannot be reached"), "{}", details[2]);
     assert!(details[3].contains("status 404"), "{}", details[3]);
     assert_eq!(asked.lock().unwrap().len(), 1, "three names of one server are asked once");
@@ -123,6 +123,6 @@ fn providers_are_asked_whether_they_take_the_key() {
     let ran = env.run(&["doctor", "--json"]).exits(3);
     assert!(findings(&ran).iter().any(|[name, state, _]| name == "groq" && state == "broken"));
     let offline = env.run(&["doctor", "--offline"]).exits(0);
-    assert!(offline.stdout.contains("not asked (--offline)"), "{}", offline.stdout);
+    assert!(offline.stdout.contains("not contacted (--offline)"), "{}", offline.stdout);
     assert_eq!(asked.lock().unwrap().len(), 2);
 }

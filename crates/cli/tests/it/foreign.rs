@@ -181,7 +181,11 @@ fn nasty_files_leave_clean_descriptors() {
     for text in [&ran.stdout, &ran.stderr, &out] {
         assert!(!text.contains(SECRET) && !text.contains('\u{1b}'), "{text}");
     }
-    assert!(ran.stderr.contains("`twice` stands twice") && ran.stderr.contains("`trust`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`twice` is given twice") && ran.stderr.contains("`trust`"),
+        "{}",
+        ran.stderr
+    );
     let files = std::fs::read_dir(env.path("work/out")).unwrap().count();
     assert!(files == 4 && !env.path("evil.toml").exists());
     env.run(&["ensembles", "check", "out"]).exits(0);
@@ -312,7 +316,7 @@ fn on_a_terminal_what_is_missing_is_asked_for() {
     terminal.types("words\n");
     terminal.shows("1, 2, 3 or 4: ");
     terminal.types("3\n");
-    terminal.shows("may pass: ");
+    terminal.shows("argument of the tool: ");
     terminal.types("wc -w -- '{the.file}'\n");
     terminal.shows("may be empty");
     terminal.types("Counts words\n");

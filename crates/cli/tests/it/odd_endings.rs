@@ -54,7 +54,7 @@ fn a_whole_answer_with_an_unknown_word_is_an_answer_with_a_warning() {
         let env = provider.env(TestEnv::hasty());
         let ran = env.run(&["ask", "-m", provider.model(), "what?"]).exits(0);
         assert_eq!(ran.stdout.trim(), "42", "{dialect:?}");
-        assert!(ran.stderr.contains("ODD_END") && ran.stderr.contains("may not be whole"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ODD_END") && ran.stderr.contains("may be incomplete"), "{}", ran.stderr);
     }
 }
 
@@ -74,7 +74,7 @@ fn what_calls_itself_incomplete_is_cut_whatever_the_reason() {
     let provider = Provider::new(Dialect::Responses, [ends(text("4"), "max_tool_calls")]);
     let env = provider.env(TestEnv::hasty());
     let ran = env.run(&["ask", "-m", provider.model(), "what?"]).exits(7);
-    assert!(ran.stderr.contains("cut at the model's output limit"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("truncated at the output limit of the model"), "{}", ran.stderr);
 }
 
 #[test]

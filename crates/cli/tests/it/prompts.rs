@@ -149,8 +149,8 @@ fn what_does_not_fit_the_prompt_is_told_before_a_model_is_asked() {
         (&["town.gone"], 2, "prompt", &["Prompt not found"]),
         (&["town.broken"], 10, "prompt", &["`arguments` is not an array"]),
         (&["town.malformed"], 10, "prompt", &["message 2:", "role `system`"]),
-        (&["town.silent"], 10, "prompt", &["says nothing"]),
-        (&["town.unanswerable"], 2, "no-prompt", &["ends with words of the assistant"]),
+        (&["town.silent"], 10, "prompt", &["is empty"]),
+        (&["town.unanswerable"], 2, "no-prompt", &["ends with a message of the assistant"]),
         (&["guide"], 2, "bad-prompt", &["ENSEMBLE.NAME"]),
         (&["twon.guide"], 2, "unknown-ensemble", &["did you mean `town`"]),
     ] {

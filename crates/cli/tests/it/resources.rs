@@ -142,9 +142,14 @@ fn what_cannot_be_attached_says_why_before_a_model_is_asked() {
                 " …",
             ],
         ),
-        ("mcp:docs:demo://{else}", 2, "attachment", &["no address holds braces", "demo://city/{name}"]),
+        ("mcp:docs:demo://{else}", 2, "attachment", &["a URI cannot contain braces", "demo://city/{name}"]),
         ("mcp:docs:demo://empty", 2, "attachment", &["empty"]),
-        ("mcp:docs:demo://liar", 2, "attachment", &["calls it `image/png` and it is application/pdf"]),
+        (
+            "mcp:docs:demo://liar",
+            2,
+            "attachment",
+            &["declares the type `image/png`, but the content is application/pdf"],
+        ),
         ("mcp:docs:demo://zip", 2, "attachment-type", &["archive"]),
         ("mcp:docs:demo://odd", 10, "resource", &["neither text nor bytes"]),
         ("mcp:docs:demo://input", 10, "resource", &["request for input"]),
@@ -173,7 +178,7 @@ fn what_is_too_large_costs_little() {
     let provider = Provider::new(Dialect::Anthropic, Vec::<Says>::new());
     let env = env(&provider, &[]);
     for (named, exit, words) in
-        [("demo://huge", 10, "more than 16 MiB"), ("demo://photo.png", 2, "takes at most 3932160")]
+        [("demo://huge", 10, "more than 16 MiB"), ("demo://photo.png", 2, "is 3932160")]
     {
         let named = format!("mcp:docs:{named}");
         let mut command =

@@ -224,8 +224,8 @@ fn without_landlock_what_requires_it_does_not_run() {
 #[test]
 fn what_holds_something_of_ours_is_not_opened() {
     for (opening, said) in [
-        (", reads = [\"../home\"]", "converse keeps files of its own"),
-        (", reads = [\"../home/.config/converse\"]", "converse keeps files of its own"),
+        (", reads = [\"../home\"]", "converse stores its own files"),
+        (", reads = [\"../home/.config/converse\"]", "converse stores its own files"),
         (", reads = [\"missing\"]", "missing"),
         ("", "is protected"),
     ] {
@@ -312,10 +312,14 @@ fn bubblewrap_that_is_chosen_and_missing_is_a_missing_sandbox() {
         std::fs::write(path, text).unwrap();
     };
     absolute("require");
-    refused(&env, &[], "no `bwrap`");
+    refused(&env, &[], "`bwrap` is not in PATH");
     absolute("best-effort");
     let ran = env.run(&CALL).exits(0);
-    assert!(ran.stderr.contains("no `bwrap`") && env.path("work/out/trace").exists(), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`bwrap` is not in PATH") && env.path("work/out/trace").exists(),
+        "{}",
+        ran.stderr
+    );
 }
 
 /// Where it is installed and may make namespaces; elsewhere this says so and proves nothing.

@@ -79,7 +79,7 @@ fn a_signal_while_the_provider_is_silent() {
     let args = ["ask", "go", "-m", provider.model(), "-o", "jsonl"];
     let (ran, _) = interrupt(&env, &args, "message.delta", "INT");
     let ran = ran.exits(130);
-    assert!(ran.stderr.contains("the turn is kept"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the turn is saved"), "{}", ran.stderr);
     env.run(&["ask", "-c", "again?", "-m", provider.model()]).exits(0);
     provider.is_content();
     // What was shown is part of the conversation.
@@ -125,7 +125,7 @@ fn a_run_that_is_stuck_in_a_full_pipe_can_be_ended() {
     let ran = wait(child);
     // The second signal leaves at once, unless the first came before it was stuck. Left to its time it would end with 143
     // and without a word.
-    assert!(ran.code == 130 || ran.stderr.contains("the turn is kept"), "{ran:?}");
+    assert!(ran.code == 130 || ran.stderr.contains("the turn is saved"), "{ran:?}");
     drop(stdout);
 }
 

@@ -165,8 +165,8 @@ fn a_server_that_takes_no_format_beside_tools_is_told_in_words() {
 fn a_schema_that_is_none_ends_the_run_before_it_begins() {
     let provider = Provider::chat(Vec::<Says>::new());
     for (schema, words) in [
-        ("{", "no JSON"),
-        ("[]", "no schema"),
+        ("{", "not JSON"),
+        ("[]", "not a schema"),
         (r#"{"type":"strin"}"#, "/type"),
         (r#"{"$ref":"https://example.org/x"}"#, "example.org"),
     ] {

@@ -155,7 +155,7 @@ fn a_test_that_takes_longer_than_it_may_is_stopped() {
     let rows = rows(&run(&env, &["own", "--json"]).exits(3));
     let misses = rows[0]["misses"].as_array().unwrap();
     assert_eq!(misses.len(), 1, "{rows:?}");
-    assert_eq!(misses[0]["words"], "it had not ended within 0.05 s and was stopped");
+    assert_eq!(misses[0]["words"], "timeout: stopped after 0.05 s");
     assert_eq!(rows[0]["outcome"], "cancelled");
 }
 

@@ -399,8 +399,8 @@ fn a_service_that_refuses_is_a_failed_call_without_the_key() {
     for (status, body, said) in [
         (401, echo.as_str(), "TAVILY_API_KEY"),
         (429, "{\"detail\": {\"error\": \"too much\"}}", "too much"),
-        (200, "<html>hi</html>", "no JSON"),
-        (200, "", "no JSON"),
+        (200, "<html>hi</html>", "is not JSON"),
+        (200, "", "is not JSON"),
         (302, "", "redirects are not followed"),
     ] {
         let body = body.to_owned();

@@ -149,7 +149,7 @@ impl Driver<'_> {
         }
         let request = error.request_id.as_ref().map(|id| format!(" (request {id})")).unwrap_or_default();
         let (from, to) = (&error.route, next.id());
-        self.ports.emit(&Event::Warned(&format!("{from} fails: {reason}{request}; going on with {to}")))
+        self.ports.emit(&Event::Warned(&format!("{from} failed: {reason}{request}; continuing with {to}")))
     }
 
     /// Keeps text that was shown in the conversation, marked as cut, and counts its cost. Returns whether there was any.
@@ -186,5 +186,5 @@ impl Driver<'_> {
 
 /// Returns the warning of a turn that ends at its limit of cost after a failed attempt.
 fn not_again(error: &ExchangeError) -> String {
-    format!("{} fails: {}; not asked again: the limit of costs", error.route, error.cause)
+    format!("{} failed: {}; not retried because of the cost limit", error.route, error.cause)
 }

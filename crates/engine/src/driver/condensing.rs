@@ -104,13 +104,13 @@ impl Driver<'_> {
             let (all, tokens) = (offer.declarations.len(), context::tokens_of(offer));
             if offer.can_search() {
                 let message = format!(
-                    "{all} tools of about {tokens} tokens are offered by a search; the model is shown those it needs"
+                    "{all} tools of about {tokens} tokens are offered by a search; the model gets only the tools that it needs"
                 );
                 self.ports.emit(&Event::Noted(&message))?;
             } else {
                 let shown = tools.len();
                 let message = format!(
-                    "{all} tools of about {tokens} tokens are too many for the model, and the search for them (tools.search) may not run: it is shown {shown} of them"
+                    "{all} tools of about {tokens} tokens are too many for the model, and the search for them (tools.search) may not run, so the model gets {shown} of them"
                 );
                 self.ports.emit(&Event::Warned(&message))?;
             }
@@ -182,8 +182,8 @@ impl Driver<'_> {
                 CondenseOutcome::Failed(why) => {
                     self.unsummarised = true;
                     self.ports.emit(&Event::Warned(&format!(
-                        "the conversation nears the model's window and could not be summarised: {why}; its results are \
-                         shortened instead"
+                        "the conversation is close to the context limit of the model and could not be summarised: {why}; \
+                         results are shortened instead"
                     )))?;
                 }
                 CondenseOutcome::Ended(ending) => {
@@ -206,8 +206,8 @@ impl Driver<'_> {
         }
         if self.conversation.context_state().trims.shortened_inputs() > in_part {
             self.ports.emit(&Event::Warned(
-                "the model is shown the beginning and the end only of what was too long in the questions and documents \
-                 before this one; the session keeps all of it",
+                "the model gets only the beginning and the end of earlier questions and documents that are too long; \
+                 the session keeps the whole text",
             ))?;
         }
         Ok(Some(self.estimate(tools)))

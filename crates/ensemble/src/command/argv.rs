@@ -138,8 +138,8 @@ impl Line<'_> {
     fn push(&mut self, template: &Template, text: String) -> Result<(), InvokeError> {
         if text.contains('\0') {
             return Err(match self.given.culprit(template, |text| text.contains('\0')) {
-                Some(name) => InvokeError::Invalid(format!("`{name}` holds a NUL character")),
-                None => InvokeError::Failed("the command line holds a NUL character".to_owned()),
+                Some(name) => InvokeError::Invalid(format!("`{name}` contains a NUL character")),
+                None => InvokeError::Failed("the command line contains a NUL character".to_owned()),
             });
         }
         self.total += text.len() + OVERHEAD;

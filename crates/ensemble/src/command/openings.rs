@@ -60,10 +60,7 @@ impl Places<'_> {
     fn read(&self, path: &Path) -> Result<PathBuf, String> {
         let real = self.real(path)?;
         if self.is_private(&real) {
-            return Err(format!(
-                "`{}` cannot be read: converse keeps files of its own there",
-                path.display()
-            ));
+            return Err(format!("`{}` cannot be read: converse stores its own files there", path.display()));
         }
         Ok(real)
     }

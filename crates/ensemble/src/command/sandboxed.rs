@@ -33,7 +33,7 @@ pub(super) async fn run(
     context: &Context,
 ) -> Result<Answer, InvokeError> {
     let Some(launcher) = &command.surroundings.sandbox_launcher else {
-        return Err(InvokeError::Unsandboxed("there is no sandbox here".to_owned()));
+        return Err(InvokeError::Unsandboxed("no sandbox is available here".to_owned()));
     };
     let attempt = Attempt { command, launcher, required: level == SandboxLevel::Require, context };
     let survey = survey().map_err(|error| error.to_string());
@@ -63,7 +63,7 @@ impl<'a> Attempt<'a> {
             SandboxKind::Bubblewrap(Some(program)) if self.required => Ok(vec![Way::Bubblewrap(program)]),
             SandboxKind::Bubblewrap(Some(program)) => Ok(vec![Way::Bubblewrap(program), Way::Own]),
             SandboxKind::Bubblewrap(None) => {
-                let missing = "the settings choose bubblewrap, and there is no `bwrap` in PATH";
+                let missing = "the settings choose bubblewrap, but `bwrap` is not in PATH";
                 if self.required {
                     return Err(unsandboxed(missing));
                 }
@@ -193,5 +193,5 @@ fn answer_by_report(report: Report, ended: Result<Answer, InvokeError>) -> Resul
 }
 
 fn unsandboxed(why: &str) -> InvokeError {
-    InvokeError::Unsandboxed(format!("not run, as its sandbox is not to be had: {why}"))
+    InvokeError::Unsandboxed(format!("not run: its sandbox is not available: {why}"))
 }

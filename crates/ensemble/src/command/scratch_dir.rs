@@ -41,7 +41,9 @@ impl ScratchDir {
     pub(super) fn make(temporary: &Path) -> Result<Self, String> {
         Self::try_make(temporary).map_err(|error| {
             let place = temporary.display();
-            format!("it has no directory of its own in {place} (TMPDIR, if that is set, says where): {error}")
+            format!(
+                "no temporary directory could be created in {place} (set TMPDIR for another place): {error}"
+            )
         })
     }
 
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(scratch_dir_problem(temp.path()), None);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "it was only tried");
         let why = scratch_dir_problem(&temp.path().join("nope")).unwrap();
-        assert!(why.contains("/nope (TMPDIR") && why.contains("No such file"), "{why}");
+        assert!(why.contains("/nope (set TMPDIR") && why.contains("No such file"), "{why}");
     }
 
     #[tokio::test]

@@ -85,10 +85,10 @@ pub(super) fn headers(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<He
         if text.chars().any(char::is_control) {
             let name = given.culprit(template, |text| text.chars().any(char::is_control));
             return Err(match name {
-                Some(name) => {
-                    InvokeError::Invalid(format!("`{name}` holds a line break or another control character"))
-                }
-                None => InvokeError::Failed("a header's value holds a control character".to_owned()),
+                Some(name) => InvokeError::Invalid(format!(
+                    "`{name}` contains a line break or another control character"
+                )),
+                None => InvokeError::Failed("the value of a header contains a control character".to_owned()),
             });
         }
         total += name.len() + text.len();

@@ -76,7 +76,7 @@ fn path(url: &str) -> &str {
 fn check_segments(template: &Template, url: &str, given: TemplateInput<'_>) -> Result<(), InvokeError> {
     let read = path(url).to_ascii_uppercase().replace("%2E", ".").replace("%2F", "/").replace("%5C", "/");
     if let Some(dots) = read.split('/').find(|segment| matches!(*segment, "." | "..")) {
-        return Err(InvokeError::Invalid(format!("the URL's path would hold the segment `{dots}`")));
+        return Err(InvokeError::Invalid(format!("the path of the URL would contain the segment `{dots}`")));
     }
     // A segment that is empty now and would not be if each value held something is made of nothing.
     let mark = |value: String| if value.is_empty() { "-".to_owned() } else { encode(&value) };
@@ -117,7 +117,7 @@ fn parsed(text: &str) -> Result<Uri, InvokeError> {
         Some(authority) if authority.host().is_empty() => Err(failed("names no server")),
         // It would show up in messages.
         Some(authority) if authority.as_str().contains('@') => {
-            Err(failed("holds a user name; put it in an `Authorization` header"))
+            Err(failed("contains a user name; use an `Authorization` header instead"))
         }
         Some(_) => Ok(uri),
     }

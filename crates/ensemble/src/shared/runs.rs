@@ -152,7 +152,7 @@ impl Unfinished<'_> {
             (true, _) => Some(InvokeError::Timeout("no answer in time; it was stopped".to_owned())),
             (false, true) => None,
             (false, false) => Some(InvokeError::Interrupted(
-                "it was begun for another model and stopped: what came of it is not known".to_owned(),
+                "the call ran for another model and was stopped, so its outcome is unknown".to_owned(),
             )),
         };
         Abandonment { timed_out, error }

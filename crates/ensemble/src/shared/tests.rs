@@ -189,13 +189,13 @@ async fn when_the_first_model_is_ended_the_next_one_runs_what_may_be_repeated() 
         (
             Manner::Waits(false),
             false,
-            "error: it was begun for another model and stopped: what came of it is not known (kept)",
+            "error: the call ran for another model and was stopped, so its outcome is unknown (kept)",
             1,
         ),
         (
             Manner::Deaf,
             false,
-            "error: it was begun for another model and stopped: what came of it is not known (kept)",
+            "error: the call ran for another model and was stopped, so its outcome is unknown (kept)",
             1,
         ),
     ] {

@@ -49,7 +49,7 @@ fn late(within: Duration, took: Duration, outcome: Outcome) -> Miss {
     miss(
         "within",
         match outcome {
-            Outcome::Cancelled => format!("it had not ended within {within} s and was stopped"),
+            Outcome::Cancelled => format!("timeout: stopped after {within} s"),
             _ => format!("it took {took:.3} s, longer than {within} s"),
         },
     )
@@ -114,7 +114,7 @@ fn of_json(expect: &Expectation, content: &[Content], text: &str) -> Vec<Miss> {
                 read = value;
                 &read
             }
-            Err(_) => return vec![miss(key, format!("the result is no JSON: {}", excerpt(text)))],
+            Err(_) => return vec![miss(key, format!("the result is not JSON: {}", excerpt(text)))],
         },
     };
     let mut misses: Vec<Miss> =
@@ -134,18 +134,18 @@ fn at(value: &Value, pointer: &str, wanted: &Value) -> Option<Miss> {
             let words = format!("{shown} is {}, not {}", json_excerpt(found), json_excerpt(wanted));
             Some(miss("json", words))
         }
-        None => Some(miss("json", format!("there is nothing at {shown}: {}", json_excerpt(value)))),
+        None => Some(miss("json", format!("no value at {shown}: {}", json_excerpt(value)))),
     }
 }
 
 fn unfit(schema: &Value, value: &Value) -> Vec<Miss> {
     let words = |SchemaFault { pointer, message }| match pointer.as_str() {
-        "" => format!("the result does not fit the schema: {message}"),
-        _ => format!("{pointer} does not fit the schema: {message}"),
+        "" => format!("the result does not match the schema: {message}"),
+        _ => format!("{pointer} does not match the schema: {message}"),
     };
     match ValueSchema::compile(schema) {
         Ok(schema) => schema.check(value).into_iter().map(|fault| miss("schema", words(fault))).collect(),
-        Err(error) => vec![miss("schema", format!("the schema of the test is unusable: {error}"))],
+        Err(error) => vec![miss("schema", format!("the schema of the test cannot be used: {error}"))],
     }
 }
 

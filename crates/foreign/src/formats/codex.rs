@@ -46,7 +46,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
             None => entry.note("`scopes` is not imported: it says nothing of `oauth`"),
         }
     }
-    entry.ignored(&["oauth_resource"], "what a token is for, the server says itself");
+    entry.ignored(&["oauth_resource"], "the server itself declares what a token is for");
     entry.silent(&["startup_timeout_ms", "env", "args", "cwd", "command"]);
     entry.silent(&["http_headers", "env_http_headers", "bearer_token_env_var", "bearer_token", "env_vars"]);
     entry.finish();

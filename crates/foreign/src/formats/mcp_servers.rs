@@ -74,10 +74,13 @@ fn draft(mut entry: Entry<'_>, gemini: bool) -> Option<Draft> {
     draft.exclude.extend(entry.texts("disabledTools"));
     entry.ignored(&["trust", "autoApprove", "alwaysAllow", "autoApproveAll"], NOT_ALLOWED);
     draft.oauth = oauth::read(&mut entry, &["oauth", "auth", "authProviderType"], &draft.reach);
-    let accounts = "what a Google account says of itself is not asked for; a token goes into `headers`";
+    let accounts = "a login with a Google account is not supported; put a token into `headers`";
     entry.ignored(&["targetAudience", "targetServiceAccount"], accounts);
     entry.ignored(&["envFile"], NO_ENV_FILE);
-    entry.ignored(&["headersHelper"], "no program is asked for headers; write them into `headers`");
+    entry.ignored(
+        &["headersHelper"],
+        "programs that print headers are not supported; write the headers into `headers`",
+    );
     entry.silent(&["disabled", "enabled", "name", "extensionName"]);
     entry.finish();
     Some(draft)

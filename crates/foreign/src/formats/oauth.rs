@@ -27,7 +27,7 @@ const NO_OTHER: &str =
 /// What these keys say, the first that says anything; all of them are known then.
 pub(crate) fn read<'a>(entry: &mut Entry<'a>, keys: &[&'a str], reach: &DraftReach) -> Option<DraftOauth> {
     if matches!(reach, DraftReach::Stdio { .. }) {
-        entry.ignored(keys, "a program is started, not logged in to");
+        entry.ignored(keys, "a program has no OAuth login");
         return None;
     }
     let mut read = None;

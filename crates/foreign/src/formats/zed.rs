@@ -22,7 +22,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
         None => stdio(&mut entry),
     };
     let Some(reach) = reach else {
-        entry.note("it belongs to an extension of Zed, which says how it is started");
+        entry.note("it belongs to an extension of Zed, which defines how it starts");
         return unreachable(entry);
     };
     let mut draft = Draft::new(entry.server, Dialect::None, reach);

@@ -7,15 +7,14 @@ use crate::toml_text::{bare_or_quoted, list, quoted};
 
 /// The descriptor of a server.
 pub(super) fn server(server: &Server) -> String {
-    let mut text =
-        String::from("# One MCP server is one ensemble; its tools are those that the server has.\n");
+    let mut text = String::from("# One MCP server is one ensemble. Its tools are the tools of the server.\n");
     text.push_str(&server.toml());
     text.push_str(
         r#"
-# Secrets stand in variables: `env:NAME` is the value of one, `${NAME}` stands inside a text.
-# `[connection.environment]` (of a program) and `[connection.headers]` (of an address) take them.
+# Put secrets into variables: `env:NAME` is the value of a variable, `${NAME}` inserts it into a text.
+# Use them in `[connection.environment]` (for a program) or `[connection.headers]` (for a URL).
 #
-# Every tool asks before it runs. What may run unasked is said here, for one tool or in `[defaults]` for all:
+# Every tool asks before it runs. Allow single tools here, or all tools in `[defaults]`:
 #
 # [tools]
 # include = ["get_*"]
@@ -31,12 +30,12 @@ pub(super) fn server(server: &Server) -> String {
 /// The descriptor of an ensemble with one declared tool.
 pub(super) fn declared(name: &str, description: &str, source: &str) -> String {
     format!(
-        r#"# An ensemble is a group of tools. Each `[[invokers]]` is one, in a file of its own.
+        r#"# An ensemble is a group of tools. Each `[[invokers]]` is one tool, in its own file.
 [ensemble]
 name = {name}
 description = {description}
 
-# For all of its tools; what stands with a tool wins.
+# For all tools of the ensemble. Keys of a tool override these keys.
 [defaults]
 timeout = "30s"
 
@@ -52,8 +51,8 @@ source = {source}
 pub(super) fn command(name: &str, description: &str, argv: &[String]) -> String {
     let placeholders = placeholders(argv.iter().map(String::as_str));
     let body = format!(
-        "[command]\n# There is no shell: one element is one argument of the program. `{{name}}` is an argument of the call,\n\
-         # and an element whose argument is not given is left out.\nargv = {}\n",
+        "[command]\n# There is no shell: each element is one argument of the program. `{{name}}` is an argument of the call.\n\
+         # An element is left out if its argument is not given.\nargv = {}\n",
         list(argv)
     );
     file(name, description, &body, &placeholders)
@@ -68,7 +67,7 @@ pub(super) fn request(
 ) -> String {
     let placeholders = placeholders([url].into_iter().chain(headers.iter().map(|(_, value)| value.as_str())));
     let mut body = format!(
-        "[http]\n# `{{name}}` is an argument of the call: behind the host, in `query`, in `headers`, in `form` or `body`.\n\
+        "[http]\n# `{{name}}` is an argument of the call. It can be in the path, in `query`, `headers`, `form` or `body`.\n\
          method = {}\nurl = {}\n",
         quoted(method),
         quoted(url)
@@ -87,13 +86,13 @@ fn file(name: &str, description: &str, body: &str, placeholders: &[String]) -> S
     let mut text = format!(
         "# One tool. A model chooses it by its description and reads the descriptions of its arguments.\n\
          [invoker]\nname = {}\ndescription = {}\n\
-         # What it does to the world: none, read, write, or external. It asks before it runs; `permission = \"allow\"` says\n\
-         # that it need not.\neffects = \"external\"\n\n{body}\n{}",
+         # Effects: none, read, write or external. The tool asks before it runs, unless you add\n\
+         # `permission = \"allow\"`.\neffects = \"external\"\n\n{body}\n{}",
         quoted(name),
         quoted(description),
         arguments(placeholders)
     );
-    text.push_str("\n# Run by `converse ensembles test`, without any model.\n[[tests]]\n");
+    text.push_str("\n# `converse ensembles test` runs this test, without a model.\n[[tests]]\n");
     text.push_str(if placeholders.is_empty() {
         "name = \"it runs\"\narguments = {}\nexpect.outcome = \"success\"\n"
     } else {
@@ -105,7 +104,7 @@ fn file(name: &str, description: &str, body: &str, placeholders: &[String]) -> S
 /// The schema of the arguments: required strings.
 fn arguments(placeholders: &[String]) -> String {
     let mut text = format!(
-        "# A JSON Schema, written as TOML. Calls that do not fit it are refused before anything runs.\n[arguments]\n\
+        "# A JSON Schema, written as TOML. Calls that do not match the schema do not run.\n[arguments]\n\
          type = \"object\"\nrequired = {}\nadditionalProperties = false\n",
         list(placeholders)
     );
@@ -114,7 +113,7 @@ fn arguments(placeholders: &[String]) -> String {
             text,
             "\n[arguments.properties.{}]\ntype = \"string\"\ndescription = {}\n",
             bare_or_quoted(name),
-            quoted(&format!("What `{name}` is: say it to the model here"))
+            quoted(&format!("Describe `{name}` for the model here"))
         );
     }
     text

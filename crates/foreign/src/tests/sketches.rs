@@ -67,7 +67,7 @@ fn what_check_would_refuse_is_not_written() {
         (SketchKind::Http("GET".into(), "https://{host}/".into(), vec![]), "host"),
         (SketchKind::Http("FETCH".into(), "https://a.example".into(), vec![]), "FETCH"),
         (SketchKind::Url("a.example".into(), vec![]), "http://"),
-        (SketchKind::Server(vec![]), "no program"),
+        (SketchKind::Server(vec![]), "program is missing"),
     ] {
         let error = sketch(kind).files().unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

@@ -22,7 +22,7 @@ impl Named {
     pub(super) fn parse(typed: &str) -> Result<Self, Failure> {
         let parts = typed.split_once(':').filter(|(ensemble, uri)| !ensemble.is_empty() && !uri.is_empty());
         let (ensemble, uri) = parts.ok_or_else(|| {
-            refused(&format!("mcp:{typed}"), "a resource is written mcp:ENSEMBLE:URI")
+            refused(&format!("mcp:{typed}"), "expected mcp:ENSEMBLE:URI")
                 .hint("`converse ensembles show ENSEMBLE --connect` lists the resources of its server")
         })?;
         Ok(Self { ensemble: ensemble.to_owned(), uri: uri.to_owned() })
@@ -65,7 +65,10 @@ impl Named {
                 let found = Attachment::of(name, bytes, &shown)?;
                 if !agrees(&said, found.kind) {
                     let is = found.mime;
-                    return Err(refused(&shown, &format!("the server calls it `{said}` and it is {is}")));
+                    return Err(refused(
+                        &shown,
+                        &format!("the server declares the type `{said}`, but the content is {is}"),
+                    ));
                 }
                 match found.kind {
                     Kind::Text => {
@@ -85,8 +88,7 @@ impl Named {
         // The first error counts; failed listings are not reported.
         let listed = server.resources().await.unwrap_or_default();
         let names = listed.items.iter().map(|resource| resource.uri.as_str());
-        let otherwise =
-            format!("`converse ensembles show {} --connect` lists those that it names", self.ensemble);
+        let otherwise = format!("`converse ensembles show {} --connect` lists its resources", self.ensemble);
         Failure::usage("no-such-resource", message).did_you_mean(&self.uri, names, &otherwise)
     }
 
@@ -101,13 +103,13 @@ impl Named {
             Err(OfferError::Unknown(said) | OfferError::Failed(said)) => return self.failed(&said),
         };
         let Some(template) = listed.iter().find(|template| template.uri == self.uri) else {
-            let failure = refused(&self.shown(), "no address holds braces");
+            let failure = refused(&self.shown(), "a URI cannot contain braces");
             let others = listed.iter().take(MOST_NAMED);
             return others.fold(failure, |failure, one| failure.hint(format!("a template: {}", line(one))));
         };
         let variables = template.variables();
         let wanted: Vec<String> = variables.iter().map(|name| format!("`{{{name}}}`")).collect();
-        let why = format!("it is a template: put a value in place of {}", wanted.join(", "));
+        let why = format!("the URI is a template; replace {} with a value", wanted.join(", "));
         let failure = refused(&self.shown(), &why).hint(line(template));
         let names = variables.iter().map(|name| &**name);
         suggested(failure, server, Reference::Template(&template.uri), names, &BTreeMap::new()).await
@@ -176,7 +178,11 @@ mod tests {
         for (mime, body, why) in [
             (None, text(""), "empty"),
             (None, bytes(b""), "empty"),
-            (Some("image/png"), bytes(pdf), "calls it `image/png` and it is application/pdf"),
+            (
+                Some("image/png"),
+                bytes(pdf),
+                "declares the type `image/png`, but the content is application/pdf",
+            ),
             (Some("application/zip"), bytes(b"PK\x03\x04..."), "archive"),
         ] {
             let failure = attached(mime, body).unwrap_err();

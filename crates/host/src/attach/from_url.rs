@@ -23,7 +23,7 @@ pub(super) async fn attachment(url: &str) -> Result<Attachment, Failure> {
     let shown = shown(&uri);
     let fetched = tokio::time::timeout(WHOLE, followed(uri)).await;
     let (uri, fetched) =
-        fetched.map_err(|_| refused(&shown, "the server took longer than a minute for it"))??;
+        fetched.map_err(|_| refused(&shown, "the server did not answer within a minute"))??;
     let shown = self::shown(&uri);
     if fetched.truncated {
         return Err(too_large(&shown, None));
@@ -32,7 +32,10 @@ pub(super) async fn attachment(url: &str) -> Result<Attachment, Failure> {
     let attachment = Attachment::of(name(&uri), fetched.body.to_vec(), &shown)?;
     if !agrees(&said, attachment.kind) {
         let is = attachment.mime;
-        return Err(refused(&shown, &format!("the server calls it `{said}` and it is {is}")));
+        return Err(refused(
+            &shown,
+            &format!("the server declares the type `{said}`, but the content is {is}"),
+        ));
     }
     Ok(attachment)
 }
@@ -40,25 +43,27 @@ pub(super) async fn attachment(url: &str) -> Result<Attachment, Failure> {
 fn parsed(url: &str) -> Result<Uri, Failure> {
     let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
     if !matches!(scheme.as_str(), "http" | "https") {
-        return Err(refused(url, "only http: and https: addresses are fetched"));
+        return Err(refused(url, "only http: and https: URLs are supported"));
     }
     let uri = url.parse::<Uri>().ok().filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-    uri.ok_or_else(|| refused(url, "that is no address"))
+    uri.ok_or_else(|| refused(url, "not a valid URL"))
 }
 
 async fn followed(mut uri: Uri) -> Result<(Uri, Fetched), Failure> {
     let http = HttpFetch::new(CONNECT);
     for _ in 0..=MOST_REDIRECTS {
         let request = Request::get(uri.clone()).header("accept", "*/*").body(Bytes::new());
-        let request = request.map_err(|_| refused(&shown(&uri), "that is no address"))?;
+        let request = request.map_err(|_| refused(&shown(&uri), "not a valid URL"))?;
         let fetched = http.fetch(request, MOST_BYTES).await.map_err(|error| failed(&uri, &error))?;
         match (fetched.status, &fetched.location) {
             (200, _) => return Ok((uri, fetched)),
             (301 | 302 | 303 | 307 | 308, Some(location)) => uri = next(&uri, location)?,
-            (status, _) => return Err(refused(&shown(&uri), &format!("the server answers {status}"))),
+            (status, _) => {
+                return Err(refused(&shown(&uri), &format!("the server answered with status {status}")));
+            }
         }
     }
-    Err(refused(&shown(&uri), "the server sends us in circles"))
+    Err(refused(&shown(&uri), "the server redirects in a circle"))
 }
 
 /// Returns the redirect target if it is on the same server and not less secure.
@@ -70,13 +75,14 @@ fn next(from: &Uri, location: &str) -> Result<Uri, Failure> {
         }
         other => other.to_owned(),
     };
-    let to = parsed(&absolute).map_err(|_| refused(&shown(from), "the server sends us to no address"))?;
+    let to =
+        parsed(&absolute).map_err(|_| refused(&shown(from), "the server redirects without a valid URL"))?;
     let safe = from.scheme_str() == to.scheme_str() || to.scheme_str() == Some("https");
     if from.host() == to.host() && safe {
         return Ok(to);
     }
-    Err(refused(&shown(from), &format!("the server sends us to {}", shown(&to)))
-        .hint("if that is what you mean, attach that address"))
+    Err(refused(&shown(from), &format!("the server redirects to {}", shown(&to)))
+        .hint("to follow the redirect, attach that URL"))
 }
 
 fn failed(uri: &Uri, error: &FetchError) -> Failure {

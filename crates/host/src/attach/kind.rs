@@ -17,12 +17,12 @@ pub(super) fn of(bytes: &[u8]) -> Result<Kind, &'static str> {
         None => {
             magic(bytes).map(Kind::Bytes).or_else(|| is_text(bytes).then_some(Kind::Text)).ok_or_else(|| {
                 match bytes {
-                    [] => "it is empty",
+                    [] => "the file is empty",
                     [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                        "it is text in UTF-16, not in UTF-8 (`iconv -f utf-16 -t utf-8` turns it)"
+                        "the text is UTF-16, not UTF-8; convert it with `iconv -f utf-16 -t utf-8`"
                     }
-                    _ if bytes.contains(&0) => "nobody here knows what sort of file it is",
-                    _ => "it is neither of a known sort nor text in UTF-8",
+                    _ if bytes.contains(&0) => "the file type is unknown",
+                    _ => "the file type is unknown, and the content is not UTF-8 text",
                 }
             })
         }
@@ -56,13 +56,15 @@ fn magic(bytes: &[u8]) -> Option<&'static str> {
 /// Common types that no model accepts, with names for the message.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     Some(match bytes {
-        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => "it is a BMP picture; make it a PNG",
-        [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => "it is a TIFF picture; make it a PNG",
-        [b'P', b'K', 3, 4, ..] => "it is an archive or an office document; make it a PDF or text",
-        [0x1f, 0x8b, ..] => "it is compressed; unpack it",
-        [_, _, _, _, b'f', b't', b'y', b'p', ..] if magic(bytes).is_none() => {
-            "it is a film; no model takes it"
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => "BMP images are not supported; convert the file to PNG",
+        [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => {
+            "TIFF images are not supported; convert the file to PNG"
         }
+        [b'P', b'K', 3, 4, ..] => {
+            "archives and office documents are not supported; convert the file to PDF or text"
+        }
+        [0x1f, 0x8b, ..] => "the file is compressed; unpack it",
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] if magic(bytes).is_none() => "video is not supported",
         _ => return None,
     })
 }
@@ -155,10 +157,10 @@ mod tests {
             (b"II*\0", "TIFF"),
             (b"PK\x03\x04", "office"),
             (b"\x1f\x8b\x08", "compressed"),
-            (b"\0\0\0\x18ftypisom", "film"),
+            (b"\0\0\0\x18ftypisom", "video"),
             (b"\xff\xfeh\0i\0", "UTF-16"),
             (b"\xcf\xf0\xe8\xe2\xe5\xf2", "UTF-8"),
-            (b"a\0b", "nobody here"),
+            (b"a\0b", "unknown"),
         ] {
             assert!(of(bytes).unwrap_err().contains(word), "{bytes:?}");
         }

@@ -43,7 +43,7 @@ impl Asked {
     pub fn parse(named: &str, words: &[String]) -> Result<Self, Failure> {
         let parts = named.split_once('.').filter(|(ensemble, name)| !ensemble.is_empty() && !name.is_empty());
         let (ensemble, name) = parts.ok_or_else(|| {
-            Failure::usage("bad-prompt", format!("`{named}` is no prompt: write ENSEMBLE.NAME"))
+            Failure::usage("bad-prompt", format!("`{named}` is not a prompt name: expected ENSEMBLE.NAME"))
                 .hint("`converse ensembles show ENSEMBLE --connect` lists the prompts of its server")
         })?;
         Ok(Self { ensemble: ensemble.to_owned(), name: name.to_owned(), words: words.to_vec() })
@@ -74,7 +74,7 @@ impl Asked {
                 OfferError::Unknown(said) => (Kind::Usage, said),
                 OfferError::Failed(said) => (Kind::Ensemble, said),
             };
-            let message = format!("the prompt `{}` could not be had: {said}", self.shown());
+            let message = format!("the prompt `{}` could not be fetched: {said}", self.shown());
             Failure::new(kind, "prompt", message)
         })?;
         let messages = messages.into_iter().map(|message| discreet(message, redactor)).collect();
@@ -87,11 +87,11 @@ impl Asked {
         match last.map(|message| message.speaker) {
             Some(Speaker::User) => Ok(()),
             Some(Speaker::Assistant) => {
-                let message = format!("the prompt `{}` ends with words of the assistant", self.shown());
-                Err(Failure::usage("no-prompt", message).hint("say something after its arguments"))
+                let message = format!("the prompt `{}` ends with a message of the assistant", self.shown());
+                Err(Failure::usage("no-prompt", message).hint("add a question after its arguments"))
             }
             None => {
-                let message = format!("the prompt `{}` says nothing", self.shown());
+                let message = format!("the prompt `{}` is empty", self.shown());
                 Err(Failure::new(Kind::Ensemble, "prompt", message))
             }
         }
@@ -114,7 +114,7 @@ impl Asked {
         let names = listed.items.iter().map(|prompt| prompt.name.as_str());
         let otherwise = match listed.items.is_empty() {
             true => "its server offers no prompts".to_owned(),
-            false => format!("`converse ensembles show {} --connect` lists those there are", self.ensemble),
+            false => format!("`converse ensembles show {} --connect` lists its prompts", self.ensemble),
         };
         Err(Failure::usage("no-such-prompt", message).did_you_mean(&self.name, names, &otherwise))
     }

@@ -6,11 +6,11 @@ use crate::cassette::{FORMAT, MAX_BYTES};
 pub(crate) enum CassetteError {
     #[error("{file}: {source}")]
     Io { file: String, source: std::io::Error },
-    #[error("{0} is no regular file")]
+    #[error("{0} is not a regular file")]
     NoFile(String),
-    #[error("{0} belongs to somebody else")]
+    #[error("{0} belongs to another user")]
     NotOurs(String),
-    #[error("{0} is no cassette")]
+    #[error("{0} is not a cassette")]
     NoCassette(String),
     #[error("{file} was written by a newer converse (format {format}; this one reads {FORMAT})")]
     Newer { file: String, format: u64 },

@@ -78,7 +78,7 @@ fn first(line: &[u8], file: &str) -> Result<Header, CassetteError> {
     }
     let damaged = |reason| CassetteError::Damaged { file: file.to_owned(), line: 1, reason };
     if format == 0 {
-        return Err(damaged("there is no format 0".to_owned()));
+        return Err(damaged("0 is not a format version".to_owned()));
     }
     serde_json::from_value(value).map_err(|error| damaged(error.to_string()))
 }
@@ -91,10 +91,10 @@ fn entry(line: &[u8]) -> Result<Entry, String> {
         Entry::Model(Exchange { reply: Reply::Response(Response { status, body, headers, .. }), .. }) => {
             body.pieces()?;
             if !(100..1000).contains(status) {
-                return Err(format!("{status} is no status"));
+                return Err(format!("{status} is not an HTTP status"));
             }
             if let Some((name, _)) = headers.iter().find(|(_, value)| !value.is_string()) {
-                return Err(format!("the header `{name}` is no text"));
+                return Err(format!("the header `{name}` is not text"));
             }
         }
         Entry::Model(_) => {}
@@ -102,7 +102,7 @@ fn entry(line: &[u8]) -> Result<Entry, String> {
             for blob in &call.blobs {
                 let bytes = STANDARD.decode(&blob.base64).map_err(|error| format!("not base64: {error}"))?;
                 if digest(&bytes) != blob.digest {
-                    return Err(format!("these are not the bytes of {}", blob.digest));
+                    return Err(format!("the bytes do not match the digest {}", blob.digest));
                 }
             }
         }

@@ -40,17 +40,17 @@ impl Miss {
         if same > 0 {
             let times = if same == 1 { "once".to_owned() } else { format!("{same} times") };
             let line = known.iter().filter(|known| known.key == key).map(|known| known.line).max();
-            let message = format!("{file} answers {what} {times}, and it is asked once more");
+            let message = format!("{file} answers {what} {times}, but the run asks again");
             return Self { message, line, diff: String::new() };
         }
         let asked = lines(&sorted(asked));
         let Some((nearest, recorded)) = nearest(&asked, known) else {
-            let message = format!("{file} has no answer to {what}: it holds none like it");
+            let message = format!("{file} has no answer to {what}: the cassette has nothing similar");
             return Self { message, line: None, diff: String::new() };
         };
         let line = nearest.line;
         let used = if nearest.used { ", which was answered already" } else { "" };
-        let message = format!("{file} has no answer to {what}; the nearest stands in line {line}{used}");
+        let message = format!("{file} has no answer to {what}; the nearest is in line {line}{used}");
         Self { message, line: Some(line), diff: diff(&recorded, &asked, line) }
     }
 }

@@ -76,7 +76,7 @@ impl CassetteMode {
             let shown = path.display();
             if let Some(line) = cassette.torn {
                 warning = Some(format!(
-                    "warning: {shown}:{line}: the last line is not whole and is left out: the recording was interrupted"
+                    "warning: {shown}:{line}: the last line is incomplete and left out, because the recording was interrupted"
                 ));
             }
             let player = Arc::new(Player::new(cassette, path));
@@ -216,7 +216,7 @@ impl CassetteMode {
         let partial = recorder.finish(!interrupted).map_err(failure::unwritable)?;
         Ok(partial.map(|partial| {
             let shown = partial.display();
-            format!("warning: the run was ended before its time: what was recorded of it is in {shown}")
+            format!("warning: the run was interrupted; the recording until then is in {shown}")
         }))
     }
 }

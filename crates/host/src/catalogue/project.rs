@@ -51,6 +51,8 @@ pub(super) fn standing(project: &Project, world: &World) -> Option<Standing> {
     match project {
         Ok(None) => None,
         Ok(Some(declaration)) => Some(Standing::of(declaration, world)),
-        Err(why) => Some(Standing::Unsound(format!("it cannot be told what it would run: {why}"))),
+        Err(why) => {
+            Some(Standing::Unsound(format!("the files that it would run cannot be determined: {why}")))
+        }
     }
 }

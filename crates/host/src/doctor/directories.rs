@@ -37,14 +37,14 @@ fn one(name: &str, unwritable: State, place: Option<PathBuf>) -> Finding {
     };
     let mode = metadata.mode();
     match () {
-        () if !metadata.is_dir() => Finding::broken(name, format!("{shown} is no directory")),
+        () if !metadata.is_dir() => Finding::broken(name, format!("{shown} is not a directory")),
         () if mode & 0o002 != 0 => {
-            Finding::broken(name, format!("{shown} can be written to by everybody: `chmod o-w {shown}`"))
+            Finding::broken(name, format!("every user can write to {shown}: `chmod o-w {shown}`"))
         }
         () if access(&path, Access::WRITE_OK | Access::EXEC_OK).is_err() => {
-            Finding::new(unwritable.max_with(State::Note), name, format!("{shown} cannot be written to"))
+            Finding::new(unwritable.max_with(State::Note), name, format!("{shown} is not writable"))
         }
-        () if mode & 0o020 != 0 => Finding::note(name, format!("{shown} can be written to by its group")),
+        () if mode & 0o020 != 0 => Finding::note(name, format!("the group can write to {shown}")),
         () => Finding::fine(name, format!("{shown} (mode {:03o})", mode & 0o777)),
     }
 }
@@ -54,9 +54,9 @@ fn missing(name: &str, unwritable: State, path: &Path) -> Finding {
     let parent = path.ancestors().find(|parent| parent.exists()).unwrap_or(Path::new("/"));
     let shown = path.display();
     if access(parent, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
-        return Finding::fine(name, format!("{shown} (not there yet)"));
+        return Finding::fine(name, format!("{shown} (does not exist yet)"));
     }
-    let detail = format!("{shown} is not there and cannot be made in {}", parent.display());
+    let detail = format!("{shown} does not exist and cannot be created in {}", parent.display());
     Finding::new(unwritable, name, detail)
 }
 

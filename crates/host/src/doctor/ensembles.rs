@@ -36,11 +36,8 @@ impl Ensembles {
         findings.push(match inert {
             0 => Finding::fine("trust", "nothing is held back"),
             held => {
-                let how = "`converse ensembles trust` shows what they would do";
-                Finding::note(
-                    "trust",
-                    format!("{held} of this project are not trusted and do nothing: {how}"),
-                )
+                let how = "`converse ensembles trust` shows what they would run";
+                Finding::note("trust", format!("{held} of this project are not trusted and not used: {how}"))
             }
         });
         findings.extend(self.0.lockfiles().iter().filter_map(of_lockfile));
@@ -57,7 +54,9 @@ fn of_lockfile(locked: &Locked) -> Option<Finding> {
     let path = locked.path.display();
     Some(match &locked.state {
         State::Sound(_) => Finding::fine(name, path.to_string()),
-        State::Absent => Finding::fine(name, format!("{path} (not there: tools may change unseen)")),
+        State::Absent => {
+            Finding::fine(name, format!("{path} (does not exist: changes of tools are not detected)"))
+        }
         State::Damaged(why) => {
             let held = "all tools of its ensembles are held back";
             Finding::broken(

@@ -14,8 +14,8 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>) -> Vec<Finding> 
         Err(failure) => return vec![Finding::broken("chosen", failure.message)],
     };
     let why = match named {
-        Some(_) if world.var("CONVERSE_MODEL").is_some() => "named by CONVERSE_MODEL",
-        Some(_) => "named in the settings",
+        Some(_) if world.var("CONVERSE_MODEL").is_some() => "set by CONVERSE_MODEL",
+        Some(_) => "set in the settings",
         None => "chosen automatically",
     };
     let key = match model.require_key() {

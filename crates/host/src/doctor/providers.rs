@@ -24,13 +24,13 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -
     let mut findings = unusable(files, world);
     if asked.is_empty() {
         if findings.is_empty() {
-            findings.push(Finding::fine("providers", "none is set up"));
+            findings.push(Finding::fine("providers", "no provider is set up"));
         }
         return findings;
     }
     if offline {
         let names: Vec<&str> = asked.iter().map(|reach| reach.endpoint.provider.as_str()).collect();
-        findings.push(Finding::note("providers", format!("not asked (--offline): {}", names.join(", "))));
+        findings.push(Finding::note("providers", format!("not contacted (--offline): {}", names.join(", "))));
         return findings;
     }
     let answers = asked.iter().map(|reach| async move {
@@ -91,24 +91,27 @@ fn finding(reach: &Reach, is_chosen: bool, answer: Result<usize, Unlisted>) -> F
     };
     match answer {
         Ok(models) if !reach.credentials.are_set() => {
-            Finding::fine(name, format!("answers; wants no key ({models} models)"))
+            Finding::fine(name, format!("answers; needs no key ({models} models)"))
         }
-        Ok(models) if reach.row.is_some_and(|row| row.has_open_list()) => {
-            Finding::fine(name, format!("answers ({models} models); its list says nothing about the key"))
-        }
-        Ok(models) => Finding::fine(name, format!("answers and takes the key ({models} models)")),
+        Ok(models) if reach.row.is_some_and(|row| row.has_open_list()) => Finding::fine(
+            name,
+            format!("answers ({models} models); the list does not show whether the key is accepted"),
+        ),
+        Ok(models) => Finding::fine(name, format!("answers and accepts the key ({models} models)")),
         Err(Unlisted::Status(401 | 403)) if !reach.credentials.are_set() => {
-            bad("answers and wants a key".to_owned())
+            bad("answers and requires a key".to_owned())
         }
-        Err(Unlisted::Status(401 | 403)) => bad(format!("does not take the key of {}", reach.key_variable())),
+        Err(Unlisted::Status(401 | 403)) => {
+            bad(format!("does not accept the key of {}", reach.key_variable()))
+        }
         Err(Unlisted::Wire(error)) => bad(format!("cannot be reached: {}", error.message)),
         Err(Unlisted::Late) => bad(format!("did not answer within {} seconds", PATIENCE.as_secs())),
         // Somebody is there. Not every server has a list, and a run needs none.
         Err(Unlisted::Status(status)) => {
-            Finding::note(name, format!("answers, but gives no list of its models (status {status})"))
+            Finding::note(name, format!("answers, but does not list its models (status {status})"))
         }
         Err(Unlisted::Nonsense(why)) => {
-            Finding::note(name, format!("answers, but gives no list of its models: {why}"))
+            Finding::note(name, format!("answers, but does not list its models: {why}"))
         }
     }
 }

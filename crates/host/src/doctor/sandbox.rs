@@ -40,7 +40,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -
         (SandboxMethod::Own, _) => lacks_of(&survey, Survey::lacks),
         (SandboxMethod::Bubblewrap, Some((_, true))) => lacks_of(&survey, Survey::lacks_but_files),
         (SandboxMethod::Bubblewrap, Some((_, false))) => vec!["bubblewrap does not work here".to_owned()],
-        (SandboxMethod::Bubblewrap, None) => vec!["there is no `bwrap` in PATH".to_owned()],
+        (SandboxMethod::Bubblewrap, None) => vec!["`bwrap` is not in PATH".to_owned()],
     };
     let counting = counting_method();
     lacks.extend(counting.lack().map(str::to_owned));
@@ -49,7 +49,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -
         Some((path, true)) => Finding::fine("bubblewrap", format!("{} works", path.display())),
         Some((path, false)) => Finding::note(
             "bubblewrap",
-            format!("{} does not work here: it may make no namespaces", path.display()),
+            format!("{} does not work here: it is not allowed to create namespaces", path.display()),
         ),
         None => Finding::fine("bubblewrap", "not installed"),
     };
@@ -71,11 +71,11 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, needed: usize) -
 fn parts(survey: Survey) -> Vec<Finding> {
     let Survey { landlock, seccomp, no_new_privs } = survey;
     let has = |there: bool| if there { State::Fine } else { State::Note };
-    let yes = |there: bool| if there { "in force" } else { "not to be had" };
+    let yes = |there: bool| if there { "in force" } else { "not available" };
     let covers: Vec<&str> =
         LANDLOCK.iter().filter(|(since, _)| *since <= landlock).map(|(_, what)| *what).collect();
     let version = match landlock {
-        0 => "not to be had".to_owned(),
+        0 => "not available".to_owned(),
         version => format!("version {version}: {}", covers.join(", ")),
     };
     vec![
@@ -88,10 +88,10 @@ fn parts(survey: Survey) -> Vec<Finding> {
 fn limits(counting: CountingMethod) -> Finding {
     const NAME: &str = "resource limits";
     match (counting, counting.lack()) {
-        (_, Some(lack)) => Finding::note(NAME, format!("in force, but for one: {lack}")),
+        (_, Some(lack)) => Finding::note(NAME, format!("in force, except: {lack}")),
         (CountingMethod::ByGroup, None) => Finding::fine(
             NAME,
-            "in force; processes are counted among all of this machine: the kernel does not tell who is whose child",
+            "in force; the process limit counts all processes of this machine, because the kernel does not report child processes",
         ),
         (_, None) => Finding::fine(NAME, "in force"),
     }
@@ -157,8 +157,8 @@ mod tests {
     fn who_cannot_count_says_so() {
         for (counting, state, said) in [
             (CountingMethod::ByParents, State::Fine, "in force"),
-            (CountingMethod::ByGroup, State::Fine, "among all"),
-            (CountingMethod::Not, State::Note, "no limit"),
+            (CountingMethod::ByGroup, State::Fine, "counts all processes"),
+            (CountingMethod::Not, State::Note, "not limited"),
         ] {
             let finding = limits(counting);
             assert!(finding.state == state && finding.detail.contains(said), "{counting:?}");

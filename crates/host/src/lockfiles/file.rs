@@ -16,7 +16,7 @@ const NEW: Mode = Mode::Umasked(0o644);
 
 pub(super) fn read(path: &Path) -> State {
     if path.is_symlink() {
-        return State::Damaged("it is a symbolic link, which is not followed".to_owned());
+        return State::Damaged("a symbolic link, which is not followed".to_owned());
     }
     match text(path) {
         Ok(None) => State::Absent,
@@ -45,11 +45,13 @@ fn text(path: &Path) -> io::Result<Option<String>> {
 pub(super) fn write(path: &Path, text: &str, before: &State) -> io::Result<()> {
     let _alone = alone(path)?;
     if read(path) != *before {
-        return Err(io::Error::other("somebody else has changed it in the meantime; run it again"));
+        return Err(io::Error::other(
+            "another process has changed the file in the meantime; run the command again",
+        ));
     }
     let mode = match fs::symlink_metadata(path) {
         Ok(old) if old.is_file() => Mode::Exact(old.permissions().mode() & 0o777),
-        Ok(_) => return Err(io::Error::other("it is not a regular file, and is not replaced")),
+        Ok(_) => return Err(io::Error::other("not a regular file, so it is not replaced")),
         Err(error) if error.kind() == ErrorKind::NotFound => NEW,
         Err(error) => return Err(error),
     };
@@ -67,7 +69,7 @@ fn alone(path: &Path) -> io::Result<Option<File>> {
     let Ok(directory) = File::open(directory.unwrap_or(Path::new("."))) else { return Ok(None) };
     match directory.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::other("somebody else writes a lockfile here just now; run it again"))
+            Err(io::Error::other("another process is writing a lockfile here; run the command again"))
         }
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(directory)),
     }
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), whole);
         let writing = alone(&path).unwrap();
         let refused = write(&path, "{}", &read(&path)).unwrap_err();
-        assert!(refused.to_string().contains("just now"), "{refused}");
+        assert!(refused.to_string().contains("is writing a lockfile"), "{refused}");
         drop(writing);
         write(&path, "{}", &read(&path)).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");

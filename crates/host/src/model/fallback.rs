@@ -51,12 +51,13 @@ pub(crate) fn require_price(model: &Model, limit: Option<Cost>) -> Result<(), Fa
     if limit.is_none() || model.facts.price.is_some() || model.is_understudy() || told() {
         return Ok(());
     }
-    let message = format!("a limit of costs cannot be held: what `{}` costs is not known", model.id);
+    let message =
+        format!("the cost limit cannot be enforced, because the price of `{}` is unknown", model.id);
     Err(Failure::usage("unknown-price", message)
         .of_model(&model.id)
         .hint(format!(
-            "say it in your own config.toml: `[models.\"{}\"] price = {{ input = USD, output = USD }}`, per million tokens",
+            "add the price to your own config.toml: `[models.\"{}\"] price = {{ input = USD, output = USD }}`, per million tokens",
             model.id
         ))
-        .hint("or go without `--max-cost`, or `max_cost` of `[limits]`"))
+        .hint("or remove `--max-cost`, or `max_cost` in `[limits]`"))
 }

@@ -68,14 +68,12 @@ fn unlisted(reach: &Reach, why: Unlisted) -> Failure {
             unreachable(format!("`{name}` did not answer within {} seconds", TIMEOUT.as_secs()))
         }
         Unlisted::Status(401 | 403) => {
-            Failure::new(Kind::ProviderRefused, "auth", format!("`{name}` does not take the key"))
+            Failure::new(Kind::ProviderRefused, "auth", format!("`{name}` does not accept the key"))
         }
-        Unlisted::Status(status) => {
-            no_list(format!("`{name}` gives no list of its models (status {status})"))
-        }
-        Unlisted::Nonsense(why) => no_list(format!("`{name}` gives no list of its models: {why}")),
+        Unlisted::Status(status) => no_list(format!("`{name}` does not list its models (status {status})")),
+        Unlisted::Nonsense(why) => no_list(format!("`{name}` does not list its models: {why}")),
     };
-    failure.hint("`--offline` shows what is kept and what the program knows")
+    failure.hint("`--offline` shows the cached list and the built-in models")
 }
 
 /// The one model of the understudy, which has no list.

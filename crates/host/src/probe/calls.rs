@@ -66,7 +66,7 @@ fn named<'o>(name: &str, offer: &'o Offer) -> Result<&'o Tool, Failure> {
     offer.tools().find(|tool| tool.invoker.as_str() == name).ok_or_else(|| {
         let names = offer.tools().map(|tool| tool.invoker.as_str());
         let failure = Failure::usage("unknown-tool", format!("the server has no tool `{name}`"));
-        failure.did_you_mean(name, names, "without `--call` its tools are listed")
+        failure.did_you_mean(name, names, "to list the tools, leave out `--call`")
     })
 }
 

@@ -20,7 +20,7 @@ impl Counts {
         let mut counts = Self::default();
         if declares("resources") {
             counts.resources = counts.count("resources", server.resources()).await;
-            counts.templates = counts.count("templates of resources", server.templates()).await;
+            counts.templates = counts.count("resource templates", server.templates()).await;
         }
         if declares("prompts") {
             counts.prompts = counts.count("prompts", server.prompts()).await;

@@ -26,7 +26,7 @@ use crate::world::World;
 use crate::{model, wiring};
 
 /// Message for the server.
-pub(super) const REACHED: &str = "the limit of costs is reached";
+pub(super) const REACHED: &str = "the cost limit is reached";
 /// Number of stop sequences of a request.
 const MAX_STOPS: usize = 4;
 

@@ -52,7 +52,7 @@ impl Sender {
         let parcel = Parcel { endpoint: endpoint.clone(), body: body.to_string().into() };
         let queue = self.queue.lock();
         if queue.as_ref().is_none_or(|queue| queue.try_send(parcel).is_err()) {
-            let _ = self.problem.set("it is too slow, and something was left out".to_owned());
+            let _ = self.problem.set("the collector is too slow, so data was dropped".to_owned());
         }
     }
 
@@ -62,7 +62,7 @@ impl Sender {
         drop(self.queue.lock().take());
         let ended = self.ended.lock();
         if ended.recv_timeout(until.saturating_duration_since(Instant::now())).is_err() {
-            let _ = self.problem.set(format!("it did not answer within {} s", patience.as_secs()));
+            let _ = self.problem.set(format!("the collector did not answer within {} s", patience.as_secs()));
         }
         self.problem.get().cloned()
     }
@@ -77,7 +77,7 @@ fn run(parcels: &Receiver<Parcel>, problem: &OnceLock<String>) {
     };
     for parcel in parcels {
         if let Err(error) = runtime.block_on(post(&clients, parcel)) {
-            tracing::debug!(%error, "nothing was told to the collector");
+            tracing::debug!(%error, "no data was sent to the collector");
             let _ = problem.set(error);
         }
     }
@@ -89,11 +89,11 @@ async fn post(clients: &Clients, parcel: Parcel) -> Result<(), String> {
     let client = clients.get(url.scheme() == "https").map_err(|cause| cause.message)?;
     let request = client.post(url).headers(headers).timeout(timeout).body(body);
     let response = request.send().await.map_err(|error| match error.is_timeout() && !error.is_connect() {
-        true => format!("it did not answer within {} s", timeout.as_secs_f64()),
+        true => format!("the collector did not answer within {} s", timeout.as_secs_f64()),
         false => cause_of(&error).message,
     })?;
     match response.status() {
         status if status.is_success() => Ok(()),
-        status => Err(format!("it answered {status}")),
+        status => Err(format!("the collector answered {status}")),
     }
 }

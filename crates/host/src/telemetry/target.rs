@@ -96,7 +96,7 @@ impl Target {
         match set("PROTOCOL") {
             None | Some("http/json") => {}
             Some("http/protobuf") => self.tell(SetupNotice::Remark(
-                "OTLP is sent as JSON, which every collector takes at the same address".to_owned(),
+                "OTLP is sent as JSON, which every collector accepts at the same URL".to_owned(),
             )),
             Some(other) => {
                 self.tell(SetupNotice::Warning(format!(
@@ -112,7 +112,7 @@ impl Target {
         if url.is_none() {
             // Not what it holds: there may be a password in it.
             self.tell(SetupNotice::Warning(format!(
-                "`{given}` is no http address, so nothing is told to the collector"
+                "`{given}` is not an http URL, so no data is sent to the collector"
             )));
         }
         let timeout = set("TIMEOUT").and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);

@@ -65,8 +65,9 @@ struct Approval {
 impl ApprovalPolicy for Approval {
     fn decide<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, PolicyDecision> {
         let rule = pending.rule();
-        let refusal =
-            format!("it needs an approval, and a test of an untrusted ensemble gives none ({rule})");
+        let refusal = format!(
+            "the call needs an approval, which a test of an untrusted ensemble does not give ({rule})"
+        );
         let decision = match self.approved {
             true => Decision::Allow { rule: format!("asked for by `ensembles test` ({rule})") },
             false => Decision::Deny { rule: rule.to_owned(), comment: Some("not trusted".to_owned()) },

@@ -47,14 +47,14 @@ impl Generated<'_> {
     /// Adds every outcome, even if the run has to end.
     async fn all(&self, outcomes: &mut Vec<TestOutcome>) -> Result<(), Failure> {
         if let Some(held) = self.tool.held {
-            let words = format!("it is held back by the lockfile: {}", held.reason());
+            let words = format!("held back by the lockfile: {}", held.reason());
             outcomes.push(self.outcome(TestKind::Fitting, NAME, TestStatus::Failed(vec![miss(words)])));
             return Ok(());
         }
         let made = match synthesise(&self.tool.declaration.arguments) {
             Ok(made) => made,
             Err(error) => {
-                let words = format!("its schema cannot be used: {error}");
+                let words = format!("the schema cannot be used: {error}");
                 outcomes.push(self.outcome(
                     TestKind::Fitting,
                     "the schema",
@@ -87,7 +87,7 @@ impl Generated<'_> {
             if !again {
                 let left = samples.len() - number - 1;
                 outcomes.extend(
-                    (left > 0).then(|| self.skipped(format!("{left} more fitting calls were not made"))),
+                    (left > 0).then(|| self.skipped(format!("{left} more valid calls were not made"))),
                 );
                 break;
             }
@@ -99,9 +99,10 @@ impl Generated<'_> {
         let outcome = self.call(sample).judge(self.caller)?;
         let status = match outcome {
             Outcome::Invalid => TestStatus::Passed,
-            Outcome::Success => TestStatus::Failed(vec![miss("broken arguments were accepted".to_owned())]),
+            Outcome::Success => TestStatus::Failed(vec![miss("invalid arguments were accepted".to_owned())]),
             other => {
-                let words = format!("broken arguments must be `invalid`, not `{}`", other.label());
+                let words =
+                    format!("invalid arguments must have the outcome `invalid`, not `{}`", other.label());
                 TestStatus::Failed(vec![miss(words)])
             }
         };
@@ -142,7 +143,7 @@ fn judge(called: &Called) -> (TestStatus, bool) {
         Outcome::Success | Outcome::Failed => (TestStatus::Passed, true),
         Outcome::Invalid if called.ran => (TestStatus::Passed, true),
         Outcome::Refused => (TestStatus::Skipped(format!("not called: {answer}")), false),
-        Outcome::Timeout => (failed("no answer within its time"), false),
+        Outcome::Timeout => (failed("timeout: no answer"), false),
         Outcome::Unreachable | Outcome::Interrupted => (failed("the tool was lost while it ran"), false),
         other => (failed(&format!("the outcome is `{}`", other.label())), true),
     }

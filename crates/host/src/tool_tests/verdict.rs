@@ -8,7 +8,7 @@ use converse_text::wording::counted;
 
 /// How tests come to be, for people.
 pub const HOW_TO_ADD_TESTS: &str =
-    "`[[tests]]` in the file of an invoker makes one; `--synth` makes calls from the schemas of tools";
+    "add `[[tests]]` to the file of an invoker, or generate calls from the schemas with `--synth`";
 
 /// Succeeds if no test failed and every name was tested. A name of which everything was skipped was not tested.
 pub fn verdict(names: &[String], outcomes: &[TestOutcome], redactor: &Redactor) -> Result<(), Failure> {
@@ -19,14 +19,14 @@ pub fn verdict(names: &[String], outcomes: &[TestOutcome], redactor: &Redactor) 
         names.iter().map(String::as_str).filter(|name| !is_tested(&redactor.clean(name), outcomes)).collect();
     let mut also = String::new();
     if !untested.is_empty() {
-        also.push_str(&format!("; nothing was tested of {}", untested.join(", ")));
+        also.push_str(&format!("; no test of {} ran", untested.join(", ")));
     }
     match (failed, lost) {
         (0, 0) if !untested.is_empty() => Err(nothing_of(&untested, outcomes)),
         (0, 0) if outcomes.is_empty() || outcomes.iter().any(|one| one.status == TestStatus::Passed) => {
             Ok(())
         }
-        (0, 0) => Err(no_tests("nothing could be tested: all was skipped".to_owned())),
+        (0, 0) => Err(no_tests("no test ran: all were skipped".to_owned())),
         (0, lost) => {
             let lost = counted(lost, "ensemble");
             let message = format!("{lost} could not be connected, and not tested{also}");
@@ -60,7 +60,7 @@ fn nothing_of(names: &[&str], outcomes: &[TestOutcome]) -> Failure {
     let all = names.join(", ");
     let skipped = names.iter().any(|name| outcomes.iter().any(|one| is_of(name, one)));
     no_tests(match skipped {
-        true => format!("nothing could be tested of {all}: all was skipped"),
+        true => format!("no test of {all} ran: all were skipped"),
         false => format!("there are no tests of {all}"),
     })
 }

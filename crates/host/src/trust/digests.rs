@@ -76,7 +76,7 @@ impl<'a> Digests<'a> {
             for entry in fs::read_dir(self.root.join(&dir)).map_err(unread)? {
                 let entry = entry.map_err(unread)?;
                 self.entries = self.entries.checked_sub(1).ok_or_else(|| {
-                    format!("`{named}`: directories with more than {MAX_ENTRIES} files cannot be trusted; name the file that is meant")
+                    format!("`{named}`: a directory with more than {MAX_ENTRIES} files cannot be trusted; name the file instead")
                 })?;
                 let (kind, path) = (entry.file_type().map_err(unread)?, dir.join(entry.file_name()));
                 if kind.is_dir() {
@@ -122,7 +122,7 @@ impl<'a> Digests<'a> {
 /// Escapes names, so that two names stay distinct.
 fn text(path: &Path) -> Result<String, String> {
     let named = path.to_str().map(str::to_owned);
-    named.ok_or_else(|| format!("`{}`: its name is not UTF-8", path.to_string_lossy()))
+    named.ok_or_else(|| format!("`{}`: the name is not UTF-8", path.to_string_lossy()))
 }
 
 fn too_much() -> io::Error {

@@ -117,7 +117,7 @@ impl Store {
     fn read(&self) -> Result<Vec<Entry>, Unsound> {
         let Some(text) = self.text()? else { return Ok(Vec::new()) };
         if !text.is_empty() && !text.ends_with('\n') {
-            return Err(self.unsound("is damaged: its last line is not whole"));
+            return Err(self.unsound("is damaged: the last line is incomplete"));
         }
         let entry = |(at, line): (usize, &str)| {
             let damaged = |why: String| self.unsound(format!("is damaged in line {}: {why}", at + 1));
@@ -125,7 +125,7 @@ impl Store {
             let hex = |text: &str| text.len() == 64 && text.bytes().all(|b| b"0123456789abcdef".contains(&b));
             match hex(&entry.hash) {
                 true => Ok(entry),
-                false => Err(damaged("`hash` is no SHA-256".to_owned())),
+                false => Err(damaged("`hash` is not a SHA-256".to_owned())),
             }
         };
         text.lines().enumerate().map(entry).collect()
@@ -204,9 +204,9 @@ mod tests {
         let short = good.replace(&"a".repeat(64), "a");
         for (text, what) in [
             (format!("{good}\nnonsense\n"), "line 2"),
-            (format!("{good}\n{cut}"), "not whole"),
-            (good.clone(), "not whole"),
-            (format!("{short}\n"), "no SHA-256"),
+            (format!("{good}\n{cut}"), "incomplete"),
+            (good.clone(), "incomplete"),
+            (format!("{short}\n"), "not a SHA-256"),
             (format!("\n{good}\n"), "line 1"),
             (format!("{good}\n{{\"root\":\"/q\"}}\n"), "line 2"),
         ] {

@@ -40,7 +40,7 @@ impl Texts {
         for file in files {
             let kept = read_below(root, file).map(|text| self.put(&file.sha256, &text));
             if let Some(Err(error)) = kept {
-                tracing::debug!(%error, "a trusted text was not kept");
+                tracing::debug!(%error, "a trusted text was not saved");
             }
         }
     }

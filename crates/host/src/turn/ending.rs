@@ -12,16 +12,17 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
     Err(match ending {
         Ending::Finished { unapproved: 0, unsandboxed: 0 } => return Ok(()),
         Ending::Finished { unapproved: 0, unsandboxed } => {
-            let message = format!("a sandbox was needed that is not to be had here ({unsandboxed} refused)");
+            let message = format!("a required sandbox is not available here ({unsandboxed} refused)");
             Failure::new(Kind::Unapproved, "unsandboxed", message)
-                .hint("`converse doctor` says what is missing")
+                .hint("`converse doctor` shows what the sandbox lacks")
         }
         Ending::Finished { unapproved, .. } => {
-            let message = format!("an approval was needed that nobody could give ({unapproved} refused)");
+            let message =
+                format!("an approval was needed, but there was nobody to ask ({unapproved} refused)");
             Failure::new(Kind::Unapproved, "unapproved", message)
-                .hint("`--allow 'ensemble.invoker'` approves for a run what no rule asks for")
+                .hint("`--allow 'ensemble.invoker'` approves a tool for one run")
         }
-        Ending::Truncated => limit("the answer was cut at the model's output limit".to_owned()),
+        Ending::Truncated => limit("the answer was truncated at the output limit of the model".to_owned()),
         Ending::Limit(Limit::Iterations(most)) => {
             limit(format!("the limit of {most} model calls is reached"))
         }
@@ -30,17 +31,18 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
         }
         Ending::Limit(Limit::Cost(most)) => limit(format!("the limit of {} USD is reached", most.dollars())),
         Ending::Limit(Limit::UnknownCost) => limit(
-            "the limit of costs cannot be held: the provider did not say what the last reply took".to_owned(),
+            "the cost limit cannot be enforced: the provider did not report the usage of the last reply"
+                .to_owned(),
         ),
         Ending::Limit(Limit::Deadline) => limit("the deadline has passed".to_owned()),
         Ending::UnknownStop { word } => {
-            let message = format!("the reply ended as `{word}`, which is no known end, and holds no answer");
+            let message = format!("the reply ended with the unknown stop reason `{word}` and has no answer");
             Failure::new(Kind::ProviderNonsense, "odd-ending", message)
-                .hint("ask again, or ask another model")
+                .hint("repeat the question, or use another model")
                 .resumable()
         }
         Ending::InvalidAnswer { errors } => {
-            let message = format!("the answer never was what the schema asks for: {errors}");
+            let message = format!("no answer matched the schema: {errors}");
             Failure::new(Kind::ProviderNonsense, "unfit-answer", message).resumable()
         }
         Ending::Stopped { id, tool } => {
@@ -64,7 +66,7 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
 pub fn finished(failure: Failure, session: Option<&str>, context: &RunContext) -> Failure {
     let failure = match session {
         Some(id) if failure.resumable => {
-            failure.hint(format!("the turn is kept: `converse ask --session {id} \"go on\"`"))
+            failure.hint(format!("the turn is saved; to continue: `converse ask --session {id} \"go on\"`"))
         }
         _ => failure,
     };

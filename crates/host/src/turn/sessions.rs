@@ -26,7 +26,7 @@ pub fn cleaned(store: Store, context: &RunContext) -> Store {
 
 /// For what there is no way without.
 pub fn required(world: &World) -> Result<Store, Failure> {
-    let none = || Failure::usage("no-such-session", "without a home there are no sessions");
+    let none = || Failure::usage("no-such-session", "there is no home directory, so there are no sessions");
     store(world).ok_or_else(none)
 }
 
@@ -56,12 +56,12 @@ fn told(repair: &Repair, canisters: &[Canister]) -> String {
 /// A new one. Where there is no place for it, the conversation goes on unkept, and the user is told.
 pub fn create(now: Timestamp, context: &RunContext, world: &World) -> Option<Session> {
     let Some(store) = store(world) else {
-        context.warn("warning: no home directory: this session is not kept");
+        context.warn("warning: no home directory: this session is not saved");
         return None;
     };
     let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
     let created = cleaned(store, context).create(new_id(now, &World::random_bytes()), program, now);
-    let warn = |error: &_| context.warn(&format!("warning: this session is not kept: {error}"));
+    let warn = |error: &_| context.warn(&format!("warning: this session is not saved: {error}"));
     created.inspect_err(warn).ok().map(Session::fleeting)
 }
 

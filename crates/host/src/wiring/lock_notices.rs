@@ -79,9 +79,9 @@ impl LockNotice {
             (shown.join(", "), if damage.is_some() { Code::LockDamaged } else { Code::LockDrift });
         let connection_notices = match why {
             HoldReason::Changed => {
-                format!("these tools are not what {lockfile} says, and are held back: {tools}")
+                format!("these tools differ from {lockfile} and are held back: {tools}")
             }
-            HoldReason::New => format!("these tools are not in {lockfile}, and are held back: {tools}"),
+            HoldReason::New => format!("these tools are not in {lockfile} and are held back: {tools}"),
             HoldReason::Unknown => {
                 let damage = damage.as_deref().unwrap_or_default();
                 return format!(
@@ -91,8 +91,8 @@ impl LockNotice {
             }
         };
         format!(
-            "{place}: warning[{code}]: `{ensemble}`: {connection_notices}; `converse ensembles lock {ensemble}{flag}` shows what is otherwise, \
-             with `--accept` it is accepted"
+            "{place}: warning[{code}]: `{ensemble}`: {connection_notices}; `converse ensembles lock {ensemble}{flag}` shows the changes, \
+             and `--accept` accepts them"
         )
     }
 }

@@ -24,10 +24,10 @@ impl Survey {
     pub fn lacks(&self) -> Vec<String> {
         let mut lacks = self.lacks_but_files();
         if self.landlock == 0 {
-            lacks.push("this kernel has no Landlock, which keeps programs from files".to_owned());
+            lacks.push("this kernel has no Landlock, which restricts access to files".to_owned());
         } else if self.landlock < LEAST_LANDLOCK {
             let version = self.landlock;
-            lacks.push(format!("Landlock is too old here: version {version}, {LEAST_LANDLOCK} is needed"));
+            lacks.push(format!("Landlock is too old: found version {version}, expected {LEAST_LANDLOCK}"));
         }
         lacks
     }
@@ -36,9 +36,7 @@ impl Survey {
     pub fn lacks_but_files(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         if !self.seccomp {
-            lacks.push(
-                "seccomp filters cannot be used here, which keep programs from system calls".to_owned(),
-            );
+            lacks.push("seccomp filters, which restrict system calls, cannot be used here".to_owned());
         }
         if !self.no_new_privs {
             lacks.push("set-uid programs cannot be ruled out here".to_owned());

@@ -91,7 +91,8 @@ fn word(effort: Effort) -> Option<&'static str> {
 /// A share of what may be written, so that something is left for the answer.
 fn budget(effort: Effort, max_tokens: u32) -> Result<u32, TranslateError> {
     if max_tokens <= LEAST {
-        let problem = format!("thinking needs more than {LEAST} output tokens, and {max_tokens} are allowed");
+        let problem =
+            format!("thinking needs more than {LEAST} output tokens, but the limit is {max_tokens}");
         return Err(TranslateError::Control(problem));
     }
     let percent = match effort {
@@ -121,11 +122,12 @@ fn forces_a_tool(controls: &Controls) -> bool {
 
 fn unsampled(controls: &Controls) -> Result<(), TranslateError> {
     if controls.temperature.is_some_and(|temperature| temperature != 1.0) {
-        let problem = "a model that thinks takes no temperature: leave out the temperature or the effort";
+        let problem =
+            "a thinking model does not accept a temperature: leave out the temperature or the effort";
         return Err(TranslateError::Control(problem.to_owned()));
     }
     if controls.top_p.is_some_and(|top_p| top_p < 0.95) {
-        let problem = "a model that thinks takes a top_p from 0.95 to 1: leave out top_p or the effort";
+        let problem = "a thinking model accepts a top_p from 0.95 to 1: leave out top_p or the effort";
         return Err(TranslateError::Control(problem.to_owned()));
     }
     Ok(())

@@ -36,7 +36,7 @@ impl Version {
         let version = Self(named.to_owned());
         if samples && version.is_strict() {
             return Err(TranslateError::Control(format!(
-                "version {named} of this API takes no temperature, top_p or top_k: leave them out, or set the \
+                "version {named} of this API does not accept temperature, top_p and top_k: leave them out, or set the \
                  provider's version to {OLD}"
             )));
         }

@@ -23,7 +23,7 @@ const RULES: [Rule; 3] = [
         most: 128,
         marks: "",
         letter_first: false,
-        says: "takes names of at most 128 letters, digits, `_` and `-`",
+        says: "accepts only names of at most 128 letters, digits, `_` and `-`",
     },
     // <https://platform.openai.com/docs/api-reference/chat/create> (as its SDK 3.52.0 quotes it).
     Rule {
@@ -31,7 +31,7 @@ const RULES: [Rule; 3] = [
         most: 64,
         marks: "",
         letter_first: false,
-        says: "takes names of at most 64 letters, digits, `_` and `-`",
+        says: "accepts only names of at most 64 letters, digits, `_` and `-`",
     },
     // The SDK's types (google-genai 3.4.0) say 128; the older documents say 64.
     // <https://ai.google.dev/api/caching#FunctionDeclaration> (checked 2026-11).
@@ -40,7 +40,7 @@ const RULES: [Rule; 3] = [
         most: 64,
         marks: ".:",
         letter_first: true,
-        says: "takes names of at most 64 letters, digits, `_`, `-`, `.` and `:` that begin with a letter or `_`",
+        says: "accepts only names of at most 64 letters, digits, `_`, `-`, `.` and `:` that begin with a letter or `_`",
     },
 ];
 
@@ -53,9 +53,9 @@ pub fn lint_name(which: LintTarget, wanted: &str, shown: &ToolName) -> Option<Ob
     let (says, taken) = (rule.says, rule.takes(shown.as_str()));
     let (remedy, then) = match taken {
         true => (Remedy::Adapted, format!("converse shows it as `{shown}`")),
-        false => (Remedy::MustChange, format!("`{shown}` is not one either")),
+        false => (Remedy::MustChange, format!("`{shown}` is not accepted either")),
     };
-    let message = format!("{says}, and `{wanted}` is none; {then}");
+    let message = format!("{says}; `{wanted}` is not accepted; {then}");
     Some(Objection { kind: "name", pointer: String::new(), message, remedy })
 }
 

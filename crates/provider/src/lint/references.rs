@@ -36,7 +36,7 @@ pub(super) fn faults(which: LintTarget, root: &Value, nodes: &[SchemaNode<'_>]) 
                 fault("remote-reference", lost, format!("{verb} a `$ref` to another document"));
             }
             Target::Nowhere => {
-                fault("dangling-reference", lost, format!("{verb} a `$ref` that leads nowhere"))
+                fault("dangling-reference", lost, format!("{verb} a `$ref` whose target does not exist"))
             }
             Target::Within(target) if gemini && !node.is_root() => {
                 match graph.circle(at, target) {
@@ -44,21 +44,21 @@ pub(super) fn faults(which: LintTarget, root: &Value, nodes: &[SchemaNode<'_>]) 
                     Cycle::Optional => fault(
                         "circle",
                         Effect::Unheeded,
-                        "unrolls a `$ref` that leads back to itself a few times only".to_owned(),
+                        "expands a `$ref` that refers to itself only a few times".to_owned(),
                     ),
                     Cycle::Required => fault(
                         "required-circle",
                         Effect::Refused,
-                        "takes a `$ref` that leads back to itself only below a property that is not required"
+                        "accepts a `$ref` that refers to itself only below a property that is not required"
                             .to_owned(),
                     ),
                 }
-                fault("reference", Effect::OtherField, "has no `$ref` in `parameters`".to_owned());
+                fault("reference", Effect::OtherField, "does not support `$ref` in `parameters`".to_owned());
             }
             Target::Within(_) => {}
         }
         if gemini && let Some(company) = company(node) {
-            let says = format!("takes no `{company}` beside a `$ref`");
+            let says = format!("does not accept `{company}` next to a `$ref`");
             fault("reference-with-company", Effect::Refused, says);
         }
     }

@@ -42,7 +42,7 @@ const ROWS: &[Row] = &[
         whom: ALL,
         find: Find::By(root_type),
         effect: Refused,
-        says: "wants `type` to be `object` at the root of a tool's arguments",
+        says: "requires `type` to be `object` at the root of the arguments",
     },
     // Recorded refusals; a root without `type` is one for OpenAI.
     Row {
@@ -50,7 +50,7 @@ const ROWS: &[Row] = &[
         whom: ALL,
         find: Find::Root(&["$ref"]),
         effect: Refused,
-        says: "takes no `$ref` at the root of a tool's arguments",
+        says: "does not accept `$ref` at the root of the arguments",
     },
     // Error text: <https://github.com/anthropics/claude-code/issues/44788>,
     // <https://github.com/langchain-ai/langchainjs/issues/9804>
@@ -59,7 +59,7 @@ const ROWS: &[Row] = &[
         whom: &[Anthropic, OpenAi],
         find: Find::Root(&["anyOf", "oneOf", "allOf"]),
         effect: Refused,
-        says: "takes no `{}` at the root of a tool's arguments",
+        says: "does not accept `{}` at the root of the arguments",
     },
     // Error text: <https://github.com/goruck/home-generative-agent/pull/545>
     Row {
@@ -67,7 +67,7 @@ const ROWS: &[Row] = &[
         whom: &[OpenAi],
         find: Find::Root(&["enum", "const", "not"]),
         effect: Refused,
-        says: "takes no `{}` at the root of a tool's arguments",
+        says: "does not accept `{}` at the root of the arguments",
     },
     // Error text: <https://github.com/openai/openai-agents-python/issues/449>
     Row {
@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
         whom: &[OpenAi],
         find: Find::By(no_properties),
         effect: Refused,
-        says: "wants `properties` at the root of a tool's arguments",
+        says: "requires `properties` at the root of the arguments",
     },
     // Error text: <https://github.com/anthropics/claude-code/issues/79418>; the top level only:
     // <https://github.com/decocms/studio/pull/6874>
@@ -84,7 +84,7 @@ const ROWS: &[Row] = &[
         whom: &[Anthropic],
         find: Find::By(|node| odd_names(node, 64, "_.-", false).filter(|_| node.is_root()).collect()),
         effect: Refused,
-        says: "takes names of arguments of at most 64 letters, digits, `_`, `.` and `-`, and `{}` is none",
+        says: "accepts only argument names of at most 64 letters, digits, `_`, `.` and `-`; `{}` is not accepted",
     },
     // Error text: <https://github.com/zed-industries/zed/pull/47578>
     Row {
@@ -92,7 +92,7 @@ const ROWS: &[Row] = &[
         whom: &[OpenAi],
         find: Find::By(no_items),
         effect: Refused,
-        says: "wants `items` at each array",
+        says: "requires `items` in each array",
     },
     // <https://platform.openai.com/docs/guides/structured-outputs>: limits of strict mode.
     Row {
@@ -100,7 +100,7 @@ const ROWS: &[Row] = &[
         whom: &[OpenAi],
         find: Find::By(strict_limits),
         effect: Unheeded,
-        says: "takes {} in strict mode, which converse does not ask for",
+        says: "accepts {} in strict mode, which converse does not use",
     },
     // No vendor names a limit; this is about the price.
     Row {
@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
         whom: ALL,
         find: Find::By(large),
         effect: Unheeded,
-        says: "is sent {} of schema with each request; that is paid for each time",
+        says: "is sent a schema of {} with each request, which costs tokens each time",
     },
     // google-genai 3.4.0, `response_json_schema`: "only the following properties are supported", and none of these.
     Row {
@@ -116,7 +116,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::Anywhere(UNHEEDED),
         effect: Unheeded,
-        says: "does not heed `{}`: the model may write what the tool then refuses",
+        says: "does not enforce `{}`: the model may write a value that the tool refuses",
     },
     // google-genai 3.4.0, `class Schema`. Error text: <https://github.com/zed-industries/zed/issues/44875>
     Row {
@@ -124,7 +124,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(beyond_parameters),
         effect: OtherField,
-        says: "has no `{}` in `parameters`",
+        says: "does not support `{}` in `parameters`",
     },
     // Error text: <https://github.com/taylorwilsdon/google_workspace_mcp/issues/1099>
     Row {
@@ -132,7 +132,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(|node| finding_if(node.get("type").is_some_and(Value::is_array), "/type")),
         effect: OtherField,
-        says: "takes one `type` at each schema in `parameters`",
+        says: "accepts only one `type` per schema in `parameters`",
     },
     // Error text: <https://github.com/brightwave-inc/tidebreak/pull/1537>
     Row {
@@ -140,7 +140,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(no_type),
         effect: OtherField,
-        says: "wants a `type` at each schema in `parameters`",
+        says: "requires a `type` in each schema in `parameters`",
     },
     // Error text ("items: missing field"): <https://github.com/DEEIX-AI/DEEIX-Chat/issues/546>
     Row {
@@ -148,7 +148,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(no_items),
         effect: OtherField,
-        says: "wants `items` at each array in `parameters`",
+        says: "requires `items` in each array in `parameters`",
     },
     // `parameters` is a message of its own, in which no truth value stands for a schema.
     Row {
@@ -156,7 +156,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(boolean),
         effect: OtherField,
-        says: "takes no `true` or `false` for a schema in `parameters`",
+        says: "does not accept `true` or `false` as a schema in `parameters`",
     },
     // Refused by older models: <https://ai.google.dev/gemini-api/docs/function-calling>
     Row {
@@ -164,7 +164,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(empty_object),
         effect: OtherField,
-        says: "wants at least one of `properties` at each object in `parameters`",
+        says: "requires at least one property in each object in `parameters`",
     },
     // <https://github.com/promptfoo/promptfoo/issues/6902>
     Row {
@@ -174,7 +174,7 @@ const ROWS: &[Row] = &[
             finding_if(node.get("properties").is_some() && !node.may_be("object"), "/properties")
         }),
         effect: OtherField,
-        says: "takes `properties` only where `type` is `object` in `parameters`",
+        says: "accepts `properties` only if `type` is `object` in `parameters`",
     },
     // Error text: "required[0]: property is not defined", of `parameters`. That the other field takes it is nowhere said.
     Row {
@@ -182,7 +182,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(unknown_required),
         effect: Refused,
-        says: "has refused `required` with {}, which is not among the `properties` beside it",
+        says: "has rejected {} in `required`, because it is not in `properties`",
     },
     // google-genai 3.4.0: `Schema.enum` is texts; `response_json_schema`: "for strings and numbers".
     Row {
@@ -190,7 +190,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(|node| finding_if(has_in_enum(node, Value::is_number), "/enum")),
         effect: OtherField,
-        says: "takes texts only in an `enum` of `parameters`",
+        says: "accepts only strings in an `enum` of `parameters`",
     },
     Row {
         kind: "enum-of-others",
@@ -199,7 +199,7 @@ const ROWS: &[Row] = &[
             finding_if(has_in_enum(node, |value| !value.is_number() && !value.is_string()), "/enum")
         }),
         effect: Unheeded,
-        says: "heeds texts and numbers only in an `enum`",
+        says: "enforces only strings and numbers in an `enum`",
     },
     // google-genai 3.4.0, `FunctionDeclaration.parameters`.
     Row {
@@ -207,7 +207,7 @@ const ROWS: &[Row] = &[
         whom: &[Gemini],
         find: Find::By(|node| odd_names(node, 64, "_", true).collect()),
         effect: OtherField,
-        says: "documents names of arguments of at most 64 letters, digits and `_` for `parameters`, and `{}` is none",
+        says: "documents argument names of at most 64 letters, digits and `_` for `parameters`; `{}` is not such a name",
     },
 ];
 

@@ -78,7 +78,7 @@ fn of_site(node: &SchemaNode<'_>) -> Vec<Fault> {
         (!known && !shape.fits(value)).then(|| Fault {
             kind: "invalid-schema",
             pointer: format!("{}/{}", node.pointer, escaped(key)),
-            says: format!("takes JSON Schema of draft 2020-12 only, where `{key}` is {}", shape.says()),
+            says: format!("accepts only JSON Schema of draft 2020-12, where `{key}` is {}", shape.says()),
             effect: Effect::Refused,
         })
     });
@@ -112,12 +112,12 @@ impl Shape {
         match self {
             Self::Types => "the name of a type, or a list of them",
             Self::Schema => "one schema (a list of them for a tuple is `prefixItems`)",
-            Self::Schemas => "a list of schemas, at least one",
+            Self::Schemas => "a list of one or more schemas",
             Self::Table => "a table of schemas",
             Self::Texts => "a list of texts",
             Self::List => "a list",
             Self::Number => "a number",
-            Self::Count => "a whole number from 0",
+            Self::Count => "an integer of 0 or more",
             Self::Text => "a text",
             Self::Flag => "`true` or `false`",
         }

@@ -167,7 +167,7 @@ fn one_matter_at_many_places_is_said_once() {
     let objections = lint(LintTarget::OpenAi, &tool(&json!({"type": "object", "properties": properties})));
     assert_eq!(objections.len(), 1);
     assert_eq!(objections[0].pointer, "/properties/p0");
-    assert!(objections[0].message.ends_with("(299 more of them)"), "{}", objections[0].message);
+    assert!(objections[0].message.ends_with("(and 299 more)"), "{}", objections[0].message);
     let odd: serde_json::Map<String, Value> =
         (0..300).map(|number| (format!("p {number}"), json!({}))).collect();
     let objections = lint(LintTarget::Anthropic, &tool(&json!({"type": "object", "properties": odd})));

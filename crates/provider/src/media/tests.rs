@@ -163,14 +163,14 @@ fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
         let found = degraded(&prompt(&view, &controls, facts), &endpoint);
         found.iter().map(|one| Degraded::describe(one, &endpoint, "m")).collect::<Vec<_>>()
     };
-    let gone = "the bytes of the picture gone are no longer available: there/m gets a note instead";
+    let gone = "the bytes of the picture gone are no longer available; converse sends a note to there/m";
     assert_eq!(told(Dialect::AnthropicMessages, &Facts::default()), [gone]);
     assert_eq!(
         told(Dialect::OpenAiChat, &facts(false)),
         [
-            "the picture x.png cannot be shown to there/m: it is described in words",
-            "a PDF file (application/pdf) cannot be shown to there/m: it is described in words",
-            "the picture gone cannot be shown to there/m: it is described in words",
+            "there/m does not accept the picture x.png; converse sends a description",
+            "there/m does not accept a PDF file (application/pdf); converse sends a description",
+            "there/m does not accept the picture gone; converse sends a description",
         ]
     );
 }
@@ -221,7 +221,7 @@ fn the_newest_fill_a_request_and_older_ones_say_that_they_are_left_out() {
     );
     assert_eq!(
         degraded(&prompt, &endpoint)[1].describe(&endpoint, "m"),
-        "the PDF file old is not shown to there/m any more, since newer ones fill the request: it is described in words"
+        "the PDF file old is no longer sent to there/m, because newer ones fill the request; converse sends a description"
     );
 }
 

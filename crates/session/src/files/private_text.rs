@@ -66,7 +66,7 @@ impl PrivateText {
     /// Writes the file atomically. Requires the lock.
     pub fn replace(&self, text: &str) -> io::Result<()> {
         if text.len() as u64 > self.most {
-            return Err(io::Error::other(format!("it would have more than {} bytes", self.most)));
+            return Err(io::Error::other(format!("the file would have more than {} bytes", self.most)));
         }
         super::replace(&self.path(), text.as_bytes(), Replace::LOCKED)
     }
@@ -78,18 +78,18 @@ fn sound_file(file: &Metadata, own: u32) -> Result<(), String> {
         return Err("is not a regular file".to_owned());
     }
     if file.permissions().mode() & 0o022 != 0 {
-        return Err("may be written by others: it must have the mode 0600".to_owned());
+        return Err("is writable by other users; expected the mode 0600".to_owned());
     }
-    sound_owner(file, own, "belongs to somebody else")
+    sound_owner(file, own, "belongs to another user")
 }
 
 /// Checks that nobody else can replace the file.
 fn sound_directory(directory: &Metadata, own: u32) -> Result<(), String> {
     let mode = directory.permissions().mode();
     if mode & 0o022 != 0 && mode & 0o1000 == 0 {
-        return Err("is in a directory that others may write to: it must have the mode 0700".to_owned());
+        return Err("is in a directory that other users can write to; expected the mode 0700".to_owned());
     }
-    sound_owner(directory, own, "is in a directory of somebody else")
+    sound_owner(directory, own, "is in a directory of another user")
 }
 
 fn sound_owner(metadata: &Metadata, own: u32, otherwise: &str) -> Result<(), String> {
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(sound_directory(&directory, other).is_ok(), is_roots);
         if is_roots {
             std::os::unix::fs::chown(text.path(), Some(other), None).unwrap();
-            assert!(text.read().unwrap_err().contains("somebody else"));
+            assert!(text.read().unwrap_err().contains("another user"));
         }
         fs::remove_file(text.path()).unwrap();
         std::os::unix::fs::symlink("/dev/null", text.path()).unwrap();

@@ -122,7 +122,7 @@ impl Memory {
         let tool = tool.to_owned();
         let approval =
             Approval { tool, arguments, patterns: varying, definition, connection, project, at, line: 0 };
-        let store = self.kept.as_ref().ok_or("there is no home to keep it in")?;
+        let store = self.kept.as_ref().ok_or("there is no home directory to save it in")?;
         store.add(approval.clone())?;
         self.rules.add(approval.rule("your answer in this run").map_err(odd)?);
         Ok(words)

@@ -103,7 +103,7 @@ fn judged(
     line: &str,
 ) -> Result<ArgumentPatterns, String> {
     if memory.redactor.clean(line) != line {
-        return Err("it holds a secret".to_owned());
+        return Err("it contains a secret".to_owned());
     }
     let varying = varying(line, pending.arguments(), proposals)?;
     let fixed = fixed(pending, &varying);
@@ -120,7 +120,7 @@ fn judged(
     match varying.iter().find_map(alone) {
         Some(name) => Err(format!("this call does not match: {name} does not match the pattern")),
         None if covers(memory, pending, &varying) => Ok(varying),
-        None => Err("this very call does not fit that".to_owned()),
+        None => Err("this call does not match the patterns".to_owned()),
     }
 }
 

@@ -27,7 +27,7 @@ const MAX_FAILURES: u32 = 100;
 
 /// Whether there is a token for it is known when that has been asked for.
 const CAME: &str = "You can close this page and go back to the terminal.";
-const DENIED: &str = "Access was not granted. You can close this page; the terminal says why.";
+const DENIED: &str = "Access was not granted. You can close this page; the terminal shows the reason.";
 const REFUSED: &str = "This is not the answer that is waited for here.";
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Listener {
             if self.browser.open(url) { "The browser shows this address" } else { "Open this address" };
         write_stderr(&format!("{verb} to grant access:\n  {}\n", safe(url)));
         let answer = timeout(PATIENCE, answer(&listener, &Expected { host, state })).await;
-        answer.unwrap_or_else(|_| Err(format!("nobody granted access within {} s", PATIENCE.as_secs())))
+        answer.unwrap_or_else(|_| Err(format!("access was not granted within {} s", PATIENCE.as_secs())))
     }
 }
 

@@ -47,7 +47,7 @@ impl Kept {
         });
         let (history, note) = match opened {
             Some(Ok(history)) => (history, None),
-            Some(Err(error)) => (empty(), Some(format!("what is typed is not kept: {error}"))),
+            Some(Err(error)) => (empty(), Some(format!("the input history is not saved: {error}"))),
             None => (empty(), None),
         };
         (Self { inner: Arc::new(Mutex::new(history)), typing, safe, clean }, note)
@@ -75,7 +75,7 @@ fn prepare(path: &Path) -> io::Result<()> {
     }
     let known = std::fs::symlink_metadata(path).ok();
     if known.is_some_and(|known| !known.is_file()) {
-        return Err(io::Error::other(format!("{} is no ordinary file", path.display())));
+        return Err(io::Error::other(format!("{} is not a regular file", path.display())));
     }
     let mut options = OpenOptions::new();
     let mut file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -250,7 +250,7 @@ mod tests {
         let path = home.path().join("history");
         std::fs::create_dir(&path).unwrap();
         let (mut kept, note) = opened(&path);
-        assert!(note.is_some_and(|note| note.contains("no ordinary file")));
+        assert!(note.is_some_and(|note| note.contains("not a regular file")));
         kept.save(HistoryItem::from_command_line("remembered")).unwrap();
         assert_eq!(entries(&kept), ["remembered"]);
     }

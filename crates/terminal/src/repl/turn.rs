@@ -241,7 +241,7 @@ impl ReplSession<'_> {
     fn with_way_out(&self, failure: Failure) -> Failure {
         let failure = failure.hint("`/undo` removes the question, `/edit` changes it");
         failure.hint(match self.conversation.unanswered() {
-            0 | 1 => "as it is, it goes along with the next one".to_owned(),
+            0 | 1 => "without a change, it is sent with the next one".to_owned(),
             count => format!("{count} unanswered questions are sent with the next one"),
         })
     }

@@ -23,8 +23,8 @@ impl Run<'_> {
         let candidates = match self.sessions().named()? {
             Named::Several(group) => self.members(&group, files)?,
             Named::One(_) if asked.len() > 1 => {
-                let failure = Failure::usage("one-session", "a session goes on with one model");
-                return Err(failure.hint("without `-c` or `--session` a new comparison begins"));
+                let failure = Failure::usage("one-session", "a session continues with one model");
+                return Err(failure.hint("to start a new comparison, leave out `-c` and `--session`"));
             }
             Named::One(id) => vec![self.goes_on(None, self.sessions().open(id)?, files)?],
             Named::None if asked.len() > 1 => {
@@ -100,7 +100,7 @@ fn no_member(id: &str, group: &Group) -> Failure {
     let names: Vec<&str> = group.members.iter().map(|(_, model)| model.as_str()).collect();
     Failure::usage("no-such-session", message)
         .hint(format!("these did: {}", names.join(", ")))
-        .hint(format!("`--session ID -m {id}` goes on with the session of one of them"))
+        .hint(format!("`--session ID -m {id}` continues the session of one model"))
 }
 
 /// The same model under two names is still the same.

@@ -80,7 +80,7 @@ impl AskRun<'_> {
                         }
                     })??
                 }
-                Question::Nobody(bytes) => Counted::estimate(bytes, "nobody counts for this provider"),
+                Question::Nobody(bytes) => Counted::estimate(bytes, "this provider has no token counter"),
             };
             self.tell(settings, &counted, candidates.len() > 1)?;
         }
@@ -114,7 +114,7 @@ impl AskRun<'_> {
         }
         match processor_of(endpoint).counted(&body) {
             Some(tokens) => Ok(Counted { tokens, estimated: None }),
-            None => Ok(Counted::estimate(bytes, "the server's answer holds no number")),
+            None => Ok(Counted::estimate(bytes, "the server's answer has no number")),
         }
     }
 

@@ -62,8 +62,8 @@ fn without_the_question(failure: Failure, transcript: &Transcript, session: Opti
         && failure.facts.iter().any(|(name, _)| *name == "status");
     match session {
         Some(id) if is_refused && (1..canisters.len()).contains(&answered) => failure.hint(format!(
-            "the question is in the session and goes along with the next one; `converse sessions fork {id} --at \
-             {answered}` goes on without it"
+            "the question is saved in the session and sent with the next one; `converse sessions fork {id} --at \
+             {answered}` continues without it"
         )),
         _ => failure,
     }

@@ -55,8 +55,8 @@ fn sketch(args: &InitArgs, console: &Console) -> Result<Sketch, Failure> {
             "not-enough",
             format!("{missing} of the ensemble is missing, and nobody can be asked here"),
         )
-        .hint("converse ensembles init NAME --server -- COMMAND…: an MCP server that is started")
-        .hint("converse ensembles init NAME --url URL: an MCP server at an address")
+        .hint("converse ensembles init NAME --server -- COMMAND…: an MCP server that converse starts")
+        .hint("converse ensembles init NAME --url URL: an MCP server at a URL")
         .hint("converse ensembles init NAME --command -- COMMAND…: a program as a tool")
         .hint("converse ensembles init NAME --http URL: an HTTP request as a tool"));
     }

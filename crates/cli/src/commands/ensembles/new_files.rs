@@ -47,7 +47,8 @@ impl DescriptorDir {
             }
             None => {
                 let none = || {
-                    let message = "without `HOME` you have no directory of ensembles; name one with `--into`";
+                    let message =
+                        "without `HOME` there is no directory for your ensembles; name one with `--into`";
                     Failure::usage("nowhere", message)
                 };
                 let dir = world.config_dir().ok_or_else(none)?.join("ensembles");

@@ -34,7 +34,7 @@ fn another_question_is_a_miss_with_the_nearest_and_a_diff() {
     args[1] = "6*9?";
     let told = missed(elsewhere.run(&args));
     for words in [
-        "this request of openai-chat/stub; the nearest stands in line",
+        "this request of openai-chat/stub; the nearest is in line",
         "-        \"content\": \"6*7?\"",
         "+        \"content\": \"6*9?\"",
     ] {
@@ -75,7 +75,7 @@ fn a_descriptor_that_has_changed_is_seen() {
     assert!(!elsewhere.0.path("work/ran").exists(), "a tool has run");
     // What was approved then must be allowed now.
     let told = missed(elsewhere.run(&args[..args.len() - 2]));
-    assert!(told.contains("hint: what was approved when it was recorded must be allowed now"), "{told}");
+    assert!(told.contains("hint: allow the calls that were approved in the recording"), "{told}");
     // It runs, and says nothing else than it did.
     assert_eq!(elsewhere.run(&[&args[..], &["--live-tools"]].concat()).exits(0).stdout, "Done.\n");
     assert!(elsewhere.0.path("work/ran").exists(), "no tool has run");
@@ -104,7 +104,7 @@ fn the_real_model_meets_recorded_tools() {
     // A call that nobody had recorded ends the run: the model is not asked again.
     let (ran, requests) = live(vec![sum("6*8")]);
     let told = missed(ran);
-    assert!(told.contains("this invocation of essentials.calculator; the nearest stands in line"), "{told}");
+    assert!(told.contains("this invocation of essentials.calculator; the nearest is in line"), "{told}");
     assert!(
         told.contains("-    \"expression\": \"6*7\"") && told.contains("+    \"expression\": \"6*8\""),
         "{told}"

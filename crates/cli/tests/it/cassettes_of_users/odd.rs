@@ -38,9 +38,9 @@ fn a_run_that_is_killed_leaves_what_there_was_and_its_own_beginning() {
         let fakes = elsewhere.0.path("fakes").display().to_string();
         let args = ["ask", "go", "-m", provider.model(), "--ensembles", &fakes, "--replay", "f.cassette"];
         let ran = elsewhere.0.run(&args).exits(6);
-        assert!(ran.stderr.contains("the last line is not whole and is left out"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("the last line is incomplete and left out"), "{}", ran.stderr);
         assert!(
-            ran.stderr.contains("this invocation of fakes.sleep: it holds none like it"),
+            ran.stderr.contains("this invocation of fakes.sleep: the cassette has nothing similar"),
             "{}",
             ran.stderr
         );
@@ -107,8 +107,8 @@ fn what_is_no_cassette_is_told_before_anything_is_asked() {
     for (text, code, told) in [
         (newer.as_str(), 3, "error[cassette-newer]: "),
         (damaged.as_str(), 3, "f.cassette:2: "),
-        ("some notes\n", 3, "f.cassette is no cassette"),
-        ("", 3, "f.cassette is no cassette"),
+        ("some notes\n", 3, "f.cassette is not a cassette"),
+        ("", 3, "f.cassette is not a cassette"),
     ] {
         let elsewhere = Elsewhere::with(text);
         let ran = elsewhere.run(&args).exits(code);
@@ -131,9 +131,9 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_asked() {
     env.write("work/h.partial", "my notes\n");
     let understudy = ["ask", "go", "-m", "understudy"];
     for (more, told) in [
-        (&["--record", "notes.md"][..], "notes.md is no cassette, and is not written over"),
-        (&["--record", "."], "is no regular file"),
-        (&["--record", "h"], "h.partial is no cassette, and is not written over"),
+        (&["--record", "notes.md"][..], "notes.md is not a cassette, and is not overwritten"),
+        (&["--record", "."], "is not a regular file"),
+        (&["--record", "h"], "h.partial is not a cassette, and is not overwritten"),
         (&["--record", "g", "--replay", "f.cassette"], "cannot be used with"),
         (&["--record", "g", "--dry-run"], "--dry-run"),
         (&["--record", "g", "--count-tokens"], "--count-tokens"),

@@ -48,7 +48,7 @@ fn what_a_clock_has_ended_is_not_the_whole_of_a_run() {
     let args =
         ["ask", "go", "-m", provider.model(), "--no-tools", "--record", "f.cassette", "--deadline", "1"];
     let ran = env.run(&args).exits(7);
-    assert!(ran.stderr.contains("what was recorded of it is in"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the recording until then is in"), "{}", ran.stderr);
     assert!(!env.path("work/f.cassette").exists());
     let partial = std::fs::read_to_string(env.path("work/f.cassette.partial")).unwrap();
     assert_eq!(entries(&partial, "model").len(), 1, "{partial}");

@@ -134,7 +134,7 @@ fn what_cannot_be_covered_is_not_trusted() {
         env.write(&format!("work/many/{number}"), "");
     }
     for (rest, why) in [
-        ("argv = [\"true\", \"many\"]", "`many`: directories with more than 2000 files cannot be trusted"),
+        ("argv = [\"true\", \"many\"]", "`many`: a directory with more than 2000 files cannot be trusted"),
         ("argv = [\"python3\", \".\"]", "`python3` would run the project's whole directory"),
     ] {
         command(&env, rest);

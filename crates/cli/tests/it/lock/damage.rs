@@ -159,5 +159,5 @@ fn those_who_only_look_are_told_of_damage() {
     let listed = env.run(&["ensembles", "list"]).exits(0).stderr;
     assert!(listed.contains("warning[lock-damaged]: it is damaged, so all tools"), "{listed}");
     std::fs::remove_file(&path).unwrap();
-    assert!(env.run(&["doctor", "--offline"]).exits(0).stdout.contains("not there: tools may change unseen"));
+    assert!(env.run(&["doctor", "--offline"]).exits(0).stdout.contains("changes of tools are not detected"));
 }

@@ -154,7 +154,7 @@ fn refusals() -> Vec<Row> {
         refused!(401, 4, ["error[auth]", "[redacted]", "req_42"]),
         refused!(402, 4, ["error[quota]", "req_42"]),
         refused!(403, 4, ["error[auth]", "req_42"]),
-        refused!(404, 6, ["error[rejected]", "model's name", "req_42"]),
+        refused!(404, 6, ["error[rejected]", "name of the model", "req_42"]),
         refused!(400, 6, ["error[rejected]", "`tools.0`", "req_42"]),
         refused!(413, 6, ["error[rejected]", "too large", "req_42"]),
         refused!(422, 6, ["error[rejected]", "`tools.0`", "req_42"]),

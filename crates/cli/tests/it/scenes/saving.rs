@@ -111,7 +111,7 @@ fn under_strace_a_signal_that_interrupts_a_lock_is_no_answer() {
     person.sees("one two three");
     person.says("/quit");
     let screen = person.sees("converse -c");
-    assert!(!screen.contains("not kept"), "{screen}");
+    assert!(!screen.contains("not saved"), "{screen}");
     assert_eq!(person.ends().code, 0);
     is_whole(&env);
     assert!(env.run(&["sessions", "show", "last"]).exits(0).stdout.contains("one two three"));
@@ -138,7 +138,7 @@ fn under_strace_where_there_are_no_locks_it_is_said_and_nothing_is_ruined() {
     let mut person = under(&strace, trace, inject, &env, &["-m", provider.model(), "--no-tools"]);
     person.says("count");
     person.sees("one two three");
-    let screen = person.sees("not kept");
+    let screen = person.sees("not saved");
     assert!(screen.contains("lock"), "{screen}");
     person.says("/quit");
     assert_eq!(person.ends().code, 0);

@@ -47,7 +47,7 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/fork 99", "error["),
     ("/fork", "is unchanged"),
     ("/save my words", "saved as `my words`"),
-    ("/sessions nobody-said-this", "no session says that"),
+    ("/sessions nobody-said-this", "no session contains these words"),
     ("/attach nothing.txt", "error[attachment]"),
     ("/attach", "write `/attach"),
     ("/editor", "no-editor"),

@@ -139,7 +139,7 @@ fn several(text: &str, places: &[usize]) -> String {
     let lines: Vec<String> = places.iter().take(MOST_PLACES).map(|at| line(at).to_string()).collect();
     let more = if places.len() > MOST_PLACES { " …" } else { "" };
     format!(
-        "`old_text` stands in {} places (lines {}{more}); give more of the text around it, or set `replace_all`",
+        "`old_text` is in {} places (lines {}{more}); give more of the text around it, or set `replace_all`",
         places.len(),
         lines.join(", ")
     )

@@ -67,7 +67,7 @@ impl TextEncoding {
             return Ok(());
         }
         Err(format!(
-            "it has bytes that {} would spell otherwise, so more would change than the passage",
+            "the file has bytes that {} would encode differently, so the edit would change more than the passage",
             self.name()
         ))
     }

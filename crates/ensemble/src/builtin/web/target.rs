@@ -44,14 +44,14 @@ pub(super) struct Target(Url);
 impl Target {
     pub(super) fn read(text: &str) -> Result<Self, Refusal> {
         let url = Url::parse(text.trim());
-        let url = url.map_err(|_| invalid("`url` is no URL; it begins with http:// or https://"))?;
+        let url = url.map_err(|_| invalid("`url` is not a URL: expected http:// or https://"))?;
         Self::of(url)
     }
 
     /// Returns the target of a redirect from here.
     pub(super) fn follow(&self, location: &str) -> Result<Self, Refusal> {
         let url = self.0.join(location.trim());
-        let next = Self::of(url.map_err(|_| invalid("it is redirected to what is no URL"))?)?;
+        let next = Self::of(url.map_err(|_| invalid("the page redirects to an invalid URL"))?)?;
         if self.0.scheme() == "https" && next.0.scheme() != "https" {
             return Err(invalid(
                 "it is redirected from https to http; ask for the http address itself if need be",

@@ -33,7 +33,7 @@ fn a_header_is_one_line() {
     }
     for bad in ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", "a\tb", "a\u{7f}", "a\u{85}b"] {
         let refused = header("v {x}", &json!({ "x": bad }));
-        let told = "`x` holds a line break or another control character".to_owned();
+        let told = "`x` contains a line break or another control character".to_owned();
         assert_eq!(refused, Err(InvokeError::Invalid(told)), "{bad:?}");
     }
     assert!(matches!(header("${BAD}", &json!({})), Err(InvokeError::Failed(_))));

@@ -71,34 +71,34 @@ fn each_expectation_holds_or_says_why_not() {
         (
             Expectation { json: vec![("/n".into(), json!("7")), ("/m".into(), json!(null))], ..any() },
             read.clone(),
-            &["json: \"/n\" is 7, not \"7\"", "json: there is nothing at \"/m\": {\"n\":7}"],
+            &["json: \"/n\" is 7, not \"7\"", "json: no value at \"/m\": {\"n\":7}"],
         ),
         (
             Expectation { json: vec![("/n".into(), json!(7))], ..any() },
             texts(&["seven"]),
-            &["json: the result is no JSON: \"seven\""],
+            &["json: the result is not JSON: \"seven\""],
         ),
         (Expectation { schema: Some(json!({ "required": ["n"] })), ..any() }, read.clone(), &[]),
         (
             Expectation { schema: Some(json!({ "properties": { "n": { "maximum": 6 } } })), ..any() },
             read.clone(),
-            &["schema: /n does not fit the schema: must be at most 6"],
+            &["schema: /n does not match the schema: must be at most 6"],
         ),
         (
             Expectation { schema: Some(list.clone()), ..any() },
             read.clone(),
-            &["schema: the result does not fit the schema: must be array, not object"],
+            &["schema: the result does not match the schema: must be array, not object"],
         ),
         (
             Expectation { schema: Some(list.clone()), ..any() },
             texts(&["x"]),
-            &["schema: the result is no JSON: \"x\""],
+            &["schema: the result is not JSON: \"x\""],
         ),
         (
             Expectation { schema: Some(json!({ "$ref": "http://x" })), ..any() },
             read,
             &[
-                "schema: the schema of the test is unusable: `http://x` is outside the schema, and nothing is fetched",
+                "schema: the schema of the test cannot be used: `http://x` is outside the schema, and nothing is fetched",
             ],
         ),
         (Expectation { within: Some(Duration::from_millis(20)), ..any() }, texts(&["x"]), &[]),
@@ -134,7 +134,7 @@ fn a_call_that_was_stopped_for_its_time_is_late_and_nothing_else() {
         ..Expectation::default()
     };
     let late = misses(expect.clone(), Outcome::Cancelled, &texts(&["cancelled before it had answered"]));
-    assert_eq!(late, ["within: it had not ended within 0.01 s and was stopped"]);
+    assert_eq!(late, ["within: timeout: stopped after 0.01 s"]);
     // Stopped for another reason, it has failed in all.
     let patient = Expectation { within: Some(Duration::from_secs(1)), ..expect };
     assert_eq!(misses(patient, Outcome::Cancelled, &[]).len(), 3);

@@ -20,8 +20,8 @@ pub(super) fn unwritable(error: CassetteError) -> Failure {
     let message = error.to_string();
     match error {
         CassetteError::NoCassette(_) | CassetteError::NoFile(_) | CassetteError::NotOurs(_) => {
-            let failure = Failure::usage("cassette-file", format!("{message}, and is not written over"));
-            failure.hint("name a file that is not there yet, or a cassette")
+            let failure = Failure::usage("cassette-file", format!("{message}, and is not overwritten"));
+            failure.hint("name a new file or a cassette")
         }
         CassetteError::Busy(_) => Failure::usage("cassette-busy", message),
         _ => Failure::new(Kind::Output, "record-failed", format!("the run could not be recorded: {message}")),
@@ -33,8 +33,8 @@ pub(super) fn missed(miss: Miss) -> Failure {
     let Miss { message, line, diff } = miss;
     let message = if diff.is_empty() { message } else { format!("{message}\n{diff}") };
     let mut failure = Failure::new(Kind::ProviderNonsense, "cassette-miss", message)
-        .hint("if that is how it shall be, record it again: `--record FILE` in place of `--replay FILE`")
-        .hint("what was approved when it was recorded must be allowed now: `--allow 'ensemble.invoker'`");
+        .hint("if this is intended, record the cassette again: `--record FILE` instead of `--replay FILE`")
+        .hint("allow the calls that were approved in the recording: `--allow 'ensemble.invoker'`");
     failure.facts.extend(line.map(|line| ("cassette_line", line.into())));
     failure
 }
@@ -47,7 +47,8 @@ pub(super) fn refused(talk: &TurnOptions) -> Result<(), Failure> {
     match talk.attach.iter().find(reaches_out) {
         None => Ok(()),
         Some(named) => {
-            let message = format!("`--attach {named}` is fetched, which a cassette does not keep");
+            let message =
+                format!("`--attach {named}` is fetched from a URL, which a cassette does not record");
             Err(Failure::usage("not-recordable", message).hint("attach a file"))
         }
     }

@@ -185,12 +185,12 @@ impl Running<'_> {
     fn blob(&self, digest: &Digest) -> Option<Blob> {
         let recorder = &self.tool.recorder;
         let Some(bytes) = self.tool.contents.bytes(digest) else {
-            recorder.fail(format!("the bytes of an answer of {} are gone", self.name));
+            recorder.fail(format!("the bytes of an answer of {} are missing", self.name));
             return None;
         };
         if bytes.len() > MAX_BLOB {
             let most = MAX_BLOB / 1024 / 1024;
-            recorder.fail(format!("an answer of {} shows something larger than {most} MiB", self.name));
+            recorder.fail(format!("an answer of {} has content of more than {most} MiB", self.name));
             return None;
         }
         Some(Blob::new(*digest, &bytes))

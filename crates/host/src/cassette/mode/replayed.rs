@@ -40,7 +40,7 @@ impl Replayed {
             Offered::Declared(_) | Offered::Tools(_) if self.plan.connection.is_none() => {
                 Ok(self.declared(ensemble))
             }
-            Offered::Declared(_) => Err("its tools were declared when it was recorded".to_owned()),
+            Offered::Declared(_) => Err("its tools were declared in the recording".to_owned()),
             Offered::Tools(tools) => tools.iter().map(|tool| self.listed(ensemble, tool)).collect(),
         }
     }

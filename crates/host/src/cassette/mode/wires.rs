@@ -138,7 +138,7 @@ impl Drop for Taking {
                 Reply::Response(Response { status, headers, body, broken })
             }
             None => Reply::Failed(broken.unwrap_or_else(|| {
-                let message = "no response had come when it was given up".to_owned();
+                let message = "the recorded request was given up before a response came".to_owned();
                 Broken { kind: word(WireErrorKind::Broken).to_owned(), message }
             })),
         };

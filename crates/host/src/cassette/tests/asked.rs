@@ -13,7 +13,7 @@ fn equal_questions_get_their_answers_in_order_and_then_none() {
     assert_eq!(player.reply(&question(json!({ "q": 1 }))).unwrap(), reply("one"));
     assert_eq!(player.reply(&question(json!({ "q": 1 }))).unwrap(), reply("two"));
     let miss = player.reply(&question(json!({ "q": 1 }))).unwrap_err();
-    assert_eq!(miss.message, "f.cassette answers this request of p/m 2 times, and it is asked once more");
+    assert_eq!(miss.message, "f.cassette answers this request of p/m 2 times, but the run asks again");
     assert_eq!((miss.line, miss.diff.as_str()), (Some(4), ""));
     let after = player.reply(&question(json!({ "q": 2 }))).unwrap_err();
     assert_eq!(after, miss, "what is asked after a miss follows from it");
@@ -61,7 +61,7 @@ fn a_miss_shows_what_is_otherwise_in_the_nearest_question() {
         call(json!({ "x": 1 }), Given::of(&Ok(Answer::text("t")))),
     ]);
     let miss = player.reply(&question(body(&long.replace("line 7 ", "line seven ")))).unwrap_err();
-    assert_eq!(miss.message, "f.cassette has no answer to this request of p/m; the nearest stands in line 3");
+    assert_eq!(miss.message, "f.cassette has no answer to this request of p/m; the nearest is in line 3");
     assert_eq!(miss.line, Some(3));
     let changed: Vec<&str> =
         miss.diff.lines().filter(|line| line.starts_with(['-', '+'])).map(str::trim_end).collect();
@@ -75,7 +75,10 @@ fn a_miss_shows_what_is_otherwise_in_the_nearest_question() {
         ]
     );
     let none = self::player(&[]).call("e.t", &json!({ "x": 2 })).unwrap_err();
-    assert_eq!(none.message, "f.cassette has no answer to this invocation of e.t: it holds none like it");
+    assert_eq!(
+        none.message,
+        "f.cassette has no answer to this invocation of e.t: the cassette has nothing similar"
+    );
 }
 
 #[test]

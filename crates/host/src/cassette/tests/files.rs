@@ -19,16 +19,16 @@ fn what_is_no_whole_cassette_is_told_with_its_line() {
         assert_eq!(read(torn), Ok((1, Some(3))), "{at}");
     }
     for (text, told) in [
-        (String::new(), "f is no cassette"),
-        ("hello\n".to_owned(), "f is no cassette"),
-        ("{\"v\":1}\n".to_owned(), "f is no cassette"),
+        (String::new(), "f is not a cassette"),
+        ("hello\n".to_owned(), "f is not a cassette"),
+        ("{\"v\":1}\n".to_owned(), "f is not a cassette"),
         (header.replace(":1", ":2"), "f was written by a newer converse (format 2; this one reads 1)"),
-        (header.replace(":1", ":0"), "f:1: there is no format 0"),
+        (header.replace(":1", ":0"), "f:1: 0 is not a format version"),
         (format!("{}\n", header.replace("created", "made")), "f:1: unknown field `made`"),
         (format!("{header}\n{line}\n\n{line}\n"), "f:3: EOF"),
         (format!("{header}\n{line}\n{}\n", &line[..40]), "f:3: EOF"),
         (format!("{header}\n{}\n", line.replace("\"model\",", "\"video\",")), "f:2: unknown variant `video`"),
-        (format!("{header}\n{}\n", line.replace(":200", ":7")), "f:2: 7 is no status"),
+        (format!("{header}\n{}\n", line.replace(":200", ":7")), "f:2: 7 is not an HTTP status"),
         (format!("{header}\n{}\n", line.replace("\"text\"", "\"base64\"")), "f:2: not base64"),
     ] {
         let error = read(text.clone()).unwrap_err();
@@ -70,7 +70,7 @@ fn only_a_cassette_is_replaced_and_only_by_a_whole_one() {
     let path = dir.path().join("f");
     let create = || Recorder::create(&path, "p", "c", Arc::new(Canary));
     std::fs::write(&path, "my notes\n").unwrap();
-    assert_eq!(create().unwrap_err().to_string(), format!("{} is no cassette", path.display()));
+    assert_eq!(create().unwrap_err().to_string(), format!("{} is not a cassette", path.display()));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes\n");
     std::fs::write(&path, "").unwrap();
     create().unwrap().finish(true).unwrap();
@@ -104,19 +104,19 @@ fn what_stands_where_the_recording_is_to_begin_is_nobodys_to_lose() {
     let told = || create().unwrap_err().to_string();
     std::fs::write(&notes, "my notes\n").unwrap();
     std::fs::write(&partial, "my notes\n").unwrap();
-    assert_eq!(told(), format!("{} is no cassette", partial.display()));
+    assert_eq!(told(), format!("{} is not a cassette", partial.display()));
     assert_eq!(std::fs::read_to_string(&partial).unwrap(), "my notes\n");
     for place in [&notes, &dir.path().join("nowhere"), &path] {
         std::fs::remove_file(&partial).unwrap();
         symlink(place, &partial).unwrap();
-        assert_eq!(told(), format!("{} is no regular file", partial.display()));
+        assert_eq!(told(), format!("{} is not a regular file", partial.display()));
         assert!(partial.is_symlink() && !dir.path().join("nowhere").exists());
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "my notes\n");
     std::fs::remove_file(&partial).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&partial).status().unwrap();
     assert!(made.success());
-    assert_eq!(told(), format!("{} is no regular file", partial.display()));
+    assert_eq!(told(), format!("{} is not a regular file", partial.display()));
     std::fs::remove_file(&partial).unwrap();
     // What an earlier run left is kept by one that cannot begin, and replaced by one that does.
     create().unwrap().finish(false).unwrap();
@@ -163,5 +163,5 @@ fn the_bytes_of_a_picture_are_those_of_its_digest() {
         Cassette::parse(Cursor::new(format!("{header}\n{line}\n")), Path::new("f"))
     };
     assert!(blob("cG5n").is_ok());
-    assert!(blob("cG5h").unwrap_err().to_string().starts_with("f:2: these are not the bytes of"));
+    assert!(blob("cG5h").unwrap_err().to_string().starts_with("f:2: the bytes do not match the digest"));
 }

@@ -33,7 +33,7 @@ impl ReplSession<'_> {
             self.view.note(if words.is_empty() {
                 "there is no other session"
             } else {
-                "no session says that"
+                "no session contains these words"
             });
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl ReplSession<'_> {
             })
             .collect();
         lines.push(format!(
-            "message {number} is no place to fork at; these are, and `/fork` alone forks here:"
+            "message {number} is not a place to fork at; possible places (`/fork` alone forks here):"
         ));
         lines.reverse();
         Err(Failure::usage("no-such-message", lines.join("\n")))

@@ -118,7 +118,7 @@ impl ReplSession<'_> {
 fn meant(count: usize, permission: Permission) -> String {
     let does = match permission {
         // It may be said before the tools are there: `/ensembles` connects more.
-        _ if count == 0 => return "no tool has this name now; it holds for those that come".to_owned(),
+        _ if count == 0 => return "no tool has this name now; the rule applies to later tools".to_owned(),
         Permission::Allow => {
             let but = "without a question, unless a rule asks or denies";
             return format!("{} {but}", they(count, "tool", ["runs", "run"]));
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_new_rule_says_what_it_does() {
         for (count, permission, told) in [
-            (0, Permission::Deny, "no tool has this name now; it holds for those that come"),
+            (0, Permission::Deny, "no tool has this name now; the rule applies to later tools"),
             (1, Permission::Deny, "1 tool does not run"),
             (2, Permission::Deny, "2 tools do not run"),
             (1, Permission::Allow, "1 tool runs without a question, unless a rule asks or denies"),

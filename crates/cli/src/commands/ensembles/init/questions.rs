@@ -21,20 +21,20 @@ impl Questions<'_> {
     }
 
     pub(super) async fn kind(&self) -> Result<SketchKind, Failure> {
-        let question = "what is it?\n  1  an MCP server that is started\n  2  an MCP server at an address\n  \
+        let question = "what kind of ensemble?\n  1  an MCP server that converse starts\n  2  an MCP server at a URL\n  \
             3  a program as a tool\n  4  an HTTP request as a tool\n1, 2, 3 or 4: ";
         let number = self.until(question, |answer| match answer {
             "1" | "2" | "3" | "4" => Ok(answer.to_owned()),
             _ => Err("1, 2, 3 or 4".to_owned()),
         });
         let line = "command line, as you would type it: ";
-        let template = "command line, with `{name}` for what a model may pass: ";
+        let template = "command line, with `{name}` for each argument of the tool: ";
         Ok(match number.await?.as_str() {
             "1" => SketchKind::Server(self.until(line, words).await?),
-            "2" => SketchKind::Url(self.until("its address: ", given).await?, Vec::new()),
+            "2" => SketchKind::Url(self.until("URL: ", given).await?, Vec::new()),
             "3" => SketchKind::Command(self.until(template, words).await?),
             _ => {
-                let url = self.until("address, with `{name}` for what a model may pass: ", given).await?;
+                let url = self.until("URL, with `{name}` for each argument of the tool: ", given).await?;
                 SketchKind::Http("GET".to_owned(), url, Vec::new())
             }
         })

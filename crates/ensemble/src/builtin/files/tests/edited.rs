@@ -15,7 +15,7 @@ fn a_passage_is_changed_and_nothing_else() {
     assert!(said.contains("-fn b() {}\n+fn b() { a() }\n"), "{said}");
     assert_eq!(ground.at("code.rs"), "fn a() {}\nfn b() { a() }\nfn c() {}\n");
     let mut everywhere = edit("code.rs", "fn ", "pub fn ");
-    assert!(ground.said("edit_file", everywhere.clone()).contains("stands in 3 places (lines 1, 2, 3)"));
+    assert!(ground.said("edit_file", everywhere.clone()).contains("is in 3 places (lines 1, 2, 3)"));
     everywhere["replace_all"] = json!(true);
     assert!(ground.said("edit_file", everywhere).starts_with("changed 3 places"));
     assert_eq!(ground.at("code.rs").matches("pub fn ").count(), 3);
@@ -44,7 +44,7 @@ fn a_file_with_bytes_that_would_be_spelt_otherwise_is_left() {
     japanese["encoding"] = json!("shift_jis");
     fs::write(&path, b"a\x87\x90").unwrap();
     let said = ground.said("edit_file", japanese.clone());
-    assert!(said.contains("bytes that shift_jis would spell otherwise"), "{said}");
+    assert!(said.contains("bytes that shift_jis would encode differently"), "{said}");
     assert_eq!(fs::read(&path).unwrap(), b"a\x87\x90");
     fs::write(&path, b"a\x81\xe0").unwrap();
     assert!(ground.said("edit_file", japanese).starts_with("changed 1"));

@@ -43,7 +43,7 @@ pub(super) fn hits(chosen: &Chosen, fetched: &Fetched, count: usize) -> Result<V
     let Some(Value::Object(answer)) = value else {
         let kind = fetched.content_type.as_deref().unwrap_or("no type");
         let cut = if fetched.truncated { ", too long," } else { "" };
-        return Err(format!("{name} answered with what is no JSON{cut} ({})", shown(kind)));
+        return Err(format!("the answer of {name} is not JSON{cut} ({})", shown(kind)));
     };
     let entries = entries(chosen.backend, &answer)?;
     let hits = entries.iter().filter_map(|entry| hit(chosen.backend, entry));

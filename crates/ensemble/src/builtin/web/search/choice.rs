@@ -134,13 +134,13 @@ fn base(trusted: bool, backend: Option<Backend>, url: &str) -> Result<String, St
 }
 
 fn address(url: &str) -> Result<String, String> {
-    let parsed = url::Url::parse(url.trim()).map_err(|_| "it is no URL".to_owned())?;
+    let parsed = url::Url::parse(url.trim()).map_err(|_| "not a URL".to_owned())?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err("it begins with http:// or https://".to_owned());
     }
     // They would show up in messages.
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("it holds a user name or a password".to_owned());
+        return Err("it contains a user name or a password".to_owned());
     }
     if parsed.query().is_some() || parsed.fragment().is_some() {
         return Err("it ends before any `?` or `#`".to_owned());

@@ -124,7 +124,8 @@ fn searxng(query: &Query) -> Vec<(&'static str, String)> {
 }
 
 fn secret(chosen: &Chosen, value: &str) -> Result<HeaderValue, String> {
-    let unusable = || format!("{} holds characters that no header may have", chosen.backend.variable());
+    let unusable =
+        || format!("{} contains characters that are not allowed in a header", chosen.backend.variable());
     let mut value = HeaderValue::from_str(value).map_err(|_| unusable())?;
     value.set_sensitive(true);
     Ok(value)
