@@ -1,4 +1,4 @@
-//! The question on the terminal. Without a terminal nobody is asked, and "ask" means refused.
+//! Asks the user for approval on the terminal. Without a terminal, "ask" means refused.
 
 mod answers;
 mod editing;
@@ -58,7 +58,7 @@ impl TerminalApprover {
         Self { memory: Some(memory), ..self }
     }
 
-    /// One decision each. `who` is told in the question, where several models may ask.
+    /// Returns one decision per call. The question names `who`, if several models may ask.
     async fn all(&self, pending: &[&Pending], who: Option<&str>) -> Vec<Decision> {
         let _floor = self.progress.floor().await;
         let count = pending.len();
@@ -85,7 +85,7 @@ impl TerminalApprover {
         decisions
     }
 
-    /// Each in its place, between those that nobody had to be asked about.
+    /// Puts each decision into its place, between the calls that needed no question.
     fn spread(&self, places: &[QuestionText<'_>], open: &[usize], decisions: Vec<Decision>) -> Vec<Decision> {
         let mut decisions = decisions.into_iter();
         let decision = |(at, asked): (usize, &QuestionText<'_>)| {
@@ -198,7 +198,7 @@ fn deny(comment: Option<String>) -> Decision {
     Decision::Deny { rule: "user".to_owned(), comment }
 }
 
-/// The very arguments that were shown; those that the model wrote are no others.
+/// Allows the call with the arguments that were shown, if the user edited them.
 fn with_edited(shown: Pending, asked: &Pending) -> Decision {
     if shown.arguments() == asked.arguments() {
         return allow();
@@ -218,7 +218,7 @@ pub async fn says_yes(progress: &TerminalView, mut question: String) -> bool {
     }
 }
 
-/// Asks for a line; `None` if nobody answers any more.
+/// Asks for a line; `None` if there is no answer.
 pub async fn asks(progress: &TerminalView, question: String) -> Option<String> {
     let line = progress.suspended(|| read_answer(question)).await?;
     Some(line.trim().to_owned())

@@ -50,7 +50,7 @@ enum First {
     Ended(ElicitationReply),
 }
 
-/// `ask` shows a text and gives back a line; `None` if nobody answers any more.
+/// `ask` shows a text and returns a line; `None` if there is no answer.
 async fn talk(
     ensemble: &str,
     asked: Elicitation,
@@ -80,7 +80,7 @@ fn opening(ensemble: &str, does: &str, message: &str) -> String {
     format!("\nthe server of `{}` {does}:\n{}", safe_line(ensemble, 100), quoted(message, columns()))
 }
 
-/// The host stands by itself: that is what a look-alike hides.
+/// Shows the host separately, because a look-alike URL hides it.
 fn place(url: &str) -> String {
     let host =
         url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Standard input and output, waited for where they do not wait.
+//! Standard input and output that wait even if the descriptor is non-blocking.
 //!
-//! Whoever else holds a pipe or a terminal may have set it not to block: node and ssh do so, and the flag is one for all who
-//! hold it. It is theirs and stays as it is. Where the system says "not now", it is asked when; that takes as long as
-//! reading or writing would.
+//! Another process with the same pipe or terminal may have set it to non-blocking: node and ssh do so, and the flag is
+//! shared by all processes. It is not changed here. If the system reports "would block", this module polls, which takes
+//! as long as reading or writing would.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;

@@ -1,8 +1,8 @@
 //! `converse ensembles trust`: shows what a project declares, and records that the user trusts exactly that.
 //!
-//! What is shown, hashed and recorded is one reading of the files. What somebody is asked about stands where the
-//! question stands, on stderr. Without a terminal nobody is asked: only the hash itself, typed out, is a yes, since a
-//! bare flag would trust whatever is there by the time it runs.
+//! Showing, hashing and recording use one reading of the files. The declarations are shown on stderr, together with the
+//! question. Without a terminal, only the typed hash counts as "yes", since a bare flag would trust whatever the files
+//! contain at that time.
 
 use converse_config::{EnsemblePlan, Scope, Steer};
 use converse_ensemble::disclosure::{self, Line};
@@ -18,7 +18,7 @@ use converse_host::trust::{Changes, Declaration, Entry, Store, StoreError, Texts
 use converse_host::world::World;
 use converse_text::safe_line;
 
-/// Lines that somebody who is asked still has before them.
+/// Number of lines that still fit on the screen above a question.
 const SHORT: usize = 16;
 
 pub struct Trust<'a> {
@@ -261,8 +261,8 @@ impl Case {
     }
 }
 
-/// Texts that nothing refers to any more are of no use, and may be what somebody wanted gone. Where the record cannot be
-/// read, nothing is removed.
+/// Removes stored texts that are no longer referenced, since they may contain what the user wanted removed. If the
+/// record cannot be read, nothing is removed.
 fn forget_texts(store: &Store, texts: &Texts) {
     if let Ok(named) = store.digests() {
         texts.keep_only(&named);

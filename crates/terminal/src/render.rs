@@ -40,7 +40,8 @@ pub fn held<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
     state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))
 }
 
-/// The word for how a call ended, and why, to stand behind it: a reason that says the word itself says it once.
+/// Returns the word for the outcome of a call, and the reason to show after it. A reason that contains the word is
+/// shown alone.
 pub(crate) fn ended_for(outcome: Outcome, reason: &str) -> (String, String) {
     let word = outcome.label().replace('_', " ");
     let said = reason.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(&word));

@@ -1,4 +1,4 @@
-//! The conversation at the terminal: what lives across its turns, what is typed, what is shown.
+//! The conversation at the terminal: state across turns, input and output.
 
 mod begin;
 mod commands;
@@ -26,7 +26,8 @@ fn internal(error: impl std::fmt::Display) -> Failure {
     Failure::new(Kind::Internal, "internal", error.to_string())
 }
 
-/// Is there no going on after it? A session that another program holds, or that cannot be read, is no such thing.
+/// Returns whether the failure ends the conversation. A session that another program uses, or that cannot be read, does
+/// not.
 fn ends_all(failure: &Failure) -> bool {
     let unwritten = ["save-failed", "audit-failed", "output-failed"];
     matches!(failure.kind, Kind::Closed | Kind::Internal) || unwritten.contains(&failure.code)

@@ -1,13 +1,12 @@
-//! Signals and the deadline, watched by a thread of their own.
+//! Signals and the deadline, watched by their own thread.
 //!
-//! The first signal cancels the run and lets it tidy up; the second one leaves at once. A run that cannot tidy up (its
-//! only thread is stuck in a write to a pipe nobody reads) is left as well, when its time for that is over: whatever
-//! happens, it ends.
+//! The first signal cancels the run and lets it clean up; the second one exits at once. A run that cannot clean up (its
+//! only thread is stuck in a write to a pipe without a reader) is ended after a time limit, so the program always ends.
 //!
-//! What whoever started us has set to be ignored stays ignored (`nohup`, and a script's `&`, which is not to end of the
-//! Ctrl-C that is for what stands in front of it), but for SIGTERM, which always means us.
+//! Signals that the parent process ignores stay ignored (`nohup`, or `&` in a script, which must not end at a Ctrl-C
+//! for the foreground process), except SIGTERM.
 //!
-//! The REPL goes on when a turn is broken off: see [`Attention`].
+//! In the REPL a signal interrupts the turn: see [`Attention`].
 
 use std::fs;
 use std::sync::{Arc, Weak};
@@ -45,8 +44,9 @@ pub fn leave_at(deadline: Instant, code: u8) {
     });
 }
 
-/// A file that may not grow any more (`ulimit -f`) is a write that fails, and that is told; by default it is a signal
-/// that ends the program. It is heard and not ignored: what is ignored would be so in each program that we become.
+/// At a file size limit (`ulimit -f`), a write must fail with an error; by default a signal ends the program. The
+/// signal gets a handler and is not ignored, because an ignored signal would stay ignored in programs that replace this
+/// one.
 pub fn outlive_limits_of_files() {
     // Where it cannot be heard, all is as it was.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
@@ -57,7 +57,7 @@ pub fn watch() -> Result<Interrupt, Failure> {
     watch_with(Duration::ZERO)
 }
 
-/// The same, for a run that may go on for so long after it is told to end.
+/// Like [`watch`], for a run that may continue for `drain` after it was asked to end.
 pub fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::default();
     let told = interrupt.clone();
@@ -84,7 +84,7 @@ fn hear(hooks: Arc<Hooks>, hearer: impl AsyncFnOnce(Signals) -> u8 + Send + 'sta
 /// What a program that draws wants of signals: to step aside before it is stopped, and a last act before it is left.
 #[derive(Default)]
 struct Hooks {
-    /// On whatever thread, without unwinding: a terminal has modes to restore.
+    /// Runs on any thread, without unwinding, to restore the modes of the terminal.
     last: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     draws: Mutex<Option<Weak<TerminalView>>>,
     reads: Mutex<Option<Aside>>,
@@ -103,7 +103,7 @@ impl Hooks {
 
 #[allow(clippy::disallowed_methods, reason = "there is nothing left to wait for")]
 fn leave(code: u8, hooks: &Arc<Hooks>) -> ! {
-    // It may wait for a terminal that takes nothing, and nobody waits for it long.
+    // A write to a blocked terminal may wait, so it gets little time.
     let (done, ends) = std::sync::mpsc::channel();
     let of_thread = Arc::clone(hooks);
     let begun = std::thread::Builder::new().spawn(move || {
@@ -175,7 +175,7 @@ impl Mask {
     }
 }
 
-/// What is ignored. None where there is no `/proc` to tell: then all are heard.
+/// The ignored signals. Without `/proc` it is empty, so that all signals are handled.
 fn ignored() -> Mask {
     masked(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }

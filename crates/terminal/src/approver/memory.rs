@@ -13,7 +13,7 @@ use converse_host::approvals::Approvals;
 use converse_host::secrets::Redactor;
 use converse_host::world::World;
 
-/// Bytes of arguments that are kept: somebody will want to read them again.
+/// Maximum bytes of stored arguments: users read them again later.
 pub(super) const MAX_ARGUMENTS: usize = 8 * 1024;
 
 /// Where answers go.
@@ -32,7 +32,7 @@ converse_host::opaque_debug!(Memory);
 pub(super) struct Offered {
     /// Kept, for just these arguments.
     pub(super) arguments: bool,
-    /// Kept, for texts that vary as somebody says.
+    /// Stored for texts that match a pattern of the user.
     pub(super) pattern: bool,
     /// Kept, for the tool.
     pub(super) tool: bool,

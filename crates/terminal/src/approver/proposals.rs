@@ -22,7 +22,8 @@ const READ: [&str; 10] = [
     "comment",
 ];
 
-/// With their names, as the tool orders them. Each takes the very text that it was made of, as far as can be told here.
+/// Returns patterns with the names of their arguments, in the order of the tool. Each matches the text that it was made
+/// from, as far as this module can tell.
 pub(super) fn proposals(arguments: &Map<String, Value>) -> Vec<(String, ArgumentPattern)> {
     let texts = arguments.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
     let made = texts.filter_map(|(name, text)| Some((name.clone(), proposal(name, text)?)));

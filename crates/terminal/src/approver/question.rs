@@ -17,7 +17,7 @@ const FEW: usize = 3;
 #[derive(Clone, Copy)]
 pub(super) struct QuestionText<'a> {
     pub(super) pending: &'a Pending,
-    /// Which of how many.
+    /// The position and the total.
     pub(super) place: (usize, usize),
     /// Told where several models may ask.
     pub(super) who: Option<&'a str>,
@@ -53,8 +53,8 @@ impl QuestionText<'_> {
         (lines, cut)
     }
 
-    /// An entry of a list, of as few lines as it takes, and whether some of it is not shown. Its number is told with how
-    /// many there are: the calls of a turn have numbers of their own.
+    /// An entry of a list, in as few lines as possible, and whether some of it is not shown. The number is shown with
+    /// the total, because the calls of a turn have their own numbers.
     pub(super) fn in_short(&self, number: usize, count: usize, look: &Look) -> (Vec<Line>, bool) {
         let head = Line::plain(&format!("  {number} of {count}  ")).with(Tone::Strong, self.pending.tool());
         let declared = self.pending.declared();
@@ -78,7 +78,7 @@ impl QuestionText<'_> {
         (lines, cut)
     }
 
-    /// What it does, and which rule says that somebody is to be asked.
+    /// What the tool does, and which rule requires the approval.
     fn why(&self, columns: usize) -> String {
         let (effects, rule) = (effects_in_words(self.pending.effects()), safe_line(self.pending.rule(), 200));
         within(&format!("{effects}; asked because of {rule}"), columns)

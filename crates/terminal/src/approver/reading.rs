@@ -11,17 +11,17 @@ use tokio::time::timeout;
 
 use crate::signals::next_of;
 
-/// How long a question that nobody waits for any more may still read, and bytes of a line.
+/// How long a question reads on after it was withdrawn.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const MAX_LINE: usize = 64 * 1024;
 /// A signal that came before a line may be heard so long after it: another thread takes it.
 const ON_ITS_WAY: Duration = Duration::from_millis(60);
 
-/// Reads one line on a thread of its own: a run that is cancelled does not wait for it, and a question that is taken back
-/// takes no line from the next one.
+/// Reads one line on its own thread: a cancelled run does not wait for it, and a withdrawn question takes no line from
+/// the next one.
 ///
-/// A program that was stopped meanwhile asks again when it goes on: the terminal was the shell's, and a yes to what is
-/// not on the screen is none.
+/// If the program was stopped and continues, it asks again: the shell had the terminal meanwhile, and a "yes" must
+/// refer to what is on the screen.
 pub(crate) async fn read_answer(question: String) -> Option<String> {
     let mut goes_on = signal(SignalKind::from_raw(Number::CONT.as_raw())).ok();
     loop {
@@ -38,12 +38,12 @@ pub(crate) async fn read_answer(question: String) -> Option<String> {
     }
 }
 
-/// Whoever drops the receiver takes the question back.
+/// Asks on a thread. Dropping the receiver withdraws the question.
 fn ask(question: String) -> oneshot::Receiver<Option<String>> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {
         let mut stderr = std::io::stderr().lock();
-        // What was typed before the question is no answer to it.
+        // Input from before the question is not an answer.
         let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         let asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
         drop(stderr);

@@ -1,4 +1,4 @@
-//! Arguments for the eyes of a person: all of them, a text of several lines as lines, and what is not shown counted.
+//! Arguments for people: complete, multi-line text as lines, with a count of what is not shown.
 
 use crate::screen::{Line, Look, Tone, broken};
 use serde_json::{Map, Value};
@@ -83,7 +83,7 @@ fn headed(head: &str, lines: &[&str], look: &Look) -> Vec<Line> {
     all
 }
 
-/// One line, whatever it is.
+/// Returns any value in one line.
 fn flat(value: &Value) -> String {
     match value.as_str() {
         Some(text) => visible(&format!("{text:?}"), false),

@@ -25,7 +25,7 @@ converse_host::opaque_debug!(Approvers);
 
 #[derive(Default)]
 struct Answers {
-    /// By the call, and how many alike one model had asked about before it.
+    /// By the call, and by the number of equal calls that one model had asked about before.
     given: HashMap<(String, usize), Decision>,
     /// How many calls of this kind each model has asked about.
     asked: HashMap<(usize, String), usize>,
@@ -36,7 +36,7 @@ impl Approvers {
         Self { terminal, answers: Mutex::default() }
     }
 
-    /// The approver of one of them. `who` is told in the question.
+    /// Returns the approver of one caller. The question names `who`.
     pub fn of<'a>(&'a self, caller: usize, who: Option<&'a str>) -> OneOf<'a> {
         OneOf { all: self, caller, who }
     }

@@ -2,13 +2,13 @@
 
 use converse_text::invisible::is_invisible;
 
-/// Spaces in a row that are told by their number.
+/// Minimum length of a run of spaces that is shown as a number.
 const RUN: usize = 4;
 /// Of indentation: code is not read without it, and behind a gutter it hides nothing.
 const INDENT: usize = 32;
 
-/// One line with all that has no shape of its own spelled out: invisible characters, blanks that are no spaces, long runs
-/// of spaces, spaces at the end. `indented`: blanks at its beginning stay.
+/// Returns one line with invisible characters, unusual blanks, long runs of spaces and trailing spaces made visible.
+/// `indented`: leading blanks stay.
 pub(super) fn visible(line: &str, indented: bool) -> String {
     let mut out = String::with_capacity(line.len());
     let (end, mut chars) = (line.trim_end_matches([' ', '\t']).len(), line.char_indices().peekable());

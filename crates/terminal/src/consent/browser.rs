@@ -29,7 +29,7 @@ const OF_DESKTOPS: [&str; 14] = [
 
 #[derive(Debug)]
 pub struct Browser {
-    /// `None` where nobody would see it.
+    /// `None` if there is no display for a browser.
     program: Option<PathBuf>,
     environment: Vec<(String, String)>,
 }

@@ -33,7 +33,7 @@ impl Consent for Pasted {
         async move {
             let port = match self.port {
                 Some(port) => port,
-                // Nobody listens there: the browser says so, and keeps the address where it can be copied from.
+                // Nobody listens on this port: the browser shows an error, and its address bar keeps the URL to copy.
                 None => free().await.map_err(|error| format!("no port is free: {error}"))?,
             };
             Ok(format!("http://127.0.0.1:{port}{PATH}"))

@@ -1,4 +1,4 @@
-//! Stepping aside: whoever stops the program while a line is read wants the terminal as it was found meanwhile.
+//! Hands the terminal over: code that stops the program while a line is read needs the terminal in its original state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ pub struct Aside {
     place: Arc<Mutex<Place>>,
 }
 
-/// While it lives nothing is read; then the line goes on with what was typed.
+/// While this value lives, nothing is read. Afterwards the line continues with the text typed so far.
 #[derive(Debug)]
 pub struct Held(#[expect(dead_code, reason = "its end is what is heard")] Sender<()>);
 
@@ -53,7 +53,7 @@ impl Aside {
         Some(Held(held))
     }
 
-    /// From here on there is somebody to be asked.
+    /// From now on there is a line editor to ask.
     pub(crate) fn begins(&self) {
         self.place.lock().reads = true;
     }

@@ -1,9 +1,9 @@
-//! What can be typed next: asked of whoever knows commands, models and files.
+//! Completion of the current input, from providers of commands, models and files.
 
 /// Who knows what can be typed. Called on the editor's thread, once or more for each key: answers must be quick and never
 /// wait.
 pub trait Complete: Send + Sync {
-    /// What could stand where the cursor is; `at` is a byte offset in `line`, on a boundary of characters.
+    /// Returns suggestions for the cursor position. `at` is a byte offset in `line`, on a character boundary.
     fn complete(&self, line: &str, at: usize) -> Vec<Suggestion>;
 
     /// What could follow the line, to be shown greyed after it and taken by the right arrow. History is asked when this
@@ -43,7 +43,7 @@ pub struct Mark {
 pub enum Nature {
     /// A command that exists.
     Command,
-    /// What looks like a command and is none.
+    /// Looks like a command but is unknown.
     Unknown,
     /// A file that exists.
     File,

@@ -1,8 +1,8 @@
-//! One entry: when it is complete, and what of it is meant.
+//! Entries: when an entry is complete, and which part of it is content.
 //!
-//! A `\` at the end of a line goes on with the next one, `"""` at the start of an entry opens a block that the next `"""`
-//! closes. Both are typed to tell the editor something and are no part of the entry. A pasted block keeps its
-//! backslashes: it is likely a script that means them.
+//! A `\` at the end of a line continues the entry on the next line, `"""` at the start of an entry opens a block that
+//! the next `"""` closes. Both are for the editor and not part of the entry. A pasted block keeps its backslashes,
+//! since it is likely a script.
 
 use parking_lot::Mutex;
 
@@ -118,7 +118,7 @@ pub(crate) fn joined(text: &str) -> String {
     whole
 }
 
-/// The inside of a block, if the entry is one.
+/// Returns the inside of a block, or the entry itself.
 pub(crate) fn unfenced(text: &str) -> String {
     let inside = text.trim_end().strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
     match inside.filter(|inside| !inside.contains(FENCE)) {

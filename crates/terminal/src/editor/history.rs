@@ -59,7 +59,7 @@ impl Kept {
     }
 }
 
-/// As it may stand in the line.
+/// Returns the text in the form in which the line can show it.
 pub(crate) fn shown(text: &str, safe: Safe) -> String {
     safe(text).replace('\t', TAB.encode_utf8(&mut [0; 4]))
 }
@@ -68,7 +68,8 @@ fn empty() -> FileBackedHistory {
     FileBackedHistory::new(MOST_ENTRIES).unwrap_or_default()
 }
 
-/// Makes the file, private, and mends what could not be read: other bytes than UTF-8, a torn last line, far too much.
+/// Creates the file, private, and repairs unreadable content: bytes that are not UTF-8, a torn last line, excessive
+/// size.
 fn prepare(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -82,7 +83,7 @@ fn prepare(path: &Path) -> io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o777 != 0o600 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
-    // Another one is writing: it has mended the file before.
+    // Another process is writing and has repaired the file before.
     if file.try_lock().is_err() {
         return Ok(());
     }

@@ -25,7 +25,7 @@ use crate::editor::{EditorError, Read};
 /// does not keep the program.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// A program that is told to stop has, after this time, or never will.
+/// A program that was asked to stop has stopped after this time, or never will.
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
 
 type Answer = Result<Read, EditorError>;
@@ -136,7 +136,7 @@ impl Drop for Editor {
     }
 }
 
-/// Somebody who waits for an entry.
+/// A waiter for an entry.
 struct Waiting<'a> {
     heard: oneshot::Receiver<Answer>,
     stop: &'a AtomicBool,
@@ -221,7 +221,7 @@ impl Reader {
         let Some(rich) = &mut self.rich else { return self.plain.read(prompt, before, &self.stop) };
         match catch_unwind(AssertUnwindSafe(|| rich.read(prompt, before))) {
             Ok(outcome) => outcome,
-            // What draws has a bug; reading goes on without.
+            // The drawing code has a bug; reading continues without it.
             Err(_) => {
                 rich.modes.restore();
                 self.rich = None;

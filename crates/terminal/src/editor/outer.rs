@@ -12,7 +12,7 @@ use converse_text::secrets::is_secret;
 
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A file that nobody else can read and that goes with this value.
+/// A private file, removed when this value is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -32,13 +32,13 @@ impl Drop for Scratch {
     }
 }
 
-/// The text as the person left it, without what is blank at its end; nothing in it is made harmless. It takes as long as
-/// they take. `command` is the editor's words, which gets the environment without its secrets; `directory` is one that
-/// only its owner can read.
+/// Returns the text as edited by the user, without trailing blanks and not sanitized. Waits for the editor. `command`
+/// is the command line of the editor, which gets the environment without secrets; `directory` must be readable only by
+/// its owner.
 ///
 /// # Errors
 ///
-/// In words: no editor is set, it cannot be run, it failed.
+/// Returns a message if no editor is set, or it cannot be run, or it failed.
 pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String, String> {
     let Some((program, words)) = command.split_first() else {
         return Err("no editor is set: set $VISUAL or $EDITOR".to_owned());

@@ -1,7 +1,7 @@
-//! Reading without drawing: whole lines as the terminal, or a pipe, gives them. No escape sequence is written.
+//! Reads without drawing: whole lines, as the terminal or a pipe gives them. No escape sequence is written.
 //!
-//! A terminal in this mode ends a line at Ctrl-C instead of sending a signal, so that it means the same as where lines
-//! are drawn: clear what is there, or tell that there was nothing.
+//! In this mode, Ctrl-C ends a line instead of sending a signal, so that it has the same meaning as in the drawing
+//! editor: clear the input, or report that there was none.
 
 use std::io::{self, IsTerminal as _, stdin};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::editor::terminal::{columns, says, waits, without_keys};
 
 const CTRL_C: u8 = 3;
 const LONGEST: usize = 4 * 1024 * 1024;
-/// How soon it is noticed that nobody waits for the line any more.
+/// How soon a withdrawn wait for a line is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) struct Plain {
@@ -86,7 +86,7 @@ impl Plain {
         says(&format!("{name}> "));
     }
 
-    /// Up to the next end of a line, of whatever kind.
+    /// Reads up to the next line end of any kind.
     fn piece(&mut self, stop: &AtomicBool) -> io::Result<Piece> {
         loop {
             if let Some(at) = self.ahead.iter().position(|byte| matches!(*byte, b'\n' | CTRL_C)) {
@@ -107,7 +107,7 @@ impl Plain {
             let mut bytes = [0; 8192];
             match rustix::io::read(stdin(), &mut bytes) {
                 Ok(0) if self.ahead.is_empty() => return Ok(Piece::End),
-                // The end in the middle of a line; at a terminal Ctrl-D only hands over what is there.
+                // The input ended in the middle of a line. On a terminal, Ctrl-D only passes on the input so far.
                 Ok(0) => self.ahead.push(b'\n'),
                 Ok(count) => self.ahead.extend(bytes.iter().take(count)),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}

@@ -1,4 +1,4 @@
-//! What stands before the line.
+//! The prompt before the line.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use crate::editor::terminal::{Modes, says};
 /// What came of a wait for an entry.
 pub(crate) enum Outcome {
     Read(Read),
-    /// Nobody waits any more; this was typed.
+    /// The wait was withdrawn; the text typed so far.
     Stopped(String),
     /// Ctrl-Z was pressed; this was typed.
     Suspended(String),
@@ -62,7 +62,7 @@ impl Rich {
         loop {
             match line.read_line(&prompt)? {
                 Signal::Success(text) => {
-                    // Kept as soon as it is typed: whatever happens next, it can be recalled.
+                    // Saved at once, so that it can be recalled after any failure.
                     let _ = self.history.clone().sync();
                     return Ok(Outcome::Read(Read::Line(self.typing.meant(&text))));
                 }
@@ -77,7 +77,7 @@ impl Rich {
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
                 Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.typing.meant(&text))),
                 Signal::HostCommand(what) if what == EDIT => {
-                    // Whoever stops the program then stops the other editor.
+                    // A request to stop the program now stops the other editor.
                     self.aside.leaves();
                     self.edit(line);
                     self.aside.begins();

@@ -9,7 +9,7 @@ use crate::editor::complete::Complete;
 /// Makes text harmless for a terminal: newlines and tabs stay, what could act is shown instead.
 pub type Safe = fn(&str) -> Cow<'_, str>;
 
-/// Makes text fit to be kept: what nobody is to find in a file is taken out.
+/// Cleans text for storage, by removing what must not be in a file.
 pub type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// What an editor needs to know of its surroundings.
@@ -19,7 +19,7 @@ pub struct Setup {
     pub history: Option<PathBuf>,
     /// The keys of vi instead of those of emacs.
     pub vi: bool,
-    /// Colours, and hints, which cannot be told from what was typed without them.
+    /// Colours and hints. Without colours, hints cannot be distinguished from input.
     pub colour: bool,
     /// Whole lines as the terminal gives them: `TERM=dumb`, a screen reader. Also chosen when stdin, stdout or stderr is
     /// no terminal, or one that does not say where its cursor is.
@@ -32,7 +32,7 @@ pub struct Setup {
     pub scratch: PathBuf,
     /// Is there a shell that could let the program go on if Ctrl-Z stopped it?
     pub can_stop: fn() -> bool,
-    /// Told whenever whoever sits there sees that a line is asked for; often.
+    /// Called often, whenever the user can see that a line is expected.
     pub asks: Arc<dyn Fn() + Send + Sync>,
     pub complete: Arc<dyn Complete>,
     /// For everything that is pasted, recalled, suggested or comes back from an editor.

@@ -75,7 +75,7 @@ fn hears(heard: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Asks where the cursor is and listens until it is told, or long enough.
+/// Asks for the cursor position and reads until the answer or a timeout.
 fn asked() -> Vec<u8> {
     let mut heard = Vec::new();
     let mut out = stdout().lock();
@@ -93,7 +93,8 @@ fn asked() -> Vec<u8> {
     heard
 }
 
-/// Resolves when the terminal is gone; a pipe may be, with something left to read. Whoever has it as a controlling terminal gets a signal as well; others do not.
+/// Resolves when the terminal is gone; for a pipe, possibly with unread input. A process with this controlling terminal
+/// also gets a signal, others do not.
 pub(crate) async fn hung_up() {
     let is_there = || {
         let stdin = stdin();
@@ -113,7 +114,7 @@ pub(crate) fn waits(time: Duration) -> bool {
     matches!(poll(&mut waits, time.as_ref()), Ok(1..))
 }
 
-/// What was heard without the first `ESC [ row ; column R` in it; `None` if there is none.
+/// Returns the input without the first `ESC [ row ; column R`; `None` if there is none.
 pub(crate) fn without_report(heard: &[u8]) -> Option<Vec<u8>> {
     let starts = heard.windows(2).enumerate().filter(|(_, pair)| *pair == b"\x1b[");
     starts.map(|(at, _)| at).find_map(|at| {
@@ -131,7 +132,7 @@ fn text_of(typed: &[u8]) -> String {
     without_keys(typed.trim_end_matches('\n')).chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
-/// The text without `ESC [ …` and `ESC O …`: arrow keys in a line that nobody edits, an answer that came late.
+/// Returns the text without `ESC [ …` and `ESC O …`: arrow keys in a line without an editor, or a late answer.
 pub(crate) fn without_keys(text: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once('\x1b') {
@@ -150,7 +151,7 @@ pub(crate) fn without_keys(text: &str) -> String {
     kept + rest
 }
 
-/// The terminal's width; 80 where nobody knows.
+/// The width of the terminal; 80 if unknown.
 pub(crate) fn columns() -> usize {
     output::columns(stderr()).unwrap_or(80)
 }

@@ -18,7 +18,7 @@ pub use xml::junit;
 /// What a check found.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// In the order people are told them.
+    /// In the order in which they are shown.
     pub findings: &'a [&'a Finding],
     /// All descriptors that were read, sorted, as they are named in findings.
     pub files: &'a [String],

@@ -114,7 +114,7 @@ struct Run {
     answer: String,
     /// The words of the last reply alone.
     last: String,
-    /// The last reply is all of it, whatever else may be wrong.
+    /// The last reply is complete, even if something else failed.
     whole: bool,
     value: Option<Value>,
     usage: Usage,
@@ -152,7 +152,7 @@ struct Object<'a> {
     value: Option<&'a Value>,
     /// Whose the last reply is, as `provider/model`.
     model: Option<&'a str>,
-    /// Who was asked, if it is another.
+    /// The model that was asked, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<&'a str>,
     session: Option<&'a str>,
@@ -197,7 +197,7 @@ impl Run {
             Event::Used { usage, cost, cut, instead, .. } => {
                 self.usage += *usage;
                 self.pay(*cost);
-                // What was never told of a cut reply is not in it; only nothing is nothing.
+                // The usage of a cut reply is incomplete, so its cost is a lower bound, unless it is zero.
                 self.more |= cost.is_none_or(|cost| *cut && cost.0 > 0);
                 self.instead = instead.map(str::to_owned);
             }

@@ -117,10 +117,10 @@ pub enum Record<'a> {
         reason: &'a str,
         session: Option<&'a str>,
         error: Option<Value>,
-        /// Whose the last reply is, once it is known who is asked.
+        /// The model of the last reply, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<&'a str>,
-        /// Who was asked, if it is another.
+        /// The model that was asked, if it is another one.
         #[serde(skip_serializing_if = "Option::is_none")]
         asked: Option<&'a str>,
     },

@@ -1,5 +1,5 @@
-//! Rows in columns, as wide as what is in them; the last column takes what is left of the terminal, and goes on below
-//! itself. In a pipe nothing is broken.
+//! Rows in columns, as wide as their content. The last column takes the remaining width and wraps. In a pipe nothing
+//! wraps.
 
 use super::output::columns;
 use crate::screen::{Line, wrapped};
@@ -22,7 +22,7 @@ pub fn headed(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     table(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
 }
 
-/// Rows may be of different length. As wide as the terminal on stdout, if there is one.
+/// Rows may have different lengths. The width is that of the terminal on stdout, if there is one.
 pub fn table(rows: &[Vec<String>]) -> String {
     within(rows, columns(std::io::stdout()).unwrap_or(0))
 }

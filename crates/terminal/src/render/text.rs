@@ -30,7 +30,7 @@ struct State {
     shown: bool,
     /// The last text did not end its line.
     open_line: bool,
-    /// An earlier reply was shown: two replies stand apart.
+    /// An earlier reply was shown, so a blank line comes before the next one.
     earlier: bool,
     /// Newlines that wait for text after them: an answer does not end in blank lines.
     held: String,

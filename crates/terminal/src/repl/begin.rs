@@ -234,7 +234,7 @@ impl<'a> Beginning<'a> {
         Ok(repl_session)
     }
 
-    /// What is not to be kept is remembered while the program runs.
+    /// Text that must not be saved is remembered while the program runs.
     fn editor(
         &self,
         signals: &Attention,

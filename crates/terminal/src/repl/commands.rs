@@ -1,4 +1,4 @@
-//! What the commands do. Each is told what is wrong with it in a failure, and the REPL goes on.
+//! The commands. Each reports its problems as a failure, and the REPL continues.
 
 mod again;
 mod ensembles;

@@ -12,7 +12,7 @@ use crate::editor::{Complete, Mark, Nature, Suggestion};
 use super::slash::{ROWS, Row, Takes};
 use paths::Place;
 
-/// What there is to be typed, as the loop knows it: a snapshot, for nothing is asked while somebody types.
+/// The possible completions, as a snapshot: nothing is requested while the user types.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// `provider/model`.
@@ -21,7 +21,7 @@ pub(crate) struct Known {
     /// `ensemble.invoker`.
     pub tools: Vec<Named>,
     pub prompts: Vec<KnownPrompt>,
-    /// By name, or by id where there is none.
+    /// By name, or by id without a name.
     pub sessions: Vec<Named>,
     /// Against which `@` paths are read.
     pub cwd: PathBuf,
@@ -175,7 +175,7 @@ fn names_of_commands(known: &Known, before: &str) -> Vec<Suggestion> {
         .collect()
 }
 
-/// The names with what may stand before each.
+/// The names with the possible prefixes of each.
 fn signed(names: &[Named], sign: &str, offers: &impl Fn(&[Named]) -> Vec<Suggestion>) -> Vec<Suggestion> {
     let named = |one: &Named| Named::new(format!("{sign}{}", one.name), one.about.clone());
     offers(&names.iter().map(named).collect::<Vec<_>>())

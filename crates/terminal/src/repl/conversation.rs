@@ -20,8 +20,7 @@ pub(super) struct ReplConversation<'a> {
     history: History,
     /// What models are shown instead of the beginning, each with the canisters there had to be for it.
     condensed: Vec<(usize, Condensed)>,
-    /// How many canisters there were when each turn of the user began. Of one that is taken up again it is told from
-    /// what was said.
+    /// The number of canisters at the start of each user turn. For a resumed session it is derived from the messages.
     starts: Vec<usize>,
     pub(super) ran: Ran,
     /// It is to outlive the run.
@@ -72,7 +71,7 @@ impl<'a> ReplConversation<'a> {
         self.history.journal()
     }
 
-    /// What a turn begins with. A session that is wanted is begun by now; where it cannot be, the user is told.
+    /// Starts a turn. A wanted session exists after this; if it cannot be created, the user is warned.
     pub(super) fn begin_turn(&mut self, contents: &Kept) {
         let context = &self.console.context;
         if self.journal().is_none() && self.wanted {
@@ -108,7 +107,7 @@ impl<'a> ReplConversation<'a> {
     pub(super) fn go_on(&mut self, history: History) {
         let known = self.condensed.last().map(|(_, condensed)| condensed);
         if let Some(condensed) = history.condensed().filter(|condensed| Some(*condensed) != known) {
-            // Whoever takes the turn back takes it back with the turn.
+            // If the turn is undone, this is undone too.
             let since = self.starts.last().map_or(0, |start| start + 1);
             self.condensed.push((since.max(condensed.covers), condensed.clone()));
         }

@@ -23,7 +23,7 @@ impl Ran {
         ran || self.0.lock().contains(id)
     }
 
-    /// They are no part of the conversation any more, and their numbers may be given again.
+    /// The calls are no longer part of the conversation, and their numbers may be used again.
     pub(super) fn forget(&self, turn: &[Canister]) {
         let mut started = self.0.lock();
         for canister in turn {

@@ -29,7 +29,7 @@ use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_text::safe_line;
 
-/// Characters of names and paths that are told.
+/// Maximum characters of names and paths in messages.
 const PATH: usize = 300;
 
 pub(super) struct ReplSession<'a> {
@@ -41,7 +41,7 @@ pub(super) struct ReplSession<'a> {
     /// What the flags asked for, and commands since.
     pub(super) options: TurnOptions,
     pub(super) files: SettingsPlan,
-    /// The model of the session that goes on, where nobody named another.
+    /// The model of the resumed session, if no other was named.
     pub(super) session_model: Option<String>,
     pub(super) settings: Settings,
     /// Of these settings.
@@ -55,7 +55,7 @@ pub(super) struct ReplSession<'a> {
     pub(super) conversation: ReplConversation<'a>,
     /// Attached, and not said yet.
     pub(super) waiting: UserInput,
-    /// For whoever completes what is typed.
+    /// Shared with the completion of input.
     pub(super) known: Arc<Mutex<Known>>,
     pub(super) asked: Asked,
     /// The user heard that a key was said.
@@ -120,7 +120,7 @@ impl ReplSession<'_> {
         }
     }
 
-    /// What is shown and what is kept for lists is cleaned; the model and the journal get what was said.
+    /// Text for display and lists is cleaned; the model and the journal get the original text.
     fn tells_of_key(&mut self, words: &str) {
         if self.told_of_key {
             return;
@@ -136,7 +136,7 @@ impl ReplSession<'_> {
         self.tells_of_key(words);
         let home = self.world.home();
         let found = mentions::found(words, &self.world.cwd, home.as_deref());
-        // Several lines are likely pasted, and what is in them is nobody's wish.
+        // Several lines are likely pasted, so names in them are not attached.
         let (named, left) =
             if words.contains('\n') { (Vec::new(), found.files) } else { (found.files, Vec::new()) };
         for path in left {

@@ -1,7 +1,7 @@
-//! What a line means: words for the model, or a command that begins with `/`.
+//! The meaning of a line: text for the model, or a command that begins with `/`.
 //!
-//! `//…` says a line that begins with a slash, and `/usr/bin is …` is no command either: a word with a second slash is a
-//! path. `/ensemble.prompt key=value …` is a prompt of an MCP server.
+//! `//…` sends a line that begins with a slash. `/usr/bin is …` is not a command either: a word with a second slash is
+//! a path. `/ensemble.prompt key=value …` is a prompt of an MCP server.
 
 mod rows;
 
@@ -10,13 +10,13 @@ use converse_text::suggest::nearest;
 pub(crate) use rows::ROWS;
 pub(crate) use rows::{Row, Takes};
 
-/// A line, understood. What stands behind a command is trimmed; `None` where nothing does.
+/// A parsed line. The text after a command is trimmed; `None` if there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slash {
     Nothing,
     /// Words for the model.
     Text(String),
-    /// What to tell about a line that is no command, in one line or two.
+    /// The message for a line that is not a valid command, in one or two lines.
     Wrong(String),
     /// Of all commands, or of this one.
     Help(Option<&'static Row>),

@@ -19,7 +19,7 @@ struct Sums {
     paid: Cost,
     replies: u64,
     invocations: u64,
-    /// A reply had a price that nobody knows.
+    /// A reply has an unknown price.
     unknown: bool,
 }
 

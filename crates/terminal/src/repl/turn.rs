@@ -1,4 +1,4 @@
-//! One turn at the terminal: what is said, the answer, what became of it. The REPL goes on after all but a failed save.
+//! One turn at the terminal: question, answer and result. The REPL continues after every error except a failed save.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(super) enum Words {
 }
 
 impl ReplSession<'_> {
-    /// Says it and has it answered. An error is one after which nothing goes on.
+    /// Sends the question and shows the answer. An error ends the conversation.
     pub(super) async fn turn(&mut self, words: Words) -> Result<(), Failure> {
         let attended = self.attention.to_turn();
         let view = Arc::clone(&self.view);
@@ -86,15 +86,15 @@ impl ReplSession<'_> {
         after
     }
 
-    /// What became of it is told; an error is one after which nothing goes on.
+    /// Reports the result of the turn. An error ends the conversation.
     pub(super) fn after_turn(&self, ended: Result<(), Failure>) -> Result<(), Failure> {
         let failure = ended.err().map(|failure| self.told(failure));
-        // What ends the program is told when it has ended.
+        // The reason for the end of the program is reported at its end.
         let is_last = self.attention.end.number().is_some();
         let ends = |failure: &&Failure| is_last || ends_all(failure);
         self.view.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
         self.connected.tell_news(&self.console.context);
-        // Nobody here reads them as records.
+        // The REPL does not write these warnings as records.
         drop(self.console.context.take_warnings());
         self.knows_tools();
         failure.filter(ends_all).map_or(Ok(()), Err)
@@ -214,7 +214,7 @@ impl ReplSession<'_> {
         Ok(said)
     }
 
-    /// As it is told here: what can be done about it, and no secret in it.
+    /// The failure as shown here: with what the user can do, and without secrets.
     fn told(&self, failure: Failure) -> Failure {
         let failure = match failure.kind {
             Kind::Limit | Kind::ProviderNonsense if failure.resumable => {

@@ -30,7 +30,7 @@ pub(crate) enum Open {
 }
 
 impl Highlighter {
-    /// `name`: as it stands behind a fence.
+    /// `name`: the info string of a fence.
     pub(crate) fn new(name: &str) -> Self {
         Self { language: Language::named(name), open: Open::Nothing }
     }
@@ -52,7 +52,7 @@ impl Highlighter {
     }
 }
 
-/// The name of a language in what stands behind a fence.
+/// Returns the name of the language in the info string of a fence.
 pub(crate) fn named(info: &str) -> &str {
     info.split([' ', '\t', ',', '{']).next().unwrap_or_default()
 }

@@ -28,7 +28,7 @@ pub fn markdown(source: &str) -> String {
     if source.len() > LONGEST {
         return format!("<div class=\"plain\">{}</div>\n", text(source));
     }
-    // As the terminal reads it: what is no letter has no part in what is a block and what is a mark.
+    // As on the terminal: characters that are not text do not affect blocks and marks.
     let source = safe(source);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut flow = flow::Flow::default();
@@ -36,8 +36,8 @@ pub fn markdown(source: &str) -> String {
     flow.end()
 }
 
-/// Code in a box: `div.code`, with the language (what stands behind a fence) in a `span` and its words in spans of the
-/// classes `keyword`, `type`, `string`, `number`, `comment`, `added`, `removed`, `strong` and `dim`.
+/// Code in a box: `div.code`, with the language (the info string of the fence) in a `span` and its words in spans of
+/// the classes `keyword`, `type`, `string`, `number`, `comment`, `added`, `removed`, `strong` and `dim`.
 pub fn code(language: &str, source: &str) -> String {
     let language = named(language);
     let mut html = "<div class=\"code\">".to_owned();
@@ -93,7 +93,7 @@ fn class(tone: Tone) -> &'static str {
     }
 }
 
-/// As it may stand between tags and within the quotes of an attribute.
+/// Escapes text for element content and quoted attributes.
 fn entities(text: &str) -> String {
     let mut html = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! One line of a screen: pieces of text with what they are. What could act on a terminal cannot be in one: it is shown
-//! as [`safe`](fn@converse_text::safe) shows it, whoever made the line.
+//! One line of a screen: styled pieces of text. It cannot contain control sequences: they are shown as by
+//! [`safe`](fn@converse_text::safe).
 
 use std::borrow::Cow;
 

@@ -9,7 +9,7 @@ const MOST: usize = 2000;
 /// Characters behind a host.
 const MOST_BEHIND: usize = 40;
 
-/// An address as it may stand in an escape sequence: of a known scheme, printable ASCII alone, the rest percent-encoded.
+/// Returns a URL for an escape sequence: of a known scheme, in printable ASCII, the rest percent-encoded.
 pub(crate) fn address(url: &str) -> Option<Arc<str>> {
     let lower = url.get(..url.len().min(8)).unwrap_or_default().to_ascii_lowercase();
     let known = SCHEMES.iter().any(|scheme| lower.starts_with(scheme));
@@ -37,12 +37,12 @@ pub(crate) fn says_where(shown: &str, url: &str) -> bool {
         text.strip_prefix("mailto:").unwrap_or(text).trim_end_matches('/').to_owned()
     };
     let (said, leads) = (bare(&shown), bare(&url));
-    // What stands before an `@` is no host.
+    // The part before an `@` is not the host.
     let host = leads.split(['/', '?', '#']).next().unwrap_or_default();
     said == leads || (said == host && !host.contains(['@', '\\']))
 }
 
-/// The address, for who reads: its host in full, of what stands behind that the beginning.
+/// Returns the URL for display: the whole host, and the beginning of the rest.
 pub(crate) fn place(address: &str) -> String {
     let known = SCHEMES
         .iter()

@@ -1,9 +1,8 @@
-//! The last lines of a terminal, drawn anew in place; what is final goes above them and is the scrollback's from then on.
+//! The last lines of a terminal, redrawn in place. Final lines go above them into the scrollback.
 //!
-//! Between two paints the cursor rests at the beginning of the region, hidden. So nobody has to know how many rows the
-//! region takes by now: after a resize some terminals wrap its lines anew and some cut them off, and whichever it was,
-//! all of it lies below the cursor. It is what makes a word of somebody else's harmless, too: it stays, and the region
-//! goes on below it.
+//! Between two paints the cursor is at the beginning of the region, hidden. So it does not matter how many rows the
+//! region has after a resize, when some terminals wrap lines again and some cut them: all of it is below the cursor.
+//! For the same reason output of other programs does no harm: it stays, and the region continues below it.
 
 use crate::screen::{Line, Look};
 
@@ -24,7 +23,7 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// What stands in the region.
+/// The content of the region.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Painted, a line each.
@@ -58,7 +57,7 @@ impl Live {
         format!("{SYNCHRONISED}{HIDE_CURSOR}{body}{cursor}{SHOWN_AT_ONCE}")
     }
 
-    /// Takes the region away: the cursor is where it began, shown, and the terminal is somebody else's.
+    /// Removes the region: the cursor is at its beginning and visible, and others can use the terminal.
     pub fn leave(&mut self) -> String {
         if self.shown.is_empty() {
             return String::new();

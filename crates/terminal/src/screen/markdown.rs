@@ -1,9 +1,9 @@
 //! Markdown as styled lines, while it is still being written.
 //!
-//! Text comes in pieces of any size. The blocks are told apart here, line by line as CommonMark says, because only so is it
-//! known which lines nothing that follows can change: those are given out at once, a long list or code block as it
-//! grows. What stands in a paragraph, a heading or a table is read by pulldown-cmark when the block is whole. What is given
-//! out does not depend on how the text was cut.
+//! Text comes in pieces of any size. This module splits it into blocks, line by line as CommonMark defines, to know
+//! which lines cannot change any more. They are returned at once, so long lists and code blocks appear while they grow.
+//! pulldown-cmark parses a paragraph, a heading or a table when the block is complete. The result does not depend on
+//! how the text was split.
 
 mod blocks;
 mod containers;

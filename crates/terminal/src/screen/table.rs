@@ -1,4 +1,4 @@
-//! Tables that fit: columns shrink and their cells wrap; where there is no room for columns, rows are told one value a line.
+//! Tables that fit: columns shrink and cells wrap. Without room for columns, each row is shown as one value per line.
 
 use crate::screen::line::Line;
 use crate::screen::wrap::{narrowest, wrapped};
@@ -7,7 +7,7 @@ use crate::screen::{Look, Tone};
 /// The lines of a cell, before they are wrapped.
 pub type Cell = Vec<Line>;
 
-/// Where a cell's text stands in its column.
+/// The alignment of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Align {
     #[default]
@@ -24,7 +24,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// A column is no narrower, or there are no columns.
+/// Minimum width of a column; below it the table is not shown in columns.
 const NARROWEST: usize = 5;
 const SMALLEST_TABLE: usize = 20;
 /// Between columns: a bar and a space on each side.

@@ -1,4 +1,4 @@
-//! Lines made to fit: between words, and within them only where there is no other way.
+//! Wraps lines between words, and within words only if necessary.
 
 use converse_text::clusters;
 
@@ -48,8 +48,7 @@ pub(crate) fn narrowest(line: &Line) -> usize {
     narrowest
 }
 
-/// Lines no wider than `width`, broken wherever they are full: nothing in them goes, and `mark` stands before what is
-/// left of each.
+/// Breaks a line into lines of at most `width`. No text is lost, and `mark` comes before each continuation.
 pub fn broken(line: &Line, width: usize, mark: &Line) -> Vec<Line> {
     if line.width() <= width {
         return vec![line.clone()];

@@ -24,7 +24,7 @@ const SIGINT: u8 = 2;
 /// Ctrl-C, where nothing else is set.
 const CTRL_C: u8 = 3;
 
-/// Who is told of signals.
+/// The receivers of signals.
 #[derive(Debug, Clone, Default)]
 pub struct Attention {
     /// The program is to end.
@@ -57,7 +57,7 @@ pub(crate) fn attend() -> Result<Attention, Failure> {
     let (told, is_key) = (attention.clone(), is_a_key());
     hear(Arc::clone(&attention.hooks), async move |mut signals| {
         signals.stop = stopping::hear();
-        // Ignored by whoever started us; but where somebody sits, it is the key that breaks off a turn.
+        // The parent process ignores SIGINT, but on a terminal it is the key that interrupts a turn.
         if signals.interrupt.is_none() && is_key {
             signals.interrupt = signal(SignalKind::interrupt()).ok();
         }
@@ -101,7 +101,8 @@ impl Attention {
         self.unseen.store(is_a_key(), Ordering::SeqCst);
     }
 
-    /// A line is seen to be asked for: until it is read Ctrl-C is no signal, and who sends one means the program.
+    /// The user can see that a line is expected. Until it is read, Ctrl-C is not a signal, and a sent SIGINT is for the
+    /// program.
     pub(crate) fn asks(&self) {
         self.unseen.store(false, Ordering::SeqCst);
     }
@@ -131,15 +132,16 @@ impl Attention {
         }
     }
 
-    /// What SIGINT is for, told of it: when that is over. `None`: the program itself is meant.
+    /// Interrupts the current receiver of SIGINT and returns a token that is cancelled when it has ended. `None`: the
+    /// signal is for the program itself.
     fn broken_off(&self, number: u8) -> Option<CancellationToken> {
         let current = self.current.lock().clone().filter(|_| number == SIGINT)?;
         current.interrupt.tell(number);
         Some(current.over)
     }
 
-    /// Was Ctrl-C pressed between two things that it could be for? A line may have begun since, and then it is no signal any
-    /// more.
+    /// Returns whether Ctrl-C was pressed between two possible receivers. A line may be read since, where it is no
+    /// longer a signal.
     fn came_late(&self) -> bool {
         let can_be_a_key = || is_a_key() || self.unseen.load(Ordering::SeqCst);
         self.current.lock().is_none() && can_be_a_key() && self.between.swap(false, Ordering::SeqCst)

@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use super::Hooks;
 
-/// A program that is told to stop has, after this time, or never will.
+/// A program that was asked to stop has stopped after this time, or never will.
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
-/// Whoever draws is waited for so long: on a terminal that takes nothing it never has gone.
+/// Time limit for the drawing code to leave the screen; on a blocked terminal it never does.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
 /// From now on the signal is heard and does nothing by itself.
@@ -39,8 +39,8 @@ pub(super) async fn stops(hooks: &Hooks) {
     drop(unread);
 }
 
-/// Whoever draws has gone, and comes back when this is dropped. On a thread of its own, and not waited for long: the
-/// terminal may take nothing.
+/// Makes the drawing code leave the screen, and return when the result is dropped. Runs on its own thread with a time
+/// limit, because the terminal may be blocked.
 fn aside(hooks: &Hooks) -> Option<Sender<()>> {
     let draws = hooks.draws.lock().as_ref()?.upgrade()?;
     let (left, has_left) = channel();

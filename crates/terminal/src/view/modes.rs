@@ -27,8 +27,8 @@ pub(crate) struct TerminalModes {
 }
 
 impl TerminalModes {
-    /// Switches the echo off; `false` if it is off already or there is no terminal. Signals of the keyboard stay, except
-    /// that Ctrl-Z stops nothing while the cursor is hidden.
+    /// Switches the echo off; `false` if it is off already or there is no terminal. Signals of the keyboard stay,
+    /// except that Ctrl-Z does nothing while the cursor is hidden.
     pub(super) fn hold_echo(&self) -> bool {
         let mut held = self.before.lock();
         let Some(before) = held.is_none().then(|| tcgetattr(stdin()).ok()).flatten() else { return false };

@@ -114,7 +114,7 @@ impl TerminalView {
         said
     }
 
-    /// Frees the terminal for somebody else.
+    /// Frees the terminal for other output.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         if state.away == 0 {

@@ -1,4 +1,4 @@
-//! What the terminal can do, what is shown on it, and which signs are drawn.
+//! The capabilities of the terminal, the verbosity, and the symbols.
 
 use crate::console::{Console, OutputStyle};
 use crate::screen::Look;
@@ -15,7 +15,7 @@ pub enum Answers {
     Elsewhere,
 }
 
-/// What is shown besides answers.
+/// What is shown in addition to answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Failures.
@@ -31,7 +31,7 @@ pub enum Detail {
 pub struct Style {
     pub answers: Answers,
     pub detail: Detail,
-    /// What is not final is drawn in a region below the rest and changes in place.
+    /// Text that is not final is drawn in a region below the rest and updated in place.
     pub live: bool,
     /// Thoughts are wrapped beside a bar.
     pub gutter: bool,

@@ -26,7 +26,7 @@ pub(super) struct Thoughts {
 }
 
 impl Thoughts {
-    /// `width` is that of the terminal, if there is one.
+    /// `width` is the width of the terminal, if there is one.
     pub(super) fn new(width: Option<usize>) -> Self {
         Self { width: width.map(|width| width.clamp(NARROWEST, WIDEST)), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! What is said of each model, and all of it one below the other.
+//! The part for each model, one below the other.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub fn sections(reports: &[Report]) -> String {
     reports.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 
-/// The answer, or that there is none. Why is told elsewhere, in full.
+/// The answer, or a note that there is none. The reason is shown elsewhere, in full.
 pub(super) fn body(report: &Report) -> String {
     let answer = report.gist.answer.trim_end();
     match &report.failure {
@@ -26,7 +26,7 @@ pub(super) fn body(report: &Report) -> String {
     }
 }
 
-/// Time, tokens, costs; what is not known is not said to be nothing.
+/// Time, tokens and costs. Unknown values are not shown as zero.
 pub(super) fn took(report: &Report) -> String {
     let tokens = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
     let usage = &report.gist.usage;

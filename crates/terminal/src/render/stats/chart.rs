@@ -1,5 +1,5 @@
-//! A table with a bar behind each row, as wide as there is room: names are cut, then columns left out, the least needed
-//! first; what is left is for the bars.
+//! A table with a bar behind each row, as wide as the terminal: names are shortened, then the least important columns
+//! are left out; the remaining width is for the bars.
 
 use crate::render::output::painted;
 use converse_text::shorten::within_columns;
@@ -126,7 +126,7 @@ fn cut(name: &str, most: usize, unicode: bool) -> String {
     within_columns(name, most, if unicode { "…" } else { "~" }).into_owned()
 }
 
-/// In eighths of a column; whatever is more than nothing is seen.
+/// A bar in eighths of a column. Every value above zero is visible.
 fn bar(weight: u64, most: u64, columns: usize, unicode: bool) -> String {
     if weight == 0 || most == 0 || columns == 0 {
         return String::new();

@@ -57,7 +57,7 @@ fn join(row: &mut Value, more: Value) {
     }
 }
 
-/// As `-o json` has it: `cost` is null where it is known in part or not at all, and what is known stands beside it.
+/// As in `-o json`: `cost` is null if it is unknown in part or entirely, and the known part is next to it.
 fn spent(spent: &Spent) -> Value {
     let mut object = json!({
         "replies": spent.replies, "uncounted": spent.uncounted, "unpriced": spent.unpriced,

@@ -32,7 +32,7 @@ pub(super) fn dollars(cost: Cost) -> String {
     }
 }
 
-/// What replies cost: `?` if nobody knows, with a `+` behind it if that was the least.
+/// The cost of replies: `?` if unknown, with a trailing `+` if it is a lower bound.
 pub(super) fn price(spent: &Spent) -> String {
     match spent {
         Spent { replies: 0, .. } => String::new(),

@@ -1,5 +1,5 @@
-//! Plots as SVG: bars that stand on days, and bars that lie behind names. No script: what is under the pointer is told by
-//! the browser itself (`<title>`). All names that come in here are escaped already.
+//! Plots as SVG: vertical bars per day, and horizontal bars behind names. No script: the browser shows tooltips from
+//! `<title>`. All names are escaped by the caller.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ const TOP: f64 = 10.0;
 const HEIGHT: f64 = 200.0;
 const BOTTOM: f64 = 26.0;
 
-/// Bars of one place, the lowest first: the series, how much, and what is said of it.
+/// Stacked bars, the lowest first: the series, the value and the tooltip.
 pub(super) struct Stack {
     pub(super) label: String,
     pub(super) parts: Vec<(usize, f64, String)>,
@@ -60,7 +60,7 @@ pub(super) fn stacked(stacks: &[Stack], unit: impl Fn(f64) -> String) -> String 
     svg + "</svg>\n"
 }
 
-/// A name with up to two bars behind it: class, length, and what stands at its end.
+/// A name with up to two bars behind it: class, length, and the text at its end.
 pub(super) struct Lying {
     pub(super) name: String,
     pub(super) bars: Vec<(&'static str, f64, String)>,

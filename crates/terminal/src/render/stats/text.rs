@@ -98,7 +98,7 @@ fn counted(number: u64, what: &str) -> String {
     }
 }
 
-/// With the order in which they are left out where there is no room.
+/// With the order in which columns are left out if there is no room.
 fn columns<const N: usize>(heads: [&'static str; N], spare: [u8; N]) -> Vec<Column> {
     heads.into_iter().zip(spare).map(|(head, spare)| Column { head, spare }).collect()
 }
@@ -157,7 +157,7 @@ fn more(there: usize, most: usize, what: &'static str) -> Option<Row> {
     there.checked_sub(most).filter(|left| *left > 0).map(|left| skipped_row(left, what))
 }
 
-/// What is not shown; `--by` shows it.
+/// A row that counts hidden rows; `--by` shows them.
 fn skipped_row(count: usize, what: &str) -> Row {
     let s = if count == 1 { "" } else { "s" };
     Row { name: format!("+{count} {what}{s}"), cells: Vec::new(), weight: 0 }

@@ -18,7 +18,7 @@ impl<'d> Edits<'d> {
         Self(edits.collect())
     }
 
-    /// The call as it was made, if it is one that was changed.
+    /// The original call, if the user changed it.
     pub(super) fn made(&self, canister: &Canister) -> Option<Invocation> {
         let Canister::Invocation(asked) = canister else { return None };
         let arguments = Arguments::from_object((*self.0.get(&asked.id)?).clone());

@@ -1,5 +1,4 @@
-//! Code blocks in a text of Markdown, as far as it must be known where they end: what stands in one is code, whatever it
-//! looks like.
+//! Code blocks in Markdown text, as far as needed to find their ends. Everything inside is code.
 
 /// The text, with what is open at its end closed: so that what follows is not part of it.
 pub(super) fn closed(text: &str) -> String {

@@ -46,7 +46,7 @@ pub fn html(document: &Document) -> String {
     page(&line(&title(document)), &format!("{chips}{tags}"), &talk, &line(&document.program))
 }
 
-/// What models are shown in the place of so many messages, if that is where it stands.
+/// The summary that models get instead of the messages before it, if it belongs at this position.
 fn summary(document: &Document, covered: usize) -> String {
     let condensed = document.condensed.as_ref().filter(|condensed| condensed.covers == covered);
     let told = |summary: &str| aside("Models are shown a summary of what is above", &answer(summary));
@@ -91,7 +91,7 @@ impl Message<'_> {
                 self.content(&assistant.content, answer) + cut
             }
             Canister::Invocation(invocation) => self.call(invocation),
-            // It stands with its call.
+            // Shown with its call.
             Canister::Result(_) => return String::new(),
         };
         if body.is_empty() {
@@ -159,7 +159,7 @@ impl Message<'_> {
             let _ = write!(html, "<h3>The model asked for</h3>{}", arguments(asked));
         }
         if let Some(result) = self.result {
-            // What a tool says is no Markdown.
+            // The text of a tool is not Markdown.
             let content = self.content(&result.content, |text| html::code("", text));
             let _ = write!(html, "<h3>Result</h3>{content}");
             if let Some(whole) = &result.truncated {

@@ -53,7 +53,7 @@ fn message(kept: &Kept, number: usize, result: Option<&InvocationResult>) -> Opt
             said.then(|| format!("{}\n\n{}", heading("Model"), closed(&words)))
         }
         Canister::Invocation(invocation) => Some(call(invocation, None, result, number)),
-        // It stands with its call.
+        // Shown with its call.
         Canister::Result(_) => None,
     }
 }

@@ -23,11 +23,11 @@ pub struct Look {
     pub terminal: bool,
     pub colour: bool,
     pub full: bool,
-    /// How answers are laid out, which are Markdown; else they stand as they were written.
+    /// The layout of answers, which are Markdown; without it they are shown as written.
     pub answers: Option<Screen>,
 }
 
-/// Whose call a result answers: several run side by side, and their results stand in the order they came in.
+/// Finds the call of a result: several calls run at the same time, and their results are in the order of arrival.
 struct Caller<'a> {
     tool: &'a str,
     /// Of its message, where its reply calls the tool more than once.

@@ -21,7 +21,7 @@ const NAME: usize = 50;
 const ANSWER: usize = 12;
 
 impl ReplSession<'_> {
-    /// Lists the last ones, or those with these words in them, and goes on with the one that is picked.
+    /// Lists the last sessions, or those that contain the words, and continues the selected one.
     pub(super) async fn sessions(&mut self, words: &str) -> Result<(), Failure> {
         let store = sessions::required(self.world)?;
         let found: Vec<Summary> = candidates(&store, words)?
@@ -48,7 +48,7 @@ impl ReplSession<'_> {
         self.turn_to(session)
     }
 
-    /// A line from the person; `None` if there is none, or the question was broken off.
+    /// A line from the user; `None` if there is none, or the question was interrupted.
     pub(super) async fn asked(&self, question: &str) -> Result<Option<String>, Failure> {
         let attended = self.attention.to_turn();
         let line = tokio::select! {
@@ -109,7 +109,7 @@ impl ReplSession<'_> {
         Ok(())
     }
 
-    /// Nobody sees the numbers of messages here: where one does not fit, those that do are told.
+    /// Message numbers are not visible in the REPL, so the possible numbers are listed if one does not fit.
     fn can_fork(&self, message: Option<u32>) -> Result<(), Failure> {
         let Some(number) = message else { return Ok(()) };
         let canisters = self.conversation.transcript().as_slice();

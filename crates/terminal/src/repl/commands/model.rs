@@ -59,7 +59,7 @@ impl ReplSession<'_> {
         self.conversation.transcript().as_slice().iter().filter(strange).count()
     }
 
-    /// Somebody who talks with it should know what it is.
+    /// Users of the understudy should know that it is not a model.
     pub(in crate::repl) fn understudy(&self) {
         if self.settings.model.is_understudy() {
             self.view.note(

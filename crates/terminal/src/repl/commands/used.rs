@@ -52,7 +52,7 @@ impl ReplSession<'_> {
         self.conversation.go_on(history);
         self.conversation.settled()?;
         match condensing? {
-            // The view has told it.
+            // The view has shown it.
             CondenseOutcome::Done { .. } => Ok(()),
             CondenseOutcome::Nothing => {
                 self.view.note("there is nothing old enough to summarize");

@@ -1,4 +1,4 @@
-//! The table of commands: read by whoever parses, completes and helps.
+//! The table of commands, for parsing, completion and help.
 
 /// A command.
 #[derive(Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub(super) struct Quote {
     pub(super) single: bool,
 }
 
-/// What stands behind a key, if the language has keys.
+/// The kind of token after a key, if the language has keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     None,

@@ -95,7 +95,7 @@ impl<'a> Lexer<'a> {
         {
             return false;
         }
-        // A lifetime or a digit group is no character.
+        // A lifetime or a digit group is not a character literal.
         let mut inner = rest.chars().skip(1);
         let (first, second) = (inner.next(), inner.next());
         !quote.single || first == Some('\\') || second == Some('\'')

@@ -6,11 +6,11 @@ use super::{code, entities, line, text};
 use crate::screen::link::{address, place, says_where};
 use crate::screen::markdown::is_break;
 
-/// Quotes, lists and emphasis within each other; deeper ones are not told apart.
+/// Maximum nesting of quotes, lists and emphasis; deeper levels are flattened.
 const DEEPEST: usize = 64;
 /// Pictures within each other, in a link.
 const MOST_LINKS: usize = 8;
-/// Characters of an address that is no link.
+/// Maximum characters of a URL that is shown without being a link.
 const LONGEST_ADDRESS: usize = 200;
 
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Flow {
                 self.tags("<tr>", "</tr>\n");
             }
             Tag::TableCell => self.cell(),
-            // What is not asked for has at least its words.
+            // Other elements become paragraphs.
             _ => self.tags("<p>", "</p>\n"),
         }
     }
@@ -195,7 +195,7 @@ impl Flow {
         }
     }
 
-    /// Where it leads is said, unless its words say so: nobody is to be misled.
+    /// Shows the target of a link unless the link text is the target, so that nobody is misled.
     fn told(&mut self, is_link: bool) {
         let Some(Link { to, said }) = self.links.pop() else { return };
         if to.is_empty() || says_where(&said, &to) {

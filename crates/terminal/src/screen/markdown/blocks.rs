@@ -76,7 +76,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a line within a block of code or HTML; `false` if there is none.
+    /// Consumes a line inside a block of code or HTML; `false` if there is none.
     fn goes_on(&mut self, mut rest: &str, out: &mut Out<'_>) -> bool {
         let (inset, words) = (indent(rest), rest.trim_start());
         match &mut self.leaf {
@@ -190,7 +190,7 @@ impl Blocks {
             return;
         }
         if matches!(self.leaf, Leaf::Paragraph(_)) {
-            // In a paragraph that goes on without the marks of what holds it, nothing is an underline.
+            // A lazy continuation line of a paragraph cannot be an underline of a heading.
             let lazy = if place.whole { "" } else { "    " };
             self.append(&format!("{lazy}{rest}"));
         } else {

@@ -125,9 +125,9 @@ impl Item {
     }
 }
 
-/// What stands before the lines of a block.
+/// The prefix of the lines of a block.
 pub(super) struct Margin {
-    /// A mark for which there is no room beside the text.
+    /// A mark without room beside the text.
     pub(super) above: Vec<Line>,
     pub(super) first: Line,
     pub(super) rest: Line,

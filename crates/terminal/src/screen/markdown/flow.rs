@@ -184,7 +184,7 @@ impl Flow {
         self.push(if self.heading { Tone::Heading } else { Tone::Plain }, text);
     }
 
-    /// Without colours the marks stay: what is a command and what is not must be seen.
+    /// Without colours the backquotes stay, so that code can be distinguished.
     fn code(&mut self, text: &str) {
         if self.look.colour {
             self.push(Tone::Code, text)

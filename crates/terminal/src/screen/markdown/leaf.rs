@@ -62,7 +62,7 @@ impl Paragraph {
         Self { source: self.head.clone().unwrap_or_default(), head: self.head.clone(), last: String::new() }
     }
 
-    /// Closes what is not closed yet, for it will be.
+    /// Closes open marks, which the following text will close.
     pub(super) fn mend(&mut self) {
         let text = self.source.trim_end().trim_end_matches(['*', '_', '~']);
         let (mut strong, mut code) = (false, false);
