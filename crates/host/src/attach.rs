@@ -1,9 +1,9 @@
-//! `-a FILE|URL`: what the user hands over to be read.
+//! `-a FILE|URL`: files that the user attaches to a question.
 //!
-//! Read before anything is asked or kept, so that a wrong name costs nothing. Text becomes a document; pictures, PDF
-//! files and recordings go with the user's words, before them, as vendors advise
-//! (<https://platform.claude.com/docs/en/build-with-claude/vision>, 2026-11). Their bytes are kept by digest in the
-//! session, so that the conversation can go on with them.
+//! Attachments are read before anything is asked or stored, so a wrong name costs nothing. Text becomes a document;
+//! images, PDF files and audio go before the words of the user, as vendors advise
+//! (<https://platform.claude.com/docs/en/build-with-claude/vision>, 2026-11). The session stores their bytes by digest,
+//! so that the conversation can continue with them.
 
 mod from_server;
 mod from_url;
@@ -246,7 +246,7 @@ impl UserInput {
     }
 }
 
-/// Where attachments are kept: in the session if there is one, else until the run ends.
+/// Returns the place for attachments: the session if there is one, else memory until the run ends.
 pub fn keeper(contents: &Kept) -> Box<dyn Artefacts> {
     if contents.is_of_a_session() { Box::new(contents.clone()) } else { Box::new(contents.shown()) }
 }
@@ -318,7 +318,7 @@ fn from_file(named: &str, world: &World) -> Result<Attachment, Failure> {
     if bytes.len() > MOST_BYTES {
         return Err(too_large(named, None));
     }
-    // By the name that was typed: where a link leads is nobody's business.
+    // Only the typed name is used: the target of a link stays private.
     let name = named.rsplit('/').find(|part| !part.is_empty()).unwrap_or(named);
     let attachment = Attachment::of(name.to_owned(), bytes, named)?;
     Ok(Attachment { file: Some(path), ..attachment })

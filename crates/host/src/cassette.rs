@@ -1,10 +1,10 @@
-//! What a model and tools said in a run, on file, to be said again.
+//! Recordings of what a model and tools answered in a run, to replay later.
 //!
-//! A cassette is a text: a [header](entry::Header), then one [`Entry`] a line. A [`Recorder`] writes one, a [`Cassette`] is one that
-//! was read, a [`Player`] answers from it: the nth equal question gets the answer of the nth that was asked, and a
-//! question that was never recorded is a [`Miss`], after which nothing is answered any more.
+//! A cassette is text: a [header](entry::Header), then one [`Entry`] per line. A [`Recorder`] writes a cassette, a
+//! [`Cassette`] is a parsed one, and a [`Player`] answers from it: identical requests replay in the order they were
+//! recorded. A request that was not recorded is a [`Miss`]; after it nothing is answered.
 //!
-//! Recorder and player know no sockets, no servers and no environment; [`mode`] puts them between the engine and the world.
+//! Recorder and player have no sockets, servers or environment; [`mode`] connects them to the engine.
 
 mod body;
 mod entry;
@@ -33,5 +33,5 @@ pub(crate) use recorder::{Recorder, Redact};
 
 /// The format that is written, and the newest that is read.
 pub(crate) const FORMAT: u32 = 1;
-/// A cassette is no larger; neither is it read when it is.
+/// Maximum bytes of a cassette, when written and when read.
 pub(crate) const MAX_BYTES: u64 = 256 * 1024 * 1024;

@@ -24,7 +24,7 @@ pub fn called(words: &[OsString]) -> Option<u8> {
     }
 }
 
-/// For all commands of a run. `warn` is told each thing once.
+/// Returns the launcher for all commands of a run. `warn` gets each warning once.
 pub(crate) fn sandbox_launcher(
     program: &Path,
     world: &World,

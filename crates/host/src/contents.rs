@@ -1,7 +1,7 @@
 //! Blobs by digest: images, audio, and the full texts of truncated results.
 //!
 //! A session stores all of them. A run without a session keeps the media of its tools in memory, because the model
-//! still has to see them. Truncated texts are not kept then, because nobody could read them later.
+//! still has to see them. Truncated texts are not kept then, because they could not be read later.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What a run of the library is told once: whether somebody can be asked, what must never be shown, where notices go.
+//! The settings of a run for the library: whether a user can be asked, what must never be shown, and the receiver of
+//! notices.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -47,7 +48,7 @@ impl Notices for NoNotices {
 
 /// The parts of a run that every layer shares.
 pub struct RunContext {
-    /// Somebody is there who can answer a question.
+    /// Whether a user can answer questions.
     pub can_ask: bool,
     /// Remarks are shown too.
     pub verbose: bool,
@@ -56,7 +57,7 @@ pub struct RunContext {
     pub program: Option<PathBuf>,
     /// The cassette of this run, if it has one.
     pub cassette: CassetteMode,
-    /// Who is told how long everything took, if somebody is.
+    /// The receiver of durations, if any.
     pub telemetry: Telemetry,
     pub notices: Arc<dyn Notices>,
     /// What was warned of, for output that has a record of it.
@@ -70,7 +71,7 @@ impl fmt::Debug for RunContext {
 }
 
 impl RunContext {
-    /// A run that asks nobody and shows nothing. Learns every secret of the environment.
+    /// Returns the context of a run without questions and output. Learns every secret of the environment.
     pub fn new(world: &World) -> Self {
         let redactor = Redactor::default();
         redactor.learn(keys_of(world));

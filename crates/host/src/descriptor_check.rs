@@ -115,8 +115,8 @@ impl CheckReport {
     }
 }
 
-/// Errors in the settings, and rules in them that never apply. A directory that is named stands alone, except that the
-/// settings beside a project's `ensembles/` are checked with it.
+/// Returns errors in the settings, and rules in them that never apply. A named directory is checked without other
+/// settings, except the settings next to the `ensembles/` of a project.
 fn of_settings(directories: &[PathBuf], catalogue: &Catalogue, world: &World) -> Vec<RenderedFinding> {
     let found = |files: &Files, plans: &[EnsemblePlan]| -> Vec<RenderedFinding> {
         let found = files.findings().into_iter().chain(files.unused_rules(plans));

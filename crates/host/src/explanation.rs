@@ -22,7 +22,7 @@ pub struct ExplainedCall<'a> {
     pub tool: &'a str,
     pub effects: Effects,
     pub trusted: bool,
-    /// Whether somebody could be asked.
+    /// Whether a user could be asked.
     pub interactive: bool,
     /// The permission of the tool itself, and where it comes from.
     pub own: (Permission, String),

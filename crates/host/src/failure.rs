@@ -25,7 +25,7 @@ pub enum Kind {
     Unapproved,
     Output,
     Ensemble,
-    /// Nobody reads stdout any more; nothing is printed.
+    /// Stdout has no reader any more; nothing is printed.
     Closed,
     /// The run was ended by the signal with this number.
     Signal(u8),

@@ -100,7 +100,7 @@ impl HostBuilder {
         let (mut world, warning) = World::snapshot()?;
         (world.config, world.data) = (self.config_dir, self.data_dir);
         let mut context = RunContext::new(&world);
-        // Each conversation says for itself whether somebody can be asked.
+        // Each conversation decides whether a user can be asked.
         context.can_ask = true;
         context.program = self.starts_itself.then(this_program);
         if let Some(notices) = self.notices {

@@ -1,5 +1,5 @@
-//! Cached results of tools: `results/<key>.json` in the user's cache directory, which no tool may write to and nobody
-//! else may read. A run that stores nothing caches in memory.
+//! Cached results of tools: `results/<key>.json` in the cache directory of the user, which tools cannot write and other
+//! users cannot read. A run that stores nothing caches in memory.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

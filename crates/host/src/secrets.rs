@@ -172,8 +172,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Returns every variable that looks like a secret, so that its value is never printed. Keys in use are added as well,
-/// whatever their variables are called.
+/// Returns every variable that looks like a secret, so that its value is never printed. Keys in use are added too,
+/// under any variable name.
 pub(crate) fn keys_of(world: &World) -> Vec<Secret> {
     let secrets = world.env.iter().filter(|(name, value)| is_secret(name, value));
     secrets.map(|(_, value)| Secret::new(value.as_str())).collect()

@@ -1,5 +1,5 @@
-//! What this run shall do: flags over environment over project over user over what is built in. Pure but for reading
-//! the two settings files.
+//! The settings of a run: flags over environment over project over user over defaults. Pure, except for reading the two
+//! settings files.
 
 use std::fs::Metadata;
 use std::io::ErrorKind;
@@ -40,14 +40,14 @@ pub struct Files {
 pub const PROJECT_FILE: &str = "converse.toml";
 const LEADS_OUT: &str = "a symbolic link points outside the project";
 
-/// False where even the question fails: a home that belongs to somebody else, or is no directory. A file that is there
-/// and cannot be read is another matter: it may hold rules.
+/// Returns false if even the existence cannot be checked: the home belongs to another user, or is not a directory. An
+/// existing file that cannot be read is different, because it may contain rules.
 pub(crate) fn can_be_looked_for(path: &Path) -> bool {
     let error = std::fs::symlink_metadata(path).err().map(|error| error.kind());
     !matches!(error, Some(ErrorKind::PermissionDenied | ErrorKind::NotADirectory))
 }
 
-/// Why it cannot be told whether there is a file. Rules may stand in it, so it is not gone without.
+/// Returns why the existence of a file is unknown. The file may contain rules, so the run does not continue without it.
 fn hidden(path: &Path) -> Option<String> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => None,
@@ -60,7 +60,8 @@ fn hidden(path: &Path) -> Option<String> {
     }
 }
 
-/// A home that is no directory, or that belongs to somebody else and lets nobody in: nothing of the user's is there.
+/// Returns whether the home is not a directory, or belongs to another user and is not accessible, so that it has no
+/// files of this user.
 fn is_anothers(home: &Path) -> bool {
     let own = |home: &Metadata| home.is_dir() && home.uid() == rustix::process::geteuid().as_raw();
     !can_be_looked_for(&home.join(".")) && !std::fs::metadata(home).is_ok_and(|home| own(&home))
@@ -117,7 +118,7 @@ impl Files {
         Self { plan, sources, diagnostics, notes }
     }
 
-    /// What the file of one project says, whatever the user's own says. `shown` is the path as people see it.
+    /// Returns the settings of one project alone, without those of the user. `shown` is the path for messages.
     pub fn of_project(project: &Path, shown: &str) -> Self {
         let (path, scope) = (project.join(PROJECT_FILE), Scope::Project);
         let mut sources = SourceMap::new();
@@ -167,7 +168,7 @@ impl Files {
         Ok((files, rules))
     }
 
-    /// A settings file with an error in it stops the run: half of somebody's rules is not what they wrote.
+    /// Returns the settings, or stops the run at an error: a part of the rules is not what the user wrote.
     pub fn checked(self) -> Result<(SettingsPlan, Vec<String>), Failure> {
         let pictures = |wanted: bool| {
             let chosen = self.diagnostics.iter().filter(move |diagnostic| diagnostic.is_error() == wanted);
@@ -206,8 +207,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `session_model` is what a continued session used last: it stands between environment and files. `compared` is
-    /// the one of several models that this is for.
+    /// `session_model` is the last model of a continued session, which comes between environment and files. `compared`
+    /// is the model of a comparison that this is for.
     pub fn resolve(
         args: &TurnOptions,
         schema: Option<&Path>,
@@ -267,7 +268,7 @@ impl Settings {
     }
 }
 
-/// Who is named to answer instead. In a comparison everybody answers for themselves.
+/// Returns the fallback models. A comparison has none.
 fn fallback<'a>(
     args: &'a TurnOptions,
     compared: bool,

@@ -111,7 +111,7 @@ fn own(path: &Path, metadata: &std::fs::Metadata, others: u32, mode: &str) -> Re
     Ok(())
 }
 
-/// Until it is given back, in whatever way its holder ends.
+/// Locks the file, and waits a limited time for other holders. The lock ends with its holder, even in a crash.
 fn locked(file: &File, path: &Path) -> Result<(), String> {
     let begun = Instant::now();
     loop {

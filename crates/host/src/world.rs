@@ -157,8 +157,8 @@ impl World {
     }
 }
 
-/// Gives the owner full rights to files that we create: a mask without them would make directories that nobody can
-/// enter. What the mask takes from others stays.
+/// Gives the owner full rights to files that converse creates: a mask without them would create directories that the
+/// owner cannot enter. The mask still applies to other users.
 pub fn own_what_is_made() {
     let mask = umask(Mode::RWXG | Mode::RWXO);
     umask(mask.difference(Mode::RWXU));

@@ -1,4 +1,4 @@
-//! Environment variables that decide which code runs, whatever the command line is.
+//! Environment variables that decide which code runs, for any command line.
 
 const NAMES: [&str; 18] = [
     "BASH_ENV",

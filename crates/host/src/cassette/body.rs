@@ -30,7 +30,7 @@ impl Kept {
         let bytes = if bytes.len() - whole < 4 { bytes.get(..whole).unwrap_or_default() } else { bytes };
         match String::from_utf8_lossy(bytes) {
             Cow::Borrowed(text) => Self::told(content_type, text, redact),
-            // Byte for byte only where it holds no secret: in base64 nobody would find one.
+            // Stored exactly only if it contains no secret, because a secret in base64 would not be found.
             Cow::Owned(text) => match Self::told(content_type, &text, redact) {
                 clean if clean.text() == text => Self::Base64(STANDARD.encode(bytes)),
                 clean => clean,
@@ -101,7 +101,7 @@ fn cleaned(events: Vec<String>, redact: &dyn Redact) -> Vec<String> {
             }
         }
     }
-    // First what is in several: of a secret whose beginning alone was taken out, the end would be known by nobody.
+    // Secrets across several pieces come first: after a partial redaction, the rest could not be recognised.
     rejoined(&mut pieces, redact);
     for piece in &mut pieces {
         let mut clean = piece.value.clone();
@@ -117,7 +117,7 @@ fn cleaned(events: Vec<String>, redact: &dyn Redact) -> Vec<String> {
     lines.into_iter().map(|rows| rows.concat()).collect()
 }
 
-/// The lines of an event; a text that is JSON as a whole is one.
+/// Returns the lines of an event. A text that is entirely JSON is one line.
 fn rows(event: &str) -> Vec<String> {
     if piece(event).is_some() {
         return vec![event.to_owned()];

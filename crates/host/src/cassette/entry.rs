@@ -18,7 +18,7 @@ pub(crate) struct Header {
     pub program: String,
     /// RFC 3339.
     pub created: String,
-    /// Those that might have been asked, as `provider/model`; the one that was meant stands first.
+    /// The possible models, as `provider/model`; the intended one is first.
     pub models: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Exchange {
     /// The wire, for readers; it is the model's.
     pub dialect: String,
     pub request: Request,
-    /// The how-manyth it began as; lines stand in the order in which they ended.
+    /// The number in the order of start; lines are in the order of end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub began: u64,
     #[serde(flatten)]

@@ -29,7 +29,7 @@ impl CassetteError {
         Self::Io { file: file.display().to_string(), source }
     }
 
-    /// The same for whoever has to be told later, or twice.
+    /// Returns an error with the same text, to report it again or later.
     pub(crate) fn again(&self) -> Self {
         Self::Unrecordable(self.to_string())
     }

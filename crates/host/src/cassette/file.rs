@@ -25,7 +25,7 @@ impl Cassette {
     /// Reads a regular file of at most [`MAX_BYTES`].
     pub(crate) fn read(path: &Path) -> Result<Self, CassetteError> {
         let file = path.display().to_string();
-        // Before it is opened: to open a pipe is to wait for somebody.
+        // Checked before opening, because opening a pipe would wait for a writer.
         let metadata = std::fs::metadata(path).map_err(|error| CassetteError::io(path, error))?;
         if !metadata.is_file() {
             return Err(CassetteError::NoFile(file));
@@ -63,7 +63,7 @@ impl Cassette {
     }
 }
 
-/// Is this the beginning of one, of whatever format?
+/// Returns whether a file begins like a cassette of any format.
 pub(crate) fn is_one(first_line: &[u8]) -> bool {
     let value: Option<Value> = serde_json::from_slice(first_line).ok();
     value.is_some_and(|value| value.get("cassette").is_some_and(Value::is_u64))

@@ -1,4 +1,4 @@
-//! A question that no recorded one is equal to, in words for whoever has to find out why.
+//! A request without an equal recorded request, with an explanation.
 
 use std::collections::HashMap;
 
@@ -18,9 +18,9 @@ const MAX_COMPARED: usize = 500;
 pub(crate) struct Miss {
     /// In one line.
     pub message: String,
-    /// Where the nearest recorded question stands.
+    /// The line of the nearest recorded request.
     pub line: Option<usize>,
-    /// What is otherwise there, as a unified diff; empty if nothing is.
+    /// The difference to it, as a unified diff; empty without a difference.
     pub diff: String,
 }
 
@@ -61,7 +61,7 @@ fn nearest<'k>(asked: &str, known: &'k [Known<'k>]) -> Option<(&'k Known<'k>, St
         let Ok(value) = serde_json::from_str(known.key) else { continue };
         let recorded = lines(&value);
         let otherwise = otherwise(&recorded, asked);
-        // Of equally near ones the first: those that are still to be asked stand before the others.
+        // Among equally near requests the first; unused ones come before used ones.
         if best.as_ref().is_none_or(|(_, _, least)| otherwise < *least) {
             best = Some((known, recorded, otherwise));
         }
@@ -69,7 +69,7 @@ fn nearest<'k>(asked: &str, known: &'k [Known<'k>]) -> Option<(&'k Known<'k>, St
     best.map(|(known, recorded, _)| (known, recorded))
 }
 
-/// How many lines are in one of them only, wherever they stand.
+/// Returns how many lines are in only one of the texts, at any position.
 fn otherwise(a: &str, b: &str) -> usize {
     let mut counts: HashMap<&str, i64> = HashMap::new();
     a.lines().for_each(|line| *counts.entry(line).or_default() += 1);

@@ -1,8 +1,8 @@
 //! `--record` and `--replay`: the cassette of a run, between the loop and everything that it would reach.
 //!
-//! [`CassetteMode::load`] opens it once; from then on the same [`CassetteMode`] is in the options, the context and the settings, so that
-//! each wire and each connection is made with it, whoever makes them. [`CassetteMode::verdict`] says how a turn ended that asked
-//! for something nobody had recorded, and [`CassetteMode::eject`] puts a recording in its place.
+//! [`CassetteMode::load`] opens it once. The same [`CassetteMode`] is in the options, the context and the settings, so
+//! that every wire and every connection uses it. [`CassetteMode::verdict`] fails a turn that made an unrecorded
+//! request, and [`CassetteMode::eject`] moves a finished recording into place.
 
 mod failure;
 mod recorded;
@@ -49,10 +49,8 @@ impl Redact for Redactor {
 }
 
 impl CassetteMode {
-    /// Opens what the flags name, if they name something. To be called before settings are resolved, once.
-    ///
-    /// The cassette of the options goes to whoever settles what is asked, this one to whoever connects. Gives a warning if
-    /// the cassette is not whole.
+    /// Opens the cassette of the flags, if any, for all clones of this value. Call it once, before settings are resolved.
+    /// Returns a warning if the cassette is incomplete.
     pub fn load(
         &self,
         talk: &TurnOptions,
@@ -63,7 +61,7 @@ impl CassetteMode {
         let loaded = if let Some(path) = &talk.record {
             let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
             let redact = Arc::new(redactor.clone());
-            // To the second: nobody asks for more.
+            // Seconds are precise enough.
             let created = World::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             let recorder = Recorder::create(&world.cwd.join(path), program, &created, redact);
             Loaded::Recording(Arc::new(recorder.map_err(failure::unwritable)?))
@@ -116,7 +114,7 @@ impl CassetteMode {
         matches!(self.0.get(), Some(Loaded::Replaying { tools: true, .. }))
     }
 
-    /// What a session is told of a replay.
+    /// The note about the replay in a session.
     pub fn told(&self) -> Option<&'static str> {
         match self.0.get()? {
             Loaded::Recording(_) => None,
@@ -189,7 +187,7 @@ impl CassetteMode {
         (known, warning)
     }
 
-    /// How a turn ended: whatever it says of itself, a question that nobody had recorded is why.
+    /// Returns the result of a turn: an unrecorded request takes precedence over other errors.
     pub fn verdict<T>(&self, ended: Result<T, Failure>) -> Result<T, Failure> {
         match self.player().and_then(|player| player.miss()) {
             Some(miss) => Err(failure::missed(miss)),
@@ -206,8 +204,8 @@ impl CassetteMode {
         }
     }
 
-    /// The end of the run. A recording takes its place; of one that was `interrupted`, or of which a turn was, it stays
-    /// beside it. A run that asked nobody anything leaves nothing. Gives a warning for what stays beside it.
+    /// Ends the run and moves the recording into place. If the run or a turn was `interrupted`, the recording stays
+    /// next to it. A run without requests leaves nothing. Returns a warning for a recording that stays next to it.
     pub fn eject(&self, interrupted: bool) -> Result<Option<String>, Failure> {
         let Some(Loaded::Recording(recorder)) = self.0.get() else { return Ok(None) };
         if !recorder.has_begun() {

@@ -40,7 +40,7 @@ struct Card<T> {
 
 impl<T: Clone> Deck<T> {
     fn new(mut cards: Vec<Card<T>>) -> Self {
-        // Equal questions side by side: who began first is dealt first. Those without a number stay as they stand.
+        // Among equal requests, the first one started is answered first. Entries without a number keep their order.
         cards.sort_by_key(|card| card.began);
         let mut left: HashMap<String, Vec<usize>> = HashMap::new();
         for (place, card) in cards.iter().enumerate().rev() {
@@ -95,7 +95,7 @@ impl Player {
         Self { file, models, offers, replies, calls, miss: Mutex::default() }
     }
 
-    /// Those that might have been asked; the one that was meant stands first.
+    /// The possible models; the intended one is first.
     pub(crate) fn models(&self) -> &[String] {
         &self.models
     }
@@ -131,7 +131,7 @@ impl Player {
         self.miss().map_or(Ok(()), Err)
     }
 
-    /// The first question that had no answer: whatever comes after it follows from it.
+    /// Returns the first request without an answer; later misses follow from it.
     pub(crate) fn miss(&self) -> Option<Miss> {
         self.first().clone()
     }

@@ -10,10 +10,10 @@ use crate::cassette::recorder::Redact;
 /// Names of a body's members that are about the account or the run, not about the question. Ours sends none of them;
 /// a patch of the user's own settings may.
 const VOLATILE: [&str; 5] = ["metadata", "prompt_cache_key", "safety_identifier", "session_id", "user"];
-/// Where a provider's cache may end: Anthropic's own server is told, and others that speak its wire are not. The question
-/// is the same.
+/// Where the cache of a provider may end: sent to Anthropic's own server, but not to compatible ones. The request
+/// counts as the same.
 const MARK: &str = "cache_control";
-/// A longer text without a blank is no text but a picture or a document: its digest stands for it.
+/// A longer text without a blank is an image or a document, which its digest replaces.
 const LONG: usize = 4096;
 /// Only a run that keeps its session can say where the whole of a long result is.
 const ARTEFACT: &str = "; the whole is kept as artefact ";
@@ -27,7 +27,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// `path` is what follows the base URL. A body that is no JSON is one text.
+    /// `path` follows the base URL. A body that is not JSON is one text.
     pub(crate) fn new(model: &str, method: &str, path: &str, body: &[u8], redact: &dyn Redact) -> Self {
         let mut body = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(body).into_owned()));
@@ -56,7 +56,7 @@ pub(crate) fn sorted(value: &Value) -> Value {
     serde_json::from_str(&canonical(value)).unwrap_or_else(|_| value.clone())
 }
 
-/// Takes out of every text what is not the same in each run, and what no reader wants to see.
+/// Removes what differs between runs, and what is not useful to readers, from every text.
 fn settle(value: &mut Value) {
     match value {
         Value::String(text) => {

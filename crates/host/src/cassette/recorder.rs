@@ -24,7 +24,7 @@ pub(crate) trait Redact: Send + Sync {
     fn json(&self, value: &mut Value);
 }
 
-/// One recording. Errors are kept until somebody asks: a run is not ended by its recorder.
+/// A recording. Errors are kept until they are requested, so that they do not end the run.
 pub(crate) struct Recorder {
     redact: Arc<dyn Redact>,
     asked: AtomicU64,
@@ -50,7 +50,8 @@ struct State {
 const FIRST_LINE: u64 = 64 * 1024;
 
 impl Recorder {
-    /// What is there already is replaced at the end if it is a cassette (or empty), and else refused now.
+    /// Creates a recording. An existing cassette, or an empty file, is replaced at the end; any other file is refused
+    /// now.
     pub(crate) fn create(
         path: &Path,
         program: &str,
@@ -90,7 +91,7 @@ impl Recorder {
         state.begun || state.error.is_some()
     }
 
-    /// A clock or a hand ended what was going on: whatever is recorded of it, no replay would end so.
+    /// Marks the recording as cut by a timeout or by the user: no replay would end in this way.
     pub(crate) fn cut(&self) {
         self.lock().cut = true;
     }
@@ -159,7 +160,7 @@ impl State {
         self.line(&header, redact)
     }
 
-    /// Written at once: whatever happens next, this is there.
+    /// Writes a line at once, so that it survives a crash.
     fn line(&mut self, entry: &impl Serialize, redact: &dyn Redact) -> Result<(), CassetteError> {
         let unwritable = |error: serde_json::Error| CassetteError::Unrecordable(error.to_string());
         let mut value = serde_json::to_value(entry).map_err(unwritable)?;
@@ -212,8 +213,8 @@ fn written_over(file: &File, path: &Path) -> Result<(), CassetteError> {
     }
 }
 
-/// The file that is written, and whether it is new. Its name is made up by us, so what stands there may be anything:
-/// a link is not followed, a pipe not waited for, and nobody's notes are written over.
+/// Opens the partial file; returns whether it is new. Its name is derived, so an existing file may be anything: links
+/// are not followed, pipes are not waited for, and other files are not overwritten.
 fn opened(partial: &Path) -> Result<(File, bool), CassetteError> {
     let io = |error| CassetteError::io(partial, error);
     let mut options = OpenOptions::new();

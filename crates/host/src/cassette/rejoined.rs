@@ -1,8 +1,8 @@
-//! Secrets that a stream tells in pieces: they begin in one event and end in another.
+//! Secrets in a stream that begin in one event and end in another.
 //!
-//! What belongs together is known by its place: the path in the JSON, and the numbers (`index`, `output_index`,
-//! `content_index`, …) that stand beside it, by which a stream tells side by side calls and blocks apart. Text is moved
-//! only as far as a secret reaches: the first piece of it gets that part, cleaned, and the others nothing.
+//! Pieces of one text are known by their place: the path in the JSON, and the numbers (`index`, `output_index`,
+//! `content_index`, …) next to it that distinguish concurrent calls and blocks. Text is moved only as far as a secret
+//! reaches: its first piece gets the cleaned part, and the others nothing.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::cassette::recorder::Redact;
 
-/// A piece of JSON in an event or a text, and where it stands.
+/// A piece of JSON in an event or a text, and its position.
 pub(crate) struct Piece {
     pub(crate) event: usize,
     pub(crate) line: usize,
@@ -72,7 +72,7 @@ struct Parts {
     texts: Vec<String>,
 }
 
-/// Takes each secret out of the parts that it stands in.
+/// Removes each secret from the parts that contain it.
 fn clean(mut parts: &mut [String], redact: &dyn Redact) {
     let whole = |parts: &[String]| {
         let text = parts.concat();
@@ -89,7 +89,7 @@ fn clean(mut parts: &mut [String], redact: &dyn Redact) {
         let (first, mut end) = if left == 0 { (0, parts.len()) } else { (before, shown) };
         let Some((_, from)) = parts.split_at_mut_checked(first) else { return };
         end -= first;
-        // Whoever knows a key by its beginning sees it before it is over.
+        // A key that is recognised by its beginning is found before its end.
         while let (Some(so_far), Some(longer), Some(next)) =
             (from.get(..end), from.get(..=end), from.get(end))
         {
@@ -133,7 +133,7 @@ fn walk(value: &Value, place: &mut String, pointer: &mut String, each: &mut impl
         Value::String(text) => each(place, pointer, text),
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                // One that has a number of its own may stand anywhere in its list.
+                // An item with its own number may be at any position of its list.
                 let _ = match item.get("index") {
                     Some(Value::Number(_)) => write!(place, "/"),
                     _ => write!(place, "/{at}"),

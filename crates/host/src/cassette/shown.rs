@@ -7,8 +7,7 @@ const WIDTH: usize = 96;
 /// Characters of a line of a diff.
 const MOST: usize = 200;
 
-/// Texts are broken behind their line breaks, and where they are too long; so that a diff shows what is otherwise in
-/// them and not that something is.
+/// Splits texts after their line breaks, and long lines too, so that a diff shows the differing part.
 pub(crate) fn lines(value: &Value) -> String {
     let mut text = String::new();
     write(value, 0, &mut text);

@@ -1,4 +1,4 @@
-//! Where converse keeps things: there, ours to write, and nobody else's.
+//! The directories of converse: whether they exist, are writable, and are private.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The ensembles that a run would find, and how they stand.
+//! The ensembles that a run would find, and their state.
 
 use converse_config::{Code, EnsemblePlan, InvokerKind, SandboxLevel, Scope};
 

@@ -47,7 +47,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -
     findings
 }
 
-/// Base URLs that are none, each told once. The chosen model's is broken elsewhere already.
+/// Base URLs that are not valid, each reported once. That of the chosen model is reported elsewhere.
 fn unusable(files: &SettingsPlan, world: &World) -> Vec<Finding> {
     let mut told: Vec<(String, Finding)> = Vec::new();
     for reach in model::all(files, world) {
@@ -106,7 +106,7 @@ fn finding(reach: &Reach, is_chosen: bool, answer: Result<usize, Unlisted>) -> F
         }
         Err(Unlisted::Wire(error)) => bad(format!("cannot be reached: {}", error.message)),
         Err(Unlisted::Late) => bad(format!("did not answer within {} seconds", PATIENCE.as_secs())),
-        // Somebody is there. Not every server has a list, and a run needs none.
+        // The server answers. Not every server lists its models, and a run does not need the list.
         Err(Unlisted::Status(status)) => {
             Finding::note(name, format!("answers, but does not list its models (status {status})"))
         }

@@ -1,5 +1,4 @@
-//! Accounting of sampling: the cost of each reply is added to the meter of the call, even if nobody waited for the
-//! reply.
+//! Accounting of sampling: the cost of each reply is added to the meter of the call, even if the reply was not awaited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

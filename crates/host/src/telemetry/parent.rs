@@ -1,6 +1,7 @@
-//! Who called us, as whoever traces a pipeline says it: `TRACEPARENT` and `TRACESTATE` of the environment.
+//! The parent of the trace: `TRACEPARENT` and `TRACESTATE` of the environment.
 //!
-//! <https://www.w3.org/TR/trace-context/>, <https://opentelemetry.io/docs/specs/otel/context/env-carriers/>, checked 2026-11.
+//! <https://www.w3.org/TR/trace-context/>, <https://opentelemetry.io/docs/specs/otel/context/env-carriers/>, checked
+//! 2026-11.
 
 use crate::world::World;
 
@@ -23,7 +24,7 @@ impl Parent {
         Self::parse(world.var("TRACEPARENT")?, state.unwrap_or_default())
     }
 
-    /// What is not as it should be is as if it were not there.
+    /// Parses the values. An invalid value counts as absent.
     fn parse(text: &str, state: &str) -> Option<Self> {
         let mut parts = text.trim().split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

@@ -36,12 +36,12 @@ pub(super) struct Endpoint {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SetupNotice {
     Warning(String),
-    /// For who asks for more.
+    /// Shown only with more verbosity.
     Remark(String),
 }
 
 impl Target {
-    /// `None`: nobody asks for it.
+    /// `None` if telemetry is not enabled.
     pub(super) fn of(world: &World) -> Option<Self> {
         let names = [BASE, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"];
         let is_disabled =
@@ -53,7 +53,7 @@ impl Target {
         let preference = world.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE").unwrap_or_default();
         target.delta = preference.eq_ignore_ascii_case("delta");
         let [traces, metrics] = ["TRACES", "METRICS"].map(|signal| target.endpoint(signal, world));
-        // By default who is called does as the caller does.
+        // By default, sampling follows the parent.
         let sampler = world.var("OTEL_TRACES_SAMPLER").unwrap_or("parentbased_always_on");
         let by_parent = sampler.starts_with("parentbased").then_some(target.parent.as_ref()).flatten();
         let sampled = by_parent.map_or(!sampler.ends_with("always_off"), |parent| parent.sampled);
@@ -72,7 +72,7 @@ impl Target {
             .flatten()
             .flat_map(|endpoint| endpoint.headers.values());
         let values = headers.filter_map(|value| Some(value.to_str().ok()?.to_owned()));
-        // `Bearer x`: the key alone is one too.
+        // Of `Bearer x`, the key alone is a secret too.
         values.flat_map(|value| {
             value.split_whitespace().map(str::to_owned).chain([value.clone()]).collect::<Vec<_>>()
         })

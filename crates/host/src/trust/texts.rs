@@ -71,7 +71,7 @@ impl Texts {
     }
 }
 
-/// Opens a file of the project; files elsewhere are refused, whatever path leads there.
+/// Opens a file of the project; refuses files elsewhere, even through links.
 fn read_below(root: &Path, file: &FileDigest) -> Option<String> {
     let path = root.join(&file.path).canonicalize().ok()?;
     if path.starts_with(root.canonicalize().ok()?) { read(&path, &file.sha256) } else { None }

@@ -62,7 +62,7 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
     })
 }
 
-/// The failure as it is told: how to go on, if there is something to go on from, and no secret in it.
+/// The failure as shown: with a hint how to continue, if possible, and without secrets.
 pub fn finished(failure: Failure, session: Option<&str>, context: &RunContext) -> Failure {
     let failure = match session {
         Some(id) if failure.resumable => {

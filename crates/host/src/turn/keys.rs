@@ -1,4 +1,4 @@
-//! A key in what the user says. It goes where all of it goes, and the user is told: nobody takes a key back.
+//! Keys in the text of the user. The text is sent unchanged, with a warning, because a sent key cannot be taken back.
 
 use crate::context::RunContext;
 use crate::world::World;

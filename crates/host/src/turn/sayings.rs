@@ -1,4 +1,4 @@
-//! What the user said in a conversation, one saying after the other, as far as that can be told from what was said.
+//! The messages of the user in a conversation, in order, as far as they can be recognised.
 
 use converse_canister::Canister;
 

@@ -10,7 +10,7 @@ use crate::world::World;
 use converse_text::safe_line;
 use converse_text::wording::tool_name;
 
-/// Characters of a repair that is told.
+/// Maximum characters of a reported repair.
 const REPAIR: usize = 400;
 
 /// `None` without a home.
@@ -24,13 +24,13 @@ pub fn cleaned(store: Store, context: &RunContext) -> Store {
     store.cleaned(Clean::new(move |text| redactor.clean(text)))
 }
 
-/// For what there is no way without.
+/// Returns the store, for commands that need it.
 pub fn required(world: &World) -> Result<Store, Failure> {
     let none = || Failure::usage("no-such-session", "there is no home directory, so there are no sessions");
     store(world).ok_or_else(none)
 }
 
-/// The session, repaired; what was repaired is told.
+/// Opens the session and repairs it; repairs are reported.
 pub fn open(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Failure> {
     let store = cleaned(required(world)?, context);
     let session = store.open(id, World::now()).map_err(Failure::of_session)?;
@@ -40,7 +40,7 @@ pub fn open(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Fa
     Ok(session)
 }
 
-/// What was repaired; a call by the name of its tool too, for nobody knows it by its number.
+/// Describes a repair; a call also by the name of its tool, because users do not know its number.
 fn told(repair: &Repair, canisters: &[Canister]) -> String {
     let (Repair::Interrupted { id } | Repair::NotStarted { id }) = repair else { return repair.to_string() };
     let tool = canisters.iter().rev().find_map(|one| match one {
@@ -53,7 +53,7 @@ fn told(repair: &Repair, canisters: &[Canister]) -> String {
     }
 }
 
-/// A new one. Where there is no place for it, the conversation goes on unkept, and the user is told.
+/// Creates a session. If that is not possible, the conversation continues without one, and the user is warned.
 pub fn create(now: Timestamp, context: &RunContext, world: &World) -> Option<Session> {
     let Some(store) = store(world) else {
         context.warn("warning: no home directory: this session is not saved");

@@ -83,7 +83,7 @@ fn sound_file(file: &Metadata, own: u32) -> Result<(), String> {
     sound_owner(file, own, "belongs to another user")
 }
 
-/// Checks that nobody else can replace the file.
+/// Checks that other users cannot replace the file.
 fn sound_directory(directory: &Metadata, own: u32) -> Result<(), String> {
     let mode = directory.permissions().mode();
     if mode & 0o022 != 0 && mode & 0o1000 == 0 {

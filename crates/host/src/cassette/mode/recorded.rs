@@ -1,5 +1,5 @@
-//! The tools of a recording. It stands around everything that may answer in a tool's place (kept answers, cleaned ones),
-//! and within what decides about an invocation (schema, rules, limits, audit).
+//! The tools of a recording: around everything that may answer instead of a tool (cached or cleaned results), and
+//! inside what decides about an invocation (schema, rules, limits, audit).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The tools of a replay: they stand in place of everything that could answer.
+//! The tools of a replay, which replace everything that could answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use super::recorded::compared;
 use crate::contents::Kept;
 use crate::secrets::Redactor;
 
-/// A connection that reaches nobody: what was offered is offered again.
+/// A connection without a server, which offers the recorded tools.
 pub(super) struct Replayed {
     plan: EnsemblePlan,
     player: Arc<Player>,
@@ -45,7 +45,7 @@ impl Replayed {
         }
     }
 
-    /// As the descriptor has them today: what has changed there shall be seen.
+    /// Returns the tools of the current descriptor, so that changes become visible.
     fn declared(&self, ensemble: &Ensemble) -> Vec<Tool> {
         let tool = |plan: &converse_config::InvokerPlan| {
             let nothing = || json!({ "type": "object", "properties": {} });

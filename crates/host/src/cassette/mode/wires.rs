@@ -208,7 +208,7 @@ impl Wire for GuardedWire {
     }
 }
 
-/// Of the one kind that is neither tried again nor asked of somebody else.
+/// Returns the error of a kind that is neither retried nor sent to a fallback.
 fn missed(miss: Miss) -> WireError {
     WireError { kind: WireErrorKind::Request, message: miss.message }
 }
