@@ -1,5 +1,5 @@
-//! Limits the size of answers. A model gets only bounded content. If an answer is cut, the whole is kept as an artefact, and
-//! the model is told.
+//! Limits the size of answers. A model gets only bounded content. A truncated answer is stored as an artefact, and the
+//! model gets a note.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use converse_canister::{Artefact, Content};
 
 use crate::roster::Artefacts;
 
-/// Keeps the first `limit` bytes of all text and structured content together. The whole goes to the artefacts, and the model
-/// is told. Pictures and sounds are blobs already and count only as a reference.
+/// Keeps the first `limit` bytes of all text and structured content together. The whole is stored as an artefact, and
+/// the model gets a note. Images and audio are blobs already and count only as a reference.
 pub(crate) fn bound_content(
     content: Vec<Content>,
     limit: usize,

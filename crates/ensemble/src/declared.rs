@@ -98,7 +98,7 @@ impl DeclaredConnection {
     fn build(&self, invoker: &InvokerPlan) -> Result<Arc<dyn Invocable>, NotBuilt> {
         let InvokerPlan { name, kind, .. } = invoker;
         if kind.reaches_out() && !self.trusted {
-            // Left inert long before; whoever forgets that is stopped here.
+            // Untrusted invokers are made inert before; this check stops a caller that forgot it.
             return Err(NotBuilt::Broken(format!("{name}: it is not trusted")));
         }
         match kind {

@@ -74,8 +74,8 @@ impl ToolProgress {
     }
 }
 
-/// The connection of a tool to its host. Messages are dropped if nobody listens or too many wait: a tool never blocks on
-/// them.
+/// The connection of a tool to its host. Messages are dropped without a listener, or if too many wait: a tool never
+/// blocks on them.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     words: Option<(usize, mpsc::Sender<(usize, ToolProgress)>)>,

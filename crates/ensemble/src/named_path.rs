@@ -54,7 +54,7 @@ impl NamedPath {
     }
 }
 
-/// The path without `.`, and without `..` as far as it can be told from the text.
+/// Returns the path without `.`, and without `..` as far as the text alone allows.
 pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,6 +1,6 @@
 //! An HTTP request as a tool.
 //!
-//! [`url`], [`body`] and [`answer`] are pure; what lies between them is one call of the port [`Fetch`](crate::Fetch).
+//! [`url`], [`body`] and [`answer`] are pure; between them is one call of the port [`Fetch`](crate::Fetch).
 
 mod answer;
 mod body;
@@ -84,7 +84,7 @@ impl Invocable for Request {
     }
 }
 
-/// For whoever invoked it.
+/// Converts the error for the caller of the tool.
 pub(crate) fn fetch_failure(error: FetchError) -> InvokeError {
     match error {
         FetchError::Unreachable(message) => InvokeError::Unreachable { message, sent: false },

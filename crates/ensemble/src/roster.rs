@@ -164,8 +164,8 @@ impl Roster {
         Arc::clone(&self.offer.read())
     }
 
-    /// Parses the arguments, checks them against the schema and asks the rules, in this order: nobody is asked about
-    /// arguments that could not run.
+    /// Parses the arguments, checks them against the schema and asks the rules, in this order, so that no user is asked
+    /// about arguments that could not run.
     pub fn judge(&self, invocation: &Invocation) -> Verdict {
         let answered = |outcome, text: String, rule| {
             let result = InvocationResult::new(invocation.id.clone(), outcome, text);

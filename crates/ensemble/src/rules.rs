@@ -27,7 +27,7 @@ pub struct Rules {
 const HOME: &str = "the workspace is a home directory, or holds one";
 
 impl Rules {
-    /// Makes the rules of a run in which nobody can be asked.
+    /// Makes the rules of a run without a user to ask.
     pub fn new(list: Vec<Rule>) -> Self {
         Self { list: Arc::new(RwLock::new(list)), ..Self::default() }
     }

@@ -55,7 +55,7 @@ pub(crate) fn context(cancel: CancellationToken) -> Context {
     Context { invoker: "test.tool".into(), cancel, deadline, clock, cost, host, paths }
 }
 
-/// `{name}` is an argument, `${NAME}` a variable, all else is text; there are no escapes.
+/// `{name}` is an argument, `${NAME}` a variable, everything else is text; there are no escapes.
 pub(crate) fn template(text: &str) -> Template {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -195,7 +195,7 @@ pub(crate) async fn call(roster: &Roster, arguments: Value, cancel: &Cancellatio
     call_heard(roster, arguments, cancel, Host::default()).await
 }
 
-/// The same, for somebody who listens.
+/// Calls the tool with this host, which may listen to progress.
 pub(crate) async fn call_heard(
     roster: &Roster,
     arguments: Value,

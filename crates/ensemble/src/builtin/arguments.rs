@@ -22,7 +22,7 @@ pub(super) fn required_text<'a>(arguments: &'a Arguments, key: &str) -> Result<&
     text(arguments, key)?.ok_or_else(|| InvokeError::Invalid(format!("`{key}` is missing")))
 }
 
-/// A whole number from 0 on; `3.0` is one too, as in JSON Schema.
+/// Returns an integer of 0 or more; `3.0` is an integer too, as in JSON Schema.
 pub(super) fn count(arguments: &Arguments, key: &str) -> Result<Option<usize>, InvokeError> {
     let number = match arguments.object.get(key) {
         None | Some(Value::Null) => return Ok(None),

@@ -1,8 +1,8 @@
-//! `read_file`, `write_file`, `edit_file`, `list_directory`, `search_files`: files of the workspace and of nowhere else.
+//! `read_file`, `write_file`, `edit_file`, `list_directory`, `search_files`: files of the workspace only.
 //!
-//! The jail is one open directory ([`jail`]); every path is resolved below it by the kernel, so a symlink that changes
-//! under our feet leads nowhere else. Writing has a second guard ([`protected`]): places no tool may change, whatever
-//! the user allows. Only regular files are read or replaced. The work is done on blocking threads.
+//! The jail is one open directory ([`jail`]). The kernel resolves every path below it, so a symlink that changes
+//! meanwhile cannot lead outside. Writing has a second guard ([`protected`]): places that no tool may change, even if
+//! the user allows it. Only regular files are read or replaced. The work is done on blocking threads.
 
 mod edit;
 mod encoding;

@@ -1,9 +1,9 @@
 //! `fetch` and `web_search`: pages of the web as text, and lists of them.
 //!
-//! `fetch` goes where a model tells it to, so it reaches public addresses only, whatever the user allows: a URL is read
-//! as browsers read it ([`target`]), its name is resolved by us, every address is judged ([`address`]), and the
-//! connection goes to the addresses that were judged; each redirect begins anew ([`journey`]). `web_search` goes where
-//! the user's settings say and nowhere else, so it uses the ordinary port.
+//! A model chooses the target of `fetch`, so it reaches only public addresses, even if the user allows it: a URL is
+//! parsed as browsers do ([`target`]), converse resolves its name, every address is checked ([`address`]), and the
+//! connection goes to the checked addresses; each redirect is checked again ([`journey`]). `web_search` goes only where
+//! the settings of the user point, so it uses the ordinary port.
 
 mod address;
 mod allowed;

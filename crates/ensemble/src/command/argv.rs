@@ -1,7 +1,7 @@
-//! The command line of a program, made from the arguments of an invocation. Pure.
+//! The command line of a program, built from the arguments of an invocation. Pure.
 //!
-//! There is no shell. One element of the template is one argument of the program, whatever its value holds, and a value
-//! never becomes an option: one that begins with `-` is refused where the element begins with it, unless it can only be a
+//! There is no shell. One element of the template is one argument of the program, for every value, and a value never
+//! becomes an option: a value that begins with `-` is refused if the element begins with it, unless it can only be a
 //! number, or the descriptor has ended the options with `--` before it.
 
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ struct Element<'t> {
 struct Line<'a> {
     elements: Vec<String>,
     total: usize,
-    /// A literal `--` stands before.
+    /// The element comes after a literal `--`.
     options_ended: bool,
     numbers: &'a Numbers,
     given: TemplateInput<'a>,

@@ -16,7 +16,7 @@ pub(super) struct Places<'a> {
     pub(super) workspace: &'a Path,
     /// Whether only paths in the workspace may be opened, as for descriptors of a project.
     pub(super) inside: bool,
-    /// In which reports of commands stand.
+    /// The directory with reports of commands.
     pub(super) scratch: Option<&'a ScratchDir>,
     /// Places that must not be written to.
     pub(super) protected: &'a [PathBuf],
@@ -95,8 +95,8 @@ impl Places<'_> {
     }
 }
 
-/// Returns whether the path as written stays in the workspace. A link in it must not lead out then: whoever wrote the
-/// repository made the link, and another person wrote the path.
+/// Returns whether the path as written stays in the workspace. Then a link in it must not lead outside: the author of
+/// the repository made the link, and another person wrote the path.
 fn is_inner(path: &Path) -> bool {
     path.is_relative() && !path.components().any(|part| part == Component::ParentDir)
 }

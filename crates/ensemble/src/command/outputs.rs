@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use converse_config::{CommandPlan, Template, TemplatePiece};
 
-/// What stands between names, each alone and all together, as for what is protected: `of=out/x bs=1` may be a name too.
+/// Separators of names, each alone and all together, as for protected places: `of=out/x bs=1` may be a name too.
 const BETWEEN: [&[char]; 4] = [
     &['='],
     &[':'],

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::invoker::{Host, ToolProgress};
 
-/// Interval between two reports: nobody reads faster.
+/// Interval between two reports; more would be too fast to read.
 const BETWEEN: Duration = Duration::from_millis(100);
 /// Bytes at the end of the output in which a line is searched. A longer line is not reported.
 const LOOK: usize = 2 * 1024;

@@ -94,7 +94,7 @@ impl Removal<'_> {
     }
 }
 
-/// A directory, whatever its permissions were; never a link.
+/// Opens a directory, with any permissions; never through a link.
 fn open(directory: impl std::os::fd::AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<OwnedFd> {
     let no_link = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = openat(&directory, name, no_link | OFlags::PATH, Mode::empty())?;

@@ -55,7 +55,7 @@ pub(super) async fn run(
         child.end(PATIENCE).await;
         return Err(InvokeError::Interrupted("it was stopped before it had ended".to_owned()));
     };
-    // The kernel kills a group as one: nobody of it can start another meanwhile.
+    // The kernel kills a group at once, so none of its processes can start another one meanwhile.
     if stdout.flooded || matches!(end, Ok(End::Crowded(_))) {
         child.kill();
         // For its last words.

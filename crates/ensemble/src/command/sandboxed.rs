@@ -178,7 +178,7 @@ impl<'a> Attempt<'a> {
 fn answer_by_report(report: Report, ended: Result<Answer, InvokeError>) -> Result<Answer, InvokeError> {
     match (report, ended) {
         (Report::Entered, ended) => ended,
-        // It was told to stop, or could not be started at all.
+        // The program was stopped, or could not be started.
         (_, Err(error)) => Err(error),
         (Report::Unstarted(why), Ok(_)) => {
             let message = format!("the program cannot be started in its sandbox: {why}");

@@ -98,7 +98,7 @@ impl ScratchDir {
         in_one || self.path.starts_with(path)
     }
 
-    /// Removes the directory without blocking other work. The error says what is left, and why.
+    /// Removes the directory without blocking other work. The error names what is left, and the reason.
     pub(super) async fn remove(mut self) -> Result<(), String> {
         self.removed = true;
         let (path, until) = (self.path.clone(), Instant::now() + REMOVAL);

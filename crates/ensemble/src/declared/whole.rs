@@ -1,7 +1,7 @@
-//! What a descriptor says of an ensemble beside its tools: how it is reached and what may be done with it. A lockfile holds
-//! it, so that a change of it is seen in review; nothing is held back for it.
+//! The parts of a descriptor other than its tools: the connection and what the server may do. A lockfile stores them,
+//! so that a change is visible in review; no tool is held back for it.
 //!
-//! What is set from a variable stands there by its name, and a text that looks like a secret not at all.
+//! Values from a variable are stored as the name of the variable, and texts that look like a secret are left out.
 
 use converse_config::{ConnectionPlan, EnsemblePlan, Piece, Policy, SecretRef, TransportPlan};
 use converse_text::secrets::{known_secret, looks_secret};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const HIDDEN: &str = "[looks like a secret and is not written down]";
 
-/// An object. What is not said is not in it.
+/// Returns an object without the keys that are not set.
 pub fn declared_ensemble(plan: &EnsemblePlan) -> Value {
     // Those of declared tools are in the policies of these already.
     let defaults = plan.connection.as_ref().map(|_| policy(&plan.defaults));
@@ -53,7 +53,7 @@ fn named(values: &[(String, SecretRef)]) -> Value {
     Value::Object(values.iter().map(|(name, value)| (name.clone(), json!(text(name, value)))).collect())
 }
 
-/// The value of an option stands after it, or after `=`.
+/// The value of an option follows it, or follows `=`.
 fn words(command: &[SecretRef]) -> Vec<String> {
     let mut before = String::new();
     let mut words = Vec::new();

@@ -155,7 +155,7 @@ const TEXTS: &[&str] = &[
     "yaml",
 ];
 
-/// A server's word for a type, without what is none.
+/// Returns a media type from a server, shortened and without characters that are not allowed in it.
 fn plain(mime: &str) -> String {
     let sound = |c: &char| c.is_ascii_alphanumeric() || "/!#$&-^_.+".contains(*c);
     mime.chars().filter(sound).take(128).collect()

@@ -33,7 +33,7 @@ const MOST_TEXT: usize = 64 * 1024;
 const MOST_BYTES: usize = 256 * 1024;
 /// Subschemas looked at for the values of one argument: a schema that refers to itself has no end.
 const MOST_STEPS: usize = 2_000;
-/// What is told of what could not be made.
+/// Maximum number of reported gaps.
 const MOST_GAPS: usize = 10;
 
 /// One set of arguments, and what is special about it.

@@ -34,7 +34,7 @@ impl Piece {
         matches!(self.kind, Kind::Number | Kind::Group)
     }
 
-    /// It may stand before a binary operator.
+    /// Whether the piece can come before a binary operator.
     pub(super) fn ends_operand(&self) -> bool {
         match self.kind {
             Kind::Number | Kind::Group => true,
@@ -70,7 +70,7 @@ const ANGLE_UNITS: [&str; 9] =
 const FUNCTIONS: &str = "sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh ln log log2 log10 exp \
     abs floor ceil round real imag conjugate arg fib not";
 
-/// Whether a word names a function (which alone is no answer).
+/// Whether a word names a function (which alone is not an answer).
 pub(super) fn is_function(word: &str) -> bool {
     FUNCTIONS.split_whitespace().any(|function| function == word)
 }

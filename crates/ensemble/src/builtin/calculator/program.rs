@@ -176,7 +176,7 @@ impl Writer {
     }
 }
 
-/// The sign, if `out` ends with a `+` or `-` that stands between two operands.
+/// Returns the sign, if `out` ends with a `+` or `-` between two operands.
 fn adds_to(out: &[Piece], start: usize) -> Option<String> {
     let (sign, before) = out.get(start..)?.split_last()?;
     let binary = sign.is(Kind::Operator, &["+", "-"]) && before.last()?.ends_operand();

@@ -64,7 +64,7 @@ impl Whole {
 
 /// Digits of an approximate value that are right.
 const TRUSTED_DIGITS: i64 = 15;
-/// Of a number with more digits than this before or after its point nobody reads a result.
+/// Maximum number of digits before or after the point in a result.
 const MOST_PLACES: i64 = 20_000;
 
 const APPROXIMATELY: &str = "approx. ";
@@ -144,7 +144,7 @@ struct Fraction<'a> {
     negative: bool,
     numerator: &'a str,
     denominator: &'a str,
-    /// With the blank before it, if there is one.
+    /// With the blank before it, if any.
     unit: &'a str,
 }
 

@@ -1,13 +1,13 @@
-//! An expression as tokens, in one spelling.
+//! An expression as tokens, in one notation.
 //!
-//! The evaluator's own lexer knows more than a calculator needs (strings, functions, assignments, dice, dates, comments,
-//! attributes). What is not an arithmetic token is refused here, so that none of it is ever reached. A comma is refused
-//! on purpose: the evaluator would read `1,5` as 15.
+//! The lexer of the evaluator knows more than a calculator needs (strings, functions, assignments, dice, dates,
+//! comments, attributes). Other tokens than arithmetic are refused here, so that the evaluator never gets them. A comma
+//! is refused on purpose: the evaluator would read `1,5` as 15.
 
 use super::pieces::{Kind, Piece};
 use crate::builtin::arguments::shown;
 
-/// Splits an expression, or says what in it is no arithmetic.
+/// Splits an expression into tokens, or returns which part is not arithmetic.
 pub(super) fn tokens(expression: &str) -> Result<Vec<Piece>, String> {
     let mut cursor = Cursor { rest: trim(expression) };
     let mut tokens = Vec::new();
@@ -181,7 +181,7 @@ const OPERATORS: [(&str, &str); 12] = [
     ("|", "|"),
 ];
 
-/// Words of one character, whatever follows.
+/// Words of one character, independent of what follows.
 const ALONE: [char; 4] = ['%', '‰', '′', '″'];
 
 fn starts_word(character: char) -> bool {

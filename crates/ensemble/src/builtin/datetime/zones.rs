@@ -20,7 +20,7 @@ pub(super) struct Zone {
 const MAX_NAME_CHARS: usize = 100;
 const MOST_NEAR: usize = 5;
 
-/// The zone somebody means, or a message that names what they may have meant.
+/// Returns the zone for a name, or a message with similar names.
 pub(super) fn find(asked: &str, local: &Zone) -> Result<Zone, String> {
     let name = plain(asked);
     if name.chars().count() > MAX_NAME_CHARS {

@@ -18,7 +18,7 @@ const MOST_SHOWN: usize = 8 * 1024;
 /// Above this a diff is not worth its time.
 const MOST_COMPARED: usize = 1024 * 1024;
 const CONTEXT_LINES: usize = 2;
-/// Places that are named when a passage stands in several.
+/// Maximum number of listed positions of a passage.
 const MOST_PLACES: usize = 10;
 
 pub(super) struct Editing {
@@ -76,7 +76,7 @@ impl Editing {
         self.encoding.keeps(&bytes, &before).map_err(unfit)?;
         let (after, count) = self.change.applied(&before).map_err(|what| format!("`{path}`: {what}"))?;
         let written = self.encoding.encode(&after).map_err(unfit)?;
-        // A byte order mark is no part of the text and stays.
+        // A byte order mark is not part of the text and stays.
         let mark = self.encoding.mark(&bytes);
         if (mark.len() + written.len()) as u64 > MAX_FILE_BYTES {
             return Err(format!("`{path}` would become larger than {MAX_FILE_BYTES} bytes").into());
@@ -91,7 +91,7 @@ impl Editing {
 }
 
 impl Change {
-    /// The new text and how many places were changed; or, in words for the model, why none was.
+    /// Returns the new text and the number of replacements; or a message for the model.
     fn applied(&self, text: &str) -> Result<(String, usize), String> {
         let (old, new) = self.in_line_ends_of(text);
         let places: Vec<usize> = text.match_indices(&*old).map(|(at, _)| at).collect();

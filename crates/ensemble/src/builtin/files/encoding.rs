@@ -50,7 +50,7 @@ impl TextEncoding {
         Ok(text.into_owned())
     }
 
-    /// The byte order mark that these bytes begin with, if it is one of this encoding.
+    /// Returns the byte order mark of this encoding, if the bytes begin with it.
     pub(super) fn mark(self, bytes: &[u8]) -> &[u8] {
         match Encoding::for_bom(bytes) {
             Some((encoding, length)) if encoding == self.0 => bytes.get(..length).unwrap_or_default(),

@@ -43,7 +43,7 @@ impl Ignored {
     }
 }
 
-/// `None` where there is none, or none that can be read.
+/// `None` if there is no readable file.
 fn of(dir: &Dir) -> Option<Gitignore> {
     // Nothing is opened that could block: a named pipe may have any name.
     if !dir.symlink_metadata(FILE).ok()?.is_file() {
@@ -53,7 +53,7 @@ fn of(dir: &Dir) -> Option<Gitignore> {
     dir.open(FILE).ok()?.take(MOST_READ).read_to_end(&mut text).ok()?;
     let mut builder = GitignoreBuilder::new("");
     for line in String::from_utf8_lossy(&text).lines() {
-        // A line that is no pattern is as good as none.
+        // An invalid line is ignored.
         let _ = builder.add_line(None, line);
     }
     builder.build().ok()

@@ -40,7 +40,7 @@ pub(super) struct Opened {
     pub(super) canonical: PathBuf,
 }
 
-/// A path somebody asked for, before it is resolved.
+/// A requested path, before it is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestedPath(String);
 

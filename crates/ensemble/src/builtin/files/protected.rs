@@ -1,7 +1,7 @@
-//! Places no tool may write to, whatever the user allows.
+//! Places that no tool may write to, even if the user allows it.
 //!
-//! A tool that can write converse's own configuration, a git hook or a shell's start file can give itself every other
-//! permission at the next start. Names are compared without regard to case (some file systems have none), places by
+//! A tool that can write the configuration of converse, a git hook or a start file of a shell can give itself every
+//! other permission at the next start. Names are compared without regard to case (as some file systems do), places by
 //! their canonical path and by device and inode, so that a second name for the same directory does not help.
 
 use std::path::{Path, PathBuf};

@@ -87,7 +87,7 @@ impl Reading {
     }
 }
 
-/// All of a file. Its size may be wrong (it grows, or is one of /proc), so what is read decides.
+/// Reads a whole file. Its size may be wrong (it grows, or is in /proc), so the bytes that were read count.
 pub(super) fn contents(
     mut file: impl Read,
     path: &RequestedPath,

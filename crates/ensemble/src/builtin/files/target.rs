@@ -16,7 +16,7 @@ use super::read::contents;
 use super::replacing::replace;
 use crate::{PathPolicy, PathUse};
 
-/// A file that shall be written, as it was asked for.
+/// A requested file to write.
 pub(super) struct Target {
     pub(super) jail: Arc<Jail>,
     pub(super) protected: Arc<Protected>,
@@ -29,7 +29,7 @@ pub(super) struct Spot<'t> {
     target: &'t Target,
     dir: Dir,
     name: OsString,
-    /// What is there now.
+    /// The existing file.
     pub(super) old: Option<Metadata>,
 }
 
@@ -145,7 +145,7 @@ impl Target {
         if protected.forbids(&metadata) { Err(self.forbidden("a place of converse's own")) } else { Ok(()) }
     }
 
-    /// What is there under the name now, if it may be replaced.
+    /// Returns the existing file of this name, if it may be replaced.
     fn old(&self, dir: &Dir, name: &OsStr, protected: &ProtectedNow) -> Result<Option<Metadata>, JobError> {
         let path = self.path.shown();
         let old = match dir.symlink_metadata(name) {
@@ -168,7 +168,7 @@ impl Target {
 }
 
 impl Spot<'_> {
-    /// All of what is there now.
+    /// Returns the whole current content.
     pub(super) fn content(&self, cancel: &CancellationToken) -> Result<Vec<u8>, JobError> {
         let (file, _) = open_file(&self.dir, Path::new(&self.name), &self.target.path)?;
         contents(file, &self.target.path, cancel)

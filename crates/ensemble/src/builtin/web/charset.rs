@@ -21,8 +21,8 @@ fn of_header(content_type: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// `<meta charset="x">`, or `<meta http-equiv="Content-Type" content="text/html; charset=x">`: in both the label stands
-/// behind the word.
+/// `<meta charset="x">`, or `<meta http-equiv="Content-Type" content="text/html; charset=x">`: in both the label
+/// follows the word.
 fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes.get(..PRESCAN).unwrap_or(bytes).to_ascii_lowercase();
     let head = String::from_utf8_lossy(&head);
@@ -34,7 +34,7 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         value.split(['"', '\'', ';', ' ', '/']).next()
     });
     let found = labels.filter_map(|label| Encoding::for_label(label.as_bytes())).next()?;
-    // A page whose tags can be read as ASCII is in no such encoding, whatever it says.
+    // If the tags can be read as ASCII, the page does not have such an encoding, even if it declares one.
     let wide = found == encoding_rs::UTF_16LE || found == encoding_rs::UTF_16BE;
     Some(if wide { UTF_8 } else { found })
 }

@@ -1,4 +1,4 @@
-//! `fetch`: what stands at a public URL, as text.
+//! `fetch`: the page at a public URL, as text.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ const MAX_HREF: usize = 2048;
 /// all of it.
 pub(super) fn to_text(html: &str, base: &Url, limit: usize) -> (String, bool) {
     let mut emitter = DefaultEmitter::default();
-    // The text of a script is no markup.
+    // The text of a script is not markup.
     emitter.naively_switch_states(true);
     let mut reader = Reader { base, writer: Writer::new(limit), title: Title::None, raw: None, part: None };
     for token in Tokenizer::new_with_emitter(html, emitter) {
@@ -40,7 +40,7 @@ struct Reader<'a> {
     base: &'a Url,
     writer: Writer,
     title: Title,
-    /// The element whose text is no text: until it ends, nothing else begins.
+    /// The element with text that is not shown: until it ends, no other element begins.
     raw: Option<HtmlString>,
     /// What is taken back when it ends.
     part: Option<Part>,
@@ -137,7 +137,7 @@ impl Reader<'_> {
         };
     }
 
-    /// A link to another page; `None` for one within this page and for what is no page.
+    /// A link to another page; `None` for a link within this page, or to something that is not a page.
     fn absolute(&self, href: &str) -> Option<String> {
         if href.len() > MAX_HREF || href.trim_start().starts_with('#') {
             return None;

@@ -1,5 +1,5 @@
-//! From a URL to what stands there, over redirects. Each stop is judged as the first one was: its address here, its URL
-//! by the rules of the run ([`Hops`]).
+//! Follows redirects from a URL to a page. Each target is checked like the first one: its address here, its URL by the
+//! rules of the run ([`Hops`]).
 
 use std::net::IpAddr;
 

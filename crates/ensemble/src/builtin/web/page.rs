@@ -1,4 +1,4 @@
-//! What a server answered, as text for the model: a pure function. What is no text is said to be none.
+//! The answer of a server as text for the model: a pure function. Binary content is described.
 
 use super::charset::decode;
 use super::html::to_text;
@@ -10,7 +10,7 @@ use crate::request::{Kind, status};
 pub(super) const MAX_PAGE: usize = 2 * 1024 * 1024;
 /// The most text that is made of one.
 const MAX_TEXT: usize = 2 * 1024 * 1024;
-/// Of what a failure's page says; it explains, it is no result.
+/// Maximum characters of the page of a failure, which explains the failure.
 const MAX_EXPLANATION: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

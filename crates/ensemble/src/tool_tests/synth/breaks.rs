@@ -21,7 +21,7 @@ impl Maker<'_> {
         broken: &mut Vec<Sample>,
     ) {
         if checker.check(base).is_err() {
-            // What is wrong with anything made from it could be something else than what is said.
+            // If the base is invalid, a sample could fail for another reason than the intended one.
             return broken.push(Sample { what: "nothing at all".to_owned(), arguments: Map::new() });
         }
         self.steps.set(0);
@@ -74,7 +74,7 @@ impl Maker<'_> {
         bad
     }
 
-    /// Something that nobody declared: of a wrong kind, where such things have a schema.
+    /// Adds an undeclared property: of a wrong type, if such properties have a schema.
     fn with_unknown(&self, object: &Map<String, Value>, flat: &Flat, depth: usize) -> Drawn {
         let others = flat.get("additionalProperties").filter(|schema| schema.is_object());
         let wrong = others.and_then(|schema| self.unfit(schema, depth.saturating_sub(1)).into_iter().next());

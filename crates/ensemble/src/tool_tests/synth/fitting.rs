@@ -18,7 +18,8 @@ const MOST_ARGUMENTS: usize = 200;
 type Choices = Vec<(String, Vec<Drawn>)>;
 
 impl Maker<'_> {
-    /// Fills in what fits and what could not be made. The set with what is required, to break; empty if there is none.
+    /// Adds fitting samples, and notes what could not be made. Returns the sample with only the required properties, to
+    /// break it; empty if there is none.
     pub(super) fn fitting(&self, checker: &ArgumentsSchema, made: &mut Synthesis) -> Map<String, Value> {
         self.steps.set(0);
         let forms = self.branches(self.root);
@@ -57,7 +58,7 @@ impl Maker<'_> {
             Ok(set) => return Ok(set),
             Err(why) => why,
         };
-        // A condition may want what `required` does not name: whatever is not needed is taken away again.
+        // A condition may require properties that `required` does not name: unneeded ones are removed again.
         names.extend(optional.into_iter().filter(|name| schema_of(form, name) != Value::Bool(false)));
         let mut set = self.together(form, &names, checker).map_err(|_| why)?;
         for name in &declared {

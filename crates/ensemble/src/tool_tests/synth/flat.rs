@@ -71,7 +71,7 @@ pub(super) fn number(flat: &Flat, key: &str) -> Option<usize> {
     whole.and_then(|whole| usize::try_from(whole).ok())
 }
 
-/// The types it may be of; told from its keywords if it does not say.
+/// The possible types; derived from its keywords if `type` is missing.
 pub(super) fn types(flat: &Flat) -> Vec<&str> {
     match flat.get("type") {
         Some(Value::String(one)) => vec![one],

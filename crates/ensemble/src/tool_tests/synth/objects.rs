@@ -38,7 +38,7 @@ pub(super) fn schema_of(flat: &Flat, name: &str) -> Value {
     own.or(others).cloned().unwrap_or_else(|| json!({}))
 }
 
-/// Names for properties that nobody declared, as many as are needed.
+/// Returns names for undeclared properties, as many as are needed.
 pub(super) fn more_names(flat: &Flat, have: usize) -> Vec<String> {
     let least = number(flat, "minProperties").unwrap_or(0).min(32);
     (have..least).map(|n| format!("extra_{n}")).collect()

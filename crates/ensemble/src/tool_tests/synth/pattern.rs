@@ -1,6 +1,6 @@
-//! Texts of a regular expression, where it is simple: letters, classes, groups, alternatives and repetitions.
+//! Texts of a simple regular expression: letters, classes, groups, alternatives and repetitions.
 //!
-//! Whatever else stands in one (look-around, back references, Unicode classes, flags) is given up on.
+//! Other constructs (look-around, back references, Unicode classes, flags) are not supported.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -79,7 +79,7 @@ impl Reader<'_> {
         Some(text)
     }
 
-    /// How often the thing before it may stand.
+    /// Returns the minimum and maximum of a repetition.
     fn repetition(&mut self) -> Option<(usize, usize)> {
         let bounds = match self.rest.peek() {
             Some('*') => (0, usize::MAX),

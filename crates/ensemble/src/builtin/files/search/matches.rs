@@ -11,7 +11,7 @@ use crate::builtin::arguments::push_visible;
 
 /// Characters of a line that are shown.
 const MOST_OF_A_LINE: usize = 300;
-/// Of these, how many stand before the match.
+/// Maximum characters before the match.
 const BEFORE_THE_MATCH: usize = 100;
 
 pub(super) struct Matches {
@@ -33,7 +33,7 @@ impl Matches {
         self.lines
     }
 
-    /// `path` is fit to be shown. Bytes that are no UTF-8 count as U+FFFD.
+    /// `path` is safe to show. Bytes that are not UTF-8 count as U+FFFD.
     pub(super) fn search(
         &mut self,
         path: &str,

@@ -1,8 +1,8 @@
-//! Where an expression matches in a line, looked for in pieces.
+//! Finds the matches of an expression in a line, piece by piece.
 //!
-//! A search cannot be stopped, and one of an expression that is made to be slow takes time with every byte. So a long
-//! line is searched piece by piece, with a look at the cancellation before each. Pieces overlap; a match that is longer
-//! than the overlap and stands on a cut may be missed.
+//! A search cannot be stopped, and a deliberately slow expression takes time with every byte. So a long line is
+//! searched in pieces, with a check for cancellation before each. Pieces overlap; a match that is longer than the
+//! overlap and crosses a cut may be missed.
 
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub(super) fn first(
             return Err(cancelled());
         }
         let end = line.floor_char_boundary(from + PIECE);
-        // What stands before a piece is seen (`^`, `\b`), what stands behind it is not.
+        // The text before a piece is visible to the expression (`^`, `\b`), the text after it is not.
         let found = pattern.find_at(line.get(..end).unwrap_or(line), from);
         from = match found {
             // `$` matches at a cut too: there it is looked at again, with the cut farther on.

@@ -26,7 +26,7 @@ pub(super) enum Element {
     Link,
     Image,
     Title,
-    /// Its text is no text.
+    /// Its text is not shown.
     Raw,
 }
 

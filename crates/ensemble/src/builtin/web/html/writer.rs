@@ -28,7 +28,7 @@ struct State {
     has_cell: bool,
 }
 
-/// Open lists: only those that are indented are told apart.
+/// Open lists: only indented ones are distinguished.
 #[derive(Debug, Clone, Default)]
 struct Lists {
     /// The number of the last item, in numbered ones.
@@ -67,7 +67,7 @@ impl Writer {
                 '\n' if self.state.preformatted => self.raw_break(),
                 ' ' | '\t' if self.state.preformatted => self.push(character),
                 _ if character.is_whitespace() => self.state.blank = true,
-                // A reader does not see them, so they are no words to a model either.
+                // A reader cannot see these characters, so a model does not get them.
                 '\u{e0000}'..='\u{e007f}' => {}
                 _ if character.is_control() => {}
                 _ => self.push(character),
@@ -128,7 +128,7 @@ impl Writer {
             }
             Element::Preformatted if self.state.preformatted => {
                 self.state.preformatted = false;
-                // Its own last line break is one.
+                // The last line break of the element itself counts as one.
                 self.state.breaks = 0;
                 self.breaks(1);
                 self.put("```");
@@ -254,7 +254,7 @@ impl Lists {
         }
     }
 
-    /// What stands before the next item.
+    /// Returns the text before the next item.
     fn mark(&mut self) -> String {
         let indent = "  ".repeat(self.numbers.len().saturating_sub(1));
         match self.numbers.last_mut() {
