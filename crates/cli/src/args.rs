@@ -248,7 +248,7 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
     let (program, flags) = words.split_at(words.len().min(1));
     let repl = OsString::from("repl");
     let parsed = Cli::try_parse_from(program.iter().chain([&repl]).chain(flags));
-    // Nobody wrote `repl`: what is wrong is told of the flags, and how it is used of `converse`.
+    // The user did not type `repl`: the error shows the flags, and the usage of `converse`.
     parsed.map_err(|mut error| {
         let usage = ContextValue::StyledStr(Cli::command().render_usage());
         error.insert(ContextKind::Usage, usage);

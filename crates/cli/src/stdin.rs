@@ -54,7 +54,7 @@ pub(crate) fn beside<'w>(
 ) -> Result<(&'w [String], Prompt), Failure> {
     let (last, before) = words.split_last().filter(|(last, _)| *last == "-").unzip();
     let dash = last.is_some();
-    // Nobody waits for long for what nobody has to say.
+    // The time limit is short, because usually nothing comes.
     let patience = (!dash && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
     let read = match input {
         Input::Pipe | Input::File => read(patience, bounds)?,

@@ -32,10 +32,11 @@ const MOST: usize = 1024;
 const UNGUARDED: &str =
     "the guardian process cannot be started: if converse is killed, processes of its tools may continue";
 
-/// Handle to the guardian: a process that kills the remaining children when converse dies. Clones share one process, which
-/// is started with the first child.
+/// Handle to the guardian: a process that kills the remaining children when converse dies. Clones share one process,
+/// which is started with the first child.
 ///
-/// A program needs exactly one. It treats every descendant of its children as its own, whatever group they moved to.
+/// A program needs exactly one. It treats every descendant of its children as its own, even after a change of the
+/// process group.
 #[derive(Clone, Debug)]
 pub struct Guardian {
     state: Arc<Mutex<GuardianState>>,

@@ -1,5 +1,5 @@
-//! Children that existed before the first spawn (the program that became converse by exec had them: `sleep 60 & exec …`)
-//! and their descendants. They are ignored, whatever group they move to.
+//! Children that existed before the first spawn (the program that became converse by exec had them: `sleep 60 & exec
+//! …`) and their descendants. They are ignored, even after a change of the process group.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -29,7 +29,7 @@ pub(crate) struct Tracker {
     groups: BTreeSet<i32>,
     /// A child that announced itself and is not registered yet.
     spawning: Option<i32>,
-    /// All descendants of the parent, whatever group they moved to.
+    /// All descendants of the parent, even after a change of the process group.
     seen: BTreeMap<i32, Process>,
     newest: Option<String>,
     idle: u8,

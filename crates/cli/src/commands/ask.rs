@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
 pub(crate) fn refuse(format: Format, failure: &Failure) {
     let exit = exit_code(failure.kind);
     let end = End { exit, reason: failure.code, failure: Some(failure), session: None, model: None };
-    // That it could not be told is not worth telling: the failure itself is about to be.
+    // An error while reporting is ignored, because the failure itself is reported next.
     let _ = match format {
         Format::Text => Ok(()),
         Format::Json => JsonRenderer::new(Redactor::default()).finish(end),
@@ -81,11 +81,11 @@ struct Begun {
     candidates: Vec<Candidate>,
 }
 
-/// A model that is asked, how, and the session that goes on with it, if one does.
+/// A model to ask, its options, and the session that continues with it, if any.
 struct Candidate {
     settings: Settings,
     continued: Option<Session>,
-    /// The id of its session, once there is one.
+    /// The id of the session, once it exists.
     session: Option<String>,
 }
 
@@ -183,7 +183,7 @@ impl Run<'_> {
         self.args.dry_run || self.args.count_tokens
     }
 
-    /// The last word, for whoever reads stdout and for whoever reads stderr.
+    /// Writes the final output to stdout and stderr.
     fn end(&self, output: &Output, candidate: Option<&Candidate>, failure: Option<Failure>) -> u8 {
         let console = self.console;
         let session = candidate.and_then(|candidate| candidate.session.as_deref());
@@ -200,7 +200,7 @@ impl Run<'_> {
             true => Ok(()),
             false => output.warnings(console).and_then(|()| output.renderer().finish(end)),
         };
-        // What went wrong first is what is told; only then that it could not be told.
+        // The first error is reported; an error of the final output only without another one.
         let failure = failure.or_else(|| last_word.err().map(Failure::from));
         crate::report(failure.as_ref())
     }
@@ -209,7 +209,7 @@ impl Run<'_> {
         Sessions { args: self.options, console: self.console, world: self.world }
     }
 
-    /// The ensembles, checked as far as this run uses them; what is wrong elsewhere is told in a line each.
+    /// Returns the ensembles, checked as far as this run uses them; problems elsewhere are one line each.
     fn catalogue(&self, settings: &Settings) -> Result<Catalogue, Failure> {
         let catalogue = Catalogue::find(self.world, &self.options.directories);
         catalogue.select(settings.ensembles.as_deref())?;

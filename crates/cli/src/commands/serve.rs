@@ -1,7 +1,7 @@
 //! `converse serve`: the ensembles as an MCP server, for other agents.
 //!
-//! Every call takes the steps of every invocation: schema, rules, limits, audit. Nobody can be asked, so a call that needs an
-//! approval is refused with a message that says what would allow it. Only the audit log is kept.
+//! Every call takes the steps of every invocation: schema, rules, limits, audit. There is no user to ask, so a call
+//! that needs an approval is refused with a message that says what would allow it. Only the audit log is written.
 
 mod front;
 mod pipes;

@@ -145,7 +145,7 @@ impl SessionCommands<'_> {
         converse_host::runtime::block_on(says_yes(&self.console.progress, question))
     }
 
-    /// Teaches the redactor the keys of providers, whatever their variables are called.
+    /// Teaches the redactor the keys of providers, under any variable name.
     fn learn_keys(&self) -> Result<(), Failure> {
         let (files, _) = Files::read(self.world).checked()?;
         self.console.context.redactor.learn(model::keys(&files, self.world)?);

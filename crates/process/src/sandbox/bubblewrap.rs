@@ -1,5 +1,5 @@
-//! The same openings as the command line of bubblewrap, which makes a file system and namespaces of them. System calls
-//! and limits are still ours: inside of it our own binary enters what is left of the sandbox.
+//! The confinement as a command line of bubblewrap, which sets up the file system and namespaces. System calls and
+//! limits are still restricted by converse: inside, its own binary enters the rest of the sandbox.
 //!
 //! <https://manpages.debian.org/bookworm/bubblewrap/bwrap.1.en.html> (checked 2026-11)
 
@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::sandbox::confinement::Confinement;
 use crate::sandbox::system::system;
 
-/// The arguments of `bwrap`, up to and without the command that it shall start. That command must be `confiner` (an
-/// absolute path), which is made visible inside. `None`: a path is not UTF-8.
+/// Returns the arguments of `bwrap`, without the command to start. That command must be `confiner` (an absolute path),
+/// which is made visible inside. `None` if a path is not UTF-8.
 pub fn bubblewrap(confinement: &Confinement, confiner: &Path, cwd: &Path) -> Option<Vec<String>> {
     let mut line = Line(["--unshare-all", "--die-with-parent"].map(str::to_owned).to_vec());
     if confinement.network {

@@ -1,7 +1,7 @@
-//! The seccomp filters. What is refused answers EPERM and kills nobody: programs can live without.
+//! The seccomp filters. A refused call returns EPERM and does not kill the program.
 //!
-//! A filter sees the numbers of a call and not what they point to: `clone3` keeps its flags in memory and is refused as
-//! unknown, upon which the C libraries use `clone`. <https://man7.org/linux/man-pages/man2/seccomp.2.html> (checked
+//! A filter sees the numbers of a call but not the memory that they point to: `clone3` keeps its flags in memory and is
+//! refused as unknown, so the C libraries use `clone`. <https://man7.org/linux/man-pages/man2/seccomp.2.html> (checked
 //! 2026-11)
 
 use std::collections::BTreeMap;
@@ -89,8 +89,8 @@ fn datagrams() -> Made<Vec<SeccompRule>> {
     kinds.into_iter().map(|kind| all([at(1, SeccompCmpOp::MaskedEq(KIND), kind)])).collect()
 }
 
-/// All but the internet's, and what the C library asks for the addresses of this machine. UNIX sockets lead to whoever
-/// does things for others: Docker, the session bus, agents with keys.
+/// Refuses all socket families except those of the internet, and the one that the C library uses for the addresses of
+/// this machine. UNIX sockets lead to services with other permissions: Docker, the session bus, agents with keys.
 fn other_sockets() -> Made<Vec<SeccompRule>> {
     let number = |family: i32| u64::from(family.unsigned_abs());
     let [inet, inet6, netlink] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(number);

@@ -8,7 +8,7 @@ use crate::sandbox::confinement::Confinement;
 use crate::sandbox::enter::enter;
 use crate::sandbox::report::Reporter;
 
-/// For whoever looks at the process; whoever asked for the sandbox reads the report.
+/// For observers of the process; the caller reads the report.
 const REFUSED: u8 = 125;
 
 /// `words`: a [`Confinement`] as JSON, the program (an absolute path), its arguments. Enters the sandbox and becomes the

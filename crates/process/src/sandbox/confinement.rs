@@ -26,13 +26,13 @@ pub struct Confinement {
 #[serde(rename_all = "kebab-case")]
 pub enum Strictness {
     Everything,
-    /// Somebody else sees to files and the network: bubblewrap around us.
+    /// Something else restricts files and the network: bubblewrap around this process.
     EverythingButFiles,
     WhatIsThere,
 }
 
-/// Of each process, but for `processes` and `threads`, which whoever started the program counts: the kernel's own limit
-/// of processes counts all that a user has, everywhere, and does not bind root.
+/// Limits for each process, except `processes` and `threads`, which the parent counts: the process limit of the kernel
+/// counts all processes of a user on the machine, and does not apply to root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The longest file that it can write, in bytes.

@@ -13,8 +13,8 @@ pub struct Effective {
     pub seccomp: bool,
 }
 
-/// Shuts the calling thread in, and whatever it becomes or starts from now on; the limits hold for the whole process. To
-/// be called where there is one thread only. After an error some of it may be in force.
+/// Confines the calling thread and everything that it becomes or starts; the limits apply to the whole process. Call it
+/// only in a process with a single thread. After an error, parts of the confinement may be active.
 pub fn enter(confinement: &Confinement) -> Result<Effective, SandboxError> {
     let all = confinement.strictness != Strictness::WhatIsThere;
     limits::lower(&confinement.limits)?;

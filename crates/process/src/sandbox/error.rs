@@ -8,7 +8,7 @@ pub enum SandboxError {
     /// The kernel lacks it, or who started us forbids it.
     #[error("{0}")]
     Lacking(&'static str),
-    /// Nobody knows what there is.
+    /// The support of this machine is unknown.
     #[error("what this machine has of it cannot be tried: no thread can be started ({0})")]
     Untried(std::io::Error),
     #[error("Landlock: {0}")]

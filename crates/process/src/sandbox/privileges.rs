@@ -1,5 +1,5 @@
-//! What root keeps of its powers: to pass over the permissions of files, as the files that it may reach are chosen
-//! otherwise. Somebody who is not root has none to lose.
+//! The capabilities that root keeps: those that bypass the permissions of files, because the sandbox itself limits the
+//! accessible files. Other users have no capabilities.
 //!
 //! <https://man7.org/linux/man-pages/man7/capabilities.7.html> (checked 2026-11)
 
@@ -19,8 +19,8 @@ pub(crate) fn renounce() -> Result<(), SandboxError> {
     set_no_new_privs(true).map_err(|error| SandboxError::Privileges(error.into()))
 }
 
-/// Of this thread, and of what it becomes. Whoever may not drop them has none, or is in a container that holds them
-/// back: the refused calls are refused all the same.
+/// Drops the capabilities of this thread and of what it becomes. A process that is not allowed to drop them has none,
+/// or is in a container that restricts them: the refused calls are refused all the same.
 pub(crate) fn drop_capabilities() {
     for number in 0..MOST {
         let one = CapabilitySet::from_bits_retain(1 << number);

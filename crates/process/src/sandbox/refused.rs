@@ -1,4 +1,4 @@
-//! The system calls that nobody in the sandbox may make.
+//! The system calls that are refused in every sandbox.
 //!
 //! Numbers and meanings: <https://man7.org/linux/man-pages/man2/syscalls.2.html> (checked 2026-11).
 

@@ -1,5 +1,6 @@
-//! How whoever asked for a sandbox learns what came of it: a file that the program cannot reach, so that its own exit
-//! code and words cannot be mistaken for it. It has no name any more when the program begins, whatever is open to it.
+//! The report about a sandbox for its caller: a file that the program cannot reach, so that its own exit code and
+//! output cannot be mistaken for it. Its name is removed before the program starts, even if its directory is
+//! accessible.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -20,7 +21,7 @@ pub enum Report {
     Unstarted(String),
     /// The sandbox could not be entered. Nothing has run.
     Refused(String),
-    /// Whoever should have entered it never came that far. Nothing has run.
+    /// The process never reached the point of entering. Nothing has run.
     Silent,
 }
 

@@ -32,7 +32,7 @@ impl Survey {
         lacks
     }
 
-    /// The same, where somebody else keeps it from files.
+    /// Returns what the machine lacks if something else restricts access to files.
     pub fn lacks_but_files(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         if !self.seccomp {
@@ -45,8 +45,11 @@ impl Survey {
     }
 }
 
-/// Tries it all, in a thread that ends: what is said to be there and does not work is not there. An error: no thread is
-/// to be had, and nothing is known.
+/// Tries everything in a thread that ends: a feature that is reported but does not work counts as missing.
+///
+/// # Errors
+///
+/// Fails if no thread can be started; then nothing is known.
 pub fn survey() -> Result<Survey, SandboxError> {
     survey_by(thread::Builder::new().name("survey".to_owned()))
 }

@@ -43,7 +43,7 @@ pub(crate) const VOID: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 /// What the names of hosts are looked up with; often links out of `/etc`.
 const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 const SETTINGS: &str = "/etc";
-/// How deep a directory is looked into for what is not for everybody.
+/// How deep a directory is searched for private content.
 const DEPTH: u8 = 6;
 /// More entries of `/etc` than this are not looked at, and so stay shut.
 const MOST: usize = 20_000;
@@ -58,7 +58,8 @@ pub fn system() -> Vec<PathBuf> {
     look.open
 }
 
-/// Is all of it open to every program, so that a program there finds its libraries and whatever else it is made of?
+/// Returns whether the path is in a directory that every program in the sandbox can read as a whole, so that a program
+/// there finds its libraries.
 pub fn is_open_to_all(path: &Path) -> bool {
     DIRECTORIES.iter().any(|directory| path.starts_with(directory))
 }

@@ -89,7 +89,7 @@ impl<'a> AskRun<'a> {
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
         let ended = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
-            // Only now: nothing is kept of a run that cannot begin, and no session goes on without the user's words.
+            // Only now: nothing is saved of a run that cannot start, and no session continues without the question.
             let kept = self.run.sessions().keep(candidates);
             contents.settle(kept.iter().filter_map(History::contents));
             let candidates = &*candidates;
@@ -115,7 +115,8 @@ impl<'a> AskRun<'a> {
         self.eject(ended.flatten())
     }
 
-    /// However the run ended: what was recorded of it is kept. The run's own failure is told before that of its recording.
+    /// Finishes the recording, even after an error. An error of the run takes precedence over an error of the
+    /// recording.
     fn eject(&self, ended: Result<Vec<Ended>, Failure>) -> Result<Vec<Ended>, Failure> {
         let console = self.run.console;
         let (failed, interrupted) = match &ended {
@@ -166,7 +167,7 @@ impl<'a> AskRun<'a> {
         Approvers::new(approver.remembering(memory))
     }
 
-    /// The ensembles, and what is said with what servers have of it.
+    /// Connects the ensembles, and adds the parts of the question that come from servers.
     pub(super) async fn connect(
         &self,
         catalogue: &Catalogue,

@@ -1,4 +1,4 @@
-//! Which models are asked, and which session goes on with each.
+//! The models to ask, and the session that continues with each.
 
 use converse_config::SettingsPlan;
 use converse_session::{Session, Uuid};

@@ -55,7 +55,7 @@ impl Run<'_> {
             .collect();
         let first = told.iter().find_map(Told::failed);
         let last_word = self.last_word(&told, &records, first.as_ref());
-        // Each is told, whatever the first says.
+        // Every report is written, even if the first one fails.
         let codes: Vec<u8> = told.iter().map(Told::report).collect();
         let code = codes.into_iter().find(|code| *code != 0).unwrap_or(0);
         let unsaid = last_word.err().map(Failure::from).filter(|_| first.is_none());
@@ -68,7 +68,7 @@ impl Run<'_> {
         let failure = ending::finished(failure, None, &console.context);
         console.progress.hush();
         let records = JsonlRenderer::new(console.context.redactor.clone());
-        // That it could not be told is not worth telling: the failure itself is about to be.
+        // An error while reporting is ignored, because the failure itself is reported next.
         let _ = self.last_word(&[], &records, Some(&failure));
         crate::report(Some(&failure))
     }
@@ -116,7 +116,7 @@ impl Run<'_> {
         }
     }
 
-    /// Side by side where somebody looks and there is room.
+    /// In columns on a terminal with enough room.
     fn text(&self, reports: &[Report]) -> String {
         if !self.world.stdout_tty {
             return sections(reports);

@@ -17,12 +17,12 @@ pub(super) struct Sessions<'a> {
     pub(super) world: &'a World,
 }
 
-/// What stands before the id of a comparison in the tag of its sessions.
+/// The prefix of the id of a comparison in the tag of its sessions.
 const COMPARED: &str = "compare:";
 /// The same of one that goes on alone since.
 const ALONE: &str = "compared:";
 
-/// The sessions that a run goes on with.
+/// The sessions that a run continues.
 pub(super) enum Named {
     None,
     One(Uuid),
@@ -71,7 +71,7 @@ impl Sessions<'_> {
         Ok(Named::Several(Group { members, missing }))
     }
 
-    /// One session is meant, and not what is left of several.
+    /// Returns whether the user chose one session, and not the rest of several.
     fn is_chosen(&self) -> bool {
         self.args.session.is_some() || !self.args.model.is_empty()
     }
@@ -130,7 +130,8 @@ struct Together {
     models: Vec<String>,
 }
 
-/// One of a comparison that is to go on without the others is none of them any more: the next `-c` is for it alone.
+/// Continues a session. A session of a comparison that continues alone loses the tag, so that the next `-c` means only
+/// this session.
 fn goes_on(mut session: Session, leaves: bool) -> Session {
     let mut left = false;
     for tag in session.metadata.tags.iter_mut().filter(|_| leaves) {

@@ -1,8 +1,8 @@
-//! `--count-tokens`: how many tokens the request would have; of several models a line or an object each.
+//! `--count-tokens`: the number of tokens of the request; one line or one object per model.
 //!
-//! The provider counts where its wire has a question for it (that needs the key and is free of charge). Elsewhere, and
-//! where a compatible server does not know the question, a fourth of the request's bytes is the estimate, which is right
-//! within a third or so for English words and far too much for pictures; it is marked as one, and stderr says so.
+//! The provider counts if its wire has a request for it (which needs the key and is free). Otherwise, and for
+//! compatible servers without that request, a quarter of the bytes is the estimate. It is accurate within about a third
+//! for English text and much too high for images. It is marked as an estimate, and stderr says so.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const BYTES: usize = 4;
 /// What is sent to be counted.
 enum Question {
     Provider(Box<http::Request<Bytes>>),
-    /// Nobody can be asked; the size of the whole request.
+    /// No token counter is available; the size of the whole request in bytes.
     Nobody(usize),
 }
 

@@ -1,5 +1,5 @@
-//! What is said, with what MCP servers have of it: attached resources, a prompt. The servers are those that the run
-//! connects anyway; others are started for this alone, and ended again.
+//! The parts of a question that come from MCP servers: attached resources and a prompt. Servers that the run connects
+//! anyway are used; other servers are started for this and ended again.
 
 use std::sync::Arc;
 

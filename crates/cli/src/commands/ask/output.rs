@@ -17,7 +17,7 @@ pub(super) enum Output {
     Text(TextRenderer),
     Json(Box<JsonRenderer>),
     Jsonl(JsonlRenderer),
-    /// Of one of several models: told when all have ended, and as records.
+    /// For one of several models: written when all have ended, or as records.
     Compared(Box<Compared>),
 }
 

@@ -19,7 +19,7 @@ use converse_terminal::signals;
 use converse_text::wording::{counted, they_are};
 
 pub(super) fn run(args: &LockArgs, console: &Console, world: &World) -> Result<(), Failure> {
-    // Directories that are named stand alone, as they do for `check`.
+    // Named directories are checked alone, as by `check`.
     let catalogue = Catalogue::check(world, &args.places.ensembles, false);
     console.warn_all(catalogue.lines());
     let lockfiles = catalogue.lockfiles();

@@ -104,8 +104,8 @@ fn taken(files: &str) -> Failure {
         .hint("`--force` replaces it; `--into DIR` writes to another directory; `--dry-run` shows what would be written")
 }
 
-/// Creates the directory of the file and writes the file. Without `force` nothing is replaced, not even what somebody
-/// wrote a moment ago.
+/// Creates the directory of the file and writes the file. Without `force` nothing is replaced, not even a file that was
+/// written a moment ago.
 fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
     let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(dir)?;
