@@ -136,5 +136,10 @@ pub fn builtins() -> &'static [Builtin] {
     BUILTINS
 }
 
+/// Returns whether a built-in tool opens files, which are judged when it is called.
+pub fn opens_files(builtin: &str) -> bool {
+    ["read_file", "write_file", "edit_file", "list_directory", "search_files"].contains(&builtin)
+}
+
 #[cfg(test)]
 mod testing;

@@ -61,7 +61,7 @@ mod verdict;
 #[cfg(test)]
 mod testing;
 
-pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public};
+pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public, opens_files};
 pub use cached::{Cached, Results};
 pub use command::{KILLED, scratch_dir_problem};
 pub use cost_meter::{CostMeter, PendingCost};

@@ -8,7 +8,7 @@ use converse_config::{
     ArgumentsSchema, Binding, Effects, EnsemblePlan, Explanation, InvokerKind, Permission, Rule, SchemaFault,
     Subject, explain,
 };
-use converse_ensemble::{declared_definition, own_permission, reached};
+use converse_ensemble::{declared_definition, opens_files, own_permission, reached};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::Catalogue;
@@ -207,6 +207,11 @@ impl DeclaredTool {
             Failure::usage("unknown-tool", message).did_you_mean(invoker, names, &otherwise)
         })?;
         let builtin = matches!(found.kind, InvokerKind::Builtin(_));
+        let note = matches!(&found.kind, InvokerKind::Builtin(name) if opens_files(name)).then(|| {
+            "only the text of `path` is judged here: when the tool is called, so is the file that it leads to, which may \
+             ask or be refused"
+                .to_owned()
+        });
         let nothing = || json!({ "type": "object", "properties": {} });
         Ok(Self {
             effects: found.policy.effects,
@@ -217,7 +222,7 @@ impl DeclaredTool {
             trusted: plan.trusted,
             reached: reached(plan),
             absent: None,
-            notes: Vec::new(),
+            notes: note.into_iter().collect(),
         })
     }
 

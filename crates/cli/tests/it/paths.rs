@@ -315,6 +315,8 @@ fn credentials_ask_before_they_are_read() {
         assert!(io(&env, "read_file", json!({ "path": path }), &[]).exits(0).stdout.contains(SECRET));
     }
     io(&env, "read_file", json!({ "path": ".ssh/config" }), &[]).exits(8);
+    let explained = env.run(&["explain", "io.read_file", "path=.ssh/config"]).exits(0).stdout;
+    assert!(explained.contains("so is the file that it leads to"), "{explained}");
 }
 
 /// The workspace is the home.

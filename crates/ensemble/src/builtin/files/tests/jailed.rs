@@ -157,7 +157,12 @@ fn an_absolute_root_is_refused_without_trust() {
     let configuration = json!({ "root": ground.jail().to_str().unwrap() });
     let configuration = configuration.as_object().unwrap();
     let (jail, builtins) = (ground.jail(), crate::builtin::builtins());
-    for builtin in builtins.iter().filter(|builtin| builtin.name.contains("file")) {
+    for builtin in builtins {
+        let build = |trusted| (builtin.build)(&Settings { trusted, ..settings(configuration, &jail) });
+        let opens = build(true).is_ok_and(|tool| tool.path_resolver().is_some());
+        assert_eq!(opens, crate::opens_files(builtin.name), "{}", builtin.name);
+    }
+    for builtin in builtins.iter().filter(|builtin| crate::opens_files(builtin.name)) {
         let build = |trusted| (builtin.build)(&Settings { trusted, ..settings(configuration, &jail) });
         assert!(build(true).is_ok() && build(false).is_err_and(|error| error.key == "root"));
     }
