@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Content, Invocation, InvocationResult, Native, Stop, TurnId};
+use crate::{Content, Invocation, InvocationResult, Labels, Native, Stop, TurnId};
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct Document {
     pub name: String,
     pub mime: String,
     pub content: Vec<Content>,
+    /// Where it comes from and what is private in it, if anybody else may have written it or it is private.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Labels>,
 }
 
 /// Text of a model. A reply begins with one of these, even if it consists of calls only: it has the native form of the

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Arguments, Content, Cost, Digest, InvocationId, ReasoningToken, ToolName, TurnId};
+use crate::{Arguments, Content, Cost, Digest, InvocationId, Labels, ReasoningToken, ToolName, TurnId};
 
 /// A tool as declared to a model: all that a processor needs to know about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,11 +41,14 @@ pub struct InvocationResult {
     /// What running it cost, where that is known. An answer that was kept from an earlier call costs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// Where the content comes from and what is private in it, if anybody else may have written it or it is private.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Labels>,
 }
 
 impl InvocationResult {
     pub fn new(id: InvocationId, outcome: Outcome, text: impl Into<String>) -> Self {
-        Self { id, content: vec![Content::text(text)], outcome, truncated: None, cost: None }
+        Self { id, content: vec![Content::text(text)], outcome, truncated: None, cost: None, labels: None }
     }
 }
 

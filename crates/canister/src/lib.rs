@@ -34,6 +34,7 @@ mod canonical;
 mod content;
 mod ids;
 mod invocation;
+mod labels;
 mod transcript;
 mod usage;
 
@@ -43,6 +44,7 @@ pub use canonical::canonical;
 pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, ReasoningToken};
 pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};
 pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome};
+pub use labels::{Labels, Origin, SeenData};
 pub use transcript::{Condensed, Transcript, TranscriptError};
 pub use usage::{Cost, Stop, Usage};
 

@@ -114,7 +114,7 @@ fn result() -> impl Strategy<Value = Canister> {
     let artefact = (any::<u64>(), any::<u64>(), prop::option::of(any::<[u8; 32]>().prop_map(Digest)))
         .prop_map(|(bytes, kept, digest)| Artefact { bytes, kept, digest });
     (id(), contents(), outcome(), prop::option::of(artefact)).prop_map(|(id, content, outcome, truncated)| {
-        Canister::Result(InvocationResult { id, content, outcome, truncated, cost: None })
+        Canister::Result(InvocationResult { id, content, outcome, truncated, cost: None, labels: None })
     })
 }
 
@@ -125,7 +125,8 @@ fn canister() -> impl Strategy<Value = Canister> {
         (".{0,8}", ".{0,8}", contents()).prop_map(|(name, mime, content)| Canister::Document(Document {
             name,
             mime,
-            content
+            content,
+            labels: None,
         })),
         assistant(),
         invocation(),

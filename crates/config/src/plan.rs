@@ -288,6 +288,11 @@ impl ConnectionPlan {
         }
     }
 
+    /// Returns whether the server is reached over a network.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.transport, TransportPlan::Http { .. })
+    }
+
     fn variables(&self) -> Vec<&str> {
         let (values, named) = match &self.transport {
             TransportPlan::Stdio { command, environment, .. } => (command.as_slice(), environment),

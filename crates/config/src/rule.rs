@@ -11,6 +11,7 @@ mod address;
 mod argument_path;
 mod argument_pattern;
 mod example;
+mod flow;
 mod glob;
 mod judge;
 mod predicate;
@@ -28,6 +29,8 @@ use crate::source::Span;
 pub(crate) use argument_path::ArgumentPath;
 pub use argument_pattern::{ArgumentPattern, ArgumentPatterns};
 pub(crate) use example::Example;
+pub(crate) use flow::RuleScope;
+pub use flow::{judge_flow, private_file};
 pub use glob::BadPattern;
 pub(crate) use glob::{ValueGlob, names};
 pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge, restriction};
@@ -86,6 +89,7 @@ pub struct Rule {
     /// Typed for this run, not stored in a file.
     pub(crate) this_run: bool,
     pub(crate) tools: Vec<ToolPattern>,
+    pub(crate) scope: RuleScope,
 }
 
 /// Conditions of a rule on the arguments.
@@ -196,6 +200,7 @@ impl Rule {
             place: None,
             this_run: false,
             tools,
+            scope: RuleScope::Calls,
         }
     }
 
@@ -252,6 +257,9 @@ impl Rule {
 
     /// Returns why the rule does not apply to a call of a tool that it names; empty if it applies.
     fn misses(&self, subject: &Subject<'_>) -> Vec<String> {
+        if let RuleScope::Flows(_) = self.scope {
+            return vec!["the rule is about what the conversation has seen".to_owned()];
+        }
         let mut misses = Vec::new();
         let mut miss = |when: bool, why: &str| {
             if when {

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use converse_canister::{
-    Canister, Condensed, Cost, Invocation, InvocationId, InvocationResult, Outcome, Stop, Transcript,
-    TranscriptError, TurnId,
+    Canister, Condensed, Cost, Invocation, InvocationId, InvocationResult, Outcome, SeenData, Stop,
+    Transcript, TranscriptError, TurnId,
 };
 
 use crate::answer::{AnswerState, last_words};
@@ -23,6 +23,8 @@ const MAX_WORD: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Conversation {
     transcript: Transcript,
+    /// The labels of everything in the transcript.
+    seen: SeenData,
     condensed: Option<Condensed>,
     state: ContextState,
     /// Number of canisters when the turn began.
@@ -64,6 +66,7 @@ impl Conversation {
     pub fn resume(transcript: Transcript, limits: Limits) -> Self {
         Self {
             began: transcript.as_slice().len(),
+            seen: SeenData::of(transcript.as_slice()),
             transcript,
             condensed: None,
             state: ContextState::default(),
@@ -141,6 +144,11 @@ impl Conversation {
 
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
+    }
+
+    /// Returns the labels of all data in the conversation, also of what models are shown only a summary of.
+    pub fn seen(&self) -> &SeenData {
+        &self.seen
     }
 
     pub fn iterations(&self) -> u32 {
@@ -261,6 +269,7 @@ impl Conversation {
 
     /// Appends a message of the user or supervisor, or a document.
     pub fn say(&mut self, canister: Canister) -> Result<(), TranscriptError> {
+        self.seen.add(&canister);
         self.transcript.push(canister)
     }
 
@@ -359,7 +368,9 @@ impl Conversation {
         if result.cost.is_some() {
             self.spending.add(result.cost);
         }
-        self.transcript.push(Canister::Result(result))
+        let result = Canister::Result(result);
+        self.seen.add(&result);
+        self.transcript.push(result)
     }
 
     /// Ends the turn as soon as no invocation is open. The first ending stays.

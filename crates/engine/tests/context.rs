@@ -427,7 +427,7 @@ fn user(text: &str) -> Canister {
 
 fn document(name: &str, text: String) -> Canister {
     let (name, mime) = (name.to_owned(), "text/plain".to_owned());
-    Canister::Document(Document { name, mime, content: vec![Content::text(text)] })
+    Canister::Document(Document { name, mime, content: vec![Content::text(text)], labels: None })
 }
 
 fn answer(turn: u64, text: &str) -> Canister {

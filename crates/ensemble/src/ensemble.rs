@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::{Declaration, Digest, EnsembleName, InvokerName};
-use converse_config::{EnsemblePlan, Origin, Policy};
+use converse_config::{ConnectionPlan, EnsemblePlan, Origin, Policy};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -61,6 +61,8 @@ pub struct Ensemble {
     pub required: bool,
     pub trusted: bool,
     pub origin: Origin,
+    /// Whether its server is reached over a network.
+    pub remote: bool,
     /// Digest of how it is reached and configured. Answers "always" are bound to it.
     pub reached: Digest,
     /// The part before `__` in the shown names of its tools.
@@ -105,6 +107,7 @@ impl Ensemble {
             required: plan.required,
             trusted: plan.trusted,
             origin: plan.origin.clone(),
+            remote: plan.connection.as_ref().is_some_and(ConnectionPlan::is_remote),
             reached: reached(plan),
             prefix: plan.prefix.clone().unwrap_or_else(|| plan.name.to_string()),
             connect_limit: plan.connection.as_ref().and_then(|way| way.connect_timeout).unwrap_or(CONNECT)

@@ -38,6 +38,7 @@ pub mod disclosure;
 mod ensemble;
 mod fetch;
 mod invoker;
+mod labelling;
 mod lazy;
 mod named_path;
 mod naming;

@@ -79,6 +79,8 @@ const EXECUTED: [(&str, &str); 32] = [
 /// Endings of examples of `.env` files, which have no secrets.
 const EXAMPLES: [&str; 5] = ["example", "sample", "template", "dist", "defaults"];
 
+const CREDENTIALS_RULE: &str = "files with credentials";
+
 /// A class of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathClass {
@@ -106,7 +108,7 @@ impl PathClass {
     fn credentials(what: &str, name: &str) -> Self {
         Self {
             permission: Permission::Ask,
-            rule: "files with credentials",
+            rule: CREDENTIALS_RULE,
             reason: format!("it holds {what}"),
             name: Some(name.to_owned()),
         }
@@ -118,6 +120,10 @@ impl PathClass {
             Some(name) => pattern.to_lowercase().contains(name.as_str()),
             None => pattern.contains(char::is_alphanumeric),
         }
+    }
+
+    pub(crate) fn holds_credentials(&self) -> bool {
+        self.rule == CREDENTIALS_RULE
     }
 
     pub(crate) fn into_judgement(self) -> Judgement {

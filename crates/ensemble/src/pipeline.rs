@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bounding::{bound_content, bound_text};
 use crate::cost_meter::CostMeter;
 use crate::invoker::{Answer, Context, Host, InvokeError};
+use crate::labelling::labels;
 use crate::pausable_clock::PausableClock;
 use crate::roster::Roster;
 use crate::rules::CallRules;
@@ -129,7 +130,8 @@ impl Roster {
                 Ok(mut answer) => {
                     let verbatim = answer.verbatim.take();
                     let cost = sum(cost, meter.settle(SETTLING).await);
-                    let result = InvocationResult { cost, ..self.bounded(approved, answer) };
+                    let result = self.labelled(approved, self.bounded(approved, answer));
+                    let result = InvocationResult { cost, ..result };
                     let whole = result.truncated.is_none();
                     return (result, verbatim.filter(|_| whole));
                 }
@@ -141,6 +143,7 @@ impl Roster {
                     if !again {
                         let text = bound_text(failure.text, policy.result_limit);
                         let result = InvocationResult::new(approved.id.clone(), failure.outcome, text);
+                        let result = self.labelled(approved, result);
                         let cost = sum(cost, meter.settle(SETTLING).await);
                         return (InvocationResult { cost, ..result }, None);
                     }
@@ -154,7 +157,12 @@ impl Roster {
         let outcome = if answer.is_error { Outcome::Failed } else { Outcome::Success };
         let (content, truncated) =
             bound_content(answer.content, approved.tool.policy.result_limit, self.artefacts.as_ref());
-        InvocationResult { id: approved.id.clone(), content, outcome, truncated, cost: None }
+        InvocationResult { id: approved.id.clone(), content, outcome, truncated, cost: None, labels: None }
+    }
+
+    fn labelled(&self, approved: &Approved, result: InvocationResult) -> InvocationResult {
+        let labels = labels(approved, &result.content, self.rules());
+        InvocationResult { labels, ..result }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{Digest, Invocation, InvocationResult, Outcome};
+use converse_canister::{Digest, Invocation, InvocationResult, Outcome, SeenData};
 use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
@@ -167,6 +167,11 @@ impl Roster {
     /// Parses the arguments, checks them against the schema and asks the rules, in this order, so that no user is asked
     /// about arguments that could not run.
     pub fn judge(&self, invocation: &Invocation) -> Verdict {
+        self.judge_after(invocation, &SeenData::default())
+    }
+
+    /// The same for a call of a model that has seen this data.
+    pub fn judge_after(&self, invocation: &Invocation, seen: &SeenData) -> Verdict {
         let answered = |outcome, text: String, rule| {
             let result = InvocationResult::new(invocation.id.clone(), outcome, text);
             Verdict::Answered(Denied { result, rule })
@@ -183,6 +188,7 @@ impl Roster {
         };
         let named = tool.named_path(&arguments.object);
         let judgement = self.rules.judge_call(tool, &arguments.object, named.as_ref());
+        let judgement = self.rules.judge_flow(seen, tool, judgement);
         let paths = self.rules.path_policy(tool, &arguments.object, named.as_ref());
         let (id, rule) = (invocation.id.clone(), judgement.rule.clone());
         let approved = Approved { id, tool: Arc::clone(tool), arguments, named, paths, rule };

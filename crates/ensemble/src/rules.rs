@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use converse_config::{Explanation, Judgement, Permission, Rule, Subject};
+use converse_canister::SeenData;
+use converse_config::{Explanation, Judgement, Permission, Rule, Subject, judge_flow, private_file};
 use parking_lot::{RwLock, RwLockReadGuard};
 use serde_json::{Map, Value};
 
@@ -109,9 +110,22 @@ impl Rules {
         self.list.write().push(rule);
     }
 
-    /// Judges a call. The arguments must be checked, with defaults filled in.
+    /// Judges a call, without regard to what a conversation has seen. The arguments must be checked, with defaults filled
+    /// in.
     pub fn judge(&self, tool: &Tool, arguments: &Map<String, Value>) -> Judgement {
         converse_config::judge(&self.list(), self.subject(tool, arguments))
+    }
+
+    /// Returns the judgement of a call in a conversation that has seen this data: `judgement`, or a stricter one.
+    pub(crate) fn judge_flow(&self, seen: &SeenData, tool: &Tool, judgement: Judgement) -> Judgement {
+        let call = (tool.qualified.as_str(), tool.policy.effects, tool.remote);
+        judge_flow(&self.list(), call, seen, &judgement).unwrap_or(judgement)
+    }
+
+    /// Returns whether a rule says that a file is private. The path is absolute, or relative to the workspace.
+    pub(crate) fn is_private_file(&self, path: &Path) -> bool {
+        let path = self.workspace().and_then(|workspace| path.strip_prefix(workspace).ok()).unwrap_or(path);
+        private_file(&self.list(), &path.to_string_lossy())
     }
 
     /// Returns the same decision with the part of each rule in it, and the current rules.

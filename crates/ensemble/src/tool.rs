@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use converse_canister::{Declaration, Digest, InvokerName};
-use converse_config::{ArgumentsSchema, Binding, Effects, InvokerPlan, Permission, Policy, SchemaError};
+use converse_config::{
+    ArgumentsSchema, Binding, Effects, InvokerKind, InvokerPlan, Permission, Policy, SchemaError,
+};
 use serde_json::{Map, Value, json};
 
 use crate::declared::declared_definition;
@@ -23,6 +25,8 @@ pub struct Tool {
     pub local: bool,
     /// Whether the tool is built in, so that its declared effects are reliable.
     pub builtin: bool,
+    /// Whether its server is reached over a network.
+    pub remote: bool,
     /// Digest of how its ensemble is reached; see [`reached`](crate::reached()).
     pub reached: Digest,
     pub invocable: Arc<dyn Invocable>,
@@ -59,6 +63,7 @@ impl Tool {
             trusted: ensemble.trusted,
             local: Binding::is_local(ensemble.origin.scope),
             builtin: false,
+            remote: ensemble.remote,
             reached: ensemble.reached,
             path_resolver: invocable.path_resolver(),
             invocable,
@@ -105,6 +110,11 @@ impl Tool {
     /// Sets the descriptor's declaration.
     pub(crate) fn declared_by(self, plan: Arc<InvokerPlan>) -> Self {
         Self { declared: Some(plan), ..self }
+    }
+
+    /// Returns what a descriptor declares the tool as, or `None` for the tool of a server.
+    pub(crate) fn kind(&self) -> Option<&InvokerKind> {
+        self.declared.as_ref().map(|plan| &plan.kind)
     }
 
     /// Returns whether a descriptor declares the tool.

@@ -19,10 +19,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use converse_canister::{Blobs, Canister, Content, Document, TurnId, User};
+use converse_canister::{Blobs, Canister, Content, Document, Labels, Origin, TurnId, User};
 use converse_ensemble::Artefacts;
 use converse_mcp::{McpConnection, PromptMessage};
 use converse_provider::{Delivery, Endpoint, Facts, Medium, Position, budget, delivery, encoded, most_bytes};
+
+use converse_text::secrets::known_secret;
 
 use crate::contents::Kept;
 use crate::failure::{Failure, Kind as FailureKind};
@@ -53,6 +55,8 @@ struct Attachment {
     bytes: Arc<[u8]>,
     /// Where it was read, if from a file of this machine.
     file: Option<PathBuf>,
+    /// Who else may have written it.
+    from: Option<Origin>,
 }
 
 /// One that is here, or one that a server has.
@@ -263,14 +267,17 @@ impl Attachment {
             Kind::Text => kind::text_mime(&name),
             Kind::Bytes(mime) => mime,
         };
-        Ok(Self { name, mime, kind, bytes: bytes.into(), file: None })
+        Ok(Self { name, mime, kind, bytes: bytes.into(), file: None, from: None })
     }
 
     fn document(&self) -> Canister {
         let text = String::from_utf8_lossy(&self.bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let (name, mime) = (self.name.clone(), self.mime.to_owned());
-        Canister::Document(Document { name, mime, content: vec![Content::text(text)] })
+        let private: Vec<String> = known_secret(text).map(str::to_owned).into_iter().collect();
+        let from = self.from.clone().or_else(|| (!private.is_empty()).then(Origin::workspace));
+        let labels = from.map(|from| Labels { from, private });
+        Canister::Document(Document { name, mime, content: vec![Content::text(text)], labels })
     }
 }
 

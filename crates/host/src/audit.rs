@@ -228,7 +228,7 @@ impl AuditSink {
 
     /// Handles an answer without a tool: an unknown tool, bad arguments, a limit. Refusals are recorded as decisions.
     fn answered(&self, asked: &OpenCall, result: &InvocationResult) -> Record {
-        let happened = Happened::finished(result.outcome, &result.content, None);
+        let happened = Happened::finished(result, None);
         self.record(&result.id, &asked.tool, happened)
     }
 }
@@ -269,7 +269,7 @@ impl Sink for AuditSink {
             }
             Event::Finished { invocation, result, elapsed } => {
                 open.remove(&invocation.id);
-                let happened = Happened::finished(result.outcome, &result.content, Some(*elapsed));
+                let happened = Happened::finished(result, Some(*elapsed));
                 self.append(vec![self.record(&invocation.id, &invocation.tool, happened)], false)
             }
             Event::Appended(Canister::Result(result)) => match open.remove(&result.id) {

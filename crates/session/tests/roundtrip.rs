@@ -77,7 +77,7 @@ fn canister() -> impl Strategy<Value = Canister> {
         any::<String>().prop_map(|text| Canister::Supervisor(Supervisor { text })),
         contents().prop_map(|content| Canister::User(User { content })),
         (any::<String>(), contents()).prop_map(|(name, content)| {
-            Canister::Document(Document { name, mime: "text/plain".into(), content })
+            Canister::Document(Document { name, mime: "text/plain".into(), content, labels: None })
         }),
         (any::<u64>(), contents(), prop::option::of(native), any::<String>()).prop_map(
             |(turn, content, native, stop)| {
@@ -96,6 +96,7 @@ fn canister() -> impl Strategy<Value = Canister> {
                 outcome: Outcome::Failed,
                 truncated,
                 cost: Some(Cost(8_000)),
+                labels: None,
             })
         }),
     ]

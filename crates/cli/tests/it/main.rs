@@ -38,6 +38,7 @@ mod ensembles;
 mod failures;
 mod fallbacks;
 mod faults_of_descriptors;
+mod flows;
 mod foreign;
 mod frozen;
 mod golden;

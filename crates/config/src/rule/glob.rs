@@ -34,6 +34,13 @@ impl ToolPattern {
         Ok(Self { whole, matcher })
     }
 
+    /// A glob over other names, in which no dot is needed.
+    pub(super) fn verbatim(pattern: &str) -> Result<Self, BadPattern> {
+        let bad = |reason| BadPattern { pattern: pattern.to_owned(), reason };
+        let matcher = compiled(pattern, false).map_err(bad)?;
+        Ok(Self { whole: pattern.to_owned(), matcher })
+    }
+
     /// Matches exactly this name, whatever characters it has.
     pub(super) fn literal(name: &str) -> Result<Self, BadPattern> {
         let whole = globset::escape(name);

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Conditions, Permission, Rule, ToolPattern};
+use super::{Conditions, Permission, Rule, RuleScope, ToolPattern};
 use crate::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::{EnsemblePlan, InvokerPlan};
@@ -15,7 +15,7 @@ pub fn unused_rules(rules: &[Rule], plans: &[EnsemblePlan]) -> Vec<Diagnostic> {
 }
 
 fn idle(rules: &[Rule], index: usize, rule: &Rule, plans: &[EnsemblePlan]) -> Option<Diagnostic> {
-    let place = rule.place?;
+    let place = rule.place.filter(|_| matches!(rule.scope, RuleScope::Calls))?;
     let pattern = quoted(&rule.pattern);
     let never = |why: String| Some(Diagnostic::warning(Code::RuleNeverMatches, place, why));
     if !rule.tools.iter().any(|pattern| plans.iter().any(|plan| may_name(pattern, plan))) {
@@ -29,7 +29,9 @@ fn idle(rules: &[Rule], index: usize, rule: &Rule, plans: &[EnsemblePlan]) -> Op
     if let Some(why) = unfit(rule, plans) {
         return never(why);
     }
-    let shadow = rules.iter().enumerate().find(|(other, shadow)| *other != index && shades(shadow, rule));
+    let shadow = rules.iter().enumerate().find(|(other, shadow)| {
+        *other != index && matches!(shadow.scope, RuleScope::Calls) && shades(shadow, rule)
+    });
     shadow.map(|(_, shadow)| {
         let (strict, mild) = (shadow.permission.as_str(), rule.permission.as_str());
         let message = format!(

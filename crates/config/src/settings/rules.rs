@@ -1,4 +1,4 @@
-//! The permission rules of a settings file: the lists of `[permissions]`, and `[[rules]]`.
+//! The permission rules of a settings file: the lists of `[permissions]`, `[[rules]]` and `[[flows]]`.
 
 mod conditions;
 
@@ -27,6 +27,7 @@ pub(super) fn rules(file: &Table<'_, '_>, sources: &SourceMap, id: SourceId) -> 
         file.problems.error(Code::TooMany, file.key_span("rules").unwrap_or(file.span), message);
     }
     rules.extend(tables.into_iter().take(MAX_RULES).filter_map(|table| reader.rule(table)));
+    rules.extend(file.tables("flows").into_iter().take(MAX_RULES).filter_map(|table| reader.flow(table)));
     rules
 }
 
@@ -52,6 +53,10 @@ impl Reader<'_> {
                 let rule = Rule::new(pattern.value.as_str(), permission, self.source(pattern.span));
                 rules.extend(self.sound(&table, rule, &[pattern]));
             }
+        }
+        for pattern in table.strings("private").map(|patterns| patterns.value).unwrap_or_default() {
+            let rule = Rule::private(&pattern.value, self.source(pattern.span));
+            rules.extend(self.sound(&table, rule, &[pattern]));
         }
         table.finish();
         rules
@@ -120,6 +125,32 @@ impl Reader<'_> {
                 check(&table, &rule, key, fits, &example);
             }
         }
+        let problems = table.problems;
+        table.finish();
+        (problems.count() == before).then_some(rule)
+    }
+
+    /// Reads one `[[flows]]` table. A rule with an error is left out as a whole.
+    fn flow(&self, table: Table<'_, '_>) -> Option<Rule> {
+        let before = table.problems.count();
+        let (from, to) = (texts(&table, "from"), texts(&table, "to"));
+        for key in ["from", "to", "decision"] {
+            if !table.has(key) {
+                table.missing(key);
+            }
+        }
+        let decision = table.choice("decision", &PERMISSIONS);
+        let reason = table.string("reason").map(|reason| reason.value);
+        let (from, to, decision) = (from?, to?, decision?);
+        if decision.value == Permission::Allow && !self.may_allow(&table, decision.span) {
+            return None;
+        }
+        let names =
+            |texts: &[Spanned<String>]| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
+        let rule = Rule::flow(&names(&from), &names(&to), decision.value, self.source(table.span));
+        let written: Vec<Spanned<String>> = from.into_iter().chain(to).collect();
+        let rule = self.sound(&table, rule, &written)?;
+        let rule = Rule { reason, place: Some(table.span), ..rule };
         let problems = table.problems;
         table.finish();
         (problems.count() == before).then_some(rule)

@@ -212,6 +212,9 @@ fn mistakes_are_pointed_at() {
         ("[permissions]\ndeny = [\"io.[\"]\n", "bad-pattern 2:9"),
         ("[permissions]\ndeny = \"io\"\n", "wrong-type 2:8"),
         ("[permissions]\nblock = [\"io\"]\n", "unknown-key 2:1"),
+        ("[permissions]\nprivate = [\"[\"]\n", "bad-pattern 2:12"),
+        ("[[flows]]\nto = \"io\"\ndecision = \"ask\"\n", "missing-key 1:1"),
+        ("[[flows]]\nfrom = \"web\"\nto = \"io.[\"\ndecision = \"ask\"\n", "bad-pattern 3:6"),
         ("[providers.OpenAI]\n", "bad-name 1:12"),
         ("[providers]\nopenai = 3\n", "unknown-key 2:1"),
         ("[providers.x]\nbase_url = \"localhost\"\n", "bad-value 2:12"),
@@ -227,6 +230,16 @@ fn mistakes_are_pointed_at() {
     ] {
         assert_eq!(read(Scope::User, text).1, [expected], "{text}");
     }
+}
+
+#[test]
+fn a_project_opens_no_way_for_data() {
+    let flow =
+        |decision: &str| format!("[[flows]]\nfrom = \"private\"\nto = \"*\"\ndecision = \"{decision}\"\n");
+    let (plan, found) = read(Scope::Project, &flow("allow"));
+    assert_eq!((plan.rules.len(), found), (0, vec!["project-scope 4:12".to_owned()]));
+    let (plan, found) = read(Scope::Project, &flow("deny"));
+    assert_eq!((plan.rules.len(), found), (1, Vec::new()));
 }
 
 #[test]

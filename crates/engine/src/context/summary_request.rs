@@ -24,7 +24,8 @@ pub(crate) fn summary_request(
     longest: usize,
 ) -> Vec<Canister> {
     let content = vec![Content::text(record(before, canisters, most))];
-    let document = Document { name: "record".to_owned(), mime: "text/plain".to_owned(), content };
+    let document =
+        Document { name: "record".to_owned(), mime: "text/plain".to_owned(), content, labels: None };
     let wish = format!(
         "Write the summary of the record, in its language, in at most {longest} words, without any preface. Keep what \
          is needed to go on, exactly as it was: names, numbers, identifiers, paths, addresses, error messages. Use these \

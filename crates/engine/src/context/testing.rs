@@ -11,7 +11,7 @@ pub(super) fn user(text: &str) -> Canister {
 
 pub(super) fn document(name: &str, text: &str) -> Canister {
     let (name, mime) = (name.to_owned(), "text/plain".to_owned());
-    Canister::Document(Document { name, mime, content: vec![Content::text(text)] })
+    Canister::Document(Document { name, mime, content: vec![Content::text(text)], labels: None })
 }
 
 pub(super) fn reply(turn: u64, text: &str) -> Canister {

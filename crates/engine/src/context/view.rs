@@ -81,7 +81,12 @@ fn summary(condensed: &Condensed) -> Canister {
     let Condensed { summary, model, .. } = condensed;
     let text = format!("[The older part of this conversation, condensed by {model}.]\n\n{summary}");
     let content = vec![Content::text(text)];
-    Canister::Document(Document { name: NAME.to_owned(), mime: "text/plain".to_owned(), content })
+    Canister::Document(Document {
+        name: NAME.to_owned(),
+        mime: "text/plain".to_owned(),
+        content,
+        labels: None,
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ impl Driver<'_> {
     pub(super) async fn decide(&mut self, undecided: &[Invocation]) -> Result<(), EngineError> {
         let mut pending = Vec::new();
         for invocation in undecided {
-            match self.engine.roster.judge(invocation) {
+            match self.engine.roster.judge_after(invocation, self.conversation.seen()) {
                 Verdict::Answered(denied) => {
                     if let Some(rule) = denied.rule {
                         self.decided(&invocation.id, &Decision::Deny { rule, comment: None })?;
@@ -107,7 +107,7 @@ impl Driver<'_> {
     /// Edited arguments are checked like any others; the approval is for them.
     fn approve_edited(&mut self, invocation: &Invocation) -> Result<(), EngineError> {
         let note = |arguments: &Arguments| edit_note::note(arguments, self.ports.approver);
-        let approved = match self.engine.roster.judge(invocation) {
+        let approved = match self.engine.roster.judge_after(invocation, self.conversation.seen()) {
             Verdict::Answered(denied) => {
                 let note = note(&invocation.arguments);
                 return self.append_result(edit_note::with_note(denied.result, note));
@@ -128,11 +128,12 @@ impl Driver<'_> {
     fn nobody_to_ask(&mut self, waiting: &Pending) -> Result<(), EngineError> {
         self.conversation.count_unapproved();
         let rule = waiting.rule().to_owned();
-        self.decided(
-            waiting.id(),
-            &Decision::Deny { rule, comment: Some("nobody could be asked".to_owned()) },
-        )?;
-        let text = "it needs an approval and nobody can be asked in this run; nothing was run";
+        let reason =
+            |before: &str| waiting.reason().map(|reason| format!("{before}{reason}")).unwrap_or_default();
+        let comment = format!("nobody could be asked{}", reason(": "));
+        self.decided(waiting.id(), &Decision::Deny { rule, comment: Some(comment) })?;
+        let why = reason("; ");
+        let text = format!("it needs an approval and nobody can be asked in this run; nothing was run{why}");
         self.append_result(InvocationResult::new(waiting.id().clone(), Outcome::Refused, text))
     }
 

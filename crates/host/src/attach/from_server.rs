@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use converse_canister::Origin;
 use converse_mcp::{Body, McpConnection, OfferError, Part, Reference, Template};
 
 use super::kind::{self, agrees};
@@ -80,7 +81,7 @@ impl Named {
                 }
             }
         };
-        Ok(attachment)
+        Ok(Attachment { from: Some(Origin::server(&self.ensemble)), ..attachment })
     }
 
     async fn unknown(&self, server: &McpConnection, said: &str) -> Failure {
@@ -125,7 +126,7 @@ fn line(template: &Template) -> String {
 fn text_of(name: String, text: String, said: &str) -> Attachment {
     let mime = kind::text_mime_said(said).unwrap_or_else(|| kind::text_mime(&name));
     let name: String = name.chars().take(NAME_CHARS).collect();
-    Attachment { name, mime, kind: Kind::Text, bytes: text.into_bytes().into(), file: None }
+    Attachment { name, mime, kind: Kind::Text, bytes: text.into_bytes().into(), file: None, from: None }
 }
 
 fn last_of(uri: &str) -> &str {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Uri};
 
+use converse_canister::Origin;
 use converse_ensemble::{Fetch as _, FetchError, Fetched};
 
 use super::kind::agrees;
@@ -37,7 +38,8 @@ pub(super) async fn attachment(url: &str) -> Result<Attachment, Failure> {
             &format!("the server declares the type `{said}`, but the content is {is}"),
         ));
     }
-    Ok(attachment)
+    let from = uri.host().map(Origin::web);
+    Ok(Attachment { from, ..attachment })
 }
 
 fn parsed(url: &str) -> Result<Uri, Failure> {

@@ -39,6 +39,7 @@ mod tests {
                 name: "n".to_owned(),
                 mime: "text/plain".to_owned(),
                 content: vec![],
+                labels: None,
             })
         };
         let reply = || {

@@ -153,6 +153,7 @@ fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
             name: "d".to_owned(),
             mime: "application/pdf".to_owned(),
             content: vec![blob("application/pdf", 0, 2, None)],
+            labels: None,
         }),
         failed(Outcome::Success, vec![blob("image/png", 255, 3, Some("gone"))]),
         failed(Outcome::Failed, vec![blob("image/png", 0, 4, None)]),

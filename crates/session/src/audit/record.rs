@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use converse_canister::{Content, Decision, Digest, InvocationId, Outcome};
+use converse_canister::{Decision, Digest, InvocationId, InvocationResult, Labels, Outcome};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -37,7 +37,7 @@ pub enum Happened {
     /// About to run with exactly these arguments.
     Started { arguments: Map<String, Value> },
     /// Answered; `elapsed` is `None` if nothing ran. `content` is the digest of what the model gets.
-    Finished { outcome: Outcome, content: Digest, elapsed: Option<Duration> },
+    Finished { outcome: Outcome, content: Digest, elapsed: Option<Duration>, labels: Option<Labels> },
 }
 
 /// Returns the SHA-256 of an arguments object as compact JSON.
@@ -52,9 +52,9 @@ impl Happened {
     }
 
     /// Creates an outcome with the digest of the content as compact JSON.
-    pub fn finished(outcome: Outcome, content: &[Content], elapsed: Option<Duration>) -> Self {
-        let content = digest(&serde_json::to_vec(content).unwrap_or_default());
-        Self::Finished { outcome, content, elapsed }
+    pub fn finished(result: &InvocationResult, elapsed: Option<Duration>) -> Self {
+        let content = digest(&serde_json::to_vec(&result.content).unwrap_or_default());
+        Self::Finished { outcome: result.outcome, content, elapsed, labels: result.labels.clone() }
     }
 }
 
@@ -91,6 +91,8 @@ pub(super) struct Line<'a> {
     result_sha256: Option<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     milliseconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<Labels>,
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,11 +137,12 @@ impl Record {
                 arguments: Some(Value::Object(arguments.clone())),
                 ..named
             },
-            Happened::Finished { outcome, content, elapsed } => Line {
+            Happened::Finished { outcome, content, elapsed, labels } => Line {
                 kind: "finished",
                 outcome: Some(outcome.label()),
                 result_sha256: Some(*content),
                 milliseconds: elapsed.map(|elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
+                labels: labels.clone(),
                 ..named
             },
         }
@@ -173,6 +176,9 @@ impl Line<'_> {
         for text in
             [&mut self.client, &mut self.tool, &mut self.rule, &mut self.comment].into_iter().flatten()
         {
+            *text = redact(text);
+        }
+        for text in self.labels.iter_mut().flat_map(|labels| &mut labels.private) {
             *text = redact(text);
         }
         self.arguments = self.arguments.map(|arguments| redacted(arguments, redact));

@@ -1,7 +1,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use converse_canister::{Content, Decision, Digest, InvocationId, Outcome, TurnId};
+use converse_canister::{
+    Content, Decision, Digest, InvocationId, InvocationResult, Labels, Origin, Outcome, TurnId,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -31,11 +33,14 @@ fn three() -> [Record; 3] {
         unreachable!()
     };
     let decision = Decision::Deny { rule: "io (--deny)".into(), comment: Some("not with my canary".into()) };
-    let content = [Content::text("done")];
+    let id = InvocationId::of(TurnId(1), 0);
+    let labels = Labels { from: Origin::web("a.example"), private: vec!["a canary".to_owned()] };
+    let result =
+        InvocationResult { labels: Some(labels), ..InvocationResult::new(id, Outcome::Success, "done") };
     [
         happens(Happened::decided(&decision, &arguments)),
         happens(Happened::Started { arguments }),
-        happens(Happened::finished(Outcome::Success, &content, Some(Duration::from_millis(7)))),
+        happens(Happened::finished(&result, Some(Duration::from_millis(7)))),
     ]
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
-use converse_canister::{InvocationId, Outcome, TurnId};
+use converse_canister::{InvocationId, InvocationResult, Outcome, TurnId};
 use converse_session::Happened;
 use converse_testkit::hang_guard::ends;
 use futures_util::future::join_all;
@@ -10,7 +10,8 @@ use super::*;
 
 fn record(tool: &str) -> Vec<Record> {
     let invocation = InvocationId::of(TurnId(1), 0);
-    let happened = Happened::finished(Outcome::Success, &[], None);
+    let result = InvocationResult::new(invocation.clone(), Outcome::Success, "");
+    let happened = Happened::finished(&result, None);
     vec![Record { session: None, client: None, replayed: false, invocation, tool: tool.to_owned(), happened }]
 }
 

@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(count(vec![assistant(), user("a"), assistant()]), 2, "a prompt began with the assistant");
         let document = |name: &str| {
             let (name, mime) = (name.to_owned(), "text/plain".to_owned());
-            Canister::Document(converse_canister::Document { name, mime, content: vec![] })
+            Canister::Document(converse_canister::Document { name, mime, content: vec![], labels: None })
         };
         assert_eq!(named(&[document("d.txt"), user("a"), user("b"), assistant()]), "a · b (with d.txt)");
         assert_eq!(named(&[user("a"), assistant(), user("repair"), assistant()]), "a");
