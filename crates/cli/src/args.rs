@@ -2,10 +2,8 @@
 
 mod approvals;
 mod check;
-mod doctor;
 mod ensembles;
 mod examples;
-mod explain;
 mod foreign;
 mod init;
 mod mcp;
@@ -38,9 +36,7 @@ mod headings {
 
 pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
-pub(crate) use doctor::DoctorArgs;
 pub(crate) use ensembles::{Ensembles, LockArgs, SchemaOf, TestArgs, TestFormat};
-pub(crate) use explain::ExplainArgs;
 pub(crate) use foreign::{Destination, ExportArgs, ForeignFormat, ImportArgs};
 pub(crate) use init::InitArgs;
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
@@ -75,6 +71,36 @@ pub(crate) struct Cli {
     /// Print no spinners and no styles, for screen readers and logs
     #[arg(long, global = true, help_heading = headings::GLOBAL)]
     pub(crate) plain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Contact no server: check neither keys nor connections
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The tool, as ensemble.invoker
+    #[arg(value_name = "ENSEMBLE.INVOKER")]
+    pub(crate) tool: String,
+    /// Arguments as key=value, or one JSON object
+    pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
+    /// Assume that nobody can be asked, as in a script
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::args::{Cli, Color, Command, Format};
 use converse_host::context::RunContext;
-use converse_host::this_program::this_program;
+use converse_host::this_program;
 use converse_host::world::{Input, World};
 use converse_terminal::console::{Console, OutputStyle};
 use converse_terminal::view::{Answers, Detail, Style, TerminalView, speaks_unicode};

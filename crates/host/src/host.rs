@@ -17,9 +17,9 @@ use crate::model;
 use crate::options::TurnOptions;
 use crate::own_tool::{OwnTool, OwnTools};
 use crate::settings::{Files, Settings};
-use crate::this_program::this_program;
 use crate::wiring::{Connected, Wiring};
 use crate::world::World;
+use converse_process::this_program;
 
 /// What a host is made of; see [`Host::builder`].
 #[derive(Default)]

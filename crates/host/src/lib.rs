@@ -127,8 +127,6 @@ pub mod single_call;
 #[doc(hidden)]
 pub mod spent;
 #[doc(hidden)]
-pub mod this_program;
-#[doc(hidden)]
 pub mod tool_lists;
 #[doc(hidden)]
 pub mod tool_tests;
@@ -149,6 +147,8 @@ pub use converse_canister::{Canister, Content, Cost, Decision, InvocationId, Out
 pub use converse_config::Effects;
 pub use converse_engine::Approver;
 pub use converse_ensemble::{Pending, Roster};
+#[doc(hidden)]
+pub use converse_process::this_program;
 pub use converse_provider::Effort;
 
 pub use crate::context::{NoNotices, Notices};

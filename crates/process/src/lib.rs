@@ -35,6 +35,7 @@ mod program;
 pub mod sandbox;
 mod spawn;
 mod stderr;
+mod this_program;
 mod tracker;
 
 pub use child::Child;
@@ -47,3 +48,4 @@ pub use process_count::{CountingMethod, GroupCounter, GroupSize, counting_method
 pub use program::find_program;
 pub use spawn::{INHERITED, Spawn, inherited};
 pub use stderr::Stderr;
+pub use this_program::this_program;

@@ -13,8 +13,8 @@ use super::finding::{Finding, State};
 use crate::confined;
 use crate::guardian;
 use crate::runtime::block_on;
-use crate::this_program::this_program;
 use crate::world::World;
+use converse_process::this_program;
 use converse_text::wording::counted;
 
 /// How long bubblewrap has to start nothing.
