@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::Lock;
-use crate::{Loaded, Metadata, SessionError, Store, digests, files, journal, metadata};
+use crate::{Loaded, Metadata, Repair, SessionError, Store, digests, files, journal, metadata};
 
 /// Metadata key of a damaged session: the id of the session with the saved lines.
 pub(crate) const SAVED: &str = "saved_as";
@@ -26,7 +26,7 @@ pub enum Fault {
     /// The journal cannot be read, or has a newer format.
     Unreadable(SessionError),
     /// The next process that opens the session will repair this.
-    Unmended(String),
+    Unmended(Repair),
     /// A message refers to content that does not exist.
     Missing(Digest),
     /// Content that does not match its name.
@@ -40,6 +40,11 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Returns whether something is lost or wrong. A session that was only interrupted is not damaged.
+    pub fn is_damage(&self) -> bool {
+        !matches!(self, Self::Unmended(repair) if repair.is_of_a_crash())
+    }
+
     /// Returns the name in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -100,7 +105,7 @@ impl Store {
         match self.read(id) {
             Ok(loaded) => {
                 let unmended = loaded.repairs.iter().filter(|_| !in_use);
-                faults.extend(unmended.map(|repair| Fault::Unmended(repair.to_string())));
+                faults.extend(unmended.cloned().map(Fault::Unmended));
                 faults.extend(self.content_faults(id, &loaded));
             }
             // A process that has just created the session has not written yet.
@@ -124,7 +129,20 @@ impl Store {
         for fault in &before.faults {
             mended.extend(self.mend_one(id, fault, now)?);
         }
-        Ok(Checked { mended, ..self.check(id)? })
+        let mut after = self.check(id)?;
+        let is_unreadable = before.faults.iter().any(|fault| matches!(fault, Fault::Unreadable(_)));
+        if let Some(saved) = after.saved_as.filter(|_| is_unreadable) {
+            after.faults.extend(self.mend_saved(saved, now)?);
+        }
+        Ok(Checked { mended, ..after })
+    }
+
+    /// Repairs a session of saved lines. Returns what is still wrong with it, such as missing content.
+    fn mend_saved(&self, saved: Uuid, now: Timestamp) -> Result<Vec<Fault>, SessionError> {
+        for fault in &self.check(saved)?.faults {
+            self.mend_one(saved, fault, now)?;
+        }
+        Ok(self.check(saved)?.faults)
     }
 
     /// Repairs one fault. Returns what was done, if anything.

@@ -52,7 +52,8 @@ impl Lock {
     /// Takes the lock without waiting.
     pub(crate) fn take_at_once(dir: &Path) -> Result<Self, SessionError> {
         let path = dir.join("lock");
-        if fs::metadata(&path).is_ok_and(|file| !file.is_file()) {
+        // A symbolic link is refused: what it leads to would be emptied.
+        if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
             let source = io::Error::other("not a regular file");
             return Err(SessionError::Io { path, source });
         }
@@ -106,7 +107,7 @@ const SIGNED: Duration = Duration::from_millis(50);
 
 /// Checks that the path still names this file: while waiting, the directory may have been moved or removed.
 fn still_there(file: &File, path: &Path) -> io::Result<()> {
-    let (ours, there) = (file.metadata()?, fs::metadata(path)?);
+    let (ours, there) = (file.metadata()?, fs::symlink_metadata(path)?);
     let same = (ours.dev(), ours.ino()) == (there.dev(), there.ino());
     same.then_some(()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
@@ -173,6 +174,18 @@ mod tests {
             done.store(true, Ordering::Relaxed);
             assert_eq!(taken, [true; 300]);
         });
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_lock_is_refused_and_its_target_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        fs::write(&target, "kept").unwrap();
+        std::os::unix::fs::symlink(&target, dir.path().join("lock")).unwrap();
+        assert!(matches!(Lock::take(dir.path()), Err(SessionError::Io { .. })));
+        assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
+        // Also if the link comes between the check and the lock.
+        assert!(still_there(&File::open(&target).unwrap(), &dir.path().join("lock")).is_err());
     }
 
     #[test]

@@ -99,6 +99,18 @@ impl fmt::Display for Repair {
 }
 
 impl Repair {
+    /// Returns whether a crash explains it.
+    pub(crate) fn is_of_a_crash(&self) -> bool {
+        match self {
+            Self::Shortened { .. } | Self::Metadata { .. } => false,
+            Self::TornLine { .. }
+            | Self::TornTail { .. }
+            | Self::IncompleteReply { .. }
+            | Self::Interrupted { .. }
+            | Self::NotStarted { .. } => true,
+        }
+    }
+
     fn result(&self) -> Option<InvocationResult> {
         match self {
             Self::Interrupted { id } => {

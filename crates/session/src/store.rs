@@ -46,10 +46,7 @@ impl Store {
 
     /// Creates a session durably, or leaves nothing. `program` is the writer, such as `converse 0.1.0`.
     pub fn create(&self, id: Uuid, program: &str, now: Timestamp) -> Result<Session, SessionError> {
-        let dir = self.path(id);
-        self.make(&dir)?;
-        let created = Session::create(&dir, id, Header::new(program, now), &self.clean);
-        created.inspect_err(|_| drop(remove(&dir)))
+        self.begin(&self.path(id), id, Header::new(program, now))
     }
 
     /// Creates a session with its content completely or not at all: it gets its name last.
@@ -75,7 +72,8 @@ impl Store {
         placed
     }
 
-    /// Creates the directory and takes its lock. If another process removes the directory first, it is created again.
+    /// Creates the directory and takes its lock. If another process takes the directory for a leftover and removes it first,
+    /// it is created again.
     fn begin(&self, unfinished: &Path, id: Uuid, header: Header) -> Result<Session, SessionError> {
         let mut left = BEGINNINGS;
         loop {

@@ -1,6 +1,6 @@
 //! The exported document as a value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::DOCUMENT_FORMAT;
+use crate::digests;
 
 /// A whole session, independent of its directory.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +49,12 @@ pub struct Decided {
 }
 
 impl Document {
+    /// Returns the content that the messages need and the document does not have.
+    pub fn missing(&self) -> BTreeSet<Digest> {
+        let needed = self.canisters.iter().flat_map(|kept| digests(&kept.canister));
+        needed.filter(|digest| !self.contents.contains_key(digest)).collect()
+    }
+
     /// Returns the whole document.
     pub fn to_json(&self) -> Value {
         let mut json = self.without_contents();

@@ -213,6 +213,61 @@ fn an_end_that_was_noted_and_is_not_there_is_told_once() {
 }
 
 #[test]
+fn an_interruption_is_no_damage() {
+    let (dir, store) = store();
+    let id = talk(&store, 1, None);
+    let damaged = |store: &Store| store.check(id).unwrap().faults.iter().any(Fault::is_damage);
+    change(&path(&dir, id), |bytes| [&bytes[..], b"{\"seq\":"].concat());
+    assert_eq!((faults(&store, id), damaged(&store)), (vec!["unmended"], false));
+    change(&path(&dir, id), |bytes| {
+        bytes.split_inclusive(|byte| *byte == b'\n').take(5).collect::<Vec<_>>().concat()
+    });
+    assert_eq!((faults(&store, id)[0], damaged(&store)), ("unmended", true), "lines are missing");
+}
+
+/// What was made of the readable lines is checked too.
+#[test]
+fn a_repair_whose_product_lacks_content_is_not_a_success() {
+    let (dir, store) = store();
+    let id = talk(&store, 1, Some(b"x"));
+    change(&path(&dir, id), |mut bytes| {
+        let at = bytes.len() - 60;
+        bytes[at] ^= 1;
+        bytes
+    });
+    fs::remove_file(path(&dir, id).join(format!("content/{}", digest(b"x")))).unwrap();
+    let mended = store.mend(id, at(500)).unwrap();
+    let saved = mended.saved_as.unwrap();
+    let kinds: Vec<_> = mended.faults.iter().map(Fault::kind).collect();
+    assert_eq!((kinds, faults(&store, saved)), (vec!["missing_content"], vec!["missing_content"]));
+}
+
+#[test]
+fn a_session_that_is_being_created_is_not_taken_for_a_leftover() {
+    let (_dir, store) = store();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let empty = Clearing { empty: true, ..Clearing::default() };
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let found = store.clearable(&empty).unwrap_or_default();
+                store.clear(&empty, found);
+            }
+        });
+        let created: Vec<_> = (0..200u8)
+            .map(|dice| {
+                let session = store.create(new_id(at(0), &[dice; 10]), "p", at(0));
+                session
+                    .map(|session| session.dir().join("journal.jsonl").is_file())
+                    .map_err(|error| error.to_string())
+            })
+            .collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(created.iter().all(|created| *created == Ok(true)), "{created:?}");
+    });
+}
+
+#[test]
 fn mending_is_not_using() {
     let (dir, store) = store();
     let torn = talk(&store, 1, None);
