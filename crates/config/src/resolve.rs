@@ -99,8 +99,11 @@ pub fn resolve(
             Some(Err(rest)) => (None, Some(rest)),
             None => (None, None),
         };
-        candidates.push(selection::Candidate { descriptor, plan, rest, trusted: resolver.trusted });
-        diagnostics.append(&mut resolver.diagnostics);
+        // Warnings about variables wait until it is known whether the ensemble is in use.
+        let waits = |found: &Diagnostic| found.code == Code::UnsetVariable && plan.is_some();
+        let (unset, found): (Vec<_>, Vec<_>) = resolver.diagnostics.into_iter().partition(waits);
+        candidates.push(selection::Candidate { descriptor, plan, rest, trusted: resolver.trusted, unset });
+        diagnostics.extend(found);
     }
     selection::select(sources, candidates, diagnostics)
 }

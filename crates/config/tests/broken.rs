@@ -199,6 +199,11 @@ fn each_mistake_has_its_code_and_place() {
             "bad-name 7:13",
         ),
         (stdio("environment = { A = \"env:B\" }\n"), "unset-variable 7:21"),
+        (
+            stdio("environment = { A = \"env:B\" }\n")
+                .replace("[ensemble]\n", "[ensemble]\nenabled = false\n"),
+            "",
+        ),
         (stdio("environment = { A = \"x ${B} ${C:-d}\" }\n"), "unset-variable 7:21"),
         (stdio("environment = { A = \"${A${B}}\" }\n"), "bad-template 7:21"),
         (stdio("url = \"https://x\"\n"), "unknown-key 7:1"),

@@ -229,6 +229,12 @@ impl Catalogue {
         named.iter().map(|name| self.named(name)).collect()
     }
 
+    /// Returns an ensemble to show it, also one that may not start or contact anything.
+    pub fn displayed(&self, name: &str) -> Result<&EnsemblePlan, Failure> {
+        let inert = self.plans.iter().find(|plan| plan.name.as_str() == name && is_inert(plan));
+        inert.map_or_else(|| self.named(name), Ok)
+    }
+
     pub fn named(&self, name: &str) -> Result<&EnsemblePlan, Failure> {
         let plan = self.plans.iter().find(|plan| plan.name.as_str() == name);
         let broken = self.broken.iter().find(|broken| broken.name.as_deref() == Some(name));
@@ -268,7 +274,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// For `check`: an ensemble that must not be started counts as broken.
+    /// For checks that start servers: an ensemble that must not be started counts as broken.
     pub fn stop_for_untrusted(&self) -> Result<(), Failure> {
         let held_back = |diagnostic: &&Diagnostic| {
             matches!(diagnostic.code, Code::UntrustedConnection | Code::UntrustedExcess)

@@ -213,7 +213,7 @@ impl Run<'_> {
     fn catalogue(&self, settings: &Settings) -> Result<Catalogue, Failure> {
         let catalogue = Catalogue::find(self.world, &self.options.directories);
         catalogue.select(settings.ensembles.as_deref())?;
-        self.console.warn_all(catalogue.lines());
+        self.console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
         Ok(catalogue)
     }
 }

@@ -56,6 +56,39 @@ fn unpinned_packages_and_secrets_are_warned_of_and_the_secret_is_never_shown() {
     assert!(!ran.stderr.contains("unpinned"), "{}", ran.stderr);
 }
 
+/// One line about a project that is not trusted, and nothing about variables of what a run does not use.
+#[test]
+fn a_run_is_warned_only_of_what_it_uses() {
+    let env = TestEnv::new();
+    let server = |name: &str| {
+        format!(
+            "[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n[connection]\ntransport = \"stdio\"\n\
+             command = [\"x\"]\nenvironment = {{ A = \"env:UNSET_{name}\" }}\n[tools.a]\npermission = \"allow\"\n"
+        )
+    };
+    env.write("work/ensembles/one.toml", &server("one"));
+    env.write("work/ensembles/two.toml", &server("two"));
+    let ran = env.run(&["ask", "2+2", "-m", "understudy"]).exits(0);
+    let warnings: Vec<_> = ran.stderr.lines().filter(|line| line.contains("warning")).collect();
+    assert_eq!(warnings.len(), 1, "{}", ran.stderr);
+    assert!(warnings[0].contains("this project is not trusted"), "{}", ran.stderr);
+    env.write("own/three.toml", &server("three"));
+    let own = env.path("own");
+    let used = ["ask", "2+2", "-m", "understudy", "-e", "essentials", "--ensembles", own.to_str().unwrap()];
+    let ran = env.run(&used).exits(0);
+    assert!(!ran.stderr.contains("UNSET_"), "{}", ran.stderr);
+    // Nothing starts, so nothing of it needs trust.
+    let ran = env.run(&["ensembles", "check"]).exits(0);
+    assert!(ran.stdout.contains("warning[untrusted-connection]"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("UNSET_"), "{}", ran.stdout);
+    assert!(env.run(&["ensembles", "show", "one"]).exits(0).stdout.contains("ensembles/one.toml"));
+    env.run(&["ensembles", "check", "--connect"]).exits(3);
+    // The tools in the binary are not the user's to change.
+    let bare = TestEnv::new();
+    let ran = bare.run(&["ensembles", "check", PROVIDERS]).exits(0);
+    assert!(!ran.stdout.contains("builtin:"), "{}", ran.stdout);
+}
+
 #[test]
 fn settings_are_checked_with_what_is_used_under_them() {
     let env = project();

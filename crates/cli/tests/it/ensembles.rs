@@ -67,7 +67,8 @@ fn a_project_cannot_replace_or_allow_anything() {
     let env = TestEnv::new();
     env.write("work/ensembles/shadow.toml", UNTRUSTED);
     let ran = env.run(&["ask", "2+2"]).exits(0);
-    assert!(ran.stdout.contains('4') && ran.stderr.contains("shadow.toml:"), "{ran:?}");
+    assert!(ran.stdout.contains('4') && ran.stderr.contains("this project is not trusted"), "{ran:?}");
+    assert!(env.run(&["ensembles", "check"]).exits(0).stdout.contains("shadow.toml:"));
     env.write("work/ensembles/shadow.toml", &UNTRUSTED.replace("\"essentials\"", "\"mine\""));
     let ran = env.run(&["ask", "@mine.calculator path=x content=y"]).exits(8);
     assert!(!env.path("work/x").exists(), "{ran:?}");

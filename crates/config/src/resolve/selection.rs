@@ -22,6 +22,8 @@ pub(super) struct Candidate<'a> {
     /// The valid parts of an ensemble with errors.
     pub(super) rest: Option<EnsemblePlan>,
     pub(super) trusted: bool,
+    /// Warnings about unset variables, which are reported only if the ensemble is in use.
+    pub(super) unset: Vec<Diagnostic>,
 }
 
 impl Candidate<'_> {
@@ -164,6 +166,9 @@ fn without_clashes(sources: &SourceMap, chosen: Vec<Candidate<'_>>, resolved: &m
         }
         let place = candidate.place();
         taken.extend(names().map(|name| (name, place)));
+        if plan.trusted || !plan.reaches_out() {
+            resolved.diagnostics.append(&mut candidate.unset);
+        }
         resolved.plans.push(plan);
     }
 }

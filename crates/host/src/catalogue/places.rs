@@ -1,7 +1,9 @@
 //! Findings and their positions in the source files.
 
+use std::collections::BTreeSet;
+
 use converse_canister::InvokerName;
-use converse_config::{Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, Span, Spanned};
+use converse_config::{Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, Span, Spanned, escape};
 use converse_mcp::UnmatchedSetting;
 
 use super::Catalogue;
@@ -20,8 +22,14 @@ impl Catalogue {
         (diagnostic.finding(&self.sources), diagnostic.render(&self.sources))
     }
 
-    /// Returns notices about the project, then each finding on one line with its position.
+    /// Returns notices about the project, then each finding on one line with its position. The notice that the project is
+    /// not trusted stands for the findings that say so; `ensembles check` lists them.
     pub fn lines(&self) -> Vec<String> {
+        self.lines_for(None)
+    }
+
+    /// Like [`Catalogue::lines`], without warnings about variables of ensembles that are not among those named.
+    pub fn lines_for(&self, named: Option<&[String]>) -> Vec<String> {
         let place = |finding: &Finding| match (finding.line, finding.column) {
             (Some(line), Some(column)) => format!("{}:{line}:{column}", finding.file),
             _ => finding.file.clone(),
@@ -30,7 +38,13 @@ impl Catalogue {
             let (severity, code) = (finding.severity.as_str(), finding.code.as_str());
             format!("{}: {severity}[{code}]: {}", place(&finding), finding.message)
         };
-        let mut lines: Vec<String> = self.findings().into_iter().map(line).collect();
+        let is_said = |finding: &Finding| !self.notes.is_empty() && is_distrust(finding);
+        let unused = named.map(|named| self.files_of_others(named)).unwrap_or_default();
+        let is_idle =
+            |finding: &Finding| finding.code == Code::UnsetVariable && unused.contains(&finding.file);
+        let findings = self.findings().into_iter();
+        let findings = findings.filter(|finding| !is_said(finding) && !is_idle(finding));
+        let mut lines: Vec<String> = findings.map(line).collect();
         let more = lines.len().saturating_sub(MOST_LINES);
         if more > 0 {
             lines.truncate(MOST_LINES);
@@ -39,12 +53,21 @@ impl Catalogue {
         self.notes().into_iter().chain(lines).collect()
     }
 
-    /// Returns the findings that exist only because the project is not trusted.
+    /// Returns the files of the ensembles that are not among those named, as findings name them.
+    fn files_of_others(&self, named: &[String]) -> BTreeSet<String> {
+        let (used, others): (Vec<_>, Vec<_>) =
+            self.plans.iter().partition(|plan| named.iter().any(|name| name == plan.name.as_str()));
+        let files = |plan: &&EnsemblePlan| {
+            let of_invokers = plan.invokers.iter().map(|invoker| escape(&invoker.origin.file));
+            of_invokers.chain([escape(&plan.origin.file)]).collect::<Vec<_>>()
+        };
+        let used: BTreeSet<String> = used.iter().flat_map(files).collect();
+        others.iter().flat_map(files).filter(|file| !used.contains(file)).collect()
+    }
+
+    /// Returns what [`Catalogue::lines`] says only because the project is not trusted.
     pub fn lines_of_distrust(&self) -> Vec<String> {
-        let is_distrust = |line: &String| line.contains("[untrusted-");
-        let mut lines = self.notes();
-        lines.extend(self.lines().into_iter().filter(is_distrust));
-        lines
+        self.notes()
     }
 
     /// Returns the position of a part of an invoker's arguments, or of the invoker.
@@ -78,4 +101,9 @@ impl Catalogue {
             self.sources.scope(source) == plan.origin.scope && self.sources.path(source) == plan.origin.file
         })
     }
+}
+
+/// Returns whether a finding exists only because the project is not trusted.
+fn is_distrust(finding: &Finding) -> bool {
+    finding.code.as_str().starts_with("untrusted-")
 }

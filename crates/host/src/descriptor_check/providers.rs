@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use converse_canister::{Declaration, InvokerName};
-use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, InvokerPlan, Severity, escape};
+use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, InvokerPlan, Scope, Severity, escape};
 use converse_ensemble::tool_name;
 use converse_provider::{LintTarget, Objection, Remedy, lint, lint_name};
 
@@ -11,10 +11,11 @@ use super::servers::DiscoveredTool;
 use super::{RenderedFinding, of_ensemble};
 use crate::catalogue::Catalogue;
 
-/// Findings about declared tools, at the line of `[arguments]` or of the declaration.
+/// Findings about declared tools, at the line of `[arguments]` or of the declaration. The tools in the binary are not
+/// checked, because their user cannot change them.
 pub(super) fn of_declared(providers: &[LintTarget], catalogue: &Catalogue) -> Vec<RenderedFinding> {
     let mut findings = Vec::new();
-    for plan in catalogue.declared() {
+    for plan in catalogue.declared().filter(|plan| plan.origin.scope != Scope::Shipped) {
         for invoker in &plan.invokers {
             let Some(declaration) = declaration(plan, invoker) else { continue };
             for (which, objection) in objections(providers, plan, &invoker.name, &declaration) {

@@ -61,7 +61,8 @@ pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(),
     let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
     require_key(&settings)?;
     catalogue.select(settings.ensembles.as_deref())?;
-    console.warn_all(catalogue.lines().into_iter().filter(|line| !is_told.contains(line)));
+    let lines = catalogue.lines_for(settings.ensembles.as_deref());
+    console.warn_all(lines.into_iter().filter(|line| !is_told.contains(line)));
     console.warn_all(settings.fallbacks.left_out.iter().cloned());
     let bounds = Bounds { deadline: None, interrupt: &beginning.attention.end };
     let waiting = UserInput::new(String::new(), &options.attach, world, bounds)?;

@@ -50,7 +50,7 @@ struct Contents {
 impl Show<'_> {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let catalogue = Catalogue::find(self.world, &self.places.ensembles);
-        let plan = catalogue.named(self.name)?;
+        let plan = if self.connect { catalogue.named(self.name)? } else { catalogue.displayed(self.name)? };
         self.console.warn_all(catalogue.notes());
         let (files, warnings) = Files::read(self.world).checked()?;
         self.console.warn_all(warnings);
