@@ -61,12 +61,16 @@ impl SessionCommands<'_> {
     fn show(&self, args: &SessionsShowArgs) -> Result<(), Failure> {
         let id = self.named(&args.session)?;
         self.learn_keys_if_possible();
-        let document = redacted(
-            self.store.document(id, PROGRAM).map_err(Failure::of_session)?,
-            &self.console.context.redactor,
-        )?;
+        let document = match args.full {
+            true => self.store.export(id, PROGRAM),
+            false => self.store.document(id, PROGRAM),
+        };
+        let document = document.map_err(Failure::of_session)?;
+        let missing = if args.full { document.missing() } else { BTreeSet::new() };
+        let document = redacted(document, &self.console.context.redactor)?;
         if args.json {
-            return Ok(write_json(&document.without_contents())?);
+            write_json(&document.without_contents())?;
+            return export::complete(&missing);
         }
         let look = Look {
             terminal: self.world.stdout_tty,
@@ -74,7 +78,8 @@ impl SessionCommands<'_> {
             full: args.full,
             answers: answers(self.console, self.world, self.columns()),
         };
-        Ok(write_stdout(&text(&document, look))?)
+        write_stdout(&text(&document, look))?;
+        export::complete(&missing)
     }
 
     /// Continues a session in the REPL.

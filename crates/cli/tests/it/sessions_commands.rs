@@ -233,6 +233,34 @@ fn what_is_exported_can_be_read_and_taken_in() {
 }
 
 #[test]
+fn missing_content_is_named_and_the_rest_is_written() {
+    let provider = Provider::chat([text("A picture.")]);
+    let env = provider.env(TestEnv::new());
+    fs::write(env.path("work/p.png"), [&b"\x89PNG\r\n\x1a\n"[..], &[0x55; 1500]].concat()).unwrap();
+    env.run(&["ask", "-m", provider.model(), "-a", "p.png", "What is this?"]).exits(0);
+    let content = |file: &PathBuf| file.parent().is_some_and(|dir| dir.ends_with("content"));
+    let kept: Vec<_> = files(&env.path("home")).into_iter().filter(content).collect();
+    assert!(!kept.is_empty());
+    kept.iter().for_each(|file| fs::write(file, "damaged").unwrap());
+    for (words, part) in [
+        (&["export", "last"][..], "## 1 · You"),
+        (&["export", "last", "--format", "json"], "\"canisters\""),
+        (&["show", "last", "--full"], "What is this?"),
+    ] {
+        let ran = sessions(&env, words).exits(9);
+        assert!(ran.stdout.contains(part), "{words:?}: {}", ran.stdout);
+        assert!(
+            ran.stderr.contains("error[content-missing]") && ran.stderr.contains("`content/"),
+            "{}",
+            ran.stderr
+        );
+    }
+    sessions(&env, &["export", "last", "-o", "out.html"]).exits(9);
+    assert!(env.path("work/out.html").exists());
+    sessions(&env, &["show", "last"]).exits(0);
+}
+
+#[test]
 fn known_secrets_do_not_leave_unless_that_is_asked_for() {
     let secret = "sk-canary-value-12345";
     let provider = Provider::chat([text(format!("Your key is {secret}").leak())]);

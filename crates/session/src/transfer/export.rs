@@ -16,7 +16,8 @@ impl Store {
         needed.sort_unstable();
         needed.dedup();
         for digest in needed {
-            if let Some(bytes) = contents.get(&digest)? {
+            // What cannot be read is missing like what is not there or does not match: see [`Document::missing`].
+            if let Ok(Some(bytes)) = contents.get(&digest) {
                 document.contents.insert(digest, bytes);
             }
         }

@@ -1,6 +1,6 @@
 //! `sessions check`.
 
-use converse_session::{Checked, Uuid};
+use converse_session::{Checked, Fault, Uuid};
 use serde_json::{Value, json};
 
 use super::SessionCommands;
@@ -25,7 +25,8 @@ impl SessionCommands<'_> {
         }
         bar.finish_and_clear();
         let litter = if args.session.is_none() { self.litter(args.repair)? } else { Vec::new() };
-        let wrong = checked.iter().filter(|one| !one.faults.is_empty()).count() + litter.len();
+        let is_wrong = |one: &&Checked| one.faults.iter().any(Fault::is_damage);
+        let wrong = checked.iter().filter(is_wrong).count() + litter.len();
         if args.json {
             self.console
                 .print_json(checked.iter().map(row).chain(litter.iter().map(litter_row)).collect())?;
@@ -61,13 +62,15 @@ impl SessionCommands<'_> {
 }
 
 fn row(checked: &Checked) -> Value {
-    let faults = checked.faults.iter();
+    let faults = checked.faults.iter().filter(|fault| fault.is_damage());
+    let interrupted = checked.faults.iter().filter(|fault| !fault.is_damage()).map(Fault::to_string);
+    let notes: Vec<String> = checked.notes.iter().cloned().chain(interrupted).collect();
     let faults = faults.map(|fault| json!({ "kind": fault.kind(), "message": fault.to_string() }));
     json!({
         "session": checked.id.to_string(),
         "problems": faults.collect::<Vec<_>>(),
         "mended": checked.mended,
-        "notes": checked.notes,
+        "notes": notes,
         "in_use": checked.in_use,
         "saved_as": checked.saved_as.map(|id| id.to_string()),
     })
@@ -88,7 +91,10 @@ fn lines(checked: &Checked) -> String {
     let saved = checked.saved_as.iter().map(|id| {
         format!("its readable part is now session {id}; delete this one when you no longer need it")
     });
-    let faults = checked.faults.iter().map(|fault| fault.to_string());
+    let faults = checked.faults.iter().map(|fault| match fault.is_damage() {
+        true => fault.to_string(),
+        false => format!("note: {fault}"),
+    });
     let all: Vec<String> = repaired.chain(notes).chain(saved).chain(faults).collect();
     if all.is_empty() {
         return String::new();

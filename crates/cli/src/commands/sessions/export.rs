@@ -1,18 +1,24 @@
 //! `sessions export`.
 
+use std::collections::BTreeSet;
+
+use converse_canister::Digest;
+
 use super::{PROGRAM, SessionCommands};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
 use crate::commands::output_file::write_private;
-use converse_host::failure::Failure;
+use converse_host::failure::{Failure, Kind};
 use converse_host::redacted_session::redacted;
 use converse_terminal::render::output::{printable, write_stdout};
 use converse_terminal::render::transcript::{html, markdown};
 use converse_text::safe;
+use converse_text::wording::counted;
 
 impl SessionCommands<'_> {
     pub(super) fn export(&self, args: &SessionsExportArgs) -> Result<(), Failure> {
         let id = self.named(&args.session)?;
         let mut document = self.store.export(id, PROGRAM).map_err(Failure::of_session)?;
+        let missing = document.missing();
         if !args.raw {
             self.learn_keys()?;
             document = redacted(document, &self.console.context.redactor)?;
@@ -24,12 +30,28 @@ impl SessionCommands<'_> {
             TranscriptFormat::Json => printable(&format!("{:#}\n", document.to_json())),
         };
         let Some(file) = args.output.as_ref().filter(|file| file.as_os_str() != "-") else {
-            return Ok(write_stdout(&text)?);
+            write_stdout(&text)?;
+            return complete(&missing);
         };
         write_private(&self.world.cwd.join(file), &text, args.force, "export-failed")?;
         self.console.note(&format!("{id} is written to {}", file.display()));
-        Ok(())
+        complete(&missing)
     }
+}
+
+/// Fails if content is missing. Everything else is written by then.
+pub(super) fn complete(missing: &BTreeSet<Digest>) -> Result<(), Failure> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|digest| format!("`content/{digest}`")).collect();
+    let message = format!(
+        "{} of the session {} missing or damaged: {}",
+        counted(missing.len(), "file"),
+        if missing.len() == 1 { "is" } else { "are" },
+        names.join(", ")
+    );
+    Err(Failure::new(Kind::Output, "content-missing", message).hint("everything else is in the output"))
 }
 
 fn format(args: &SessionsExportArgs) -> TranscriptFormat {
