@@ -69,9 +69,11 @@ fn ask_names_the_way_on_without_a_refused_question() {
 
 #[test]
 fn an_answer_without_a_word_is_told_and_what_is_asked_again_is_shown() {
-    let provider = Provider::chat([text(""), text("Words.")]);
+    // A model may end a turn without a word after results of tools.
+    let call = calls([("essentials__calculator", json!({ "expression": "6*7" }))]);
+    let provider = Provider::chat([call, text(""), text("Words.")]);
     let env = provider.env(TestEnv::new());
-    let mut screen = talk(&provider, &env, &["--no-tools"]);
+    let mut screen = talk(&provider, &env, &["-e", "essentials"]);
     screen.says("what is it?");
     screen.shows("the model returned no answer; `/retry` repeats the question");
     screen.says("/retry");
