@@ -128,12 +128,12 @@ impl Driver<'_> {
     fn nobody_to_ask(&mut self, waiting: &Pending) -> Result<(), EngineError> {
         self.conversation.count_unapproved();
         let rule = waiting.rule().to_owned();
-        let reason =
-            |before: &str| waiting.reason().map(|reason| format!("{before}{reason}")).unwrap_or_default();
-        let comment = format!("nobody could be asked{}", reason(": "));
+        let (comment, why) = match waiting.reason() {
+            Some(reason) => (format!("nobody could be asked: {reason}"), format!(" ({rule}: {reason})")),
+            None => ("nobody could be asked".to_owned(), String::new()),
+        };
         self.decided(waiting.id(), &Decision::Deny { rule, comment: Some(comment) })?;
-        let why = reason("; ");
-        let text = format!("it needs an approval and nobody can be asked in this run; nothing was run{why}");
+        let text = format!("it needs an approval{why} and nobody can be asked in this run; nothing was run");
         self.append_result(InvocationResult::new(waiting.id().clone(), Outcome::Refused, text))
     }
 
