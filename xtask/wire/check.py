@@ -54,11 +54,20 @@ def anthropic_request(body):
     ANTHROPIC(without(body, {"temperature", "top_p"}))
 
 
+def chat_request(body):
+    """Compatible servers take back the reasoning that they sent with tool calls; OpenAI's own server never sends any."""
+
+    def plain(message):
+        return without(message, {"reasoning", "reasoning_content"}) if message.get("tool_calls") else message
+
+    CHAT(body | {"messages": [plain(message) for message in body["messages"]]})
+
+
 def openrouter_request(body):
     """OpenAI's wire with keys of its own."""
     body = without(body, {"cache_control", "models"})
     body["messages"] = [without(message, {"reasoning_details"}) for message in body["messages"]]
-    CHECKS["chat"](body)
+    chat_request(body)
 
 
 def gemini_request(body):
@@ -97,10 +106,11 @@ for package in ("anthropic.types", "openai.types"):
     forbid_unknown_keys(package)
 
 ANTHROPIC = typed(anthropic.types.message_create_params.MessageCreateParams)
+CHAT = typed(openai.types.chat.completion_create_params.CompletionCreateParams)
 CHECKS = {
     "anthropic": anthropic_request,
     "openrouter": openrouter_request,
-    "chat": typed(openai.types.chat.completion_create_params.CompletionCreateParams),
+    "chat": chat_request,
     "responses": typed(openai.types.responses.response_create_params.ResponseCreateParams),
     "gemini": gemini_request,
     "ollama": ollama_request,
