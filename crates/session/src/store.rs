@@ -77,8 +77,15 @@ impl Store {
     fn begin(&self, unfinished: &Path, id: Uuid, header: Header) -> Result<Session, SessionError> {
         let mut left = BEGINNINGS;
         loop {
-            self.make(unfinished)?;
             left -= 1;
+            match self.make(unfinished) {
+                Err(SessionError::Io { source, .. })
+                    if left > 0 && source.kind() == io::ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                made => made?,
+            }
             match Session::create(unfinished, id, header.clone(), &self.clean) {
                 Ok(session) => return Ok(session),
                 Err(_) if left > 0 && !unfinished.exists() => {}
