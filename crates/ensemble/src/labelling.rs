@@ -39,6 +39,9 @@ fn private_files(named: &NamedPath, texts: &[String], rules: &Rules) -> Vec<Stri
     if named.used == PathUse::Read && is_private(&named.path) {
         return vec![format!("`{}`", named.written)];
     }
+    if !rules.has_private_files() {
+        return Vec::new();
+    }
     let begins = texts.iter().flat_map(|text| text.lines()).filter_map(|line| Some(line.split_once(':')?.0));
     let mut found: Vec<&str> = begins
         .filter(|path| {

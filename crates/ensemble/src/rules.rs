@@ -122,6 +122,11 @@ impl Rules {
         judge_flow(&self.list(), call, seen, &judgement).unwrap_or(judgement)
     }
 
+    /// Returns whether a rule is about private files.
+    pub(crate) fn has_private_files(&self) -> bool {
+        self.list().iter().any(Rule::is_about_private_files)
+    }
+
     /// Returns whether a rule says that a file is private. The path is absolute, or relative to the workspace.
     pub(crate) fn is_private_file(&self, path: &Path) -> bool {
         let path = self.workspace().and_then(|workspace| path.strip_prefix(workspace).ok()).unwrap_or(path);

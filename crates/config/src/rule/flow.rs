@@ -49,7 +49,12 @@ impl Rule {
         Ok(Self { scope: RuleScope::Private(glob), ..rule })
     }
 
-    /// Returns the origins of a rule about flows, and whether one of them matches the label.
+    /// Returns whether this is a rule about files that are private.
+    pub fn is_about_private_files(&self) -> bool {
+        matches!(self.scope, RuleScope::Private(_))
+    }
+
+    /// Returns whether this is a rule about flows, and the label matches one of its origins.
     fn flows_from(&self, label: &str) -> bool {
         matches!(&self.scope, RuleScope::Flows(from) if from.iter().any(|pattern| pattern.matches(label)))
     }
