@@ -1,0 +1,6 @@
+// The inbox of approvals.
+import { h } from "./dom.js";
+
+export async function render(root, params, { t }) {
+  root.append(h("h1", null, t("nav.approvals")));
+}
