@@ -1,14 +1,19 @@
 //! Keys: read from the environment snapshot, attached by the HTTP client, redacted from all output.
 
+mod finder;
+mod folded;
+mod forms;
+
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use converse_text::secrets::is_secret;
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
 use crate::world::World;
+use finder::Finder;
 
 /// A key. Its value leaves this module only as a header or to be searched for in output.
 #[derive(Clone)]
@@ -33,32 +38,39 @@ impl Secret {
             .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
         key.get(..key.floor_char_boundary(TELLING + host.unwrap_or_default())).filter(|_| key.len() >= 8)
     }
-
-    fn is_in(&self, text: &str) -> bool {
-        self.beginning().is_some_and(|beginning| text.contains(beginning))
-    }
-
-    /// Redacts the key wherever the text contains it, or its beginning at the end of a truncated text. Values too short
-    /// to be a key are not redacted.
-    pub(crate) fn redact(&self, text: &str) -> String {
-        let key = self.0.as_str();
-        let Some(beginning) = self.beginning() else { return text.to_owned() };
-        let (mut clean, mut rest) = (String::new(), text);
-        while let Some(at) = rest.find(beginning) {
-            let (before, from) = rest.split_at(at);
-            let same =
-                from.chars().zip(key.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
-            clean.push_str(before);
-            clean.push_str("[redacted]");
-            rest = from.get(same..).unwrap_or_default();
-        }
-        clean + rest
-    }
 }
 
-/// Redacts every known secret from output. Shared, because keys become known while settings are read.
+/// Redacts every known secret from output, also in Base64, in hexadecimal and percent-encoded. Shared, because keys become
+/// known while settings are read.
 #[derive(Debug, Clone, Default)]
-pub struct Redactor(Arc<RwLock<Vec<Secret>>>);
+pub struct Redactor(Arc<RwLock<Known>>);
+
+/// What is redacted. The finders are built when they are needed first, and again after a new secret.
+#[derive(Debug, Default)]
+struct Known {
+    secrets: Vec<Secret>,
+    finder: OnceLock<Finder>,
+    /// For single lines of secrets.
+    line_finder: OnceLock<Finder>,
+}
+
+impl Known {
+    fn extend(&mut self, secrets: impl IntoIterator<Item = Secret>) {
+        self.secrets.extend(secrets);
+        (self.finder, self.line_finder) = Default::default();
+    }
+
+    fn finder(&self) -> &Finder {
+        self.finder.get_or_init(|| Finder::new(&self.secrets))
+    }
+
+    fn line_finder(&self) -> &Finder {
+        self.line_finder.get_or_init(|| {
+            let lines = self.secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
+            Finder::new(&lines.collect::<Vec<_>>())
+        })
+    }
+}
 
 impl Redactor {
     pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
@@ -68,33 +80,31 @@ impl Redactor {
     /// The same tokens are added again and again.
     pub(crate) fn learn_once(&self, secret: Secret) {
         let mut known = self.0.write();
-        if !known.iter().any(|old| old.0 == secret.0) {
-            known.push(secret);
+        if !known.secrets.iter().any(|old| old.0 == secret.0) {
+            known.extend([secret]);
         }
     }
 
+    /// Redacts keys wherever the text contains them, or the beginning of one that is cut off. Values too short to be a key
+    /// are not redacted.
     pub fn clean(&self, text: &str) -> String {
-        let secrets = self.0.read();
-        secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+        self.0.read().finder().redacted(text).unwrap_or_else(|| text.to_owned())
     }
 
     /// Redacts a line that may be one of several lines of a key.
     pub(crate) fn clean_line(&self, line: &str) -> String {
-        let secrets = self.0.read();
-        let lines = secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
-        lines.fold(line.to_owned(), |line, secret| secret.redact(&line))
+        self.0.read().line_finder().redacted(line).unwrap_or_else(|| line.to_owned())
     }
 
     /// Returns a secret that the text contains.
     pub fn found(&self, text: &str) -> Option<Secret> {
-        let secrets = self.0.read();
-        secrets.iter().find(|secret| secret.is_in(text)).cloned()
+        let known = self.0.read();
+        known.finder().first(text).and_then(|index| known.secrets.get(index).cloned())
     }
 
     /// Most texts contain no key and are returned unchanged.
     pub fn clean_text(&self, text: &mut String) {
-        let clean = self.clean(text);
-        if clean != *text {
+        if let Some(clean) = self.0.read().finder().redacted(text) {
             *text = clean;
         }
     }
@@ -102,11 +112,11 @@ impl Redactor {
     /// Returns whether a JSON text contains a secret, escaped or not. A text that cannot be parsed counts as containing
     /// one.
     pub(crate) fn is_in_json(&self, text: &str) -> bool {
-        let secrets = self.0.read();
-        if secrets.is_empty() {
+        let known = self.0.read();
+        if known.secrets.is_empty() {
             return false;
         }
-        let hold = |text: &str| secrets.iter().any(|secret| secret.is_in(text));
+        let hold = |text: &str| known.finder().first(text).is_some();
         // Without a backslash, strings are unescaped in the text.
         hold(text)
             || text.contains('\\')
@@ -217,21 +227,28 @@ mod tests {
         }
     }
 
+    /// Redacts one secret.
+    fn redacted(secret: &Secret, text: &str) -> String {
+        let redactor = Redactor::default();
+        redactor.learn([secret.clone()]);
+        redactor.clean(text)
+    }
+
     #[test]
     fn a_secret_shows_itself_to_nobody() {
         let secret = Secret::new(" sk-canary-123 \n");
         assert!(!format!("{secret:?}").contains("canary"));
-        assert_eq!(secret.redact("bad key sk-canary-123!"), "bad key [redacted]!");
-        assert_eq!(Secret::new("x").redact("x"), "x");
+        assert_eq!(redacted(&secret, "bad key sk-canary-123!"), "bad key [redacted]!");
+        assert_eq!(redacted(&Secret::new("x"), "x"), "x");
         let long = Secret::new("sk-proj-0123456789abcdef");
         assert_eq!(
-            long.redact("cut: sk-proj-0123456…, whole: sk-proj-0123456789abcdef."),
+            redacted(&long, "cut: sk-proj-0123456…, whole: sk-proj-0123456789abcdef."),
             "cut: [redacted]…, whole: [redacted]."
         );
-        assert_eq!(long.redact("sk-proj-other"), "sk-proj-other");
+        assert_eq!(redacted(&long, "sk-proj-other"), "sk-proj-other");
         let webhook = Secret::new("https://hooks.example/services/T024BE7LH");
-        assert_eq!(webhook.redact("https://hooks.example/services/T024BE7LH"), "[redacted]");
-        assert_eq!(webhook.redact("https://hooks.example/about"), "https://hooks.example/about");
+        assert_eq!(redacted(&webhook, "https://hooks.example/services/T024BE7LH"), "[redacted]");
+        assert_eq!(redacted(&webhook, "https://hooks.example/about"), "https://hooks.example/about");
         let redactor = Redactor::default();
         let shared = redactor.clone();
         redactor.learn([secret]);

@@ -166,6 +166,27 @@ fn a_secret_is_no_part_of_an_answer() {
 }
 
 #[test]
+fn an_encoded_secret_is_no_part_of_an_answer_wherever_it_is_split() {
+    // `Bearer sk-secret-0123456789`, and the key alone.
+    for encoded in ["QmVhcmVyIHNrLXNlY3JldC0wMTIzNDU2Nzg5", "736b2d7365637265742d30313233343536373839"] {
+        for at in 0..=encoded.len() {
+            let play = Play::new(100, PLAIN);
+            play.asks();
+            let (start, end) = encoded.split_at(at);
+            for piece in ["It is ", start, end, ", and the next"] {
+                play.text(piece);
+                play.after(40);
+            }
+            play.replied("");
+            play.view.end_turn(None);
+            let written = play.written();
+            assert!(written.contains("[redacted], and the next"), "{at}: {written}");
+            assert!(!written.contains("LXNlY3JldC") && !written.contains("7365637265"), "{at}: {written}");
+        }
+    }
+}
+
+#[test]
 fn plain_is_text_below_text() {
     let play = Play::new(40, PLAIN);
     play.asks();
