@@ -68,6 +68,9 @@ pub struct EnsemblePlan {
     pub tests: BTreeMap<InvokerName, Vec<TestPlan>>,
     /// False for an untrusted project's ensemble: it must not start programs or contact servers.
     pub trusted: bool,
+    /// What the user trusted of the project's files that the ensemble's commands name: paths and SHA-256 digests. Compared
+    /// before each start of a process. Empty outside of projects.
+    pub named_files: Vec<(String, String)>,
     pub origin: Origin,
 }
 
@@ -89,6 +92,7 @@ impl EnsemblePlan {
             tools: BTreeMap::new(),
             tests: BTreeMap::new(),
             trusted: true,
+            named_files: Vec::new(),
             origin,
         }
     }

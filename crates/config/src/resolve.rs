@@ -178,6 +178,7 @@ impl<'a> Resolver<'a> {
             tools,
             tests,
             trusted: self.trusted,
+            named_files: Vec::new(),
             origin: self.origin(descriptor.span),
         };
         self.restrict_untrusted(&mut plan);

@@ -35,7 +35,7 @@ pub use outcome::KILLED;
 use repository::objection_to_git;
 pub use scratch_dir::scratch_dir_problem;
 
-use crate::surroundings::Surroundings;
+use crate::surroundings::{StartCheck, Surroundings};
 use crate::template_input::{TemplateInput, missing_variable};
 use crate::{Answer, Context, Invocable, InvokeError};
 
@@ -49,6 +49,7 @@ pub(crate) struct Command {
     scope: Scope,
     /// Programs below it are not found by a bare name: a project does not choose what `git` is.
     avoid: Option<PathBuf>,
+    start_check: StartCheck,
     surroundings: Arc<Surroundings>,
 }
 
@@ -85,7 +86,13 @@ impl Command {
         // Read to see that they can be; read again, and not kept, at each invocation.
         plan.environment.iter().try_for_each(|(_, secret)| secret.read(environment).map(drop))?;
         let avoid = surroundings.project.clone().filter(|_| scope == Scope::Project);
-        Ok(Self { plan, numbers: Numbers::of(schema), sandbox, scope, avoid, surroundings })
+        let (numbers, start_check) = (Numbers::of(schema), StartCheck::default());
+        Ok(Self { plan, numbers, sandbox, scope, avoid, start_check, surroundings })
+    }
+
+    /// Sets the check before each start.
+    pub(crate) fn checked(self, start_check: StartCheck) -> Self {
+        Self { start_check, ..self }
     }
 
     fn prepare(&self, arguments: &Arguments) -> Result<Prepared, InvokeError> {
@@ -108,6 +115,7 @@ impl Command {
         {
             return Err(InvokeError::Failed(objection));
         }
+        self.start_check.run().map_err(|why| InvokeError::Failed(format!("not started: {why}")))?;
         let spawn = Spawn { program, arguments: rest.to_vec(), environment, cwd, stdin: stdin.is_some() };
         Ok(Prepared { spawn, stdin })
     }

@@ -15,7 +15,7 @@ use crate::builtin::{Builtin, Settings, Variable};
 use crate::command::Command;
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::request::{Request, check_variables};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{StartCheck, Surroundings};
 use crate::tool::Tool;
 use crate::{Definition, Invocable};
 
@@ -36,6 +36,7 @@ pub struct DeclaredConnection {
     scope: Scope,
     trusted: bool,
     builtins: Vec<&'static Builtin>,
+    start_check: StartCheck,
     surroundings: Arc<Surroundings>,
 }
 
@@ -61,6 +62,7 @@ impl DeclaredConnection {
             scope: plan.origin.scope,
             trusted: plan.trusted,
             builtins,
+            start_check: (surroundings.start_checks)(plan),
             surroundings,
         }
     }
@@ -107,7 +109,8 @@ impl DeclaredConnection {
                 let (schema, surroundings) = (invoker.arguments.as_ref(), Arc::clone(&self.surroundings));
                 let (scope, sandbox) = (self.scope, invoker.policy.sandbox);
                 let command = Command::new(plan.clone(), schema, scope, sandbox, surroundings);
-                command.map(|command| Arc::new(command) as _).map_err(NotBuilt::Unset)
+                let check = self.start_check.clone();
+                command.map(|command| Arc::new(command.checked(check)) as _).map_err(NotBuilt::Unset)
             }
             InvokerKind::Http(plan) => {
                 check_variables(plan, &self.surroundings.environment).map_err(NotBuilt::Unset)?;

@@ -83,6 +83,6 @@ pub use roster::{Artefacts, NoArtefacts, Roster};
 pub use rules::Rules;
 pub use scripts::{CommandLine, Scripts, leads_to};
 pub use shared::{Shared, SharedRuns};
-pub use surroundings::{SandboxKind, SandboxLauncher, Surroundings};
+pub use surroundings::{SandboxKind, SandboxLauncher, StartCheck, StartChecks, Surroundings};
 pub use tool::{Tool, own_permission};
 pub use verdict::{Approved, Denied, Pending, Verdict};

@@ -2,9 +2,11 @@
 //! could be replaced while its command line stays the same.
 //!
 //! Every part of a word or variable value that leads to a file or directory below the project's root counts. A link
-//! counts by its target's name and is not followed out of the project. Files that a script reads in turn (modules,
-//! packages) cannot be known.
+//! counts by its target's name and is not followed out of the project. The interpreter in the first line of a script and
+//! the files that a pattern matches count too. Files that a script reads in turn (modules, packages) cannot be known.
 
+mod glob;
+mod interpreter;
 mod lead;
 mod names;
 mod variables;
@@ -23,6 +25,9 @@ pub(crate) use variables::decides_code;
 /// Number of names checked, of all commands together.
 const MAX_NAMES: usize = 20_000;
 
+/// Interpreters that are scripts with an interpreter in turn. The kernel stops after 5 (`exec_binprm`, linux 6.12).
+const MAX_INTERPRETERS: usize = 5;
+
 /// Extensions that programs add to a name.
 const ENDINGS: [&str; 6] = [".js", ".cjs", ".mjs", ".ts", ".py", ".rb"];
 
@@ -40,10 +45,12 @@ pub struct Scripts {
     /// Why it cannot be determined what would run.
     pub unknown: Option<String>,
     looked: usize,
+    /// Depth of the interpreter that is being resolved.
+    interpreters: usize,
 }
 
 impl Scripts {
-    /// Resolves names without reading files. `root` is canonical.
+    /// Resolves names. Of files, only the first line is read. `root` is canonical.
     pub fn of<'a>(
         plans: impl IntoIterator<Item = &'a EnsemblePlan>,
         root: &Path,
@@ -61,7 +68,7 @@ impl Scripts {
         scripts
     }
 
-    /// Resolves the names of each command separately, without reading files.
+    /// Resolves the names of each command separately.
     pub fn each<'a>(
         plans: impl IntoIterator<Item = &'a EnsemblePlan>,
         root: &Path,
@@ -101,20 +108,41 @@ impl Scripts {
     }
 
     fn add(&mut self, name: &str, dir: &Path, root: &Path) {
-        if self.found(&dir.join(name), root, is_path(name)) {
+        if self.found(&dir.join(name), dir, root, is_path(name)) {
             return;
         }
+        if glob::is_pattern(name) {
+            let left = MAX_NAMES.saturating_sub(self.looked);
+            let Some(matches) = glob::matches(&dir.join(name), root, left) else {
+                self.unknown = Some(format!("its commands name more than {MAX_NAMES} places"));
+                return;
+            };
+            self.looked += matches.len();
+            for path in matches {
+                self.found(&path, dir, root, false);
+            }
+        }
         for ending in ENDINGS {
-            self.found(&dir.join(format!("{name}{ending}")), root, name.contains('/'));
+            self.found(&dir.join(format!("{name}{ending}")), dir, root, name.contains('/'));
         }
     }
 
-    /// Adds what the path leads to. Returns whether it exists.
-    fn found(&mut self, path: &Path, root: &Path, named: bool) -> bool {
+    /// Adds what the path leads to, and the interpreter of a script. `dir` is the working directory of the command.
+    /// Returns whether the path exists.
+    fn found(&mut self, path: &Path, dir: &Path, root: &Path, named: bool) -> bool {
         let lead = lead(path, root);
         self.links.extend(lead.links);
         match lead.end {
-            End::File(file) => drop(self.files.insert(file)),
+            End::File(file) => {
+                let words = interpreter::words(&root.join(&file));
+                if self.files.insert(file) && self.interpreters < MAX_INTERPRETERS {
+                    self.interpreters += 1;
+                    for word in words {
+                        self.found(&dir.join(&word), dir, root, is_path(&word));
+                    }
+                    self.interpreters -= 1;
+                }
+            }
             End::Directory(directory) => drop(self.directories.insert(directory)),
             End::Root => self.whole = true,
             End::Missing(place) => {
@@ -163,6 +191,43 @@ mod tests {
             let told = looked(words, environment, &root).unknown.unwrap();
             assert!(told.contains(why), "{told}");
         }
+    }
+
+    #[test]
+    fn interpreters_of_scripts_and_matches_of_patterns_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for sub in ["bin", "hooks/deep", "other"] {
+            std::fs::create_dir_all(root.join(sub)).unwrap();
+        }
+        let own = format!("#!{}/bin/own -x\n", root.display());
+        for (path, text) in [
+            ("run", "#!bin/first other/word\n"),
+            ("bin/first", "#! /usr/bin/env bin/second\n"),
+            ("bin/second", "#!bin/second\n"),
+            ("bin/own", "x"),
+            ("other/word", "x"),
+            ("other/plain", "no #!bin/own\n"),
+            ("hooks/a.sh", own.as_str()),
+            ("hooks/b.sh", "x"),
+            ("hooks/c.txt", "x"),
+            ("hooks/deep/d.sh", "x"),
+        ] {
+            std::fs::write(root.join(path), text).unwrap();
+        }
+        let files = |words: &[&str]| -> Vec<String> {
+            let scripts = looked(words, &[], &root);
+            assert_eq!(scripts.unknown, None);
+            scripts.files.iter().map(|file| file.display().to_string()).collect()
+        };
+        assert_eq!(files(&["./run"]), ["bin/first", "bin/second", "other/word", "run"]);
+        assert_eq!(files(&["cat", "other/plain"]), ["other/plain"]);
+        let matched = ["bin/own", "hooks/a.sh", "hooks/b.sh"];
+        assert_eq!(files(&["sh", "-c", "for f in hooks/*.sh; do . $f; done"]), matched);
+        assert_eq!(files(&["sh", "-c", "cat ho?k[s]/[ab].sh|sh"]), matched);
+        assert_eq!(files(&["sh", "-c", ". */deep/d*"]), ["hooks/deep/d.sh"]);
+        let far = format!("{}/hooks/b*", root.display());
+        assert_eq!(files(&["sh", "-c", &far]), ["hooks/b.sh"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use converse_config::Environment;
+use converse_config::{EnsemblePlan, Environment};
 use converse_process::Guardian;
 
 use crate::builtin::Clock;
@@ -35,6 +35,36 @@ pub struct Surroundings {
     pub artefacts: Arc<dyn Artefacts>,
     /// Shows the user a one-line warning.
     pub warn: Arc<dyn Fn(String) + Send + Sync>,
+    pub start_checks: StartChecks,
+}
+
+/// Makes the check of an ensemble.
+pub type StartChecks = Arc<dyn Fn(&EnsemblePlan) -> StartCheck + Send + Sync>;
+
+/// Decides before each start of a process whether it may start: the files that a project's command names may have changed
+/// since the user trusted them. The default allows everything.
+#[derive(Clone, Default)]
+pub struct StartCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
+
+impl StartCheck {
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Returns an error if the process must not start. Reads files.
+    ///
+    /// # Errors
+    ///
+    /// Why the process must not start.
+    pub fn run(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), |check| check())
+    }
+}
+
+impl std::fmt::Debug for StartCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StartCheck").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Surroundings {

@@ -166,6 +166,7 @@ pub(crate) fn surroundings(workspace: &Path, fetch: Arc<dyn Fetch>) -> Surroundi
         reach: Arc::new(Atlas::default()),
         artefacts: Arc::new(NoArtefacts),
         warn: Arc::new(|_| {}),
+        start_checks: Arc::new(|_| crate::StartCheck::default()),
     }
 }
 

@@ -122,7 +122,7 @@ impl Catalogue {
         };
         let in_project = roots.iter().any(|root| root.scope == Scope::Project);
         let steering = in_project.then(|| Steering::read(world)).flatten();
-        let project = project::project(&loaded, &given, steering.as_ref(), world);
+        let (project, mut named) = project::project(&loaded, &given, steering.as_ref(), world);
         let standing = match judged {
             Judged::AsTheyStand => project::standing(&project, world),
             Judged::AsIfTrusted => Some(Standing::Trusted),
@@ -145,7 +145,10 @@ impl Catalogue {
             (finding.file, finding.line, finding.column)
         });
         let notes = notes(standing.as_ref(), &diagnostics);
-        let (plans, broken) = (resolved.plans, resolved.broken);
+        let (mut plans, broken) = (resolved.plans, resolved.broken);
+        for plan in plans.iter_mut().filter(|plan| plan.origin.scope == Scope::Project) {
+            plan.named_files = named.remove(&plan.name).unwrap_or_default();
+        }
         let protected = protected::protected(roots, &plans, &environment, world);
         let (sources, descriptors, roots) = (loaded.sources, loaded.descriptors, roots.to_vec());
         Self {

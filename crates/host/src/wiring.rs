@@ -14,7 +14,7 @@ use converse_config::{ConnectionPlan, EnsemblePlan, InvokerKind, Rule, Scope, Tr
 use converse_engine::Wire;
 use converse_ensemble::{
     Builtin, ConnectError, Connection, DeclaredConnection, Ensemble, Pins, Roster, Rules, Shared, SharedRuns,
-    Surroundings, Variable,
+    StartCheck, StartChecks, Surroundings, Variable,
 };
 use converse_mcp::{Consent, McpConnection, Responders, Survey, Vault};
 use converse_process::{Guardian, INHERITED, inherited};
@@ -40,6 +40,7 @@ use crate::reach::HttpReach;
 use crate::redacting_connection::RedactingConnection;
 use crate::secrets::Secret;
 use crate::tool_lists::ListFiles;
+use crate::trust::named_files_unchanged;
 use crate::understudy::UnderstudyWire;
 use crate::vault::FileVault;
 use crate::world::World;
@@ -301,6 +302,7 @@ impl Wiring<'_> {
             reach: Arc::new(HttpReach::new(CONNECT_TIMEOUT)),
             artefacts: Arc::new(self.contents.shown()),
             warn: Arc::new(move |line| notices.add(line)),
+            start_checks: self.start_checks(),
         }
     }
 
@@ -321,12 +323,25 @@ impl Wiring<'_> {
             artefacts: Arc::new(self.contents.shown()),
             project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| connection_notices.add(line)),
+            start_checks: self.start_checks(),
             responders: self.asked.clone(),
             reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),
             // Tokens from the run's own consent last for the run.
             vault: if self.asked.consent.is_none() { self.vault() } else { None },
             consent: self.asked.consent.clone(),
         }
+    }
+
+    /// Before each start of a project's process, the files that its commands name must be those that the user trusted.
+    fn start_checks(&self) -> StartChecks {
+        let (root, environment) = (self.world.cwd.clone(), self.world.environment());
+        Arc::new(move |plan| {
+            if plan.origin.scope != Scope::Project {
+                return StartCheck::default();
+            }
+            let (plan, root, environment) = (plan.clone(), root.clone(), environment.clone());
+            StartCheck::new(move || named_files_unchanged(&plan, &root, &environment))
+        })
     }
 
     /// Creates the connection of one server for its tokens.

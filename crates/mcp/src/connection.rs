@@ -63,7 +63,7 @@ impl McpConnection {
     pub fn new(plan: &EnsemblePlan, connection: &ConnectionPlan, surroundings: Arc<Surroundings>) -> Self {
         let authority = Authority::of(plan.name.as_str(), connection, &plan.origin, &surroundings);
         let bearer = authority.clone().map(|authority| authority as Arc<dyn Bearer>);
-        let (way, default_timeout) = way(&connection.transport, plan.origin.scope == Scope::Project, bearer);
+        let (way, default_timeout) = way(&connection.transport, plan, &surroundings, bearer);
         let timeout = connection.connect_timeout.unwrap_or(default_timeout);
         let keys = Keys::of(&connection.transport, &surroundings.workspace);
         let server_requests = server_requests(plan, connection.grants.clone(), &surroundings);
@@ -221,12 +221,15 @@ impl std::fmt::Debug for McpConnection {
 
 fn way(
     way: &converse_config::TransportPlan,
-    of_project: bool,
+    plan: &EnsemblePlan,
+    surroundings: &Surroundings,
     bearer: Option<Arc<dyn Bearer>>,
 ) -> (Way, Duration) {
     match way.clone() {
         converse_config::TransportPlan::Stdio { command, environment, cwd } => {
-            let launch = Launch { command, environment, cwd, of_project };
+            let start_check = (surroundings.start_checks)(plan);
+            let of_project = plan.origin.scope == Scope::Project;
+            let launch = Launch { command, environment, cwd, of_project, start_check };
             let timeout = launch.default_timeout();
             (Way::Stdio(launch), timeout)
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use converse_config::{SecretRef, UnsetVariable};
+use converse_ensemble::StartCheck;
 use converse_process::{Child, Spawn, find_program};
 
 use crate::Surroundings;
@@ -23,11 +24,14 @@ pub(crate) struct Launch {
     pub(crate) cwd: Option<PathBuf>,
     /// Whether the project declares the server. Then a bare program name is not resolved inside the project.
     pub(crate) of_project: bool,
+    pub(crate) start_check: StartCheck,
 }
 
 impl Launch {
     pub(crate) fn start(&self, surroundings: &Surroundings) -> Result<Child, Failure> {
-        Ok(self.spawn(surroundings)?.start(&surroundings.guardian)?)
+        let spawn = self.spawn(surroundings)?;
+        self.start_check.run().map_err(|why| Failure::Unusable(format!("not started: {why}")))?;
+        Ok(spawn.start(&surroundings.guardian)?)
     }
 
     fn spawn(&self, surroundings: &Surroundings) -> Result<Spawn, Failure> {
@@ -77,7 +81,15 @@ mod tests {
     fn launchers_get_more_time() {
         let timeout = |program: &str| {
             let command = vec![SecretRef::Literal(program.to_owned())];
-            Launch { command, environment: vec![], cwd: None, of_project: false }.default_timeout().as_secs()
+            Launch {
+                command,
+                environment: vec![],
+                cwd: None,
+                of_project: false,
+                start_check: StartCheck::default(),
+            }
+            .default_timeout()
+            .as_secs()
         };
         for (program, seconds) in [
             ("npx", 30),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use converse_config::Environment;
-use converse_ensemble::{Artefacts, Reach};
+use converse_ensemble::{Artefacts, Reach, StartChecks};
 use converse_process::Guardian;
 
 use crate::{Consent, Responders, Vault};
@@ -32,6 +32,8 @@ pub struct Surroundings {
     /// inside it.
     pub project: Option<PathBuf>,
     pub warn: Warn,
+    /// Make the checks before each start of a server's process.
+    pub start_checks: StartChecks,
     /// Answer the requests of servers.
     pub responders: Responders,
     /// HTTP client for authorization servers; without one, `auth = "oauth"` fails.

@@ -236,6 +236,7 @@ impl Fixture {
             artefacts: Arc::new(FakeArtefacts(true)),
             project: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
+            start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
             responders: self.responders.clone(),
             reach: None,
             vault: None,

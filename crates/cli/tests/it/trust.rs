@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::body::text;
+use serde_json::json;
+
+use crate::body::{calls, text};
 use crate::env::{Ran, TestEnv, files};
-use crate::provider::Provider;
+use crate::provider::{Line, Provider};
 use crate::terminal::Terminal;
 
 /// It would write where the calculator is asked for.
@@ -362,4 +364,28 @@ fn server(env: &TestEnv, port: u16) -> String {
          command = [\"touch\", \"{trace}\", \"--very-long={long}\"]\n\
          environment = {{ TOKEN = \"env:AWS_SECRET\" }}\n"
     )
+}
+
+/// The script of a trusted project changes itself while a run lasts, and is not started again.
+#[test]
+fn a_script_that_changes_during_a_run_is_not_started_again() {
+    let runs = || Line::from(calls([("run__run", json!({}))]));
+    let provider = Provider::chat([runs(), runs(), text("Done.").into()]);
+    let env = provider.env(TestEnv::new());
+    let trace = env.path("trace");
+    let script = format!("#!/bin/sh\necho ran >> '{}'\necho '# more' >> \"$0\"\n", trace.display());
+    let planted = env.write("work/tools/run.sh", &script);
+    std::fs::set_permissions(planted, std::fs::Permissions::from_mode(0o755)).unwrap();
+    env.write(
+        "work/ensembles/run.toml",
+        "[ensemble]\nname = \"run\"\ndescription = \"d\"\n[[invokers]]\nname = \"run\"\ndescription = \"d\"\n\
+         permission = \"allow\"\ncommand = { argv = [\"tools/run.sh\"] }\n",
+    );
+    let hash = env.run(&["ensembles", "trust", "--json"]).exits(3).json()["sha256"].clone();
+    env.run(&["ensembles", "trust", "--hash", hash.as_str().unwrap()]).exits(0);
+    env.run(&["ask", "Run it twice.", "-e", "run"]).exits(0);
+    assert_eq!(std::fs::read_to_string(trace).unwrap(), "ran\n");
+    let told = provider.requests()[2].to_string();
+    let why = "not started: `tools/run.sh` has changed since the project was trusted";
+    assert!(told.contains(why), "{told}");
 }

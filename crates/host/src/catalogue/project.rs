@@ -1,16 +1,18 @@
 //! What the project's files declare, before the user has decided about trust.
 
-use converse_config::{
-    EnsemblePlan, InvokerKind, InvokerPlan, LoadedFiles, Resolution, ResolveInput, Scope, resolve,
-};
-use converse_ensemble::{Scripts, leads_to};
-use converse_session::digest;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::trust::{Declaration, FileDigest, Standing, Steering, digests};
+use converse_canister::EnsembleName;
+use converse_config::{LoadedFiles, Resolution, ResolveInput, Scope, resolve};
+
+use crate::trust::{Budget, Declaration, FileDigest, Standing, Steering, named_files};
 use crate::world::World;
 
 /// `Ok(None)`: the project declares nothing. An error: the declaration cannot be determined.
 pub(super) type Project = Result<Option<Declaration>, String>;
+
+/// What each ensemble of the project names, by the names of the ensembles.
+pub(super) type NamedFiles = BTreeMap<EnsembleName, Vec<(String, String)>>;
 
 /// Parses the descriptors as if they were trusted, to find the files that their commands name. Nothing runs.
 pub(super) fn project(
@@ -18,32 +20,35 @@ pub(super) fn project(
     given: &ResolveInput<'_>,
     steering: Option<&Steering>,
     world: &World,
-) -> Project {
+) -> (Project, NamedFiles) {
+    match declared(loaded, given, steering, world) {
+        Ok((declaration, named)) => (Ok(declaration), named),
+        Err(why) => (Err(why), NamedFiles::new()),
+    }
+}
+
+fn declared(
+    loaded: &LoadedFiles,
+    given: &ResolveInput<'_>,
+    steering: Option<&Steering>,
+    world: &World,
+) -> Result<(Option<Declaration>, NamedFiles), String> {
     if steering.is_none() && loaded.sources.iter().all(|(_, source)| source.scope != Scope::Project) {
-        return Ok(None);
+        return Ok((None, NamedFiles::new()));
     }
     let given = ResolveInput { project_trusted: true, compile_schemas: false, require_env: false, ..*given };
     let Resolution { plans, .. } = resolve(&loaded.sources, &loaded.descriptors, &given);
     let of_project = || plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
-    let mut named = digests(&Scripts::of(of_project(), &world.cwd, given.environment), &world.cwd)?;
-    named.extend(of_project().flat_map(outer_places));
-    Ok(Declaration::with_settings(&loaded.sources, named, steering))
-}
-
-/// Returns where paths out of the project lead now: `root`, and the `cwd` of commands. A link that leads elsewhere later is
-/// another declaration.
-fn outer_places(plan: &EnsemblePlan) -> Vec<FileDigest> {
-    let place = |key: &str, path: &str| {
-        let leads_to = leads_to(path);
-        let sha256 = digest(leads_to.as_bytes()).to_string();
-        FileDigest { path: format!("{key} of {}: {path} -> {leads_to}", plan.name), sha256 }
-    };
-    let cwd = |invoker: &InvokerPlan| match &invoker.kind {
-        InvokerKind::Command(command) => command.cwd.clone().filter(|cwd| cwd.has_root()),
-        InvokerKind::Builtin(_) | InvokerKind::Http(_) => None,
-    };
-    let working = plan.invokers.iter().filter_map(cwd).map(|cwd| place("cwd", &cwd.to_string_lossy()));
-    plan.outer_root().map(|root| place("root", root)).into_iter().chain(working).collect()
+    let mut all = BTreeSet::new();
+    let mut named = NamedFiles::new();
+    let mut budget = Budget::default();
+    for plan in of_project() {
+        let files = named_files(plan, &world.cwd, given.environment, &mut budget)?;
+        all.extend(files.iter().cloned());
+        named.insert(plan.name.clone(), files.into_iter().map(|file| (file.path, file.sha256)).collect());
+    }
+    let all: Vec<FileDigest> = all.into_iter().collect();
+    Ok((Declaration::with_settings(&loaded.sources, all, steering), named))
 }
 
 /// Returns the trust status; `None` if there is nothing to trust, and then the record is not read.

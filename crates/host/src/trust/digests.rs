@@ -1,14 +1,16 @@
 //! Digests of the files and directories that commands name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use converse_canister::Digest;
-use converse_ensemble::Scripts;
+use converse_config::{EnsemblePlan, Environment, InvokerKind, InvokerPlan};
+use converse_ensemble::{Scripts, leads_to};
 use converse_session::digest;
 use converse_session::files::open_regular;
+use converse_text::safe_line;
 use sha2::{Digest as _, Sha256};
 
 use super::FileDigest;
@@ -18,16 +20,28 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Files, links and directories below all directories together.
 const MAX_ENTRIES: usize = 2_000;
 
+/// What may still be read.
+pub(crate) struct Budget {
+    bytes: u64,
+    entries: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { bytes: MAX_BYTES, entries: MAX_ENTRIES }
+    }
+}
+
 /// Returns the digests of the files.
 ///
 /// # Errors
 ///
 /// Why the files cannot be trusted.
-pub(crate) fn digests(scripts: &Scripts, root: &Path) -> Result<Vec<FileDigest>, String> {
+fn digests(scripts: &Scripts, root: &Path, budget: &mut Budget) -> Result<Vec<FileDigest>, String> {
     if let Some(why) = &scripts.unknown {
         return Err(why.clone());
     }
-    let mut digests = Digests::below(root);
+    let mut digests = Digests { root, found: BTreeMap::new(), budget };
     let within = |path: &Path| path.ancestors().skip(1).any(|above| scripts.directories.contains(above));
     scripts.links.iter().try_for_each(|(link, target)| digests.link(link, target))?;
     scripts.files.iter().filter(|file| !within(file)).try_for_each(|file| digests.file(file))?;
@@ -35,18 +49,64 @@ pub(crate) fn digests(scripts: &Scripts, root: &Path) -> Result<Vec<FileDigest>,
     Ok(digests.all())
 }
 
+/// Returns the digests of the files that one plan's commands name, and where its paths out of the project lead.
+pub(crate) fn named_files(
+    plan: &EnsemblePlan,
+    root: &Path,
+    environment: &Environment,
+    budget: &mut Budget,
+) -> Result<Vec<FileDigest>, String> {
+    let mut named = digests(&Scripts::of([plan], root, environment), root, budget)?;
+    named.extend(outer_places(plan));
+    Ok(named)
+}
+
+/// Returns an error if a file that the plan's commands name differs from what the user trusted.
+///
+/// # Errors
+///
+/// Which file is another one now.
+pub(crate) fn named_files_unchanged(
+    plan: &EnsemblePlan,
+    root: &Path,
+    environment: &Environment,
+) -> Result<(), String> {
+    let pair = |file: FileDigest| (file.path, file.sha256);
+    let now: BTreeSet<(String, String)> =
+        named_files(plan, root, environment, &mut Budget::default())?.into_iter().map(pair).collect();
+    let then: BTreeSet<(String, String)> = plan.named_files.iter().cloned().collect();
+    match now.symmetric_difference(&then).next() {
+        None => Ok(()),
+        Some((path, _)) => Err(format!(
+            "`{}` has changed since the project was trusted; to see the change and trust it: `converse ensembles trust`",
+            safe_line(path, 200)
+        )),
+    }
+}
+
+/// Returns where paths out of the project lead now: `root`, and the `cwd` of commands. A link that leads elsewhere later is
+/// another declaration.
+fn outer_places(plan: &EnsemblePlan) -> Vec<FileDigest> {
+    let place = |key: &str, path: &str| {
+        let leads_to = leads_to(path);
+        let sha256 = digest(leads_to.as_bytes()).to_string();
+        FileDigest { path: format!("{key} of {}: {path} -> {leads_to}", plan.name), sha256 }
+    };
+    let cwd = |invoker: &InvokerPlan| match &invoker.kind {
+        InvokerKind::Command(command) => command.cwd.clone().filter(|cwd| cwd.has_root()),
+        InvokerKind::Builtin(_) | InvokerKind::Http(_) => None,
+    };
+    let working = plan.invokers.iter().filter_map(cwd).map(|cwd| place("cwd", &cwd.to_string_lossy()));
+    plan.outer_root().map(|root| place("root", root)).into_iter().chain(working).collect()
+}
+
 struct Digests<'a> {
     root: &'a Path,
     found: BTreeMap<String, String>,
-    bytes: u64,
-    entries: usize,
+    budget: &'a mut Budget,
 }
 
-impl<'a> Digests<'a> {
-    fn below(root: &'a Path) -> Self {
-        Self { root, found: BTreeMap::new(), bytes: MAX_BYTES, entries: MAX_ENTRIES }
-    }
-
+impl Digests<'_> {
     fn all(self) -> Vec<FileDigest> {
         let file = |(path, sha256)| FileDigest { path, sha256 };
         self.found.into_iter().map(file).collect()
@@ -75,7 +135,7 @@ impl<'a> Digests<'a> {
         while let Some(dir) = waiting.pop() {
             for entry in fs::read_dir(self.root.join(&dir)).map_err(unread)? {
                 let entry = entry.map_err(unread)?;
-                self.entries = self.entries.checked_sub(1).ok_or_else(|| {
+                self.budget.entries = self.budget.entries.checked_sub(1).ok_or_else(|| {
                     format!("`{named}`: a directory with more than {MAX_ENTRIES} files cannot be trusted; name the file instead")
                 })?;
                 let (kind, path) = (entry.file_type().map_err(unread)?, dir.join(entry.file_name()));
@@ -100,7 +160,7 @@ impl<'a> Digests<'a> {
             if read == 0 {
                 return Ok(Digest(hash.finalize().into()).to_string());
             }
-            self.bytes = self.bytes.checked_sub(read as u64).ok_or_else(too_much)?;
+            self.budget.bytes = self.budget.bytes.checked_sub(read as u64).ok_or_else(too_much)?;
             hash.update(&piece[..read]);
         }
     }
@@ -139,6 +199,10 @@ mod tests {
 
     use super::*;
 
+    fn below<'a>(root: &'a Path, budget: &'a mut Budget) -> Digests<'a> {
+        Digests { root, found: BTreeMap::new(), budget }
+    }
+
     fn named(words: &[&str], environment: &[(&str, &str)], root: &Path) -> Scripts {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let environment = environment.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -168,12 +232,16 @@ mod tests {
             (&["true"], &[], &[]),
         ] {
             let scripts = named(words, environment, &root);
-            let names: Vec<String> =
-                digests(&scripts, &root).unwrap().into_iter().map(|file| file.path).collect();
+            let names: Vec<String> = digests(&scripts, &root, &mut Budget::default())
+                .unwrap()
+                .into_iter()
+                .map(|file| file.path)
+                .collect();
             assert_eq!(names, expected, "{words:?} {environment:?}");
             assert_eq!(scripts.whole, words.contains(&"."));
         }
-        let unknown = digests(&named(&["python3", "."], &[], &root), &root).unwrap_err();
+        let unknown =
+            digests(&named(&["python3", "."], &[], &root), &root, &mut Budget::default()).unwrap_err();
         assert!(unknown.contains("`python3` would run"), "{unknown}");
     }
 
@@ -195,7 +263,8 @@ mod tests {
         }
         symlink("/etc", root.join("lib/etc")).unwrap();
         symlink("/proc/kmsg", root.join("lib/kmsg")).unwrap();
-        let mut digests = Digests::below(root);
+        let mut budget = Budget::default();
+        let mut digests = below(root, &mut budget);
         digests.directory(Path::new("lib")).unwrap();
         let found = digests.all();
         let names: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
@@ -221,17 +290,22 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(dir.path().join(name), [0; 11]).unwrap();
         }
-        let with = |bytes, entries| Digests { bytes, entries, ..Digests::below(dir.path()) };
-        assert!(with(32, 3).directory(&PathBuf::new()).unwrap_err().contains("64 MiB"));
-        assert!(with(33, 2).directory(&PathBuf::new()).unwrap_err().contains("2000 files"));
-        with(33, 3).directory(&PathBuf::new()).unwrap();
+        let read = |bytes, entries| {
+            let mut budget = Budget { bytes, entries };
+            below(dir.path(), &mut budget).directory(&PathBuf::new())
+        };
+        assert!(read(32, 3).unwrap_err().contains("64 MiB"));
+        assert!(read(33, 2).unwrap_err().contains("2000 files"));
+        read(33, 3).unwrap();
     }
 
     #[test]
     fn what_is_no_regular_file_is_not_opened() {
         let dir = tempfile::tempdir().unwrap();
         symlink("/etc/passwd", dir.path().join("link")).unwrap();
-        assert!(Digests::below(dir.path()).file(Path::new("link")).is_err());
-        assert!(Digests::below(dir.path()).file(Path::new("")).is_err());
+        let mut budget = Budget::default();
+        let mut digests = below(dir.path(), &mut budget);
+        assert!(digests.file(Path::new("link")).is_err());
+        assert!(digests.file(Path::new("")).is_err());
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn ensemble(
         artefacts: Arc::new(NoArtefacts),
         project: None,
         warn: Arc::new(|_| ()),
+        start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
         responders: Responders::default(),
         reach: None,
         vault: None,

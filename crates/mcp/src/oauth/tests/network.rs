@@ -133,6 +133,7 @@ impl Network {
             artefacts: Arc::new(NoArtefacts),
             project: Some(PathBuf::from(project)),
             warn: Arc::new(move |line| network.state().warned.push(line)),
+            start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
             responders: Responders::default(),
             reach: Some(Arc::new(self.clone())),
             vault: Some(Arc::new(self.clone())),
