@@ -32,6 +32,7 @@ use serde_json::Value;
 use argv::Numbers;
 use openings::working_directory;
 pub use outcome::KILLED;
+pub use outputs::is_named_output;
 use repository::objection_to_git;
 pub use scratch_dir::scratch_dir_problem;
 

@@ -93,6 +93,7 @@ pub fn json(plan: &EnsemblePlan, outward: &Outward<'_>) -> Value {
         "lazy": plan.lazy,
         "prefix": plan.prefix,
         "configuration": plan.configuration,
+        "unpinned": outward.unpinned(plan),
         "invokers": plan.invokers.iter().map(invoker).collect::<Vec<_>>(),
         "connection": plan.connection.as_ref().map(|connection| outward.connection_json(connection)),
         "tools": plan.tools.iter().map(tool).collect::<Vec<_>>(),
@@ -154,7 +155,7 @@ pub fn lines(plan: &EnsemblePlan, replaces: Option<&str>, outward: &Outward<'_>)
     }
     lines.extend(of_ensemble(plan).into_iter().map(Line::telling));
     lines.extend(plan.connection.iter().flat_map(|connection| outward.connection_lines(connection)));
-    lines.extend(outward.whole_line(plan));
+    lines.extend(outward.unpinned_lines(plan));
     lines.extend(outward.configured_lines(plan));
     lines.extend(plan.invokers.iter().flat_map(|invoker| of_invoker(plan, invoker, outward)));
     if plan.connection.is_some() {

@@ -64,7 +64,7 @@ mod testing;
 
 pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public, opens_files};
 pub use cached::{Cached, Results};
-pub use command::{KILLED, scratch_dir_problem};
+pub use command::{KILLED, is_named_output, scratch_dir_problem};
 pub use cost_meter::{CostMeter, PendingCost};
 pub use declared::{DeclaredConnection, declared_definition, declared_ensemble};
 pub use definition::Definition;

@@ -4,6 +4,9 @@
 //! Every part of a word or variable value that leads to a file or directory below the project's root counts. A link
 //! counts by its target's name and is not followed out of the project. The interpreter in the first line of a script and
 //! the files that a pattern matches count too. Files that a script reads in turn (modules, packages) cannot be known.
+//!
+//! What a command may change in its sandbox, and does not run, is its output ([`Scripts::outputs`]): it has no fixed
+//! content.
 
 mod glob;
 mod interpreter;
@@ -11,14 +14,16 @@ mod lead;
 mod names;
 mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use converse_config::{EnsemblePlan, Environment};
+use converse_config::{CommandPlan, EnsemblePlan, Environment};
 
+use crate::command::is_named_output;
 use lead::{End, lead};
 use names::commands;
 
+pub(crate) use glob::is_match;
 pub use names::CommandLine;
 pub(crate) use variables::decides_code;
 
@@ -44,6 +49,11 @@ pub struct Scripts {
     pub whole: bool,
     /// Why it cannot be determined what would run.
     pub unknown: Option<String>,
+    /// Paths named as something that a command may change, each with the number of a command.
+    writable: BTreeMap<PathBuf, usize>,
+    /// Paths named in another way as well.
+    fixed: BTreeSet<PathBuf>,
+    commands: usize,
     looked: usize,
     /// Depth of the interpreter that is being resolved.
     interpreters: usize,
@@ -83,7 +93,19 @@ impl Scripts {
         self.files.iter().chain(&self.missing).map(|path| root.join(path))
     }
 
+    /// Returns files and directories whose content is not fixed, whether they exist or not: each is in the `writes` of
+    /// the sandboxed commands that name it, is not what they run, and a file is named by one command only.
+    pub fn outputs(&self) -> impl Iterator<Item = &Path> {
+        self.writable.keys().filter(|path| !self.fixed.contains(*path)).map(PathBuf::as_path)
+    }
+
+    /// Returns whether the content of this path is not fixed.
+    pub fn is_output(&self, path: &Path) -> bool {
+        self.writable.contains_key(path) && !self.fixed.contains(path)
+    }
+
     fn look(&mut self, command: &CommandLine<'_>, root: &Path) {
+        self.commands += 1;
         let dir = command.cwd.map_or_else(|| root.to_path_buf(), |cwd| root.join(cwd));
         let is_root = |name: &str| lead(&dir.join(name), root).end == End::Root;
         if command.runs().is_some_and(is_root) {
@@ -97,18 +119,23 @@ impl Scripts {
         {
             self.unknown = Some(format!("`{name}` names the project's whole directory; name one in it"));
         }
-        for name in command.names() {
+        let base = Base { dir: &dir, root };
+        let writer = command.writer.map(|plan| Writer::new(plan, base));
+        let words = command.names().into_iter().map(|name| (name, writer.as_ref()));
+        let elsewhere = command.names_elsewhere().into_iter().map(|name| (name, None));
+        for (name, writer) in words.chain(elsewhere) {
             self.looked += 1;
             if self.looked > MAX_NAMES {
                 self.unknown = Some(format!("its commands name more than {MAX_NAMES} places"));
                 return;
             }
-            self.add(&name, &dir, root);
+            self.add(&name, base, writer);
         }
     }
 
-    fn add(&mut self, name: &str, dir: &Path, root: &Path) {
-        if self.found(&dir.join(name), dir, root, is_path(name)) {
+    fn add(&mut self, name: &str, base: Base<'_>, writer: Option<&Writer<'_>>) {
+        let Base { dir, root } = base;
+        if self.found(&dir.join(name), base, is_path(name), writer) {
             return;
         }
         if glob::is_pattern(name) {
@@ -119,34 +146,51 @@ impl Scripts {
             };
             self.looked += matches.len();
             for path in matches {
-                self.found(&path, dir, root, false);
+                self.found(&path, base, false, writer);
             }
         }
         for ending in ENDINGS {
-            self.found(&dir.join(format!("{name}{ending}")), dir, root, name.contains('/'));
+            let path = dir.join(format!("{name}{ending}"));
+            let writer = writer.filter(|_| path.exists());
+            self.found(&path, base, name.contains('/'), writer);
         }
     }
 
-    /// Adds what the path leads to, and the interpreter of a script. `dir` is the working directory of the command.
-    /// Returns whether the path exists.
-    fn found(&mut self, path: &Path, dir: &Path, root: &Path, named: bool) -> bool {
-        let lead = lead(path, root);
+    /// Adds what the path leads to, and the interpreter of a script. Returns whether the path exists.
+    fn found(&mut self, path: &Path, base: Base<'_>, named: bool, writer: Option<&Writer<'_>>) -> bool {
+        let lead = lead(path, base.root);
         self.links.extend(lead.links);
+        let writes = |path: &Path| writer.is_some_and(|writer| writer.may_change(path));
         match lead.end {
+            End::File(file) if writes(&file) => {
+                self.changed_by_one(&file);
+                self.files.insert(file);
+            }
             End::File(file) => {
-                let words = interpreter::words(&root.join(&file));
-                if self.files.insert(file) && self.interpreters < MAX_INTERPRETERS {
+                let words = interpreter::words(&base.root.join(&file));
+                self.files.insert(file.clone());
+                if self.fixed.insert(file) && self.interpreters < MAX_INTERPRETERS {
                     self.interpreters += 1;
                     for word in words {
-                        self.found(&dir.join(&word), dir, root, is_path(&word));
+                        self.found(&base.dir.join(&word), base, is_path(&word), None);
                     }
                     self.interpreters -= 1;
                 }
             }
-            End::Directory(directory) => drop(self.directories.insert(directory)),
+            End::Directory(directory) => {
+                if writes(&directory) {
+                    self.writable.insert(directory.clone(), self.commands);
+                } else {
+                    self.fixed.insert(directory.clone());
+                }
+                self.directories.insert(directory);
+            }
             End::Root => self.whole = true,
             End::Missing(place) => {
                 if named {
+                    if writes(&place) {
+                        self.changed_by_one(&place);
+                    }
                     self.missing.insert(place);
                 }
                 return false;
@@ -154,6 +198,47 @@ impl Scripts {
             End::Other => {}
         }
         true
+    }
+
+    /// A file that two commands name is not the output of either.
+    fn changed_by_one(&mut self, file: &Path) {
+        let by = self.writable.insert(file.to_path_buf(), self.commands);
+        if by.is_some_and(|by| by != self.commands) {
+            self.fixed.insert(file.to_path_buf());
+        }
+    }
+}
+
+/// What the names of a command are relative to.
+#[derive(Debug, Clone, Copy)]
+struct Base<'a> {
+    /// The working directory of the command.
+    dir: &'a Path,
+    root: &'a Path,
+}
+
+/// A sandboxed command that may change places of the project.
+struct Writer<'a> {
+    plan: &'a CommandPlan,
+    base: Base<'a>,
+    /// Its `writes`, below the root.
+    writes: Vec<PathBuf>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(plan: &'a CommandPlan, base: Base<'a>) -> Self {
+        let place = |path: &PathBuf| match lead(&base.root.join(path), base.root).end {
+            End::File(place) | End::Directory(place) | End::Missing(place) => Some(place),
+            End::Root | End::Other => None,
+        };
+        Self { plan, base, writes: plan.sandbox_access.writes.iter().filter_map(place).collect() }
+    }
+
+    /// Returns whether the command names the path, below the root, as something that it changes.
+    fn may_change(&self, path: &Path) -> bool {
+        let Base { dir, root } = self.base;
+        self.writes.iter().any(|place| path.starts_with(place))
+            && is_named_output(self.plan, &root.join(path), [root, dir])
     }
 }
 
@@ -170,12 +255,15 @@ fn is_path(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use converse_config::{ArgvPart, SandboxAccess};
+
     use super::*;
+    use crate::testing::template;
 
     fn looked(words: &[&str], environment: &[(&str, &str)], root: &Path) -> Scripts {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let environment = environment.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        Scripts::of_commands([CommandLine { words, environment, cwd: None }], root)
+        Scripts::of_commands([CommandLine { words, environment, ..CommandLine::default() }], root)
     }
 
     #[test]
@@ -228,6 +316,53 @@ mod tests {
         assert_eq!(files(&["sh", "-c", ". */deep/d*"]), ["hooks/deep/d.sh"]);
         let far = format!("{}/hooks/b*", root.display());
         assert_eq!(files(&["sh", "-c", &far]), ["hooks/b.sh"]);
+    }
+
+    #[test]
+    fn what_a_sandboxed_command_changes_and_does_not_run_is_an_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for sub in ["out/deep", "tools"] {
+            std::fs::create_dir_all(root.join(sub)).unwrap();
+        }
+        for path in ["out/report", "out/x.py", "tools/gen.sh"] {
+            std::fs::write(root.join(path), "#!tools/gen.sh\n").unwrap();
+        }
+        let outputs = |lines: &[(&[&str], &[&str])]| -> Vec<String> {
+            let plans: Vec<CommandPlan> = lines.iter().map(|(argv, writes)| writing(argv, writes)).collect();
+            let commands = plans.iter().zip(lines).map(|(plan, (argv, writes))| CommandLine {
+                words: argv.iter().map(|word| (*word).to_owned()).collect(),
+                environment: vec![("PYTHONPATH", "lib".to_owned())],
+                cwd: None,
+                writer: (!writes.is_empty()).then_some(plan),
+            });
+            let scripts = Scripts::of_commands(commands, &root);
+            scripts.outputs().map(|path| path.display().to_string()).collect()
+        };
+        let report: &[&str] = &["sh", "-c", "tools/gen.sh > out/report"];
+        for (lines, expected) in [
+            (&[(report, &["out"][..])][..], &["out/report"][..]),
+            (&[(report, &["out/report"])], &["out/report"]),
+            (&[(report, &["out/deep"])], &[]),
+            (&[(report, &[])], &[]),
+            (&[(report, &["out"]), (report, &["out"])], &[]),
+            (&[(report, &["out"]), (&["cat", "-n", "out/report"], &[])], &[]),
+            (&[(&["python3", "out/x.py", "--to=out"], &["out"])], &["out"]),
+            (&[(&["gen", "a", "-oout"], &["out"]), (&["gen", "b", "-oout"], &["out"])], &["out"]),
+            (&[(&["python3", "-m", "out", "--to=out"], &["out"])], &[]),
+            (&[(&["gen", "a", "out/new.txt"], &["out"])], &["out/new.txt"]),
+            (&[(&["gen", "a", "lib"], &["lib"])], &[]),
+        ] {
+            std::fs::create_dir_all(root.join("lib")).unwrap();
+            assert_eq!(outputs(lines), expected, "{lines:?}");
+        }
+    }
+
+    fn writing(argv: &[&str], writes: &[&str]) -> CommandPlan {
+        let argv = argv.iter().map(|word| ArgvPart::One(template(word))).collect();
+        let writes = writes.iter().map(PathBuf::from).collect();
+        let sandbox_access = SandboxAccess { writes, ..SandboxAccess::default() };
+        CommandPlan { argv, environment: Vec::new(), cwd: None, stdin: None, sandbox_access }
     }
 
     #[test]

@@ -418,3 +418,29 @@ fn thousands_of_calls_leave_nothing_behind() {
     assert!(held[2] < held[1] + 1024, "KiB after each round: {held:?}");
     env.run(&["audit", "verify"]).exits(0);
 }
+
+/// Trust is compared at each start, not only when the gateway begins.
+#[test]
+fn a_script_that_is_swapped_while_it_serves_is_not_started() {
+    let env = TestEnv::new();
+    let script = env.write("work/tools/run.sh", "echo first\n");
+    env.write(
+        "work/ensembles/run.toml",
+        "[ensemble]\nname = \"run\"\ndescription = \"d\"\n[[invokers]]\nname = \"run\"\ndescription = \"d\"\n\
+         permission = \"allow\"\ncommand = { argv = [\"sh\", \"tools/run.sh\"] }\n",
+    );
+    std::fs::create_dir_all(env.path("servers")).unwrap();
+    let hash = env.run(&["ensembles", "trust", "--json"]).exits(3).json()["sha256"].clone();
+    env.run(&["ensembles", "trust", "--hash", hash.as_str().unwrap()]).exits(0);
+    let mut gate = Gate::begun(&env, &[]);
+    gate.call(1, "run__run", json!({}));
+    assert_eq!(text(&gate.answer(1)).trim_end(), "first");
+    std::fs::write(&script, "echo swapped\n").unwrap();
+    gate.call(2, "run__run", json!({}));
+    let answer = gate.answer(2);
+    assert!(text(&answer).contains("not started: `tools/run.sh` has changed"), "{answer}");
+    std::fs::write(&script, "echo first\n").unwrap();
+    gate.call(3, "run__run", json!({}));
+    assert_eq!(text(&gate.answer(3)).trim_end(), "first");
+    assert_eq!(gate.hang_up().0.code, 0);
+}

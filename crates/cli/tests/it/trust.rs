@@ -389,3 +389,53 @@ fn a_script_that_changes_during_a_run_is_not_started_again() {
     let why = "not started: `tools/run.sh` has changed since the project was trusted";
     assert!(told.contains(why), "{told}");
 }
+
+/// What a sandboxed command may change is shown as not pinned and is no reason to refuse its second start. Without a
+/// sandbox it is one, and the refusal says what to write instead.
+#[test]
+fn a_tool_that_writes_its_own_output_starts_again() {
+    const WRITES_ITS_OUTPUT: &str = "writes = [\"out/report\"]";
+    for (line, opening, unpinned, starts) in [
+        ("echo ran >> out/report", "", &[][..], 1),
+        ("echo ran >> out/report", WRITES_ITS_OUTPUT, &["out/report"], 2),
+        (
+            "echo ran >> out/report; ls out > out/list",
+            "writes = [\"out\"]",
+            &["out", "out/list", "out/report"],
+            2,
+        ),
+    ] {
+        let runs = || Line::from(calls([("run__run", json!({}))]));
+        let provider = Provider::chat([runs(), runs(), text("Done.").into()]);
+        let env = provider.env(TestEnv::new());
+        let report = env.write("work/out/report", "");
+        let (sandbox, more) = match opening {
+            "" => ("off", String::new()),
+            opening => ("require", format!(", {opening}")),
+        };
+        env.write(
+            "work/ensembles/run.toml",
+            &format!(
+                "[ensemble]\nname = \"run\"\ndescription = \"d\"\n[[invokers]]\nname = \"run\"\ndescription = \"d\"\n\
+                 permission = \"allow\"\nsandbox = \"{sandbox}\"\n\
+                 command = {{ argv = [\"sh\", \"-c\", \"{line}\"]{more} }}\n"
+            ),
+        );
+        let shown = trust(&env, &["--json"]).exits(3).json();
+        assert_eq!(shown["ensembles"][0]["unpinned"], json!(unpinned), "{shown:#}");
+        let summary = trust(&env, &[]).exits(3).stdout;
+        let named = |path: &&&str| summary.contains(&format!("CHANGES \"{path}\": not pinned"));
+        assert_eq!(unpinned.iter().filter(named).count(), unpinned.len(), "{summary}");
+        let hash = hash(&env);
+        trust(&env, &["--hash", &hash]).exits(0);
+        env.run(&["ask", "Run it twice.", "-e", "run"]).exits(0);
+        assert_eq!(std::fs::read_to_string(report).unwrap(), "ran\n".repeat(starts), "{line}");
+        let told = provider.requests()[2].to_string().replace('\\', "");
+        assert_eq!(told.contains("not started: `out/report` has changed"), starts == 1, "{told}");
+        assert_eq!(
+            told.contains(&format!("`sandbox = \"require\"`, and `{WRITES_ITS_OUTPUT}`")),
+            starts == 1
+        );
+        assert_eq!(trust(&env, &["--json"]).code == 0, starts == 2, "the next run has the same trust");
+    }
+}

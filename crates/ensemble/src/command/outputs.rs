@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use converse_config::{CommandPlan, Template, TemplatePiece};
 
+use crate::scripts::is_match;
+
 /// Separators of names, each alone and all together, as for protected places: `of=out/x bs=1` may be a name too.
 const BETWEEN: [&[char]; 4] = [
     &['='],
@@ -16,23 +18,29 @@ const BETWEEN: [&[char]; 4] = [
 /// are not what it runs. `protected` holds a file once for each command that names it; `bases` is what a relative name may
 /// be relative to.
 pub(super) fn protected_from(protected: &[PathBuf], plan: &CommandPlan, bases: [&Path; 2]) -> Vec<PathBuf> {
+    let is_output = |path: &PathBuf| {
+        !path.is_dir()
+            && protected.iter().filter(|other| *other == path).count() == 1
+            && is_named_output(plan, path, bases)
+    };
+    protected.iter().filter(|path| !is_output(path)).cloned().collect()
+}
+
+/// Returns whether the command names the path as a whole word, and does not run it. A relative name is relative to one of
+/// `bases`.
+pub fn is_named_output(plan: &CommandPlan, path: &Path, bases: [&Path; 2]) -> bool {
     let words: Vec<&Template> = plan.templates().collect();
-    let runs = script(&words);
-    let means = |name: &str, path: &Path| {
+    let means = |name: &str| {
         let name = name.strip_prefix("./").unwrap_or(name);
         let relative = bases.into_iter().filter_map(|base| path.strip_prefix(base).ok());
         // Whatever a word may mean is protected, with the endings that an interpreter would add.
         let mut forms = relative.chain([path]).filter(|path| !path.as_os_str().is_empty());
         !name.is_empty()
-            && forms.any(|path| path == Path::new(name) || path.with_extension("") == Path::new(name))
+            && forms.any(|path| {
+                path == Path::new(name) || path.with_extension("") == Path::new(name) || is_match(name, path)
+            })
     };
-    let is_output = |path: &PathBuf| {
-        !path.is_dir()
-            && protected.iter().filter(|other| *other == path).count() == 1
-            && !runs.clone().any(|name| means(name, path))
-            && words.iter().flat_map(|word| names(word)).any(|name| means(name, path))
-    };
-    protected.iter().filter(|path| !is_output(path)).cloned().collect()
+    !script(&words).any(means) && words.iter().flat_map(|word| names(word)).any(means)
 }
 
 /// Returns the program, and its first argument that is not an option: the script that an interpreter runs.
@@ -97,6 +105,9 @@ mod tests {
             (&["out/theirs", "x"], &[]),
             (&["make", "{x}"], &[]),
             (&["make", "out"], &[]),
+            (&["sh", "-c", "rm out/t*.tmp out/m*"], &["in/out/mine.js"]),
+            (&["sh", "-c", "rm *"], &[]),
+            (&["sh", "out/*.js"], &[]),
         ] {
             let argv = line.iter().map(|word| ArgvPart::One(template(word))).collect();
             let sandbox_access = SandboxAccess::default();

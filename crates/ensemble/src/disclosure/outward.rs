@@ -109,11 +109,26 @@ impl<'a> Outward<'a> {
         }
     }
 
-    /// Warns about a command that gets the whole project, because changes of its files would go unnoticed.
-    pub(super) fn whole_line(&self, plan: &EnsemblePlan) -> Option<Line> {
-        let text = "IS GIVEN THE WHOLE PROJECT: a change of its files is not asked about";
-        let whole = Scripts::of([plan], self.cwd, &self.environment).whole;
-        whole.then(|| Line::acting(text.to_owned()))
+    /// Warns about commands whose files may change unnoticed: those that get the whole project, and outputs.
+    pub(super) fn unpinned_lines(&self, plan: &EnsemblePlan) -> Vec<Line> {
+        let scripts = self.scripts(plan);
+        let whole = "IS GIVEN THE WHOLE PROJECT: a change of its files is not asked about";
+        let mut lines: Vec<Line> =
+            scripts.whole.then(|| Line::acting(whole.to_owned())).into_iter().collect();
+        lines.extend(scripts.outputs().map(|path| {
+            let path = quoted(&path.to_string_lossy());
+            Line::acting(format!("CHANGES {path}: not pinned, a change of it is not asked about"))
+        }));
+        lines
+    }
+
+    /// Returns the files and directories that its commands name and change: the hash does not cover them.
+    pub(super) fn unpinned(&self, plan: &EnsemblePlan) -> Vec<PathBuf> {
+        self.scripts(plan).outputs().map(Path::to_path_buf).collect()
+    }
+
+    fn scripts(&self, plan: &EnsemblePlan) -> Scripts {
+        Scripts::of([plan], self.cwd, &self.environment)
     }
 
     /// Returns what its configuration opens to built-in tools.

@@ -42,7 +42,13 @@ pub(super) fn matches(pattern: &Path, root: &Path, most: usize) -> Option<Vec<Pa
     Some(found)
 }
 
+/// Returns whether the path is one that the pattern may match.
+pub(crate) fn is_match(pattern: &str, path: &Path) -> bool {
+    is_pattern(pattern) && matcher(pattern).is_some_and(|pattern| pattern.is_match(path))
+}
+
 /// Returns `None` for an invalid pattern, which a shell takes as it is.
 fn matcher(pattern: &str) -> Option<GlobMatcher> {
-    GlobBuilder::new(pattern).build().ok().map(|glob| glob.compile_matcher())
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    glob.ok().map(|glob| glob.compile_matcher())
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use converse_config::{
-    CommandPlan, EnsemblePlan, Environment, InvokerKind, SecretRef, Template, TemplatePiece, TransportPlan,
+    CommandPlan, EnsemblePlan, Environment, InvokerKind, SandboxLevel, SecretRef, Template, TemplatePiece,
+    TransportPlan,
 };
 
 use super::decides_code;
@@ -35,6 +36,8 @@ pub struct CommandLine<'a> {
     pub words: Vec<String>,
     pub environment: Vec<(&'a str, String)>,
     pub cwd: Option<&'a PathBuf>,
+    /// The command, if it runs in a sandbox with places that it may change.
+    pub writer: Option<&'a CommandPlan>,
 }
 
 /// Returns all command lines of a plan: of its server and its invokers.
@@ -44,13 +47,15 @@ pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) ->
     if let Some(TransportPlan::Stdio { command, environment: variables, cwd }) = connection {
         let words = command.iter().filter_map(|word| word.read(environment).ok()).collect();
         let environment = values(variables, environment);
-        commands.push(CommandLine { words, environment, cwd: cwd.as_ref() });
+        commands.push(CommandLine { words, environment, cwd: cwd.as_ref(), writer: None });
     }
     for invoker in &plan.invokers {
         if let InvokerKind::Command(command) = &invoker.kind {
             let words = words(command, environment);
             let environment = values(&command.environment, environment);
-            commands.push(CommandLine { words, environment, cwd: command.cwd.as_ref() });
+            let confined = invoker.policy.sandbox != SandboxLevel::Off;
+            let writer = (confined && !command.sandbox_access.writes.is_empty()).then_some(command);
+            commands.push(CommandLine { words, environment, cwd: command.cwd.as_ref(), writer });
         }
     }
     commands
@@ -74,13 +79,19 @@ fn fixed(template: &Template, environment: &Environment) -> String {
 }
 
 impl CommandLine<'_> {
-    /// Returns everything in the command line that may be a path.
+    /// Returns everything in the words that may be a path.
     pub(super) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        for (at, word) in self.words.iter().enumerate() {
+        for word in &self.words {
             parts(word).for_each(|part| names.extend(tails(part).map(str::to_owned)));
-            names.extend(self.module(at));
         }
+        names.retain(|name| is_possible(name));
+        names
+    }
+
+    /// Returns everything that may be a path in other places than a word: modules, and the values of variables.
+    pub(super) fn names_elsewhere(&self) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = (0..self.words.len()).flat_map(|at| self.module(at)).collect();
         for (name, value) in &self.environment {
             let parts: Vec<&str> = parts(value).flat_map(tails).collect();
             names.extend(parts.iter().map(|part| (*part).to_owned()));
@@ -88,7 +99,7 @@ impl CommandLine<'_> {
                 names.extend(parts.iter().map(|part| as_path(part)));
             }
         }
-        names.retain(|name| !name.is_empty() && name.len() <= MAX_BYTES && !name.contains('\0'));
+        names.retain(|name| is_possible(name));
         names
     }
 
@@ -112,6 +123,10 @@ impl CommandLine<'_> {
         let first = rest.iter().find(|word| *word == "-" || !word.starts_with('-') && *word != "run");
         first.filter(|first| is_runner && *first != "-").map(String::as_str)
     }
+}
+
+fn is_possible(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_BYTES && !name.contains('\0')
 }
 
 /// Marks a word without a slash as a path.
@@ -161,16 +176,18 @@ mod tests {
             ("-mserver.main", "./server.py"),
         ] {
             let command = CommandLine { words: vec![word.to_owned()], ..CommandLine::default() };
-            assert!(command.names().contains(name), "{name} in {word}: {:?}", command.names());
+            let names = &command.names() | &command.names_elsewhere();
+            assert!(names.contains(name), "{name} in {word}: {names:?}");
             let environment = vec![("ANY", word.to_owned())];
             let of_variable = CommandLine { environment, ..CommandLine::default() };
-            assert!(name == "./server.py" || of_variable.names().contains(name), "{name} in ANY={word}");
+            let names = of_variable.names_elsewhere();
+            assert!(name == "./server.py" || names.contains(name), "{name} in ANY={word}");
         }
         let words = ["python3", "-m", "server.main"].map(str::to_owned).to_vec();
-        let names = CommandLine { words, ..CommandLine::default() }.names();
+        let names = CommandLine { words, ..CommandLine::default() }.names_elsewhere();
         assert!(names.contains("./server.py") && names.contains("./server"), "{names:?}");
         let environment = vec![("PYTHONPATH", "lib:/x".to_owned())];
-        let names = CommandLine { environment, ..CommandLine::default() }.names();
+        let names = CommandLine { environment, ..CommandLine::default() }.names_elsewhere();
         assert!(names.contains("./lib") && names.contains("/x"), "{names:?}");
     }
 

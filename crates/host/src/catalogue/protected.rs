@@ -9,7 +9,7 @@ use crate::lockfiles::lock_path;
 use crate::world::World;
 
 /// Returns the directories of descriptors, their lockfiles, and paths inside the project that commands name. For
-/// ensembles of the project that includes directories, because trust covers their content. For ensembles of the user it
+/// ensembles of the project that includes directories, because trust covers their content unless they are outputs. For ensembles of the user it
 /// includes only files, because a directory that a user names is usually data. Servers of the user without a `cwd`
 /// start elsewhere.
 pub(super) fn protected(
@@ -28,7 +28,11 @@ pub(super) fn protected(
     // A tool that could write there could accept itself.
     let lockfiles: Vec<PathBuf> = directories.iter().filter_map(|directory| lock_path(directory)).collect();
     let descriptors = directories.into_iter().chain(lockfiles);
-    let directories = project.iter().flat_map(|command| &command.directories).map(|dir| root.join(dir));
+    let named = |command: &'_ Scripts| {
+        let fixed = command.directories.iter().filter(|dir| !command.is_output(dir));
+        fixed.map(|dir| root.join(dir)).collect::<Vec<_>>()
+    };
+    let directories = project.iter().flat_map(named);
     let files = project.iter().chain(&others).flat_map(|command| command.protected(root));
     descriptors.chain(directories).chain(files).collect()
 }

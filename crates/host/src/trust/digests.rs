@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use converse_canister::Digest;
 use converse_config::{EnsemblePlan, Environment, InvokerKind, InvokerPlan};
-use converse_ensemble::{Scripts, leads_to};
+use converse_ensemble::{Scripts, is_named_output, leads_to};
 use converse_session::digest;
 use converse_session::files::open_regular;
 use converse_text::safe_line;
@@ -32,7 +32,7 @@ impl Default for Budget {
     }
 }
 
-/// Returns the digests of the files.
+/// Returns the digests of the files. Outputs of commands have none.
 ///
 /// # Errors
 ///
@@ -41,11 +41,16 @@ fn digests(scripts: &Scripts, root: &Path, budget: &mut Budget) -> Result<Vec<Fi
     if let Some(why) = &scripts.unknown {
         return Err(why.clone());
     }
-    let mut digests = Digests { root, found: BTreeMap::new(), budget };
-    let within = |path: &Path| path.ancestors().skip(1).any(|above| scripts.directories.contains(above));
+    let outputs = scripts.outputs().collect();
+    let mut digests = Digests { root, outputs, found: BTreeMap::new(), budget };
+    let within = |path: &Path| {
+        let mut above = path.ancestors().skip(1).filter(|above| scripts.directories.contains(*above));
+        above.next().is_some_and(|nearest| !scripts.is_output(nearest))
+    };
+    let to_read = |path: &&PathBuf| !within(path) && !scripts.is_output(path);
     scripts.links.iter().try_for_each(|(link, target)| digests.link(link, target))?;
-    scripts.files.iter().filter(|file| !within(file)).try_for_each(|file| digests.file(file))?;
-    scripts.directories.iter().filter(|dir| !within(dir)).try_for_each(|dir| digests.directory(dir))?;
+    scripts.files.iter().filter(to_read).try_for_each(|file| digests.file(file))?;
+    scripts.directories.iter().filter(to_read).try_for_each(|dir| digests.directory(dir))?;
     Ok(digests.all())
 }
 
@@ -75,13 +80,34 @@ pub(crate) fn named_files_unchanged(
     let now: BTreeSet<(String, String)> =
         named_files(plan, root, environment, &mut Budget::default())?.into_iter().map(pair).collect();
     let then: BTreeSet<(String, String)> = plan.named_files.iter().cloned().collect();
-    match now.symmetric_difference(&then).next() {
-        None => Ok(()),
-        Some((path, _)) => Err(format!(
-            "`{}` has changed since the project was trusted; to see the change and trust it: `converse ensembles trust`",
-            safe_line(path, 200)
-        )),
-    }
+    let Some((path, _)) = now.symmetric_difference(&then).next() else { return Ok(()) };
+    let scripts = Scripts::of([plan], root, environment);
+    let mut names = Path::new(path).ancestors();
+    let named = names.find(|path| scripts.files.contains(*path) || scripts.directories.contains(*path));
+    let may_write = |named: &&Path| {
+        plan.invokers.iter().any(|invoker| match &invoker.kind {
+            InvokerKind::Command(command) => {
+                let cwd = command.cwd.as_ref().map_or_else(|| root.to_path_buf(), |cwd| root.join(cwd));
+                is_named_output(command, &root.join(named), [root, &cwd])
+            }
+            InvokerKind::Builtin(_) | InvokerKind::Http(_) => false,
+        })
+    };
+    Err(changed(path, named.filter(may_write)))
+}
+
+/// Describes the change, with what can be pasted. `named` is what a command names, if it may be an output.
+fn changed(path: &str, named: Option<&Path>) -> String {
+    let own = named.map(|named| {
+        let named = safe_line(&format!("{named:?}"), 200);
+        format!("; if only this command writes it: `sandbox = \"require\"`, and `writes = [{named}]` in its `command`")
+    });
+    format!(
+        "`{}` has changed since the project was trusted; to see the change and trust it: \
+         `converse ensembles trust`, then start converse again{}",
+        safe_line(path, 200),
+        own.unwrap_or_default()
+    )
 }
 
 /// Returns where paths out of the project lead now: `root`, and the `cwd` of commands. A link that leads elsewhere later is
@@ -102,6 +128,8 @@ fn outer_places(plan: &EnsemblePlan) -> Vec<FileDigest> {
 
 struct Digests<'a> {
     root: &'a Path,
+    /// Left out of directories.
+    outputs: BTreeSet<&'a Path>,
     found: BTreeMap<String, String>,
     budget: &'a mut Budget,
 }
@@ -139,6 +167,9 @@ impl Digests<'_> {
                     format!("`{named}`: a directory with more than {MAX_ENTRIES} files cannot be trusted; name the file instead")
                 })?;
                 let (kind, path) = (entry.file_type().map_err(unread)?, dir.join(entry.file_name()));
+                if self.outputs.contains(path.as_path()) {
+                    continue;
+                }
                 if kind.is_dir() {
                     waiting.push(path);
                 } else if kind.is_symlink() {
@@ -193,20 +224,18 @@ fn too_much() -> io::Error {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use std::path::PathBuf;
-
     use converse_ensemble::CommandLine;
 
     use super::*;
 
     fn below<'a>(root: &'a Path, budget: &'a mut Budget) -> Digests<'a> {
-        Digests { root, found: BTreeMap::new(), budget }
+        Digests { root, outputs: BTreeSet::new(), found: BTreeMap::new(), budget }
     }
 
     fn named(words: &[&str], environment: &[(&str, &str)], root: &Path) -> Scripts {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let environment = environment.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        Scripts::of_commands([CommandLine { words, environment, cwd: None }], root)
+        Scripts::of_commands([CommandLine { words, environment, ..CommandLine::default() }], root)
     }
 
     #[test]
