@@ -34,30 +34,45 @@ export function go(hash, { replace = false } = {}) {
   else location.hash = hash;
 }
 
+const stylesheets = new Map();
+
+/// Loads a stylesheet once; a view without its own rules is still better than none.
+function stylesheet(href) {
+  if (!stylesheets.has(href)) stylesheets.set(href, new Promise((resolve) => {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "stylesheet", href, onload: resolve, onerror: resolve });
+    document.head.append(link);
+  }));
+  return stylesheets.get(href);
+}
+
 /// Renders the current address into `root` now and whenever it changes. Each view gets `ctx` and an
-/// AbortSignal `ctx.signal` that ends with the view. `onView(route)` learns what is shown.
+/// AbortSignal `ctx.signal` that ends with the view. `onView(route, again)` learns what is shown; `again` is
+/// false for the first one. Returns the function that renders anew; its `into(root)` renders elsewhere.
 export function start(root, ctx, { onView, onError }) {
-  let leave = () => {};
+  let leave = () => {}, times = 0, place = root;
   const show = async () => {
     leave();
     const controller = new AbortController();
     let cleanup;
     leave = () => { controller.abort(); cleanup?.(); cleanup = undefined; };
     const route = match(location.hash) ?? match("#/");
-    const place = document.createElement("div");
-    place.className = `view view-${route.title.slice(4)}`;
-    root.replaceChildren(place);
-    onView(route);
+    const view = document.createElement("div");
+    view.className = `view view-${route.title.slice(4)}`;
+    place.replaceChildren(view);
+    onView(route, times++ > 0);
     try {
-      const view = await route.load();
+      const module = await route.load();
+      if (["compare", "figures", "tools"].some((name) => route.path.startsWith(`/${name}`))) await stylesheet("/panel/views.css");
       if (controller.signal.aborted) return;
-      const done = await view.render(place, route.params, { ...ctx, signal: controller.signal });
+      const done = await module.render(view, route.params, { ...ctx, signal: controller.signal });
       if (controller.signal.aborted) done?.(); else cleanup = done;
     } catch (error) {
-      if (!controller.signal.aborted) onError(place, error, show);
+      if (!controller.signal.aborted) onError(view, error, show);
     }
   };
   window.addEventListener("hashchange", show);
+  show.into = (to) => { place = to; show(); };
   show();
   return show;
 }

@@ -17,11 +17,18 @@ if (!texts[current]) current = "en";
 
 export const language = () => current;
 
+/// Loads the texts of the language in use; called before anything is drawn.
+export async function loadTexts() {
+  const module = current === "ru" ? await import("./ru.js") : await import("./en.js");
+  extend({ [current]: module.default });
+  document.documentElement.lang = current;
+}
+
 /// Switches the language; the caller renders the page anew.
 export function setLanguage(to) {
   current = texts[to] ? to : "en";
   try { localStorage.setItem("converse.language", current); } catch { /* private mode */ }
-  document.documentElement.lang = current;
+  return loadTexts();
 }
 
 /// The text of `key` with its places filled.
@@ -56,14 +63,3 @@ export function when(time, options = { dateStyle: "medium", timeStyle: "short" }
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? String(time ?? "") : new Intl.DateTimeFormat(current, options).format(date);
 }
-
-extend({
-  en: {
-    "nav.chat": "Conversation", "nav.approvals": "Approvals", "nav.compare": "Compare", "nav.figures": "Figures", "nav.tools": "Tools",
-    "common.close": "Close", "common.cancel": "Cancel", "common.loading": "Loading…", "common.retry": "Retry", "common.error": "Something failed",
-  },
-  ru: {
-    "nav.chat": "Беседа", "nav.approvals": "Разрешения", "nav.compare": "Сравнение", "nav.figures": "Показатели", "nav.tools": "Инструменты",
-    "common.close": "Закрыть", "common.cancel": "Отмена", "common.loading": "Загрузка…", "common.retry": "Повторить", "common.error": "Произошла ошибка",
-  },
-});

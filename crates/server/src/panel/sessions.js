@@ -1,0 +1,154 @@
+// The list of sessions: search, filters, and what can be done with each.
+import { button, confirm, debounce, dialog, h, icon, replace, roving, toast } from "./dom.js";
+import { name, visible } from "./content.js";
+import { menuButton } from "./menu.js";
+import { status } from "./state.js";
+import { language, t, when } from "./strings.js";
+
+const titleOf = (item) => item.name || item.words || t("sessions.untitled");
+
+/// Commands for one session. `changed(item)` and `gone()` learn of the outcome.
+export function sessionMenu(ctx, item, { changed = () => {}, gone = () => {} } = {}) {
+  const path = `/api/sessions/${encodeURIComponent(item.id)}`;
+  const change = async (body) => { if (body) try { changed(await ctx.api.patch(path, body)); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); } };
+  return [
+    { label: t("sessions.rename"), icon: "pencil", run: async () => change(await field(t("sessions.rename"), t("sessions.name"), item.name ?? "", (value) => ({ name: value }))) },
+    { label: t("sessions.tags"), icon: "tag", run: async () => change(await field(t("sessions.tags"), t("sessions.tagsLabel"), (item.tags ?? []).join(", "), (value) => ({ tags: [...new Set(value.split(",").map((tag) => tag.trim()).filter(Boolean))] }))) },
+    ...[["markdown", "Markdown"], ["html", "HTML"], ["json", "JSON"], ["jsonl", "JSONL"]].map(([format, label]) => ({ label: t("sessions.export", { format: label }), icon: "download", run: () => download(`${path}/export?format=${format}`) })),
+    { label: t("sessions.delete"), icon: "trash", danger: true, run: async () => {
+      if (!await confirm(t("sessions.deleteTitle"), visible(t("sessions.deleteText", { name: titleOf(item).slice(0, 200) })), { yes: t("sessions.delete"), no: t("common.cancel"), danger: true })) return;
+      try { await ctx.api.del(path); gone(); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
+    } },
+  ];
+}
+
+function download(url) {
+  const link = h("a", { href: url, download: "" });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+function field(title, label, value, result) {
+  return dialog(title, (close) => {
+    const input = h("input", { id: "d-field", value, dir: "auto", maxlength: "500", autocomplete: "off", autofocus: true });
+    return h("form", { class: "col", onsubmit: (event) => { event.preventDefault(); close(result(input.value.trim())); } }, h("label", { class: "field", for: "d-field" }, label, input),
+      h("div", { class: "row end" }, button(t("common.cancel"), { onclick: () => close() }), h("button", { class: "primary", type: "submit" }, t("sessions.save"))));
+  });
+}
+
+function group(time) {
+  const day = new Date(time), now = new Date();
+  const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
+  if (day.getTime() >= midnight) return t("sessions.today");
+  if (day.getTime() >= midnight - 86_400_000) return t("sessions.yesterday");
+  if (day.getTime() >= midnight - 6 * 86_400_000) return t("sessions.week");
+  return new Intl.DateTimeFormat(language(), { month: "long", year: "numeric" }).format(day);
+}
+
+/// Draws the list into `root`. Returns `{current(id), focusSearch()}`.
+export function createSessions(root, ctx, { onPick = () => {} } = {}) {
+  const search = h("input", { type: "search", "aria-label": t("sessions.search"), placeholder: t("sessions.search"), autocomplete: "off" });
+  const project = h("select", { id: "f-project" }, h("option", { value: "" }, t("sessions.anyProject")));
+  const tag = h("input", { id: "f-tag", list: "f-tags", autocomplete: "off" }), tags = h("datalist", { id: "f-tags" });
+  const since = h("input", { id: "f-since", type: "date" }), until = h("input", { id: "f-until", type: "date" });
+  const list = h("div", { class: "session-list" }), count = h("p", { class: "hidden", role: "status" });
+  const file = h("input", { type: "file", accept: ".json,.jsonl,application/json", hidden: true, tabindex: "-1", "aria-hidden": "true", onchange: () => { if (file.files[0]) bring(file.files[0]); file.value = ""; } });
+  const filters = h("details", { class: "filters" }, h("summary", null, icon("sliders"), t("sessions.filters")), h("div", { class: "filter-grid" },
+    h("label", { class: "field wide", for: "f-project" }, t("sessions.project"), project), h("label", { class: "field wide", for: "f-tag" }, t("sessions.tag"), tag), tags,
+    h("label", { class: "field", for: "f-since" }, t("sessions.since"), since), h("label", { class: "field", for: "f-until" }, t("sessions.until"), until),
+    button(t("sessions.clear"), { class: "quiet wide", onclick: () => { project.value = ""; tag.value = ""; since.value = ""; until.value = ""; refresh(); } })));
+  const places = new Set(), known = new Set();
+  let items = [], next, current, asked = 0, open = true;
+
+  root.append(h("div", { class: "side-top" }, h("a", { class: "button primary", href: "#/", onclick: () => onPick() }, icon("plus"), t("sessions.new")), button(t("sessions.import"), { icon: "upload", iconOnly: true, class: "quiet", onclick: () => file.click() }), file),
+    h("div", { class: "side-search" }, search, filters), count, h("nav", { "aria-label": t("sessions.title") }, list));
+  const rove = roving(list, "a.session");
+  for (const input of [search, tag]) input.addEventListener("input", debounce(() => refresh(), 200));
+  for (const input of [project, since, until]) input.addEventListener("change", () => refresh());
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") { event.preventDefault(); list.querySelector("a.session")?.focus(); }
+    if (event.key === "Escape" && search.value) { event.preventDefault(); search.value = ""; refresh(); }
+  });
+  status().then((info) => { if (info.project) learn(info.project); }, () => {});
+
+  function learn(place) {
+    if (!place || places.has(place)) return;
+    places.add(place);
+    project.append(h("option", { value: place }, place.length > 60 ? `…${place.slice(-60)}` : place));
+  }
+
+  const query = () => ({ text: search.value.trim(), project: project.value, tag: tag.value.trim(), since: since.value, until: until.value });
+  const filtered = () => Object.values(query()).some(Boolean);
+
+  async function fetchPage(cursor) {
+    const turn = ++asked;
+    try {
+      const answer = await ctx.api.get("/api/sessions", { ...query(), cursor, limit: 50 });
+      if (turn !== asked || !open) return;
+      items = cursor ? [...items, ...answer.items] : answer.items;
+      next = answer.next;
+      draw();
+    } catch (error) {
+      if (turn !== asked || !open) return;
+      replace(list, h("p", { class: "note bad" }, error.message, " ", button(t("common.retry"), { onclick: () => refresh() })));
+    }
+  }
+
+  function draw() {
+    const focused = document.activeElement?.closest?.("a.session")?.dataset.id;
+    for (const item of items) {
+      learn(item.project);
+      for (const label of item.tags ?? []) if (!known.has(label) && known.size < 200) { known.add(label); tags.append(h("option", { value: label })); }
+    }
+    let last;
+    const rows = items.flatMap((item) => {
+      const heading = filtered() ? undefined : group(item.updated);
+      const out = heading && heading !== last ? [h("h3", { class: "dim" }, heading)] : [];
+      last = heading;
+      return [...out, row(item)];
+    });
+    replace(list, rows.length ? rows : h("p", { class: "dim empty" }, t(filtered() ? "sessions.none" : "sessions.empty")), next && button(t("sessions.more"), { class: "quiet more", onclick: () => fetchPage(next) }));
+    if (filtered()) count.textContent = next ? t("sessions.foundMore", { n: items.length }) : t("sessions.found", { n: items.length });
+    rove();
+    if (focused) list.querySelector(`a.session[data-id="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  function row(item) {
+    const state = item.waiting > 0 ? h("span", { class: "badge", title: t("sessions.waiting") }, String(item.waiting), h("span", { class: "hidden" }, ` ${t("sessions.waiting")}`))
+      : item.running ? h("span", { class: "dot", title: t("sessions.running") }, h("span", { class: "hidden" }, t("sessions.running"))) : null;
+    const today = Date.now() - new Date(item.updated).getTime() < 86_400_000;
+    const link = h("a", { class: "session", href: `#/s/${encodeURIComponent(item.id)}`, dataset: { id: item.id }, "aria-current": item.id === current ? "page" : null, onclick: () => onPick() },
+      h("span", { class: "session-name" }, name(titleOf(item).slice(0, 160))),
+      h("span", { class: "session-facts dim" }, h("time", { datetime: item.updated }, when(item.updated, today ? { timeStyle: "short" } : { day: "numeric", month: "short" })), (item.tags ?? []).slice(0, 3).map((label) => h("span", { class: "chip" }, name(label.slice(0, 24)))), item.problem && icon("warn")), state);
+    const hits = (item.hits ?? []).slice(0, 3).map((hit) => h("a", { class: "hit", href: `#/s/${encodeURIComponent(item.id)}?message=${hit.message}`, onclick: () => onPick() }, marked(hit.excerpt)));
+    return h("div", { class: "session-row" }, link, menuButton(t("sessions.actions", { name: titleOf(item).slice(0, 60) }), () => sessionMenu(ctx, item, { changed: refresh, gone: () => { refresh(); if (item.id === current) ctx.go("#/"); } })), hits);
+  }
+
+  function marked(excerpt) {
+    const text = String(excerpt ?? ""), wanted = search.value.trim().toLowerCase(), at = wanted ? text.toLowerCase().indexOf(wanted) : -1;
+    return h("bdi", null, at < 0 ? visible(text) : [visible(text.slice(0, at)), h("mark", null, visible(text.slice(at, at + wanted.length))), visible(text.slice(at + wanted.length))]);
+  }
+
+  async function bring(source) {
+    try {
+      const made = await ctx.api.upload("/api/sessions/import", source, /\.jsonl$/i.test(source.name) ? "application/jsonl" : "application/json");
+      toast(t("sessions.imported"));
+      ctx.go(`#/s/${made.id}`);
+      refresh();
+    } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
+  }
+
+  const refresh = () => fetchPage();
+  const soon = debounce(refresh, 300);
+  const offs = [ctx.events.on("session", soon), ctx.events.on("approval", soon), ctx.events.on("approval_resolved", soon), ctx.events.on("reconnected", soon)];
+  refresh();
+  return {
+    current(id) {
+      current = id;
+      for (const link of list.querySelectorAll("a.session")) if (link.dataset.id === id) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    },
+    focusSearch: () => search.focus(),
+    destroy() { open = false; for (const off of offs) off(); },
+  };
+}
