@@ -1,6 +1,6 @@
 //! The labels of a result: where it comes from, and what in it is private.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use converse_canister::{Content, Labels, Origin};
 use converse_config::{Effects, InvokerKind};
@@ -13,6 +13,9 @@ use crate::rules::Rules;
 use crate::tool::Tool;
 use crate::verdict::Approved;
 
+/// The built-in whose lines name files.
+const SEARCH: &str = "search_files";
+
 /// Returns the labels of a result, or `None` if nobody else can have written it and nothing in it is private. A tool
 /// without effects only computes; what its arguments held the model has seen before.
 pub(crate) fn labels(approved: &Approved, content: &[Content], rules: &Rules) -> Option<Labels> {
@@ -21,17 +24,17 @@ pub(crate) fn labels(approved: &Approved, content: &[Content], rules: &Rules) ->
         return None;
     }
     let texts: Vec<String> = content.iter().filter_map(text).collect();
-    let mut private: Vec<String> =
-        approved.named.iter().flat_map(|named| private_files(named, &texts, rules)).collect();
+    let mut private = private_files(approved, &texts, rules);
     private.extend(texts.iter().filter_map(|text| known_secret(text)).map(str::to_owned));
     private.dedup();
     let from = origin(approved);
     (from.is_foreign() || !private.is_empty()).then_some(Labels { from, private })
 }
 
-/// Returns the private files that a file tool has read: the one that the call names, and those that lines of a search
-/// begin with. A search does not open files with credentials.
-fn private_files(named: &NamedPath, texts: &[String], rules: &Rules) -> Vec<String> {
+/// Returns the private files that a file tool has read: the one that the call names, and those that a search has lines of.
+/// A search does not open files with credentials.
+fn private_files(approved: &Approved, texts: &[String], rules: &Rules) -> Vec<String> {
+    let Some(named) = &approved.named else { return Vec::new() };
     let is_private = |path: &Path| {
         rules.is_private_file(path)
             || class_of(path, PathUse::Read).is_some_and(|class| class.holds_credentials())
@@ -39,17 +42,33 @@ fn private_files(named: &NamedPath, texts: &[String], rules: &Rules) -> Vec<Stri
     if named.used == PathUse::Read && is_private(&named.path) {
         return vec![format!("`{}`", named.written)];
     }
-    if !rules.has_private_files() {
+    // Lines of other tools begin with what the file says.
+    let is_search = matches!(approved.tool.kind(), Some(InvokerKind::Builtin(name)) if name == SEARCH);
+    if !is_search || !rules.has_private_files() {
         return Vec::new();
     }
-    let begins = texts.iter().flat_map(|text| text.lines()).filter_map(|line| Some(line.split_once(':')?.0));
-    let mut found: Vec<&str> = begins
-        .filter(|path| {
-            rules.is_private_file(&named.path.join(path)) || rules.is_private_file(Path::new(path))
-        })
-        .collect();
-    found.dedup();
-    found.into_iter().map(|path| format!("`{path}`")).collect()
+    let mut files: Vec<&str> = texts.iter().flat_map(|text| text.lines()).filter_map(searched_file).collect();
+    files.dedup();
+    files.retain(|file| rules.is_private_file(&found(named, file)));
+    files.into_iter().map(|file| format!("`{file}`")).collect()
+}
+
+/// Returns the file that a line of a search is from: `path:12: text`, or `path-12- text` around a match.
+fn searched_file(line: &str) -> Option<&str> {
+    let is_number = |text: &str, sign: char| {
+        let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < text.len() && rest.strip_prefix(sign).is_some_and(|rest| rest.starts_with(' '))
+    };
+    let signs = line.char_indices().filter(|(_, c)| matches!(c, ':' | '-'));
+    let mut ends = signs.filter(|(at, sign)| line.get(at + 1..).is_some_and(|rest| is_number(rest, *sign)));
+    ends.next().and_then(|(at, _)| line.get(..at))
+}
+
+/// Returns the path of a file that a search has found. The search shows it below the directory that the call names.
+fn found(named: &NamedPath, shown: &str) -> PathBuf {
+    let (shown, directory) = (Path::new(shown), Path::new(&named.written));
+    let directory = directory.strip_prefix(".").unwrap_or(directory);
+    shown.strip_prefix(directory).map_or_else(|_| named.root.join(shown), |below| named.path.join(below))
 }
 
 fn text(content: &Content) -> Option<String> {
@@ -86,4 +105,39 @@ fn ensemble(tool: &Tool) -> &str {
 
 fn host(url: &str) -> Option<String> {
     url.parse::<http::Uri>().ok()?.host().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_search_name_their_file() {
+        for (line, file) in [
+            ("secret.txt:12: text", Some("secret.txt")),
+            ("docs/a-1.txt-3- around", Some("docs/a-1.txt")),
+            ("a:b.txt:1: c:2: d", Some("a:b.txt")),
+            ("secret.txt: text", None),
+            ("secret.txt:12:text", None),
+            ("secret.txt:: text", None),
+            ("nothing matches", None),
+        ] {
+            assert_eq!(searched_file(line), file, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_found_file_is_below_the_directory_that_the_call_names() {
+        for (written, shown, expected) in [
+            (".", "a/b.txt", "/real/a/b.txt"),
+            ("./link", "link/b.txt", "/real/b.txt"),
+            ("link", "link/b.txt", "/real/b.txt"),
+            ("/w/link", "/w/link/b.txt", "/real/b.txt"),
+            ("link", "other/b.txt", "/w/other/b.txt"),
+        ] {
+            let (written, root, path) = (written.to_owned(), "/w".into(), "/real".into());
+            let named = NamedPath { written, root, path, used: PathUse::Read, holds_key: false };
+            assert_eq!(found(&named, shown), Path::new(expected), "{shown}");
+        }
+    }
 }

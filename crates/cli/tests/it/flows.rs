@@ -102,6 +102,31 @@ fn either_alone_is_no_question() {
 }
 
 #[test]
+fn a_search_has_lines_of_a_private_file_and_a_file_with_such_lines_has_not() {
+    for (first, is_private) in [
+        (("io__search_files", json!({ "pattern": "merger" })), true),
+        (("io__search_files", json!({ "pattern": "merger", "path": "docs" })), true),
+        (("io__search_files", json!({ "pattern": "merger", "path": "log.txt" })), false),
+        (("io__read_file", json!({ "path": "log.txt" })), false),
+        (("io__list_directory", json!({})), false),
+    ] {
+        let attack = Attack::new("");
+        attack.env.write("work/log.txt", "notes.txt:1: the merger\nnotes.txt: it\n/x/notes.txt:2: it\n");
+        attack.env.write("work/docs/notes.txt", "the merger\n");
+        let calls = vec![first.clone(), attack.page()];
+        let (ran, stolen, env) = attack.run(calls);
+        ran.exits(if is_private { 8 } else { 0 });
+        assert_eq!(stolen.is_empty(), is_private, "{first:?}");
+        let log = std::fs::read_to_string(env.path(LOG)).unwrap();
+        assert_eq!(
+            log.contains(r#""labels":{"from":"workspace","private":["`"#),
+            is_private,
+            "{first:?}: {log}"
+        );
+    }
+}
+
+#[test]
 fn a_rule_of_the_user_opens_or_closes_one_way() {
     let rule = |from: &str, decision: &str| {
         format!("[[flows]]\nfrom = \"{from}\"\nto = \"own.fetch\"\ndecision = \"{decision}\"\n")
