@@ -87,6 +87,22 @@ fn a_page_loads_nothing_and_does_nothing() {
     }
 }
 
+#[test]
+fn a_markdown_export_loads_nothing() {
+    let env = kept(EVIL, EVIL);
+    let markdown = env.run(&["sessions", "export", "last", "--format", "md"]).exits(0).stdout;
+    // Once in the question, which is quoted, and in each of the two answers.
+    assert_eq!(markdown.matches("!\\[pixel](https://evil.example/pixel.png)").count(), 3, "{markdown}");
+    assert_eq!(markdown.matches("&lt;img src=\"https://evil.example/pixel\"").count(), 3, "{markdown}");
+    for loading in ["![", "<img", "<style", "<a href"] {
+        assert!(!markdown.contains(loading), "{loading}: {markdown}");
+    }
+    let markdown = kept("Use `vec![1]`", ANSWER).run(&["sessions", "export", "last"]).exits(0).stdout;
+    for code in ["> Use `vec![1]`\n", "let x = \"<42>\"; // so\n"] {
+        assert!(markdown.contains(code), "{code}: {markdown}");
+    }
+}
+
 /// One of our tags, with attributes that load nothing and run nothing.
 #[track_caller]
 fn is_known(tag: &str, attributes: &str) {

@@ -204,7 +204,8 @@ fn what_is_exported_can_be_read_and_taken_in() {
     let canisters = |id: &str| sessions(&env, &["show", id, "--json"]).exits(0).json()["canisters"].clone();
     assert_eq!(canisters(&new), canisters(&id));
     let markdown = sessions(&env, &["export", &id]).exits(0).stdout;
-    for part in ["> 6*7 \"quoted\" <b>?", "## 1 · You", "`essentials__calculator` ✓ success", "It is **42**."]
+    for part in
+        ["> 6*7 \"quoted\" &lt;b>?", "## 1 · You", "`essentials__calculator` ✓ success", "It is **42**."]
     {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }

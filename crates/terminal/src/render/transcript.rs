@@ -3,6 +3,7 @@
 mod edits;
 mod fences;
 mod html;
+mod inert;
 mod markdown;
 mod page;
 mod text;

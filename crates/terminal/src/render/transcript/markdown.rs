@@ -1,19 +1,21 @@
 //! As Markdown, for other programs and for people.
 //!
 //! What the user said is quoted, and a code block that a text leaves open is closed: no message ends anywhere but where
-//! it ends.
+//! it ends. Pictures and HTML are text, so that a program that shows the file loads nothing.
 
 use converse_canister::{Canister, Content, Invocation, InvocationResult};
 use converse_session::{Document, Kept};
 
 use super::edits::Edits;
 use super::fences::{closed, fenced};
+use super::inert::inert;
 use super::{ended, facts, minute, results, title};
 use converse_text::safe_line;
 
 /// The whole of it.
 pub fn markdown(document: &Document) -> String {
-    let mut parts = vec![format!("# {}", line(&title(document))), line(&facts(document).join(" · "))];
+    let mut parts =
+        vec![inert(&format!("# {}", safe_line(&title(document), 500))), line(&facts(document).join(" · "))];
     if !document.tags.is_empty() {
         parts.push(line(&document.tags.join(", ")));
     }
@@ -35,7 +37,7 @@ fn message(kept: &Kept, number: usize, result: Option<&InvocationResult>) -> Opt
     let heading = |who: &str| format!("## {number} · {who} · {}", minute(kept.at));
     let quote = |text: &str| {
         let lines = text.trim_end().lines().map(|line| format!("> {line}").trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        inert(&lines.collect::<Vec<_>>().join("\n"))
     };
     match &kept.canister {
         Canister::Supervisor(supervisor) => {
@@ -50,7 +52,7 @@ fn message(kept: &Kept, number: usize, result: Option<&InvocationResult>) -> Opt
         Canister::Assistant(assistant) => {
             let words = words(&assistant.content);
             let said = !words.trim().is_empty();
-            said.then(|| format!("{}\n\n{}", heading("Model"), closed(&words)))
+            said.then(|| format!("{}\n\n{}", heading("Model"), inert(&closed(&words))))
         }
         Canister::Invocation(invocation) => Some(call(invocation, None, result, number)),
         // Shown with its call.
@@ -65,7 +67,7 @@ fn call(
     result: Option<&InvocationResult>,
     number: usize,
 ) -> String {
-    let tool = line(&invocation.tool).replace('`', "'");
+    let tool = safe_line(&invocation.tool, 500).replace('`', "'");
     let edited = asked.map_or(String::new(), |asked| {
         format!("\n\nEdited by the user; the model asked for:\n\n{}", arguments(asked))
     });
@@ -87,7 +89,8 @@ fn words(content: &[Content]) -> String {
     let pieces = content.iter().filter_map(|piece| match piece {
         Content::Text { text, .. } => Some(text.clone()),
         Content::Blob { mime, name, .. } => {
-            Some(format!("*{}*", line(&format!("{} ({mime})", name.as_deref().unwrap_or("a file")))))
+            let name = format!("{} ({mime})", name.as_deref().unwrap_or("a file"));
+            Some(format!("*{}*", safe_line(&name, 500)))
         }
         Content::Resource { uri, .. } => Some(fenced("", uri)),
         Content::Structured { value } => Some(fenced("json", &format!("{value:#}"))),
@@ -96,7 +99,28 @@ fn words(content: &[Content]) -> String {
     pieces.collect::<Vec<_>>().join("\n\n")
 }
 
-/// One line that cannot be more.
+/// One line that cannot be more, loads nothing, and begins no code block.
 fn line(text: &str) -> String {
-    safe_line(text, 500)
+    let text = safe_line(text.trim_start(), 500);
+    inert(&if text.starts_with(['`', '~']) { format!("\\{text}") } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::Document as Attached;
+
+    use super::*;
+    use crate::render::transcript::tests::of;
+
+    #[test]
+    fn names_load_nothing_and_begin_nothing() {
+        let evil = "~~~ ![x](https://evil.example/x)";
+        let content = vec![Content::text("~~~\n![x](https://evil.example/x)")];
+        let attached = Attached { name: evil.into(), mime: "text/plain".into(), content, labels: None };
+        let document = of(vec![Canister::Document(attached)]);
+        let page = markdown(&Document { name: Some(evil.into()), tags: vec![evil.into()], ..document });
+        assert_eq!(page.matches("!\\[x](https://evil.example/x)").count(), 3, "{page}");
+        let html = crate::screen::html::markdown(&page);
+        assert!(!html.contains("class=\"image\""), "{html}");
+    }
 }
