@@ -76,7 +76,8 @@ export function createCard(call) {
     },
     decided(to) { rule = to; decision.replaceChildren(); draw(); },
     /// Shows a form in the card, or a note, or nothing.
-    ask(form) { if (form) { state = "waiting"; draw(); } replace(decision, form); },
+    ask(form) { replace(decision, form); },
+    asking: () => Boolean(decision.querySelector("button")),
     finish(to) {
       result = to;
       if (result.elapsed_ms === undefined && started !== undefined) result.elapsed_ms = Math.round(performance.now() - started);

@@ -1,7 +1,7 @@
 // The composer: text, attachments, model and options; the draft stays over a reload.
 import { announce, button, debounce, h, replace, toast } from "./dom.js";
 import { name, size } from "./content.js";
-import { modelPicker, modelProps, optionsDialog } from "./pickers.js";
+import { modelPicker, modelProps } from "./pickers.js";
 import { draft, saveDraft, saveSetting, setting } from "./state.js";
 import { t } from "./strings.js";
 
@@ -9,18 +9,18 @@ const MOST = 20 * 1024 * 1024;
 
 /// `onSend({text, attachments, props, at?, kept?})` starts a run and rejects if it cannot; `onStop()` ends it.
 /// `dropTarget` takes dropped files. `key` names the draft.
-export function createComposer(ctx, { key, model, fresh, dropTarget, onSend, onStop }) {
+export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSend, onStop }) {
   const saved = draft(key);
   let files = (saved.attachments ?? []).map((file) => ({ ...file })), options = saved.options ?? {}, editing, running = false, sending = false;
   const text = h("textarea", { class: "composer-text", rows: "1", dir: "auto", "aria-label": t("composer.label"), placeholder: t("composer.placeholder"), value: saved.text ?? "", enterkeyhint: "send" });
   const chips = h("ul", { class: "row files", "aria-label": t("composer.attachments"), hidden: true });
   const banner = h("div", { class: "row banner", hidden: true });
   const input = h("input", { type: "file", multiple: true, hidden: true, tabindex: "-1", "aria-hidden": "true", onchange: () => { add([...input.files]); input.value = ""; } });
-  const picker = modelPicker(ctx, { value: saved.model ?? model ?? (fresh ? setting("model", "") : ""), onChange: (id) => { if (fresh) saveSetting("model", id); keep(); } });
+  const picker = modelPicker(ctx, { value: saved.model ?? (fresh ? setting("model", "") : ""), unchosen: sessionModel, onChange: (id) => { if (fresh) saveSetting("model", id); keep(); } });
   const send = button(t("composer.send"), { icon: "send", class: "primary send", onclick: () => submit() });
   const stop = button(t("composer.stop"), { icon: "stop", class: "stop", hidden: true, onclick: () => onStop() });
   const settings = button(t("composer.options"), { icon: "sliders", iconOnly: true, class: "quiet", onclick: async () => {
-    const chosen = await optionsDialog(options, { fresh });
+    const chosen = await (await import("./options.js")).optionsDialog(options, { fresh });
     if (chosen) { options = chosen; mark(); keep(); }
   } });
   const node = h("form", { class: "composer", onsubmit: (event) => { event.preventDefault(); submit(); } }, banner, chips, text,

@@ -1,26 +1,15 @@
 // Draws content: code with a copy button, JSON as a table or a tree, differences, pictures, answers in Markdown.
 import { append, button, h, toast } from "./dom.js";
-import { sanitise } from "./sanitise.js";
+import { marked, OVERRIDES, sanitise } from "./sanitise.js";
 import { number, t } from "./strings.js";
 
 const FIRST = 6_000, STEP = 200_000, ROWS = 50, DIFF_LINES = 300;
-// Controls, zero-width and bidirectional characters: they can make a text look like another one.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\u{e0001}|[\u{e0020}-\u{e007f}]/gu;
+// Controls, zero-width and bidirectional characters: they can make a text look like another one. Joiners
+// between letters or emoji belong to the text.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0001}]|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])/gu;
 
 /// `text` as nodes in which characters that cannot be seen are shown as `U+202E`.
-export function visible(text) {
-  const nodes = [];
-  let last = 0;
-  const whole = String(text ?? "");
-  for (const found of whole.matchAll(HIDDEN)) {
-    if (found.index > last) nodes.push(whole.slice(last, found.index));
-    nodes.push(h("span", { class: "hidden-char" }, `U+${found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`));
-    last = found.index + found[0].length;
-    if (nodes.length > 2000) break;
-  }
-  nodes.push(whole.slice(last));
-  return nodes;
-}
+export const visible = (text) => marked(String(text ?? ""), HIDDEN);
 
 /// One line for a name or a title, isolated from the text around it.
 export const name = (text, cls) => h("bdi", { class: cls }, visible(String(text ?? "").slice(0, 400)));
@@ -81,11 +70,11 @@ export function clipped(node, text, { first = FIRST, show = visible } = {}) {
 /// Text in a fixed-width block with a copy button. `label` names it (a language, a field).
 export function codeBlock(text, label, { first } = {}) {
   const pre = h("pre", { tabindex: "0", dir: "auto", role: "group", "aria-label": label ?? t("content.code") });
-  return h("div", { class: "code" }, h("div", { class: "code-head" }, h("span", null, label ?? ""), copyButton(() => text)), clipped(pre, text, { first }));
+  return h("div", { class: "code" }, label ? h("div", { class: "code-head" }, h("span", null, visible(label)), copyButton(() => text)) : copyButton(() => text, { class: "over" }), clipped(pre, text, { first }));
 }
 
 /// Text of a person or a model that is not Markdown.
-export const plainText = (text) => clipped(h("div", { class: "plain", dir: "auto" }), text);
+export const plainText = (text) => clipped(h("div", { class: "plain", dir: "auto" }), text, { show: (piece) => marked(piece, OVERRIDES) });
 
 const scalar = (value) => value === null || typeof value !== "object";
 const cell = (value) => (typeof value === "boolean" ? t(value ? "content.yes" : "content.no") : scalar(value) ? visible(String(value ?? "").slice(0, 2000)) : visible(JSON.stringify(value).slice(0, 2000)));
@@ -193,6 +182,18 @@ export function markdown() {
     const rest = text.slice(covered);
     // Without formatting a huge text would block the page: show its beginning, the rest on demand.
     if (tail.textContent !== rest) tail.textContent = rest.length > 100_000 ? `…${rest.slice(-20_000)}` : rest;
+    const place = rest ? lastPlace() : node;
+    if (tail.parentNode !== place) place.append(tail);
+  };
+  /// Where text that is not formatted yet goes on: an open block of code, the last paragraph or item, or behind everything.
+  const lastPlace = () => {
+    const last = drawn.at(-1)?.node;
+    if (last?.nodeType !== Node.ELEMENT_NODE) return node;
+    const fences = text.slice(0, covered).match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0;
+    if (fences % 2) return last.querySelector("pre code") ?? node;
+    let inner = last;
+    while (inner.lastElementChild?.matches("p, li, ul, ol, blockquote")) inner = inner.lastElementChild;
+    return inner.matches("p, li") ? inner : node;
   };
   const later = () => { if (!due) { due = true; requestAnimationFrame(draw); } };
   return {

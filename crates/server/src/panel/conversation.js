@@ -3,7 +3,6 @@ import { button, h, replace, toast } from "./dom.js";
 import { createComposer } from "./composer.js";
 import { name, ownAddress } from "./content.js";
 import { menuButton } from "./menu.js";
-import { modelDialog } from "./pickers.js";
 import { sessionMenu } from "./sessions.js";
 import { createThread } from "./thread.js";
 import { setTitle } from "./title.js";
@@ -48,7 +47,7 @@ async function existing(root, params, ctx) {
     replace(heading, name(session.name || session.words || t("chat.new")));
     replace(tags, (session.tags ?? []).map((tag) => h("span", { class: "chip" }, name(tag))));
     const tokens = (session.usage?.input_tokens ?? 0) + (session.usage?.output_tokens ?? 0);
-    replace(facts, [session.model && name(session.model), t("chat.messages", { n: session.total ?? session.messages }).replace(/\d+/, (n) => number(Number(n))), tokens > 0 && t("chat.tokens", { n: compact(tokens) }), money(session.cost)]
+    replace(facts, [session.model && name(session.model.slice(0, 60)), t("chat.messages", { n: session.total ?? session.messages }).replace(/\d+/, (n) => number(Number(n))), tokens > 0 && t("chat.tokens", { n: compact(tokens) }), money(session.cost)]
       .filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part])));
   };
 
@@ -67,7 +66,7 @@ async function existing(root, params, ctx) {
       edit: (message) => composer.edit(message),
       retry: (asked) => again(asked, composer.props()),
       retryWith: async (asked) => {
-        const chosen = await modelDialog(ctx, composer.model() || session.model);
+        const chosen = await (await import("./options.js")).modelDialog(ctx, composer.model() || session.model);
         if (chosen) { const { model, preset, ...rest } = composer.props(); await again(asked, { ...rest, ...chosen }); }
       },
       fork: async (at) => {
@@ -82,12 +81,12 @@ async function existing(root, params, ctx) {
       composer?.setRunning(running);
       if (stored) { const { messages, ...rest } = stored; session = { ...session, ...rest }; drawHead(); }
     } });
-  const composer = createComposer(ctx, { key: id, model: "", fresh: false, dropTarget: root,
+  const composer = createComposer(ctx, { key: id, sessionModel: item.model, fresh: false, dropTarget: root,
     onSend: run, onStop: () => ctx.api.post(`${path}/cancel`).catch((error) => toast(error.message, { kind: "error" })) });
   composer.editLast = () => { const last = thread.lastUser(); if (last && last.index !== "") composer.edit(last); };
   const changed = (next) => { session = { ...session, ...next, total: session.total, usage: session.usage }; drawHead(); };
   root.append(h("header", { class: "view-head" }, h("div", { class: "grow" }, h("div", { class: "row" }, heading, tags), facts), menuButton(t("chat.menu"), () => sessionMenu(ctx, session, { changed, gone: () => ctx.go("#/") }))),
-    item.problem ? h("p", { class: "note warn" }, t("chat.problem"), ": ", name(item.problem)) : "", banner, scroller, composer.node);
+    item.problem ? h("p", { class: "note warn problem-line" }, t("chat.problem"), ": ", name(item.problem)) : "", banner, scroller, composer.node);
   drawHead();
 
   if (item.running) thread.setRunning(true);
@@ -115,7 +114,7 @@ async function existing(root, params, ctx) {
   const off = [ctx.events.on("session", (event) => {
     if (event.id !== id || !followed) return;
     if (event.deleted) { followed = false; toast(t("chat.deleted")); ctx.go("#/"); } else if (!event.running && event.messages !== undefined && event.messages < thread.total()) ctx.go(`#/s/${id}`, { replace: true });
-  }), ctx.events.on("approval_resolved", (event) => thread.resolved(event.id))];
+  }), ctx.events.on("approval_resolved", (event) => setTimeout(() => thread.resolved(event.id), 500))];
   return () => { thread.destroy(); for (const end of off) end(); };
 }
 

@@ -2,11 +2,28 @@
 import { append, button, h, replace, toast } from "./dom.js";
 import { argumentsView } from "./card.js";
 import { name, visible } from "./content.js";
-import { t } from "./strings.js";
+import { extend, t } from "./strings.js";
+
+extend({
+  en: {
+    "decision.ask": "Allow this invocation?", "decision.rule": "Rule that asks", "decision.effects": "Effects", "decision.labels": "Data in this conversation", "decision.sandbox": "Sandbox",
+    "decision.once": "Allow once", "decision.session": "Allow for this session", "decision.always": "Always allow", "decision.deny": "Deny", "decision.pattern": "The answer covers",
+    "decision.comment": "Reason, which the model reads", "decision.edit": "Edit parameters", "decision.editing": "Parameters as JSON", "decision.badJson": "The parameters are not a JSON object: {reason}",
+    "decision.sent": "Answered", "decision.already": "This approval was answered elsewhere.", "decision.exact": "only this exact invocation",
+    "decision.done.once": "Allowed once", "decision.done.session": "Allowed for this session", "decision.done.always": "Always allowed", "decision.done.deny": "Denied", "decision.by": "by {by}",
+  },
+  ru: {
+    "decision.ask": "Разрешить этот вызов?", "decision.rule": "Правило, которое спрашивает", "decision.effects": "Действие", "decision.labels": "Данные в беседе", "decision.sandbox": "Песочница",
+    "decision.once": "Разрешить один раз", "decision.session": "Разрешить в этой беседе", "decision.always": "Разрешать всегда", "decision.deny": "Запретить", "decision.pattern": "Ответ распространяется на",
+    "decision.comment": "Причина, её прочтёт модель", "decision.edit": "Изменить параметры", "decision.editing": "Параметры в JSON", "decision.badJson": "Параметры — не объект JSON: {reason}",
+    "decision.sent": "Отвечено", "decision.already": "На этот запрос уже ответили в другом месте.", "decision.exact": "только этот самый вызов",
+    "decision.done.once": "Разрешено один раз", "decision.done.session": "Разрешено в этой беседе", "decision.done.always": "Разрешено всегда", "decision.done.deny": "Запрещено", "decision.by": "ответил: {by}",
+  },
+});
 
 /// The form of one approval of the contract. `onDecide({decision, pattern?, comment?, arguments?})` sends the answer;
-/// if it fails the form can be used again. `brief` leaves out the arguments (the card shows them).
-export function decisionForm(approval, onDecide, { brief = false, only } = {}) {
+/// if it fails the form can be used again. `only` lists the decisions that are offered; `titled` puts the question on top.
+export function decisionForm(approval, onDecide, { titled = false, only } = {}) {
   const patterns = approval.patterns ?? [];
   const id = `d${Math.random().toString(36).slice(2)}`;
   const pattern = h("select", { id: `${id}-p` }, patterns.map((item) => h("option", { value: item.pattern }, item.text ? `${item.pattern} — ${item.text}` : item.pattern)));
@@ -16,7 +33,7 @@ export function decisionForm(approval, onDecide, { brief = false, only } = {}) {
   showPattern();
   const comment = h("input", { id: `${id}-c`, type: "text", maxlength: "2000", dir: "auto", autocomplete: "off" });
   const problem = h("p", { class: "error", role: "alert", hidden: true });
-  const args = h("div", null, !brief && argumentsView(approval.arguments));
+  const args = h("div", null, argumentsView(approval.arguments));
   let edited;
   const node = h("form", { class: "decision", "aria-label": t("decision.ask") });
   const controls = () => node.querySelectorAll("button, input, select, textarea");
@@ -50,7 +67,7 @@ export function decisionForm(approval, onDecide, { brief = false, only } = {}) {
   node.addEventListener("submit", (event) => event.preventDefault());
   const offer = (decision) => !only || only.includes(decision);
   append(node, [
-    brief && h("p", { class: "decision-title" }, t("decision.ask")),
+    titled && h("p", { class: "decision-title" }, t("decision.ask")),
     approval.reason && approval.reason !== "approval" && h("p", { dir: "auto" }, visible(approval.reason)),
     args,
     h("dl", { class: "pairs" },

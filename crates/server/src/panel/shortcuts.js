@@ -1,19 +1,10 @@
-// Keys that work everywhere, and the dialog that lists them.
-import { dialog, h } from "./dom.js";
-import { saveSetting, setting } from "./state.js";
-import { t } from "./strings.js";
+// Keys that work everywhere.
+import { setting } from "./state.js";
 
-const GLOBAL = [["?", "keys.help"], ["n", "keys.new"], ["/", "keys.search"], ["c", "keys.composer"], ["j", "keys.next"], ["k", "keys.previous"], ["a", "keys.approvals"], ["x", "keys.compare"], ["f", "keys.figures"], ["t", "keys.tools"]];
 const PLACES = { n: "#/", a: "#/approvals", x: "#/compare", f: "#/figures", t: "#/tools" };
-const OTHERS = [["Enter", "keys.send"], ["Shift+Enter", "keys.line"], ["Esc", "keys.stop"], ["↑", "keys.last"], ["↑ ↓ Home End", "keys.list"]];
 
-export function shortcutsDialog() {
-  const rows = (list) => list.map(([key, text]) => h("tr", null, h("th", { scope: "row" }, h("kbd", null, key)), h("td", null, t(text))));
-  return dialog(t("keys.title"), (close) => [
-    h("table", { class: "keys" }, h("tbody", null, rows(GLOBAL), rows(OTHERS))),
-    h("label", { class: "check" }, h("input", { type: "checkbox", checked: setting("keys", true), onchange: (event) => saveSetting("keys", event.target.checked) }), t("keys.single")),
-    h("div", { class: "row end" }, h("button", { type: "button", class: "primary", autofocus: true, onclick: () => close() }, t("common.close")))]);
-}
+/// Lists the keys in a dialog.
+export const shortcutsDialog = async () => (await import("./keys.js")).keysDialog();
 
 /// Listens for keys on the page. `search()` moves to the list of sessions.
 export function listen(ctx, { search }) {

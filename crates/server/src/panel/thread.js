@@ -2,9 +2,10 @@
 import { append, announce, button, h, icon, replace } from "./dom.js";
 import { createCard } from "./card.js";
 import { attachment, copyButton, markdown, name, plainText, renderParts, visible } from "./content.js";
-import { decisionForm, decisionNote } from "./decision.js";
+import { marked, OVERRIDES } from "./sanitise.js";
 import { compact as short, duration, money, number, t, when } from "./strings.js";
 
+const clear = (text) => marked(text, OVERRIDES);
 const CHUNK = 100, MOST = 400, NEAR = 600;
 
 /// Draws the session `session` into `root`, which scrolls. `actions`: `{edit(message), retry(message), retryWith(message, button), fork(index)}`.
@@ -43,7 +44,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   }
 
   function head(message) {
-    if (compact) return null;
+    if (compact || message.role === "system" || message.role === "document") return null;
     const label = message.role === "user" ? t("thread.you") : message.role === "assistant" ? message.model || t("thread.assistant") : t(`thread.${message.role}`);
     return h("header", null, h("h3", null, name(label)), message.at && h("time", { class: "dim", datetime: message.at, title: when(message.at, { dateStyle: "full", timeStyle: "medium" }) }, when(message.at)));
   }
@@ -55,7 +56,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   }
 
   function reasoningBlock(text) {
-    const content = h("div", { class: "plain dim", dir: "auto" }, text.length > 100_000 ? text.slice(0, 100_000) : text);
+    const content = h("div", { class: "plain dim", dir: "auto" }, clear(text.slice(0, 100_000)));
     return { node: h("details", { class: "reasoning" }, h("summary", null, icon("thought"), t("thread.reasoning")), content), content };
   }
 
@@ -101,7 +102,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
     nodes.forEach((node, at) => {
       const message = node.message, footer = node.querySelector(":scope > .actions");
       if (message.role === "assistant") turn.push(message); else turn = [];
-      const last = message.role !== "assistant" || nodes[at + 1]?.message.role !== "assistant";
+      const last = message.role !== "assistant" || (nodes[at + 1] ? nodes[at + 1].message.role !== "assistant" : !running);
       if (footer.dataset.last === String(last) && footer.childNodes.length) return;
       footer.dataset.last = String(last);
       if (!last) { footer.replaceChildren(); return; }
@@ -259,6 +260,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
 
   function setRunning(to, more = {}) {
     running = to;
+    footers();
     replace(bottom, to && h("p", { class: "working dim" }, icon("spinner"), t("thread.working")));
     onState({ running, ...more });
   }
@@ -268,6 +270,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
       const index = position(id);
       const node = h("article", { class: "msg assistant", dataset: { index: index ?? "" }, tabindex: "-1" }, head({ role: "assistant", model: modelName }), h("div", { class: "body" }));
       node.message = { role: "assistant", index, parts: [] };
+      if (!live.lastElementChild && list.lastElementChild?.matches(".assistant")) node.classList.add("continued");
       current = { node, body: node.querySelector(".body") };
       live.append(node);
       if (liveFrom === undefined) liveFrom = index ?? total;
@@ -313,7 +316,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
     REASONING_MESSAGE_START(event, id) { if (!reasoning) { reasoning = reasoningBlock(""); reply(id).body.append(reasoning.node); } },
     REASONING_MESSAGE_CONTENT(event, id) {
       handlers.REASONING_MESSAGE_START(event, id);
-      reasoning.content.append(event.delta ?? "");
+      if (reasoning.content.textContent.length < 100_000) append(reasoning.content, clear(event.delta ?? ""));
     },
     REASONING_END() { reasoning = undefined; },
     TOOL_CALL_START(event, id) {
@@ -425,8 +428,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   // ---- approvals -------------------------------------------------------------------------------
 
   /// Shows the form of an approval in the card of its call, or behind the messages.
-  function ask(approval) {
-    const form = decisionForm(approval, (answer) => ctx.api.post(`/api/approvals/${encodeURIComponent(approval.id)}`, answer), { brief: true });
+  async function ask(approval) {
     const callId = approval.tool_call_id ?? [...cards.values()].find((card) => ["none", "pending", "running"].includes(card.state()) && card.call.ensemble === approval.ensemble && card.call.tool === approval.tool && JSON.stringify(card.call.arguments) === JSON.stringify(approval.arguments))?.call.id;
     let card = cards.get(callId);
     if (!card) {
@@ -435,15 +437,21 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
       live.append(h("article", { class: "msg assistant", dataset: { index: "" } }, h("div", { class: "body" }, h("div", { class: "cards" }, card.node))));
     }
     forms.set(approval.id, { approval, card });
-    card.ask(form);
+    card.setState("waiting");
+    const { decisionForm } = await import("./decision.js");
+    if (destroyed || forms.get(approval.id)?.card !== card) return;
+    card.ask(decisionForm(approval, (answer) => ctx.api.post(`/api/approvals/${encodeURIComponent(approval.id)}`, answer), { titled: true }));
     stick();
   }
 
-  function resolved(id, decision, by) {
+  async function resolved(id, decision, by) {
     const known = forms.get(id);
     if (!known) return;
     forms.delete(id);
-    known.card.ask(decision ? decisionNote(decision, by) : undefined);
+    const { decisionNote } = await import("./decision.js");
+    if (!["waiting", "pending", "none"].includes(known.card.state())) return;
+    if (decision || known.card.asking()) known.card.ask(decision ? decisionNote(decision, by) : undefined);
+    known.card.setState("pending");
   }
 
   return {
