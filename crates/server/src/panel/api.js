@@ -80,32 +80,52 @@ const wait = (ms, signal) => new Promise((resolve) => {
   signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
 });
 
+/// Resolves when the page is seen; `signal` ends the wait.
+const seen = (signal) => new Promise((resolve) => {
+  const done = () => { if (document.visibilityState === "visible" || signal.aborted) { document.removeEventListener("visibilitychange", done); resolve(); } };
+  document.addEventListener("visibilitychange", done);
+  signal.addEventListener("abort", done, { once: true });
+  done();
+});
+
 /// Follows a stream until `signal` is aborted. Reconnects with `Last-Event-ID`, waiting 0.5 s to 15 s in between.
 /// `onEvent(value, id)` takes each event; `onState("open" | "lost" | "gone", error?)` the state of the connection.
-/// Answers 4xx other than 408 and 429 end it ("gone").
-export async function follow(path, { after, onEvent, onState = () => {}, signal }) {
+/// Answers 4xx other than 408 and 429 end it ("gone"). With `rest` a page that is hidden for ten seconds lets go of
+/// the connection, of which a browser has six for a server, and takes up the stream when it is seen again.
+export async function follow(path, { after, onEvent, onState = () => {}, signal, rest = false }) {
   let last = after, delay = 500;
   while (!signal.aborted) {
+    const turn = new AbortController();
+    const end = () => turn.abort();
+    let resting = false, timer;
+    const hidden = () => { clearTimeout(timer); if (document.visibilityState === "hidden") timer = setTimeout(() => { resting = true; end(); }, 10_000); };
+    signal.addEventListener("abort", end, { once: true });
+    if (rest) document.addEventListener("visibilitychange", hidden);
     try {
       const headers = { Accept: "text/event-stream" };
       if (last !== undefined) headers["Last-Event-ID"] = last;
-      const response = await fetch(path, { headers, signal, credentials: "same-origin" });
+      const response = await fetch(path, { headers, signal: turn.signal, credentials: "same-origin" });
       if (!response.ok) throw await failure(response);
       onState("open");
       await read(response, ({ id, data }) => {
         delay = 500;
         if (id !== undefined) last = id;
-        if (!signal.aborted) onEvent(JSON.parse(data), id);
+        if (!turn.signal.aborted) onEvent(JSON.parse(data), id);
       });
     } catch (error) {
       if (signal.aborted) return;
       if (error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status)) { onState("gone", error); return; }
       if (error.retryAfter) delay = Math.max(delay, error.retryAfter * 1000);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      document.removeEventListener("visibilitychange", hidden);
     }
     if (signal.aborted) return;
+    if (resting) { await seen(signal); continue; }
     onState("lost");
     await wait(delay * (0.75 + Math.random() / 2), signal);
-    delay = Math.min(delay * 2, 15000);
+    delay = Math.min(delay * 2, 15_000);
   }
 }
 

@@ -51,11 +51,11 @@ export function createCard(call) {
     if (!stale) return;
     stale = false;
     const judged = result?.decision ?? rule;
-    replace(body, h("h4", null, t("card.arguments"), call.edited && h("span", { class: "chip warn" }, t("card.edited"))), argumentsView(call.arguments),
+    replace(body, h("h3", null, t("card.arguments"), call.edited && h("span", { class: "chip warn" }, t("card.edited"))), argumentsView(call.arguments),
       judged?.rule && h("p", { class: "small" }, h("span", { class: "dim" }, t("card.rule"), " "), h("code", null, visible(judged.rule)), judged.by && h("span", { class: "dim" }, " ", name(judged.by))),
       judged?.comment && h("p", { class: "small", dir: "auto" }, h("span", { class: "dim" }, t("card.comment"), " "), visible(judged.comment)),
-      result?.diff && [h("h4", null, t("card.diff")), diffView(result.diff)],
-      result && [h("h4", null, t("card.result")), renderParts(result.content)]);
+      result?.diff && [h("h3", null, t("card.diff")), diffView(result.diff)],
+      result && [h("h3", null, t("card.result")), renderParts(result.content)]);
   };
   details.addEventListener("toggle", () => { node.classList.toggle("open", details.open); if (details.open) fill(); });
   details.firstChild.addEventListener("click", () => { by = true; });

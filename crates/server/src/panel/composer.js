@@ -49,7 +49,7 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
   function drawFiles() {
     chips.hidden = files.length === 0;
     replace(chips, files.map((file) => h("li", { class: `chip file ${file.failed ? "bad" : ""}` }, file.preview && h("img", { src: file.preview, alt: "" }), name(file.name, "file-name"),
-      h("span", { class: "dim" }, file.failed ?? (file.id || file.kept ? size(file.bytes ?? 0) : "…")),
+      h("span", { class: "dim" }, file.failed ?? (!file.id && !file.kept ? "…" : file.bytes === undefined ? "" : size(file.bytes))),
       button(t("composer.remove", { name: file.name }), { icon: "close", iconOnly: true, class: "quiet", onclick: () => { drop(file); text.focus(); } }))));
     controls();
   }

@@ -1,5 +1,5 @@
 // Draws content: code with a copy button, JSON as a table or a tree, differences, pictures, answers in Markdown.
-import { append, button, h, toast } from "./dom.js";
+import { append, button, h, replace, toast } from "./dom.js";
 import { marked, OVERRIDES, sanitise } from "./sanitise.js";
 import { number, t } from "./strings.js";
 
@@ -97,7 +97,7 @@ export function jsonView(value, label) {
 /// Rows with a header; long ones are cut with a button for the rest.
 export function table(columns, rows) {
   const body = h("tbody");
-  const box = h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": t("content.table") }, h("table", { class: "grid" }, h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col" }, visible(column))))), body));
+  const box = h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": t("content.table") }, h("table", { class: "grid" }, h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col" }, visible(column))))), body));
   let shown = 0;
   const more = () => {
     append(body, rows.slice(shown, shown + ROWS).map((row) => h("tr", null, row.map((value) => h("td", { dir: "auto", class: typeof value === "number" ? "num" : null }, cell(value))))));
@@ -181,7 +181,7 @@ export function markdown() {
     if (html !== undefined) { drawn = update(body, drawn, html); html = undefined; }
     const rest = text.slice(covered);
     // Without formatting a huge text would block the page: show its beginning, the rest on demand.
-    if (tail.textContent !== rest) tail.textContent = rest.length > 100_000 ? `…${rest.slice(-20_000)}` : rest;
+    replace(tail, marked(rest.length > 100_000 ? `…${rest.slice(-20_000)}` : rest, OVERRIDES));
     const place = rest ? lastPlace() : node;
     if (tail.parentNode !== place) place.append(tail);
   };
@@ -239,7 +239,7 @@ function dress(node) {
     append(frame, [h("div", { class: "code-head" }, h("span", null, language), copyButton(() => code.textContent)), pre]);
   }
   for (const grid of box.querySelectorAll("table")) {
-    const frame = h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": t("content.table") });
+    const frame = h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": t("content.table") });
     grid.replaceWith(frame);
     grid.classList.add("grid");
     frame.append(grid);

@@ -99,7 +99,7 @@ async function existing(root, params, ctx) {
   }
 
   let lost = false;
-  const follow = () => ctx.api.follow(`${path}/events`, { after: `${item.total ?? item.messages.length}.0`, signal: ctx.signal, onEvent: thread.apply,
+  const follow = () => ctx.api.follow(`${path}/events`, { after: `${item.total ?? item.messages.length}.0`, signal: ctx.signal, rest: true, onEvent: thread.apply,
     onState: async (state, error) => {
       banner.hidden = state === "open";
       if (state === "lost") { lost = true; replace(banner, h("p", { class: "note warn" }, t("chat.lost"))); }

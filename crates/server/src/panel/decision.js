@@ -35,7 +35,7 @@ export function decisionForm(approval, onDecide, { titled = false, only } = {}) 
   const problem = h("p", { class: "error", role: "alert", hidden: true });
   const args = h("div", null, argumentsView(approval.arguments));
   let edited;
-  const node = h("form", { class: "decision", "aria-label": t("decision.ask") });
+  const node = h("form", { class: "decision", role: "group", "aria-label": `${t("decision.ask")} ${approval.ensemble}.${approval.tool}` });
   const controls = () => node.querySelectorAll("button, input, select, textarea");
   const decide = async (decision) => {
     const answer = { decision };

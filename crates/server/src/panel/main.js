@@ -109,10 +109,22 @@ events.on("approval", countApprovals);
 events.on("approval_resolved", countApprovals);
 events.on("reconnected", countApprovals);
 let lost = false;
-api.follow("/api/events", { signal: new AbortController().signal, onEvent: (event) => events.emit(event),
-  onState(state, error) {
-    offline.hidden = state === "open";
-    if (state === "lost") { lost = true; offline.textContent = t("frame.offline"); }
-    if (state === "open" && lost) { lost = false; events.emit({ type: "reconnected" }); }
-    if (state === "gone") { offline.textContent = error.status === 401 ? t("frame.access") : error.message; toast(offline.textContent, { kind: "error", hint: error.hint }); }
-  } });
+function onState(state, error) {
+  offline.hidden = state === "open";
+  if (state === "lost") { lost = true; offline.textContent = t("frame.offline"); }
+  if (state === "open" && lost) { lost = false; events.emit({ type: "reconnected" }); }
+  if (state === "gone") { offline.textContent = error.status === 401 ? t("frame.access") : error.message; toast(offline.textContent, { kind: "error", hint: error.hint }); }
+}
+
+/// Follows the events of the principal. Of several tabs one follows and tells the others, because a browser
+/// opens six connections to a server at most.
+function followAll() {
+  const signal = new AbortController().signal;
+  if (!navigator.locks || !window.BroadcastChannel) { api.follow("/api/events", { signal, onEvent: events.emit, onState }); return; }
+  const channel = new BroadcastChannel("converse.events");
+  channel.onmessage = ({ data }) => { if (data.event) events.emit(data.event); else onState(data.state, data.error); };
+  navigator.locks.request("converse.events", () => api.follow("/api/events", { signal,
+    onEvent(event) { events.emit(event); channel.postMessage({ event }); },
+    onState(state, error) { onState(state, error); channel.postMessage({ state, error: error && { status: error.status, message: error.message, hint: error.hint } }); } }));
+}
+followAll();

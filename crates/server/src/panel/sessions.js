@@ -81,13 +81,19 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
   const query = () => ({ text: search.value.trim(), project: project.value, tag: tag.value.trim(), since: since.value, until: until.value });
   const filtered = () => Object.values(query()).some(Boolean);
 
-  async function fetchPage(cursor) {
+  async function fetchPage(cursor, keep = false) {
     const turn = ++asked;
     try {
       const answer = await ctx.api.get("/api/sessions", { ...query(), cursor, limit: 50 });
       if (turn !== asked || !open) return;
-      items = cursor ? [...items, ...answer.items] : answer.items;
-      next = answer.next;
+      if (keep && items.length > answer.items.length && answer.next) {
+        // The newest page again: older ones that were loaded stay.
+        const ids = new Set(answer.items.map((item) => item.id)), oldest = answer.items.at(-1).updated;
+        items = [...answer.items, ...items.filter((item) => !ids.has(item.id) && item.updated <= oldest)];
+      } else {
+        items = cursor ? [...items, ...answer.items] : answer.items;
+        next = answer.next;
+      }
       draw();
     } catch (error) {
       if (turn !== asked || !open) return;
@@ -104,7 +110,7 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
     let last;
     const rows = items.flatMap((item) => {
       const heading = filtered() ? undefined : group(item.updated);
-      const out = heading && heading !== last ? [h("h3", { class: "dim" }, heading)] : [];
+      const out = heading && heading !== last ? [h("h2", { class: "dim" }, heading)] : [];
       last = heading;
       return [...out, row(item)];
     });
@@ -140,7 +146,7 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
   }
 
   const refresh = () => fetchPage();
-  const soon = debounce(refresh, 300);
+  const soon = debounce(() => fetchPage(undefined, true), 300);
   const offs = [ctx.events.on("session", soon), ctx.events.on("approval", soon), ctx.events.on("approval_resolved", soon), ctx.events.on("reconnected", soon)];
   refresh();
   return {

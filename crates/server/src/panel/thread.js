@@ -46,7 +46,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   function head(message) {
     if (compact || message.role === "system" || message.role === "document") return null;
     const label = message.role === "user" ? t("thread.you") : message.role === "assistant" ? message.model || t("thread.assistant") : t(`thread.${message.role}`);
-    return h("header", null, h("h3", null, name(label)), message.at && h("time", { class: "dim", datetime: message.at, title: when(message.at, { dateStyle: "full", timeStyle: "medium" }) }, when(message.at)));
+    return h("header", null, h("h2", null, name(label)), message.at && h("time", { class: "dim", datetime: message.at, title: when(message.at, { dateStyle: "full", timeStyle: "medium" }) }, when(message.at)));
   }
 
   function userContent(content) {
