@@ -99,18 +99,23 @@ async function existing(root, params, ctx) {
   }
 
   let lost = false;
-  const follow = () => ctx.api.follow(`${path}/events`, { after: `${item.total ?? item.messages.length}.0`, signal: ctx.signal, rest: true, onEvent: thread.apply,
+  ctx.api.follow(`${path}/events`, { after: `${item.total ?? item.messages.length}.0`, signal: ctx.signal, rest: true, onEvent: thread.apply,
     onState: async (state, error) => {
       banner.hidden = state === "open";
       if (state === "lost") { lost = true; replace(banner, h("p", { class: "note warn" }, t("chat.lost"))); }
       if (state === "gone") replace(banner, h("p", { class: "note bad" }, t("chat.gone", { reason: error.message })), button(t("common.retry"), { onclick: () => ctx.go(`#/s/${id}`) }));
       if (state === "open" && lost) {
-        // The server may have been started anew: the run is going on, or it is not.
         lost = false;
-        try { const { messages, ...now } = await ctx.api.get(path, { limit: 1 }, { signal: ctx.signal }); session = { ...session, ...now }; drawHead(); if (!now.running) thread.setRunning(false); if (now.waiting > 0) showApprovals(); } catch { /* the next event tells */ }
+        // What happened in between arrives now. A run that ended with its server has no end in the stream.
+        setTimeout(async () => {
+          try {
+            const now = await ctx.api.get(path, { limit: 1 }, { signal: ctx.signal });
+            if (!now.running && thread.running()) ctx.go(`#/s/${id}`, { replace: true });
+            else if (now.waiting > 0) showApprovals();
+          } catch { /* the next event tells */ }
+        }, 1500);
       }
     } });
-  follow();
   const off = [ctx.events.on("session", (event) => {
     if (event.id !== id || !followed) return;
     if (event.deleted) { followed = false; toast(t("chat.deleted")); ctx.go("#/"); } else if (!event.running && event.messages !== undefined && event.messages < thread.total()) ctx.go(`#/s/${id}`, { replace: true });

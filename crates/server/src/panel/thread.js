@@ -22,6 +22,9 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   let current, reasoning, liveFrom, ended, settling = 0;
   const texts = new Map();
 
+  // Stored messages are drawn in `list`: `first..end`. What a run adds is drawn in `live`, from `liveFrom` on.
+  const goal = () => liveFrom ?? total;
+
   // ---- stored messages -------------------------------------------------------------------------
 
   function article(message) {
@@ -153,8 +156,8 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
 
   function showWindow() {
     top.hidden = first === 0;
-    live.hidden = end < total;
-    latest.hidden = pinned && end >= total;
+    live.hidden = end < goal();
+    latest.hidden = pinned && end >= goal();
     replace(top, first > 0 && (loading ? t("thread.older") : h("span", null, t("thread.count", { n: number(first + 1) }))));
   }
 
@@ -195,11 +198,11 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   }
 
   async function loadNewer() {
-    if (loading || end >= total || destroyed) return;
+    if (loading || end >= goal() || destroyed) return;
     loading = true;
     try {
-      const messages = await page(end, Math.min(CHUNK, total - end));
-      if (destroyed || !messages.length) { end = total; return; }
+      const messages = await page(end, Math.min(CHUNK, goal() - end));
+      if (destroyed || !messages.length) { end = goal(); return; }
       anchored(() => {
         list.append(...nodesOf(messages));
         end = messages.at(-1).index + 1;
@@ -221,9 +224,9 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
 
   async function toLatest() {
     pinned = true;
-    if (end < total) {
-      const from = Math.max(0, total - CHUNK);
-      const messages = await page(from, CHUNK);
+    if (end < goal()) {
+      const from = Math.max(0, goal() - CHUNK);
+      const messages = await page(from, goal() - from);
       const kept = [...live.childNodes];
       const liveCards = new Map([...cards].filter(([, card]) => live.contains(card.node)));
       load(messages, total);
@@ -244,7 +247,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   const onScroll = () => {
     const gap = root.scrollHeight - root.scrollTop - root.clientHeight;
     if (root.scrollTop < lastTop - 2 && gap > 40) pinned = false;
-    if (gap < 40 && end >= total) pinned = true;
+    if (gap < 40 && end >= goal()) pinned = true;
     lastTop = root.scrollTop;
     if (root.scrollTop < NEAR && !pinned) loadOlder();
     if (gap < NEAR) loadNewer();
@@ -358,7 +361,6 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
       live.append(node);
       if (liveFrom === undefined) liveFrom = index;
       total = Math.max(total, index + 1);
-      if (end === index) end = total;
     },
     "converse.html"({ messageId, html }, id) { textOf(messageId, id).html(html); },
     "converse.decision"({ toolCallId, ...decision }, id) { liveCard(toolCallId, id).decided(decision); },
@@ -381,10 +383,13 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   /// Takes one event of the session's stream; `id` is its position.
   function apply(event, id) {
     if (destroyed) return;
+    const at = position(id);
+    if (at > total && event.name !== "converse.user") {
+      if (liveFrom === undefined && end >= total) end = at;
+      total = at;
+    }
     const key = event.type === "CUSTOM" ? event.name : event.type;
     handlers[key]?.(event.type === "CUSTOM" ? event.value ?? {} : event, id);
-    const at = position(id);
-    if (at !== undefined && at > total) { const whole = end >= total; total = at; if (whole) end = total; }
     stick();
   }
 
@@ -401,26 +406,31 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
   /// Replaces what was drawn from events by the stored messages: they know the indexes, the usage and the cost.
   async function settle(then = () => {}) {
     const from = liveFrom, turn = ++settling;
-    texts.clear(); current = undefined; reasoning = undefined; liveFrom = undefined;
-    if (from === undefined || end < total) { then(); return; }
+    texts.clear(); current = undefined; reasoning = undefined;
     try {
-      const answer = await ctx.api.get(`/api/sessions/${encodeURIComponent(session)}`, { from, limit: 200 }, { signal: ctx.signal });
-      if (destroyed || turn !== settling || running) { if (liveFrom === undefined || liveFrom > from) liveFrom = from; return; }
-      const waiting = new Map([...forms].map(([id, form]) => [id, form]));
-      for (const node of [...list.children]) if (Number(node.dataset.index) >= from) node.remove();
-      live.replaceChildren();
-      const nodes = nodesOf(answer.messages);
-      list.append(...nodes);
-      end = answer.messages.length ? answer.messages.at(-1).index + 1 : end;
-      total = Math.max(answer.total ?? end, end);
-      for (const { approval } of waiting.values()) ask(approval);
-      footers();
-      onState({ running, session: answer });
+      if (from !== undefined && end >= from) {
+        const answer = await ctx.api.get(`/api/sessions/${encodeURIComponent(session)}`, { from, limit: 200 }, { signal: ctx.signal });
+        if (destroyed || turn !== settling || running) return;
+        const waiting = [...forms.values()];
+        for (const node of [...list.children]) if (Number(node.dataset.index) >= from) node.remove();
+        live.replaceChildren();
+        liveFrom = undefined;
+        list.append(...nodesOf(answer.messages));
+        end = from + answer.messages.length;
+        total = answer.total ?? end;
+        for (const { approval } of waiting) ask(approval);
+        footers();
+        onState({ running, session: answer });
+      } else if (from !== undefined) {
+        // The end of the conversation is not on the page: its messages come when it is scrolled to.
+        live.replaceChildren();
+        liveFrom = undefined;
+      }
+      then();
+      if (pinned && end < total) await toLatest();
     } catch (error) {
-      if (error.name === "AbortError") return;
-      liveFrom = from;
+      if (error.name !== "AbortError") then();
     }
-    then();
     stick();
     showWindow();
   }
@@ -467,6 +477,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
     },
     cut,
     setRunning,
+    running: () => running,
     total: () => total,
     /// The messages on the page, for keys that move among them.
     articles: () => [...root.querySelectorAll(".msg")],
