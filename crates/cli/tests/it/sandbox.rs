@@ -86,6 +86,29 @@ fn files_are_shut_but_for_those_that_are_opened() {
     assert_eq!(ran.stdout, "key\n");
 }
 
+/// Modes and times can be changed by any path, because Landlock does not judge these calls; what programs do with files
+/// of their own needs them.
+#[test]
+fn no_file_becomes_set_user_or_gets_attributes_and_own_files_are_changed_as_usual() {
+    let env = place();
+    env.write("work/other", "other\n");
+    fails(&env, "chmod u+s other", "");
+    fails(&env, "perl -e 'open(F, q(other)); chmod(04700, *F) or die $!'", "");
+    let attribute = "my $number = `uname -m` =~ /x86/ ? 188 : 5; my ($path, $name, $value) = ('text', 'user.x', 'v'); \
+                     syscall($number, $path, $name, $value, 1, 0) == 0 or die $!;";
+    env.write("work/attribute.pl", attribute);
+    let ran = confined(&env, "perl attribute.pl", "").exits(10);
+    assert!(ran.stderr.contains("not supported"), "{}", ran.stderr);
+    for line in [
+        "echo x > out/a && chmod 700 out/a && touch -d @0 out/a && cp -a out/a out/b && test -x out/b",
+        "mkdir $HOME/d && chmod 2755 $HOME/d && install -m 750 text $HOME/d/text && mv $HOME/d/text out/c",
+        "git init -q out/repository && git -C out/repository config x.y z",
+        "tar -c text | tar -x -p -C out && test -s out/text",
+    ] {
+        confined(&env, line, "").exits(0);
+    }
+}
+
 #[test]
 fn its_home_is_its_own_and_goes_with_it() {
     let env = place().var("OPENAI_API_KEY", "canary-0123456789").var("LD_PRELOAD", "");

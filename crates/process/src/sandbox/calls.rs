@@ -1,7 +1,7 @@
 //! The seccomp filters. A refused call returns EPERM and does not kill the program.
 //!
-//! A filter sees the numbers of a call but not the memory that they point to: `clone3` keeps its flags in memory and is
-//! refused as unknown, so the C libraries use `clone`. <https://man7.org/linux/man-pages/man2/seccomp.2.html> (checked
+//! A filter sees the numbers of a call but not the memory that they point to, so not a path: `chmod` and `utimensat` work
+//! on any path. `clone3` keeps its flags in memory and is refused as unknown, so the C libraries use `clone`. <https://man7.org/linux/man-pages/man2/seccomp.2.html> (checked
 //! 2026-11)
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use seccompiler::{
 };
 
 use crate::sandbox::error::SandboxError;
-use crate::sandbox::refused::{ALWAYS, NAMESPACES, OF_THIS_PROCESSOR, TYPING};
+use crate::sandbox::refused::{ALWAYS, ATTRIBUTES, MODES, NAMESPACES, OF_THIS_PROCESSOR, TYPING, UNKNOWN};
 
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 type Made<T> = Result<T, seccompiler::BackendError>;
@@ -32,8 +32,12 @@ fn programs(network: bool) -> Made<Vec<BpfProgram>> {
         let action = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(calls, SeccompAction::Allow, action, arch()?)?.try_into()
     };
-    let unknown = Calls::from([(libc::SYS_clone3, Vec::new())]);
-    let mut programs = vec![filter(refused(network)?, libc::EPERM)?, filter(unknown, libc::ENOSYS)?];
+    let whole = |numbers: &[i64]| numbers.iter().map(|number| (*number, Vec::new())).collect();
+    let mut programs = vec![
+        filter(refused(network)?, libc::EPERM)?,
+        filter(whole(UNKNOWN), libc::ENOSYS)?,
+        filter(whole(ATTRIBUTES), libc::EOPNOTSUPP)?,
+    ];
     programs.extend(other_numbers());
     Ok(programs)
 }
@@ -77,6 +81,11 @@ fn refused(network: bool) -> Made<Calls> {
     // The limits of others.
     let limits = all([at(0, SeccompCmpOp::Ne, 0), wide(2, SeccompCmpOp::Ne, 0)])?;
     calls.insert(libc::SYS_prlimit64, vec![limits]);
+    // Any of the user's files, also outside of what is open, could be made a program that others run as the user.
+    let set_user = u64::from(libc::S_ISUID);
+    for (call, mode) in MODES {
+        calls.insert(*call, vec![all([at(*mode, SeccompCmpOp::MaskedEq(set_user), set_user)])?]);
+    }
     calls.insert(libc::SYS_socketpair, datagrams()?);
     calls.insert(libc::SYS_socket, if network { other_sockets()? } else { Vec::new() });
     Ok(calls)
@@ -130,7 +139,7 @@ mod tests {
         for network in [false, true] {
             let programs = programs(network).unwrap();
             let numbers = usize::from(cfg!(target_arch = "x86_64"));
-            assert_eq!(programs.len(), 2 + numbers, "refused, unknown, and the second table");
+            assert_eq!(programs.len(), 3 + numbers, "refused, unknown, attributes, and the second table");
             assert!(programs.iter().all(|program| !program.is_empty() && program.len() < 4096));
         }
     }

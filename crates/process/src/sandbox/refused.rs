@@ -81,6 +81,39 @@ pub(crate) const ALWAYS: &[i64] = &[
 /// Since Linux 6.15; the same number everywhere.
 const OPEN_TREE_ATTR: i64 = 467;
 
+/// Calls that change extended attributes, access lists among them, by a path that Landlock does not judge. They fail as on
+/// a file system without attributes, which programs that copy files are used to.
+pub(crate) const ATTRIBUTES: &[i64] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+];
+
+/// Since Linux 6.13; the same numbers everywhere.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+
+/// Calls that are refused as unknown: `clone3` hides its flags in memory, and `file_setattr` (Linux 6.17, the same number
+/// everywhere) changes flags of files by a path.
+pub(crate) const UNKNOWN: &[i64] = &[libc::SYS_clone3, 469];
+
+/// Calls that change the mode of a file, each with the index of the mode.
+pub(crate) const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+];
+
+/// Since Linux 6.6; the same number everywhere.
+const FCHMODAT2: i64 = 452;
+
 /// Those that one processor alone has.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const OF_THIS_PROCESSOR: &[i64] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt];
