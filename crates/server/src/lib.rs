@@ -26,6 +26,8 @@ mod handler;
 mod http_server;
 mod message;
 mod notifier;
+#[doc(hidden)]
+pub mod openai;
 mod output_schema;
 mod queue;
 mod raw_arguments;
