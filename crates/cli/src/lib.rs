@@ -1,9 +1,6 @@
 //! The program. `main` takes a snapshot of the environment, parses the command line, runs one command and returns its exit
 //! code.
 
-// What connects servers waits within what waits, deeper than the compiler looks by itself when it optimises.
-#![recursion_limit = "256"]
-
 mod args;
 mod commands;
 mod exit_code;

@@ -28,9 +28,6 @@
 //!
 //! Everything on this page is the API. The modules that the program `converse` uses are not on it.
 
-// Futures that connect servers nest deeper than the default limit of the optimising compiler.
-#![recursion_limit = "256"]
-
 /// Implements `Debug` by the name of the type alone, for types that hold ports or secrets.
 #[doc(hidden)]
 #[macro_export]

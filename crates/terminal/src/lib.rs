@@ -13,9 +13,6 @@
 //! assert!(!text.concat().contains('\u{1b}'));
 //! ```
 
-// Futures that connect servers nest deeper than the default limit of the optimising compiler.
-#![recursion_limit = "256"]
-
 pub mod approver;
 pub mod consent;
 pub mod console;
