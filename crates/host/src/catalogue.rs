@@ -4,10 +4,8 @@
 mod places;
 mod project;
 mod protected;
-mod roots;
-mod skipped;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use converse_config::{
     BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, ResolveInput,
@@ -17,12 +15,12 @@ use converse_ensemble::{Builtin, builtins};
 
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
+use crate::settings::{can_be_looked_for, leads_out};
 use crate::trust::{Declaration, HOW, Standing, Steering};
 use crate::world::World;
 use converse_text::wording::{counted, they_are};
 
 use project::Project;
-use roots::{root, roots};
 
 /// The ensembles in this binary.
 pub(crate) fn all_builtins() -> Vec<&'static Builtin> {
@@ -268,6 +266,20 @@ impl Catalogue {
         ))
     }
 
+    /// Fails if ensembles are skipped because the project is not trusted. `what` was not done with them.
+    pub fn stop_for_skipped(&self, what: &str) -> Result<(), Failure> {
+        // The project may contain copies of the built-in descriptors, which do not count.
+        let is_own = |text: &str| shipped().iter().all(|(_, shipped)| *shipped != text);
+        let of_project = |scope, text: &str| scope == Scope::Project && is_own(text);
+        let some = self.sources.iter().any(|(_, source)| of_project(source.scope, &source.text));
+        if self.project_trusted || !some {
+            return Ok(());
+        }
+        let failure =
+            self.untrusted(format!("this project is not trusted, so its ensembles were not {what}"));
+        Err(if self.notes.is_empty() { failure.hint(HOW) } else { failure })
+    }
+
     /// Errors in files that the user wrote or named end a run; errors of a project do not.
     pub fn stop_for_own_errors(&self) -> Result<(), Failure> {
         let own = |diagnostic: &Diagnostic| self.sources.scope(diagnostic.place.source()) != Scope::Project;
@@ -351,4 +363,26 @@ fn is_copy_of_shipped(diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
         Code::UntrustedShadow | Code::UntrustedConfiguration | Code::UntrustedConnection
     );
     held_back && copy()
+}
+
+/// Returns explicit directories, the project's and the user's, nearest first.
+fn roots(world: &World, explicit: &[PathBuf]) -> Vec<Root> {
+    let mut roots: Vec<Root> = explicit.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
+    let project = world.cwd.join("ensembles");
+    // A link out of the project could show its reader other files.
+    let own = !leads_out(&project, &world.cwd);
+    if own && !explicit.iter().any(|dir| same(&world.cwd.join(dir), &project)) {
+        roots.push(Root { scope: Scope::Project, dir: project, shown: "ensembles".to_owned() });
+    }
+    let user = world.config_dir().map(|dir| dir.join("ensembles")).filter(|dir| can_be_looked_for(dir));
+    roots.extend(user.map(|dir| root(Scope::User, world, &dir)));
+    roots
+}
+
+fn root(scope: Scope, world: &World, dir: &Path) -> Root {
+    Root { scope, dir: world.cwd.join(dir), shown: dir.display().to_string() }
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
