@@ -35,6 +35,7 @@ mod content;
 mod ids;
 mod invocation;
 mod labels;
+pub mod media;
 mod transcript;
 mod usage;
 

@@ -7,7 +7,6 @@
 
 mod from_server;
 mod from_url;
-mod kind;
 mod opening;
 mod prompt;
 mod short;
@@ -19,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use converse_canister::media::{self, Kind};
 use converse_canister::{Blobs, Canister, Content, Document, Labels, Origin, TurnId, User};
 use converse_ensemble::Artefacts;
 use converse_mcp::{McpConnection, PromptMessage};
@@ -35,7 +35,6 @@ use converse_session::files::open_regular;
 use converse_text::wording::bytes;
 
 use from_server::Named;
-use kind::Kind;
 pub use prompt::Asked;
 pub use short::shortened;
 
@@ -258,13 +257,13 @@ pub fn keeper(contents: &Kept) -> Box<dyn Artefacts> {
 impl Attachment {
     /// `shown`: where it is from, for a message.
     fn of(name: String, bytes: Vec<u8>, shown: &str) -> Result<Self, Failure> {
-        let kind = kind::of(&bytes).map_err(|why| {
+        let kind = media::of(&bytes).map_err(|why| {
             Failure::usage("attachment-type", format!("`{shown}` cannot be attached: {why}"))
                 .hint("supported: images (PNG, JPEG, GIF, WebP), PDF, audio (WAV, MP3 …), UTF-8 text")
         })?;
         let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
         let mime = match kind {
-            Kind::Text => kind::text_mime(&name),
+            Kind::Text => media::text_mime(&name),
             Kind::Bytes(mime) => mime,
         };
         Ok(Self { name, mime, kind, bytes: bytes.into(), file: None, from: None })

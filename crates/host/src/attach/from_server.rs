@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use converse_canister::Origin;
+use converse_canister::media::{self, Kind};
 use converse_mcp::{Body, McpConnection, OfferError, Part, Reference, Template};
 
-use super::kind::{self, agrees};
 use super::suggested::{MOST_NAMED, suggested};
-use super::{Attachment, Kind, NAME_CHARS, refused};
+use super::{Attachment, NAME_CHARS, refused};
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::secrets::Redactor;
 
@@ -64,7 +64,7 @@ impl Named {
             Body::Text(text) => text_of(name, redactor.clean(&text), &said),
             Body::Bytes(bytes) => {
                 let found = Attachment::of(name, bytes, &shown)?;
-                if !agrees(&said, found.kind) {
+                if !media::agrees(&said, found.kind) {
                     let is = found.mime;
                     return Err(refused(
                         &shown,
@@ -124,7 +124,7 @@ fn line(template: &Template) -> String {
 }
 
 fn text_of(name: String, text: String, said: &str) -> Attachment {
-    let mime = kind::text_mime_said(said).unwrap_or_else(|| kind::text_mime(&name));
+    let mime = media::declared_text_mime(said).unwrap_or_else(|| media::text_mime(&name));
     let name: String = name.chars().take(NAME_CHARS).collect();
     Attachment { name, mime, kind: Kind::Text, bytes: text.into_bytes().into(), file: None, from: None }
 }

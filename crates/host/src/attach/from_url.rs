@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::{Request, Uri};
 
 use converse_canister::Origin;
+use converse_canister::media::agrees;
 use converse_ensemble::{Fetch as _, FetchError, Fetched};
 
-use super::kind::agrees;
 use super::{Attachment, MOST_BYTES, refused, too_large};
 use crate::failure::Failure;
 use crate::fetch::HttpFetch;

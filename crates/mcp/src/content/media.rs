@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use converse_canister::media::magic;
 
 /// Bytes of one media block.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -47,10 +48,8 @@ pub(super) fn words(data: &str) -> Option<String> {
 /// Checks the first bytes of picture types; other types are trusted.
 fn is_what_it_says(mime: &str, bytes: &[u8]) -> bool {
     match mime {
-        "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
-        "image/jpeg" | "image/jpg" => bytes.starts_with(b"\xff\xd8\xff"),
-        "image/gif" => bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a"),
-        "image/webp" => bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
+        "image/jpg" => magic(bytes) == Some("image/jpeg"),
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp" => magic(bytes) == Some(mime),
         _ => true,
     }
 }

@@ -1,17 +1,20 @@
-//! Detects the type of a file by its first bytes, because names and servers may be wrong. These are the types that
-//! models
+//! Types of files that models accept, detected by the first bytes, because names and servers may be wrong.
 
-/// The type of an attachment.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Text, with the media type from the name.
     Text,
     /// An image, PDF file or recording with this MIME type.
     Bytes(&'static str),
 }
 
-/// Returns the type.
-pub(super) fn of(bytes: &[u8]) -> Result<Kind, &'static str> {
+/// Returns the type of a file.
+///
+/// # Errors
+///
+/// Why no model accepts the file.
+pub fn of(bytes: &[u8]) -> Result<Kind, &'static str> {
     match foreign(bytes) {
         Some(what) => Err(what),
         None => {
@@ -29,7 +32,8 @@ pub(super) fn of(bytes: &[u8]) -> Result<Kind, &'static str> {
     }
 }
 
-fn magic(bytes: &[u8]) -> Option<&'static str> {
+/// Returns the media type of an image, a PDF file or a recording.
+pub fn magic(bytes: &[u8]) -> Option<&'static str> {
     let form = bytes.get(8..12);
     Some(match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
@@ -74,7 +78,7 @@ fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// Returns the media type of a text by the end of its name.
-pub(super) fn text_mime(name: &str) -> &'static str {
+pub fn text_mime(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     match ending.as_deref() {
         Some("md" | "markdown") => "text/markdown",
@@ -90,9 +94,9 @@ pub(super) fn text_mime(name: &str) -> &'static str {
 }
 
 /// Returns the media type of a text by the server's `Content-Type`, if it is a text type.
-pub(super) fn text_mime_said(said: &str) -> Option<&'static str> {
-    let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    Some(match said.as_str() {
+pub fn declared_text_mime(declared: &str) -> Option<&'static str> {
+    let declared = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    Some(match declared.as_str() {
         "text/markdown" | "text/x-markdown" => "text/markdown",
         "text/html" => "text/html",
         "text/csv" => "text/csv",
@@ -106,17 +110,17 @@ pub(super) fn text_mime_said(said: &str) -> Option<&'static str> {
 }
 
 /// Returns whether the server's `Content-Type` fits the detected type. A generic one fits every type.
-pub(super) fn agrees(said: &str, kind: Kind) -> bool {
-    let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+pub fn agrees(declared: &str, kind: Kind) -> bool {
+    let declared = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let sort = |mime: &str| mime.split('/').next().unwrap_or_default().to_owned();
-    match (said.as_str(), kind) {
+    match (declared.as_str(), kind) {
         ("" | "application/octet-stream" | "binary/octet-stream", _) => true,
         ("application/pdf" | "application/x-pdf", kind) => kind == Kind::Bytes("application/pdf"),
         ("image/svg+xml", kind) => kind == Kind::Text,
         // Ogg has both names.
         ("application/ogg" | "video/ogg", kind) => kind == Kind::Bytes("audio/ogg"),
-        (said, Kind::Bytes(mime)) => sort(said) == sort(mime) && mime != "application/pdf",
-        (said, Kind::Text) => !matches!(sort(said).as_str(), "image" | "audio" | "video" | "font"),
+        (declared, Kind::Bytes(mime)) => sort(declared) == sort(mime) && mime != "application/pdf",
+        (declared, Kind::Text) => !matches!(sort(declared).as_str(), "image" | "audio" | "video" | "font"),
     }
 }
 
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn a_server_may_be_vague_and_not_wrong() {
         let (png, pdf) = (Kind::Bytes("image/png"), Kind::Bytes("application/pdf"));
-        for (said, kind, agreed) in [
+        for (declared, kind, agreed) in [
             ("image/png", png, true),
             ("image/jpeg; q=1", png, true),
             ("", png, true),
@@ -183,7 +187,7 @@ mod tests {
             ("application/pdf", Kind::Text, false),
             ("application/json", pdf, false),
         ] {
-            assert_eq!(agrees(said, kind), agreed, "{said} {kind:?}");
+            assert_eq!(agrees(declared, kind), agreed, "{declared} {kind:?}");
         }
     }
 }
