@@ -4,6 +4,8 @@
 //! on: the declaration of the tool, the arguments with defaults filled in, and the circumstances (the working directory,
 //! the values of the variables that the ensemble refers to). Permissions are judged at each call all the same.
 
+mod in_memory;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,8 @@ use sha2::{Digest as _, Sha256};
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
 use crate::{Answer, Context, Invocable, InvokeError, ToolProgress};
+
+pub use in_memory::ResultsInMemory;
 
 /// A store of answers. Nothing here fails: a lost answer is requested again.
 pub trait Results: Send + Sync {

@@ -63,7 +63,7 @@ mod verdict;
 mod testing;
 
 pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public, opens_files};
-pub use cached::{Cached, Results};
+pub use cached::{Cached, Results, ResultsInMemory};
 pub use command::{KILLED, is_named_output, scratch_dir_problem};
 pub use cost_meter::{CostMeter, PendingCost};
 pub use declared::{DeclaredConnection, declared_definition, declared_ensemble};

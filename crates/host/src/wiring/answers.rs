@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use converse_canister::{Digest, canonical};
 use converse_config::EnsemblePlan;
-use converse_ensemble::{Cached, Connection, Results};
+use converse_ensemble::{Cached, Connection, Results, ResultsInMemory};
 use serde_json::json;
 
 use super::{Wiring, variables_of_builtins};
-use crate::results::{ResultFiles, ResultsInMemory, now};
+use crate::results::{ResultFiles, now};
 
 impl Wiring<'_> {
     /// A run without a session caches in memory only.
